@@ -79,7 +79,7 @@ def create_app(
     app.state.engine = make_engine(settings.database)
     app.state.reading_room = asyncio.Semaphore(READERS)
     app.state.courses = courses = open_courses(settings, library)
-    app.state.library = courses.libraries[courses.default_course]
+    app.state.library = courses.libraries[courses.default_course_name]
     assets = load_assets()
     app.state.static, app.state.templates = assets.static, assets.templates
     app.state.session_cookies = create_session_cookies(settings)
@@ -114,7 +114,7 @@ def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegis
     if library is not None:
         return CourseRegistry({SINGLE_COURSE: library})
     cache_folder, last_good_folder = settings.data / "cache", settings.data / "last-good"
-    return CourseRegistry.find_courses(
+    return CourseRegistry.from_content_folder(
         settings.content,
         lambda folder: LiveLibrary(folder, cache_folder, _FILE_CHECK_SECONDS, last_good_folder),
     )
@@ -151,7 +151,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     mail_server = MailServer(settings.smtp, settings.mail_from, settings.url)
     for live in state.courses.libraries.values():
         with contextlib.suppress(Exception):  # /readyz and each page say what is wrong with it
-            await run_in_threadpool(live.current)
+            await run_in_threadpool(live.get_current_library)
     async with contextlib.AsyncExitStack() as background_tasks:
         for task in (
             run_daily_backups(installation, state.clock),

@@ -29,7 +29,7 @@ from sqlmodel import Session
 
 from app.content.course_facts import cached_course_facts
 from app.content.library import LiveLibrary
-from app.content.reading_routes import ESSENTIAL_SHARE, reading_minutes_on_route
+from app.content.reading_routes import ESSENTIAL_SHARE, sum_reading_minutes_on_route
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.questions import types
@@ -114,7 +114,7 @@ class Player:
 
     def __init__(self, app: FastAPI, clock: Clock, way: Way, seed: int) -> None:
         self.app, self.clock, self.way = app, clock, way
-        self.library = app.state.library.current()
+        self.library = app.state.library.get_current_library()
         self.rng = random.Random(f"{seed} {way}")
         self.browser = TestClient(
             app, headers={"accept-encoding": "identity"}, follow_redirects=False
@@ -229,8 +229,8 @@ class Player:
             self.get(f"/concepts/{slug}{link[2]}")
             self.post(f"/concepts/{slug}/readings{link[2]}")
             before = self.read.get(slug, 0.0)
-            left = topic.minutes - reading_minutes_on_route(topic, "short") * (before > 0)
-            self.spend(reading_minutes_on_route(topic, "short") if short else left)
+            left = topic.minutes - sum_reading_minutes_on_route(topic, "short") * (before > 0)
+            self.spend(sum_reading_minutes_on_route(topic, "short") if short else left)
             self.read[slug] = max(before, ESSENTIAL_SHARE if short else 1.0)
 
     def review_cards(self, task: str) -> None:
@@ -277,7 +277,9 @@ class Player:
         """
         question = self.library.questions[item]
         variant = draw_variant(question, seed)
-        right, *wrong = (raw for _, raw in types.type_of(variant).sample_responses(variant.answer))
+        right, *wrong = (
+            raw for _, raw in types.question_type_of(variant).sample_responses(variant.answer)
+        )
         known = self.rng.random() < self.chance(question.topic)
         self.answered[question.topic] += 1
         if known:
@@ -295,7 +297,7 @@ class Player:
         """Return the chance that a page is known: from its reading, answers and cards."""
         gained = _READ * self.read.get(page, 0.0) + _ANSWERED * math.log1p(self.answered[page])
         known = 1 / (1 + math.exp(-self.level[page] - gained))
-        cards = self.facts.pages[page].cards if page in self.facts.pages else ()
+        cards = self.facts.pages[page].card_ids if page in self.facts.pages else ()
         recalled = _RECALL * len(self.cards.intersection(cards)) / max(1, len(cards))
         return known + (1 - known) * _CARDS_COVER * recalled
 
@@ -303,11 +305,14 @@ class Player:
         """Return the expected score of an exam today."""
         score = 0.0
         for domain in self.facts.domains:
-            for number in domain.objectives:
+            for number in domain.objective_numbers:
                 facts = self.facts.objectives[number]
-                known = sum(share * self.chance(page) for page, share in facts.pages.items())
+                known = sum(
+                    share * self.chance(page)
+                    for page, share in facts.question_share_by_page.items()
+                )
                 right = facts.guess_score + (1 - facts.guess_score) * known
-                score += domain.questions * right / len(domain.objectives)
+                score += domain.exam_question_count * right / len(domain.objective_numbers)
         return score
 
     def sit(self, address: str) -> None:
@@ -346,7 +351,7 @@ class Player:
 
     def result(self, planned: int) -> Result:
         facts = self.facts
-        page_of = {card: page for page in facts.pages.values() for card in page.cards}
+        page_of = {card: page for page in facts.pages.values() for card in page.card_ids}
         with Session(self.app.state.engine) as db:
             days = db.execute(
                 text(

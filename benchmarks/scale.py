@@ -57,7 +57,7 @@ CROWDS = ((50, PAUSE), (300, PAUSE), (50, (0.0, 0.0)))
 
 def main() -> int:
     given = _arguments()
-    library = LiveLibrary(ROOT / "content").current()
+    library = LiveLibrary(ROOT / "content").get_current_library()
     keys = [f"{n:0>43}" for n in range(given.learners)]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

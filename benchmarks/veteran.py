@@ -42,7 +42,7 @@ def main() -> int:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
     with tempfile.TemporaryDirectory() as made:
         app = stage(Path(made))
-        library: Library = app.state.library.current()
+        library: Library = app.state.library.get_current_library()
         print(
             f"{len(library.cards)} cards, {len(library.questions)} questions; veteran: "
             f"{VETERAN.reviews:,} reviews of {VETERAN.cards:,} cards, "
@@ -60,7 +60,7 @@ def stage(folder: Path) -> FastAPI:
     settings = Settings(data=folder, content=folder / "content", secret=SECRET)
     app = create_app(settings, lambda: NOON)
     upgrade_schema(app.state.engine)
-    library = app.state.library.current()
+    library = app.state.library.get_current_library()
     for name, past in (("newcomer", NEWCOMER), ("veteran", VETERAN)):
         live(app.state.engine, library, KEYS[name], past, NOON)
     return app

@@ -101,7 +101,7 @@ def live_library(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
 @pytest.fixture(scope="session")
 def library(live_library: LiveLibrary) -> Library:
     """The tiny course: two domains, two objectives, two topics."""
-    return live_library.current()
+    return live_library.get_current_library()
 
 
 @pytest.fixture(scope="session")
@@ -114,14 +114,14 @@ def live_shipped() -> LiveLibrary:
     live = LiveLibrary(SHIPPED, folder)
     with folder.with_suffix(".lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        live.current()
+        live.get_current_library()
     gc.freeze()
     return live
 
 
 @pytest.fixture(scope="session")
 def shipped(live_shipped: LiveLibrary) -> Library:
-    return live_shipped.current()
+    return live_shipped.get_current_library()
 
 
 @pytest.fixture(scope="session")

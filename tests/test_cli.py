@@ -13,7 +13,7 @@ import pytest
 from app.authoring import scaffold
 from app.cli import EXPORT_FORMATS, IMPORT_FORMATS, PART_KINDS, QUESTION_TYPES, main
 from app.estimator.hardware.part_values import FIELDS
-from app.import_export.formats import ATTEMPTS, READERS, WRITERS
+from app.import_export.formats import ATTEMPT_FORMATS, READERS, WRITERS
 
 TINY = Path(__file__).parent / "courses" / "tiny"
 
@@ -216,8 +216,8 @@ def test_the_collector_passes_over_what_a_command_imports_and_runs_on() -> None:
 
 def test_the_parser_offers_what_the_commands_know() -> None:
     assert set(IMPORT_FORMATS) == set(READERS)
-    assert set(EXPORT_FORMATS) == {*WRITERS, *ATTEMPTS}
-    assert QUESTION_TYPES == scaffold.KINDS
+    assert set(EXPORT_FORMATS) == {*WRITERS, *ATTEMPT_FORMATS}
+    assert QUESTION_TYPES == scaffold.ITEM_TYPES
     assert tuple(FIELDS) == PART_KINDS
 
 

@@ -232,7 +232,7 @@ def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
     (content / "draft").mkdir()
     (content / "draft" / "sources.toml").write_text("", encoding="utf-8")
 
-    found = CourseRegistry.find_courses(content, LiveLibrary)
+    found = CourseRegistry.from_content_folder(content, LiveLibrary)
 
     assert set(found.libraries) == {"aid", "sizing"}
     assert "draft: this folder is not served as a course: it has no" in caplog.text
@@ -244,7 +244,7 @@ def test_a_failure_of_headroom_is_told_once_and_its_way_only_when_asked(
     def broken(*_: object) -> None:
         raise RuntimeError("of our own")
 
-    monkeypatch.setattr("app.content.file_reader._read_source", broken)
+    monkeypatch.setattr("app.content.file_reader._parse_by_file_type", broken)
 
     assert main(["check", str(content)]) == 1
     quiet = list(caplog.records)

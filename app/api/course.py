@@ -14,12 +14,12 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from app.content.courses import CourseRegistry
-from app.content.item_splitter import page_source_without_items
+from app.content.item_splitter import remove_items_from_page_source
 from app.content.library import Library
 from app.errors import NotFoundError
 from app.markup.model import CalculatorBlock, HtmlBlock, Piece, QuestionBlock, Topic
 from app.markup.text import slugify
-from app.questions.grading import question_card_faces
+from app.questions.grading import render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.web.dependencies import CurrentLibrary, require_topic
 from app.widgets.estimate_view import calculator_url
@@ -318,7 +318,7 @@ def _build_question(question: Question) -> QuestionOut:
         difficulty=question.difficulty,
         level=question.level,
         computed=question.computed is not None,
-        html=question_card_faces(variant, lambda hint: f"[{hint or '…'}]").front,
+        html=render_question_card_faces(variant, lambda hint: f"[{hint or '…'}]").front,
         address=f"/quiz/{question.topic}/{question.id}",
     )
 
@@ -340,10 +340,10 @@ def served_courses_by_name(request: Request, library: CurrentLibrary) -> dict[st
     registry: CourseRegistry = request.app.state.courses
     if not registry.has_several_courses:
         name = slugify(library.syllabus.exam) or "course"
-        folder = registry.libraries[registry.default_course].folder
+        folder = registry.libraries[registry.default_course_name].folder
         return {name: ServedCourse(name, library, folder)}
     return {
-        name: ServedCourse(name, live.current(), live.folder)
+        name: ServedCourse(name, live.get_current_library(), live.folder)
         for name, live in registry.libraries.items()
     }
 
@@ -409,13 +409,13 @@ def get_questions(course: RequestedCourse, topic: TopicOrAll) -> Response:
 def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:
     """Return the Markdown of a page; None if the file is newer than the loaded page."""
     path = topic.place.path
-    if path in course.library.outdated:
+    if path in course.library.outdated_paths:
         return None
     try:
         text = (course.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
-    return page_source_without_items(text)
+    return remove_items_from_page_source(text)
 
 
 def _json_response(value: BaseModel) -> Response:

@@ -34,7 +34,7 @@ from app.database.engine import OpenWriteSession, read_only_session
 from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question
-from app.questions.question_form import question_title
+from app.questions.question_form import make_question_title
 from app.questions.question_type import MAX_RESPONSE_LENGTH
 from app.web.dependencies import require_question
 
@@ -99,9 +99,9 @@ def show_answers(
         "authoring/answers.html",
         question=question,
         url=build_author_url(question),
-        title=question_title(question),
-        right=types.type_of(question).right_answer_texts(question.answer),
-        columns=types.type_of(question).result_column_titles(question.answer),
+        title=make_question_title(question),
+        right=types.question_type_of(question).right_answer_texts(question.answer),
+        columns=types.question_type_of(question).result_column_titles(question.answer),
         table=build_response_table(question, answers),
         query=query,
         filtered=query.answer_filter != AnswerFilter(),
@@ -137,7 +137,7 @@ async def accept_answer_and_regrade(
     accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
     live: LiveLibrary = request.state.live
     live_question = await run_in_threadpool(
-        _write_accepted_answer_and_wait_until_live, live, question, accepted
+        _write_accepted_answer_until_live, live, question, accepted
     )
     regraded_count = 0
     write_session: OpenWriteSession = request.app.state.turn
@@ -156,27 +156,27 @@ async def accept_answer_and_regrade(
     return RedirectResponse(f"/authoring/questions/{quote(item)}/answers?{query}", 303)
 
 
-def _write_accepted_answer_and_wait_until_live(
-    live: LiveLibrary, question: Question, accepted: AcceptedText
+def _write_accepted_answer_until_live(
+    live_library: LiveLibrary, question: Question, accepted_text: AcceptedText
 ) -> Question:
     """Write the file and return the question as it is live afterward.
 
     Nothing is written unless the question is sound with the new key and accepts the text.
     """
     path = question.place.path
-    file = locate_course_file(live.folder, path)
+    file = locate_course_file(live_library.folder, path)
     try:
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:
         raise ConflictError(f"{path} cannot be read: {error}.") from None
-    new_source = add_accepted_text_to_source(source, question, accepted)
+    new_source = add_accepted_text_to_source(source, question, accepted_text)
     parsed = parse_file(new_source, path)
     errors = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
     new_question = next((q for q in parsed.questions if q.id == question.id), None)
-    if errors or new_question is None or not does_key_accept(new_question, accepted):
+    if errors or new_question is None or not does_key_accept(new_question, accepted_text):
         reason = errors[0].message if errors else "It would not be read as an answer."
         raise ConflictError(
-            f"“{accepted.text}” cannot be accepted. {reason}",
+            f"“{accepted_text.text}” cannot be accepted. {reason}",
             f"Change the question by hand at {path}:{question.place.line}.",
         )
     try:
@@ -188,7 +188,7 @@ def _write_accepted_answer_and_wait_until_live(
         ) from None
     deadline = time.monotonic() + _MAX_SECONDS_UNTIL_LIVE
     while time.monotonic() < deadline:
-        current = live.current().with_drafts().questions.get(question.id)
+        current = live_library.get_current_library().with_drafts().questions.get(question.id)
         if current is not None and current.revision != question.revision:
             return current
         time.sleep(0.02)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from app.content.course_facts import domain_by_objective, questions_of_objective
+from app.content.course_facts import list_questions_of_objective, map_objectives_to_domains
 from app.content.library import Library
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
 from app.markup.text import reduce_to_words
@@ -87,19 +87,22 @@ def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
 
 
 def _count_objective_coverage(
-    library: Library, number: str, name: str, topics: Mapping[str, Sequence[Topic]]
+    library: Library,
+    objective_number: str,
+    objective_name: str,
+    topics_by_objective: Mapping[str, Sequence[Topic]],
 ) -> ObjectiveCoverage:
-    pages = topics.get(number, ())
-    questions = questions_of_objective(library, number)
-    cards = [c for c in library.cards.values() if number in c.objectives]
+    pages = topics_by_objective.get(objective_number, ())
+    questions = list_questions_of_objective(library, objective_number)
+    cards = [c for c in library.cards.values() if objective_number in c.objectives]
     keys = {k for p in pages for k in p.sources} | {k for q in questions for k in q.sources}
     sources = [library.sources[k] for k in keys if k in library.sources]
     reviewed = [page.reviewed for page in pages if page.reviewed]
     sections = [section for page in pages for section in page.sections]
     pieces = [piece for section in sections for piece in section.pieces]
     return ObjectiveCoverage(
-        number=number,
-        name=name,
+        number=objective_number,
+        name=objective_name,
         pages=len(pages),
         words=sum(len(section.plain.split()) for section in sections),
         pictures=sum(_count_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
@@ -124,8 +127,8 @@ def _count_pictures(html: str) -> int:
 
 
 def count_exam_questions_by_domain(library: Library) -> Counter[str]:
-    domains = domain_by_objective(library)
-    return Counter(q.domain(domains) for q in library.questions.values() if q.is_for_exams)
+    domains = map_objectives_to_domains(library)
+    return Counter(q.find_domain(domains) for q in library.questions.values() if q.is_for_exams)
 
 
 def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:
@@ -150,7 +153,7 @@ _SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b"
 class AnswerCue:
     """How often a rule without knowledge is right, compared with chance (0..1)."""
 
-    rule: str
+    cue_description: str
     right_share: float
     chance_share: float
     question_count: int
@@ -173,14 +176,14 @@ class _SingleAnswerItem:
     right_index: int
 
 
-_CueScore = Callable[[_SingleAnswerItem, int], int]
-_CUES: Mapping[str, _CueScore] = {
+_OptionScorer = Callable[[_SingleAnswerItem, int], int]
+_CUES: Mapping[str, _OptionScorer] = {
     "the longest": lambda item, at: len(item.options[at]),
     "the shortest": lambda item, at: -len(item.options[at]),
     "the first": lambda _, at: -at,
     "the most specific": lambda item, at: len(_SPECIFIC.findall(item.options[at])),
     "most words of the stem": lambda item, at: len(
-        item.stem_words & _distinct_long_words(item.options[at])
+        item.stem_words & _collect_distinct_long_words(item.options[at])
     ),
 }
 
@@ -193,7 +196,7 @@ def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     if items:
         chance = sum(1 / len(item.options) for item in items) / len(items)
         for name, measure in _CUES.items():
-            right_count = sum(_chance_that_cue_picks_right_option(item, measure) for item in items)
+            right_count = sum(_compute_chance_of_right_pick(item, measure) for item in items)
             cues.append(AnswerCue(name, right_count / len(items), chance, len(items)))
     statements = _list_single_answer_items(q for q in bank if q.type == "true-false")
     if statements:
@@ -207,23 +210,25 @@ def _list_single_answer_items(questions: Iterable[Question]) -> list[_SingleAnsw
     """Return the questions with one right option among several."""
     items = []
     for question in questions:
-        options = types.type_of(question).options_for_statistics(question.answer)
+        options = types.question_type_of(question).options_for_statistics(question.answer)
         right = [index for index, option in enumerate(options) if option.right]
         if len(right) == 1 and len(options) > 1:
             texts = tuple(option.text for option in options)
             items.append(
-                _SingleAnswerItem(_distinct_long_words(question.stem.plain), texts, right[0])
+                _SingleAnswerItem(
+                    _collect_distinct_long_words(question.stem.plain), texts, right[0]
+                )
             )
     return items
 
 
-def _distinct_long_words(text: str) -> frozenset[str]:
+def _collect_distinct_long_words(text: str) -> frozenset[str]:
     return frozenset(w for w in reduce_to_words(text).split() if len(w) > 3)
 
 
-def _chance_that_cue_picks_right_option(item: _SingleAnswerItem, measure: _CueScore) -> float:
+def _compute_chance_of_right_pick(item: _SingleAnswerItem, score_option: _OptionScorer) -> float:
     """Return the chance of picking the right option among those with the highest score."""
-    scores = [measure(item, index) for index in range(len(item.options))]
+    scores = [score_option(item, index) for index in range(len(item.options))]
     best_indices = [index for index, score in enumerate(scores) if score == max(scores)]
     return (item.right_index in best_indices) / len(best_indices)
 
@@ -236,12 +241,12 @@ _DUE_SOON = dt.timedelta(days=30)  # how long before its due date a review is li
 class DueContentReview:
     """A page or source to review, with the reason.
 
-    `topic` is the slug of a page, empty for a source. `last_reviewed` is None if it never was.
+    `topic_slug` is the slug of a page, empty for a source. `last_reviewed` is None if it never was.
     """
 
     name: str
-    path: str
-    topic: str
+    file_path: str
+    topic_slug: str
     last_reviewed: dt.date | None
     reason: str
 
@@ -262,14 +267,14 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
         for source in library.sources.values()
         if (reason := _explain_review_due(source.read_on, today, ""))
     ]
-    return sorted(due, key=lambda d: (d.last_reviewed or dt.date.min, d.path, d.name))
+    return sorted(due, key=lambda d: (d.last_reviewed or dt.date.min, d.file_path, d.name))
 
 
-def _explain_review_due(day: dt.date | None, today: dt.date, reason_if_never: str) -> str:
-    """Return why something last reviewed on `day` is due; empty if it is not."""
-    if day is None:
+def _explain_review_due(last_reviewed: dt.date | None, today: dt.date, reason_if_never: str) -> str:
+    """Return why something last reviewed on `last_reviewed` is due; empty if it is not."""
+    if last_reviewed is None:
         return reason_if_never
-    due_day = day + _REVIEW_VALID_FOR
+    due_day = last_reviewed + _REVIEW_VALID_FOR
     if due_day - _DUE_SOON > today:
         return ""
     return f"was due on {due_day}" if due_day < today else f"is due by {due_day}"

@@ -28,7 +28,7 @@ from app.authoring.preview import (
     build_unanswered_question,
     grade_sample_responses,
     grade_without_recording,
-    has_nothing_graded,
+    has_no_graded_field,
 )
 from app.authoring.regrading import RegradePolicy, confirm_regrade, preview_regrade
 from app.authoring.statistics_tables import (
@@ -40,13 +40,13 @@ from app.authoring.statistics_tables import (
 from app.authoring.to_do import (
     assign_option_letters,
     build_author_tasks,
-    build_problem_key,
     build_problem_list,
     compute_blind_guess_percent,
-    find_statistics_reasons,
+    find_fix_reasons_in_statistics,
     find_topic_of_path,
     list_problems_of_topic,
     list_unpublished_content,
+    make_problem_key_for_url,
     read_authoring_guide,
     read_lines_around,
 )
@@ -59,8 +59,13 @@ from app.markup.expressions import ExpressionError
 from app.markup.problems import PROBLEM_CODES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
-from app.questions.model import Question, count_combinations, draw_variant, variants_up_to_limit
-from app.questions.question_form import OpenQuestion, new_submission_token, question_title
+from app.questions.model import (
+    Question,
+    count_combinations,
+    draw_variant,
+    iterate_variants_up_to_limit,
+)
+from app.questions.question_form import OpenQuestion, make_question_title, make_submission_token
 from app.questions.question_type import SubmittedResponse
 from app.quiz.forms import PostedSubmission, QueriedSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, require_question
@@ -120,10 +125,10 @@ def preview_topic(
         page=rendered,
         library=library,
         problems=problems,
-        outdated=topic_page is not None and topic_page.place.path in library.outdated,
-        name_of=build_problem_key,
+        outdated=topic_page is not None and topic_page.place.path in library.outdated_paths,
+        name_of=make_problem_key_for_url,
         open_questions=_open_page_questions(library, rendered) if rendered else {},
-        questions=[(q, question_title(q)) for q in questions],
+        questions=[(q, make_question_title(q)) for q in questions],
         cards=[library.cards[i] for i in topic_page.cards] if topic_page else [],
     )
 
@@ -133,7 +138,7 @@ def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, Open
     return {
         item: OpenQuestion(
             draw_variant(library.questions[item], 0),
-            new_submission_token(),
+            make_submission_token(),
             "page",
             back_url=f"/authoring/pages/{page.topic.slug}",
             submit_url=build_author_url(library.questions[item]),
@@ -189,7 +194,7 @@ def show_problem_list(
 ) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
     listing = build_problem_list(context.library, query.severity, query.file, query.at)
-    selected_problem = listing.selected
+    selected_problem = listing.selected_problem
     folder = context.request.state.live.folder
     return context.page(
         "authoring/index.html",
@@ -201,7 +206,7 @@ def show_problem_list(
         if selected_problem
         else [],
         query=query,
-        name_of=build_problem_key,
+        name_of=make_problem_key_for_url,
         topic_of=find_topic_of_path,
         reports=store.list_learner_reports(context.db, context.learner.course),
     )
@@ -223,7 +228,7 @@ def settle_report(
     return RedirectResponse("/authoring#reports", 303)
 
 
-_ROWS = 50  # rows of one page of the table; the CSV has all
+_ROWS_PER_PAGE = 50  # rows of one page of the table; the CSV has all
 _DESCENDING_FIRST = {"count", "guess"}  # columns that a first click sorts descending
 
 
@@ -241,17 +246,19 @@ def show_statistics(
     query: Annotated[StatisticsTableForm, Query()],
 ) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
-    rows = _statistics_rows(statistics, context)
+    rows = _list_statistics_rows(statistics, context)
     descending = query.sort.startswith("-")
     sort_column = query.sort.removeprefix("-")
     sort_column = sort_column if sort_column in statistics_tables.SORTS else "discrimination"
     rows = statistics_tables.sort_question_rows(rows, sort_column, descending=descending)
     if query.format == "csv":
-        return _csv_response(statistics_tables.write_questions_as_csv(rows), "questions.csv")
+        return _build_csv_response(statistics_tables.write_questions_as_csv(rows), "questions.csv")
     if query.format == "exams-csv":
-        return _csv_response(statistics_tables.write_exams_as_csv(statistics.exams), "exams.csv")
+        return _build_csv_response(
+            statistics_tables.write_exams_as_csv(statistics.exam_rows), "exams.csv"
+        )
     items = statistics_tables.list_items_to_fix(context.library, rows, statistics.lapsed_cards)
-    reasons = {item.item: item.reasons[0].text for item in items}
+    reasons = {item.item_id: item.reasons[0].text for item in items}
     groups = {
         "look": [row for row in rows if row.question.id in reasons],
         "answered": [row for row in rows if row.statistics],
@@ -264,15 +271,15 @@ def show_statistics(
         items=items,
         reasons=reasons,
         group_sizes={name: len(group) for name, group in groups.items()},
-        rows=groups[group][query.start :][:_ROWS],
+        rows=groups[group][query.start :][:_ROWS_PER_PAGE],
         start=query.start,
-        page_size=_ROWS,
+        page_size=_ROWS_PER_PAGE,
         group=group,
         by=sort_column,
         descending=descending,
         columns=statistics_tables.COLUMNS,
         descending_first=_DESCENDING_FIRST,
-        exams=statistics.exams,
+        exams=statistics.exam_rows,
         age=format_age(statistics.computed_at, context.request.app.state.clock()),
     )
 
@@ -281,14 +288,14 @@ def show_statistics(
 def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
     library = context.library
-    rows = _statistics_rows(statistics, context)
+    rows = _list_statistics_rows(statistics, context)
     items = statistics_tables.list_items_to_fix(library, rows, statistics.lapsed_cards)
     due = list_due_content_reviews(library, context.now.date())
     return context.page(
         "authoring/to_do.html",
         tasks=build_author_tasks(library.problems, items, due),
-        max_rows=_ROWS,
-        outdated=library.outdated,
+        max_rows=_ROWS_PER_PAGE,
+        outdated=library.outdated_paths,
         unfinished=list_unpublished_content(library),
     )
 
@@ -304,14 +311,16 @@ def show_question(
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
     pressed_button = submission.form.more or submission.form.move
-    is_open = has_nothing_graded(question, submission.raw) or pressed_button
+    is_open = has_no_graded_field(question, submission.raw) or pressed_button
     outcome = (
         build_unanswered_question(question, submission)
         if is_open
         else grade_without_recording(db, library, question, submission)
     )
     variant = draw_variant(question, submission.form.seed or 0)
-    current_statistics = statistics.items.get(QuestionRevision(question.id, question.revision))
+    current_statistics = statistics.statistics_by_revision.get(
+        QuestionRevision(question.id, question.revision)
+    )
     seen_wordings = store.list_seen_wordings(db, question.id)
     return context.page(
         "authoring/question.html",
@@ -324,32 +333,33 @@ def show_question(
         outcome=None if isinstance(outcome, OpenQuestion) else outcome,
         samples=grade_sample_responses(variant),
         response={} if pressed_button else dict(submission.raw),
-        query=_response_query,
+        query=_build_response_query,
         lines=read_lines_around(
             context.request.state.live.folder, location.path, location.line, 14
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
-        outdated=location.path in library.outdated,
+        outdated=location.path in library.outdated_paths,
         displayed_letters=assign_option_letters(variant),
-        variants=_solvable_variant_rows(question),
+        variants=_list_solvable_variant_rows(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
             db, context.learner.course, include_settled=True, item=question.id
         ),
-        unregraded=statistics.unregraded_counts.get(question.id, 0),
+        unregraded=statistics.unregraded_count_by_question.get(question.id, 0),
         statistics=current_statistics,
         guess=compute_blind_guess_percent(question),
         reasons=sorted(
-            find_statistics_reasons(question, current_statistics), key=lambda reason: -reason.weight
+            find_fix_reasons_in_statistics(question, current_statistics),
+            key=lambda reason: -reason.severity_weight,
         ),
         options=statistics_tables.build_option_rows(question, current_statistics),
         tallies=_count_response_habits(context, question),
-        wordings=statistics_tables.list_statistics_by_revision(
+        wordings=statistics_tables.list_wording_statistics(
             question,
             statistics_tables.merge_equal_wordings(
-                question, seen_wordings, statistics.canonical_revisions
+                question, seen_wordings, statistics.canonical_revision_by_revision
             ),
-            statistics.items,
+            statistics.statistics_by_revision,
         ),
     )
 
@@ -376,7 +386,7 @@ def try_answer(
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
-        url = f"{build_author_url(question)}{_response_query(submission.raw, submission.form.seed or 0)}"
+        url = f"{build_author_url(question)}{_build_response_query(submission.raw, submission.form.seed or 0)}"
         return RedirectResponse(url, 303)
     outcome = grade_without_recording(db, library, question, submission)
     if isinstance(outcome, OpenQuestion):
@@ -401,19 +411,19 @@ def _count_response_habits(
         SubmittedResponse(draw_variant(question, seed).answer, fields)
         for seed, fields in newest_responses
     )
-    tallies = types.type_of(question).count_response_habits(responses)
+    tallies = types.question_type_of(question).count_response_habits(responses)
     return {
         title: [_HabitCount(*counted) for counted in counts.most_common(12)]
         for title, counts in tallies.items()
     }
 
 
-def _solvable_variant_rows(question: Question) -> list[VariantRow]:
+def _list_solvable_variant_rows(question: Question) -> list[VariantRow]:
     """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
     rows = []
-    variants = variants_up_to_limit(question)
+    variants = iterate_variants_up_to_limit(question)
     while True:
         try:
             rows.append(statistics_tables.build_variant_row(next(variants)))
@@ -421,23 +431,23 @@ def _solvable_variant_rows(question: Question) -> list[VariantRow]:
             return rows  # the course check names the combination without an answer
 
 
-def _statistics_rows(
+def _list_statistics_rows(
     statistics: BankStatistics, context: RequestContext
 ) -> list[statistics_tables.QuestionStatisticsRow]:
     """Return every question with its statistics and the number of open reports about it."""
     reports = store.list_learner_reports(context.db, context.learner.course)
-    return statistics_tables.add_report_counts(statistics.rows, reports)
+    return statistics_tables.add_report_counts(statistics.question_rows, reports)
 
 
-def _csv_response(text: str, name: str) -> Response:
+def _build_csv_response(text: str, file_name: str) -> Response:
     return Response(
         "\ufeff" + text,  # without a byte order mark Excel does not read UTF-8
         media_type="text/csv; charset=utf-8",
-        headers={"content-disposition": f'attachment; filename="{name}"'},
+        headers={"content-disposition": f'attachment; filename="{file_name}"'},
     )
 
 
-def _response_query(raw: Any, seed: int) -> str:
+def _build_response_query(raw: Any, seed: int) -> str:
     query = urlencode({**raw, **({"seed": seed} if seed else {})}, doseq=True)
     return f"?{query}" if query else ""
 
@@ -499,13 +509,13 @@ def show_regrading(
         "authoring/regrading.html",
         question=question,
         url=build_author_url(question),
-        title=question_title(question),
-        right=types.type_of(question).right_answer_texts(question.answer),
+        title=make_question_title(question),
+        right=types.question_type_of(question).right_answer_texts(question.answer),
         regrading=preview_regrade(
             context.db,
             context.learner.course,
             question,
-            reworded=query.reworded,
+            accept_rewording=query.reworded,
             policy=query.policy,
         ),
         query=query,
@@ -538,7 +548,12 @@ async def confirm_regrading(
     async with read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
-                preview_regrade, db, course, question, reworded=form.reworded, policy=form.policy
+                preview_regrade,
+                db,
+                course,
+                question,
+                accept_rewording=form.reworded,
+                policy=form.policy,
             )
         )
     write_session: OpenWriteSession = request.app.state.turn

@@ -8,7 +8,7 @@ from app.content.library import Library
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, new_submission_token
+from app.questions.question_form import OpenQuestion, make_submission_token
 from app.questions.question_type import SubmittedFields, UnreadableResponse
 from app.quiz.forms import QuestionSubmission
 from app.quiz.question_page import AnswerFeedback, GradedVariant, NextLinks, build_feedback
@@ -20,41 +20,41 @@ from app.web.formatting import format_percent
 class SampleResponse:
     """A possible response as text, and its grade.
 
-    `result` is right, partly, wrong, near, refused or open; `verdict` says it to the author.
+    `result_name` is right, partly, wrong, near, refused or open; `author_note` says it to the author.
     """
 
-    text: str
+    description: str
     raw: SubmittedFields
-    result: str
-    verdict: str
+    result_name: str
+    author_note: str
 
 
 def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
     """Return the responses worth showing, each once: right, each foreseen one, others."""
     samples: dict[object, SampleResponse] = {}
-    for text, raw in types.type_of(variant).sample_responses(variant.answer):
+    for text, raw in types.question_type_of(variant).sample_responses(variant.answer):
         key = tuple(sorted((name, tuple(values)) for name, values in raw.items()))
         if key not in samples:
             samples[key] = _grade_sample(variant, text, raw)
     return list(samples.values())
 
 
-def _grade_sample(variant: Variant, text: str, raw: SubmittedFields) -> SampleResponse:
+def _grade_sample(variant: Variant, description: str, raw: SubmittedFields) -> SampleResponse:
     result = grade(variant, raw)
-    if has_nothing_graded(variant.question, raw):
-        return SampleResponse(text, raw, "open", "")
+    if has_no_graded_field(variant.question, raw):
+        return SampleResponse(description, raw, "open", "")
     if isinstance(result, UnreadableResponse):
-        return SampleResponse(text, raw, "refused", "refused")
+        return SampleResponse(description, raw, "refused", "refused")
     if result.near_miss_message:
-        return SampleResponse(text, raw, "near", "asked again")
+        return SampleResponse(description, raw, "near", "asked again")
     verdicts = {"right": "right", "wrong": "not right"}
     partly = f"{format_percent(result.score)} of the points"
-    return SampleResponse(text, raw, result.result, verdicts.get(result.result, partly))
+    return SampleResponse(description, raw, result.result, verdicts.get(result.result, partly))
 
 
-def has_nothing_graded(question: Question, raw: SubmittedFields) -> bool:
+def has_no_graded_field(question: Question, raw: SubmittedFields) -> bool:
     """Return whether a response has nothing that is graded, such as commands of a lab alone."""
-    return not raw.keys() - set(types.type_of(question).working_fields)
+    return not raw.keys() - set(types.question_type_of(question).unanswering_form_fields)
 
 
 def build_author_url(question: Question) -> str:
@@ -66,10 +66,10 @@ def build_unanswered_question(question: Question, submission: QuestionSubmission
     form, raw = submission.form, submission.raw
     variant = draw_variant(question, form.seed or 0)
     if form.move:
-        raw = types.type_of(variant).respond_to_button(raw, form.move)
+        raw = types.question_type_of(variant).apply_button_press(raw, form.move)
     return OpenQuestion(
         variant=variant,
-        token=new_submission_token(),
+        submission_token=make_submission_token(),
         context=form.context,
         back_url=form.back,
         shown_hint_count=min(form.hints + form.more, len(variant.hints)),
@@ -87,10 +87,12 @@ def grade_without_recording(
     variant, is_dont_know = question_form.variant, submission.form.unknown
     result = grade_unanswered(variant) if is_dont_know else grade(variant, submission.raw)
     if isinstance(result, UnreadableResponse):
-        return dataclasses.replace(question_form, parse_error=result.message, hint=result.hint)
+        return dataclasses.replace(
+            question_form, parse_error=result.message, parse_error_hint=result.hint
+        )
     if result.near_miss_message and not submission.form.asked_again:
         return dataclasses.replace(
-            question_form, near_miss_message=result.near_miss_message, asked_again=True
+            question_form, near_miss_message=result.near_miss_message, is_asked_again=True
         )
     attempt = RecordedAttempt(
         id=0,
@@ -105,7 +107,7 @@ def grade_without_recording(
         run_id=None,
         hint_count=question_form.shown_hint_count,
     )
-    links = NextLinks(question_form.back_url, form_token=question_form.token)
+    links = NextLinks(question_form.back_url, form_token=question_form.submission_token)
     feedback = build_feedback(
         db, library, attempt, links, GradedVariant(question_form.variant, result)
     )

@@ -26,7 +26,7 @@ from app.questions.grading import (
     is_only_key_changed,
     pair_seen_and_current_variants,
 )
-from app.questions.model import Question, combination_index
+from app.questions.model import Question, find_combination_index
 from app.quiz.store import load_question_if_stored, save_revision_once
 
 _SCORE_TOLERANCE = 1e-9
@@ -89,21 +89,21 @@ class RegradePreview:
 
 def preview_regrade(
     db: Session,
-    course: str,
+    course_name: str,
     question: Question,
     *,
-    reworded: bool = False,
+    accept_rewording: bool = False,
     policy: RegradePolicy = RegradePolicy.KEY,
 ) -> RegradePreview:
     """Return what the key of `question` would change; nothing is written.
 
-    With `reworded`, answers to a different wording are regraded too. `policy` says which score
+    With `accept_rewording`, answers to a different wording are regraded too. `policy` says which score
     counts: that of the current key, the better one of it and every earlier key (both), never
     less than now (never-lower), or full marks for everyone who answered (drop). Undo returns to
     the current key after such a decision.
     """
     revision = "" if policy.includes_current_revision else question.revision
-    answers = store.load_regradable_attempts(db, course, question.id, revision)
+    answers = store.load_regradable_attempts(db, course_name, question.id, revision)
     seen_revisions = {wording.revision for wording in store.list_seen_wordings(db, question.id)}
     wordings = {
         name: _load_wording_or_none(db, question.id, name)
@@ -113,16 +113,21 @@ def preview_regrade(
     if policy is RegradePolicy.BOTH:
         earlier = [w for name, w in wordings.items() if w is not None and name != question.revision]
         versions += [wording for wording in earlier if is_only_key_changed(wording, question)]
-    regraders = [_CachedRegrader(version, wordings, reworded=reworded) for version in versions]
+    regraders = [
+        _CachedRegrader(version, wordings, accept_rewording=accept_rewording)
+        for version in versions
+    ]
     scored = [(answer, _score_by_policy(answer, regraders, policy)) for answer in answers]
     rows = [
         NewScore(answer, question.revision, score)
         for answer, score in scored
         if not isinstance(score, RegradeRefusal)
     ]
-    changed = [row for row in rows if abs(row.score - row.answer.score) > _SCORE_TOLERANCE]
+    changed = [row for row in rows if abs(row.score - row.attempt.score) > _SCORE_TOLERANCE]
     refusals = collections.Counter(s for _, s in scored if isinstance(s, RegradeRefusal))
-    new_scores = [row for row in rows if row.answer.revision != question.revision or row in changed]
+    new_scores = [
+        row for row in rows if row.attempt.revision != question.revision or row in changed
+    ]
     return RegradePreview(
         question=question,
         answer_count=len(scored),
@@ -135,17 +140,17 @@ def preview_regrade(
 
 
 def _score_by_policy(
-    answer: RegradableAttempt, regraders: Sequence["_CachedRegrader"], policy: RegradePolicy
+    attempt: RegradableAttempt, regraders: Sequence["_CachedRegrader"], policy: RegradePolicy
 ) -> float | RegradeRefusal:
     """Return the score of an answer; `regraders` are that of the current key, then earlier ones."""
     if policy is RegradePolicy.DROP:
         return 1.0
-    current = regraders[0].regrade(answer)
+    current = regraders[0].regrade(attempt)
     if isinstance(current, RegradeRefusal):
         return current
     if policy is RegradePolicy.NEVER_LOWER:
-        return max(current, answer.score)
-    scores = [regrader.regrade(answer) for regrader in regraders[1:]]
+        return max(current, attempt.score)
+    scores = [regrader.regrade(attempt) for regrader in regraders[1:]]
     return max([current, *(score for score in scores if not isinstance(score, RegradeRefusal))])
 
 
@@ -156,73 +161,79 @@ def has_only_key_changed_since(db: Session, question: Question, revision: str) -
 
 
 def confirm_regrade(
-    db: Session, course: str, regrading: RegradePreview, author_session: int, now: dt.datetime
+    db: Session, course_name: str, preview: RegradePreview, author_session_id: int, now: dt.datetime
 ) -> int:
     """Write the regrades of a preview; returns how many answers were regraded.
 
     Other writers may have changed the log since. If two authors confirm the same preview, only one
-    writes, and erased learners are left out. `author_session` is the session of the author.
+    writes, and erased learners are left out. `author_session_id` is the session of the author.
     """
-    locked_learners = store.lock_learners_who_answered(db, course, regrading.question.id)
-    rows = [row for row in regrading.new_scores if row.answer.learner_id in locked_learners]
-    learners = store.add_regrades_returning_learners(db, rows, now)
+    locked_learners = store.lock_learners_who_answered(db, course_name, preview.question.id)
+    rows = [row for row in preview.new_scores if row.attempt.learner_id in locked_learners]
+    learners = store.write_regrades_returning_learner_ids(db, rows, now)
     if learners:
-        save_revision_once(db, regrading.question, now)
+        save_revision_once(db, preview.question, now)
         for learner in sorted(set(learners)):
             increment_change_counter(db, learner)
-        subject = f"{len(learners)} of {regrading.question.id}"[:120]
-        record_audit_entry(db, AuditRecord(now, author_session, "answers graded again", subject))
+        subject = f"{len(learners)} of {preview.question.id}"[:120]
+        record_audit_entry(db, AuditRecord(now, author_session_id, "answers graded again", subject))
     return len(learners)
 
 
 class _CachedRegrader:
     """Regrades answers to a question, each distinct one only once.
 
-    `wordings` are the revisions that were answered; None for unreadable ones.
+    `question_by_revision` has the revisions that were answered; None for unreadable ones.
     """
 
     def __init__(
-        self, question: Question, wordings: Mapping[str, Question | None], *, reworded: bool
+        self,
+        question: Question,
+        question_by_revision: Mapping[str, Question | None],
+        *,
+        accept_rewording: bool,
     ) -> None:
         self._question = question
-        self._wordings = wordings
-        self._reworded = reworded
+        self._wordings = question_by_revision
+        self._reworded = accept_rewording
         self._pairs: dict[tuple[object, ...], VariantPair | RegradeRefusal] = {}
         self._scores: dict[tuple[object, ...], float | RegradeRefusal] = {}
 
-    def regrade(self, answer: RegradableAttempt) -> float | RegradeRefusal:
+    def regrade(self, attempt: RegradableAttempt) -> float | RegradeRefusal:
         """Return the score of an answer by the current key, or why there is none."""
-        answered_wording = self._wordings[answer.revision]
+        answered_wording = self._wordings[attempt.revision]
         if answered_wording is None:
             return RegradeRefusal.LOST
-        variants = (combination_index(q, answer.seed) for q in (answered_wording, self._question))
-        pair_key = (answer.revision, *variants)
+        variants = (
+            find_combination_index(q, attempt.seed) for q in (answered_wording, self._question)
+        )
+        pair_key = (attempt.revision, *variants)
         if pair_key not in self._pairs:
             self._pairs[pair_key] = pair_seen_and_current_variants(
-                answered_wording, self._question, answer.seed
+                answered_wording, self._question, attempt.seed
             )
-        pair, score_key = self._pairs[pair_key], (*pair_key, answer.raw)
+        pair, score_key = self._pairs[pair_key], (*pair_key, attempt.raw)
         if isinstance(pair, RegradeRefusal):
             return pair
         if score_key not in self._scores:
-            raw = json.loads(answer.raw)
-            self._scores[score_key] = pair.grade(raw, reworded=self._reworded)
+            raw = json.loads(attempt.raw)
+            self._scores[score_key] = pair.regrade(raw, accept_rewording=self._reworded)
         return self._scores[score_key]
 
 
-def _count_score_changes(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
+def _count_score_changes(new_scores: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
     """Return the changes by old and new score, the largest gain first."""
     groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
-    for row in changed:
-        groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
+    for row in new_scores:
+        groups[round(row.attempt.score, 4), round(row.score, 4)].append(row)
     changes = [ScoreChange(*scores, _count_regrade_impact(rows)) for scores, rows in groups.items()]
     return tuple(
         sorted(changes, key=lambda change: (change.old_score - change.new_score, change.old_score))
     )
 
 
-def _count_regrade_impact(rows: Sequence[NewScore]) -> RegradeImpact:
-    answers = [row.answer for row in rows]
+def _count_regrade_impact(new_scores: Sequence[NewScore]) -> RegradeImpact:
+    answers = [row.attempt for row in new_scores]
     return RegradeImpact(
         answers=len(answers),
         learners=len({answer.learner_id for answer in answers}),

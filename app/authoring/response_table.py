@@ -20,15 +20,15 @@ from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question, count_combinations, draw_variant
 from app.questions.question_type import (
-    LEVELS,
+    CONFIDENCE_LEVELS,
     GradeResult,
     PartResult,
     Result,
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
+    have_same_words,
     normalize_search_text,
-    same_words,
 )
 from app.questions.types.cloze import ClozeSpec
 from app.questions.types.numeric import format_numeric_tolerance
@@ -59,14 +59,14 @@ class ResponseCount:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResponseGroup:
-    """Responses that are graded alike. `option` is the option they match, if any."""
+    """Responses that are graded alike. `option_text` is the option they match, if any."""
 
     outcome: ResponseOutcome
-    option: str
+    option_text: str
     score: float
     responses: tuple[ResponseCount, ...]
-    count: int
-    distinct_count: int
+    learner_count: int
+    distinct_response_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,31 +106,31 @@ class TimeRow:
 
     label: str
     count: int
-    median: float
-    lower_quartile: float
-    upper_quartile: float
+    median_seconds: float
+    lower_quartile_seconds: float
+    upper_quartile_seconds: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionResponses:
     """The responses to a question.
 
-    `unreadable` counts what the current key cannot read, such as answers from a time when the
+    `unreadable_count` counts what the current key cannot read, such as answers from a time when the
     question was of another type.
     """
 
-    count: int
-    dont_know: int
-    unreadable: int
-    groups: tuple[ResponseGroup, ...]
-    parts: tuple[PartResponseTable, ...]
-    certainty: tuple[CertaintyRow, ...]
-    times: tuple[TimeRow, ...]
+    answer_count: int
+    dont_know_count: int
+    unreadable_count: int
+    response_groups: tuple[ResponseGroup, ...]
+    part_tables: tuple[PartResponseTable, ...]
+    certainty_rows: tuple[CertaintyRow, ...]
+    time_rows: tuple[TimeRow, ...]
 
     @property
-    def can_accept(self) -> bool:
-        group_texts = (r.acceptable_text for group in self.groups for r in group.responses)
-        part_texts = (r.acceptable_text for part in self.parts for r in part.responses)
+    def has_acceptable_response(self) -> bool:
+        group_texts = (r.acceptable_text for group in self.response_groups for r in group.responses)
+        part_texts = (r.acceptable_text for part in self.part_tables for r in part.responses)
         return any(group_texts) or any(part_texts)
 
 
@@ -148,7 +148,7 @@ class _EnteredText(NamedTuple):
 
 class _CountedText(NamedTuple):
     entered: _EnteredText
-    times: int
+    learner_count: int
 
 
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
@@ -165,18 +165,18 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
             unreadable += 1
         else:
             graded.append(_GradedResponse(result, json.loads(answer.raw)))
-    kind = types.type_of(question)
-    in_parts = kind.supports_partial_credit and not kind.names_options
+    kind = types.question_type_of(question)
+    in_parts = kind.supports_partial_credit and not kind.response_names_options
     return QuestionResponses(
-        count=len(answers),
-        dont_know=dont_know,
-        unreadable=unreadable,
-        groups=() if in_parts else _group_by_option_and_score(question, graded),
-        parts=_tabulate_responses_by_part(question, [response.result for response in graded])
+        answer_count=len(answers),
+        dont_know_count=dont_know,
+        unreadable_count=unreadable,
+        response_groups=() if in_parts else _group_by_option_and_score(question, graded),
+        part_tables=_tabulate_responses_by_part(question, [response.result for response in graded])
         if in_parts
         else (),
-        certainty=_build_certainty_rows(answers),
-        times=_build_time_rows(answers),
+        certainty_rows=_build_certainty_rows(answers),
+        time_rows=_build_time_rows(answers),
     )
 
 
@@ -197,9 +197,9 @@ def _group_by_option_and_score(
     question: Question, graded: Iterable[_GradedResponse]
 ) -> tuple[ResponseGroup, ...]:
     """Group whole responses by the option they match, or by their score."""
-    kind = types.type_of(question)
+    kind = types.question_type_of(question)
     options = {option.key: option for option in kind.options_for_statistics(question.answer)}
-    is_typed = not kind.names_options
+    is_typed = not kind.response_names_options
     texts_by_group: dict[tuple[ResponseOutcome, str, float], list[_EnteredText]] = defaultdict(list)
     for result, raw in graded:
         option = options.get(result.parsed.get("option", "")) if is_typed else None
@@ -218,7 +218,7 @@ def _group_by_option_and_score(
         )
         groups.append(ResponseGroup(outcome, name, score, responses, len(texts), len(counts)))
     order = list(ResponseOutcome)
-    return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.count)))
+    return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.learner_count)))
 
 
 def _classify_response(result: Result, option: StatisticsOption | None) -> ResponseOutcome:
@@ -249,7 +249,7 @@ def _count_equal_texts(texts: Iterable[_EnteredText]) -> list[_CountedText]:
         _CountedText(spelling_counts.most_common(1)[0][0], spelling_counts.total())
         for spelling_counts in spellings.values()
     ]
-    return sorted(counts, key=lambda counted: (-counted.times, counted.entered))
+    return sorted(counts, key=lambda counted: (-counted.learner_count, counted.entered))
 
 
 def _tabulate_responses_by_part(
@@ -276,7 +276,7 @@ def _tabulate_responses_by_part(
         tables.append(
             PartResponseTable(
                 key=key,
-                label=_name_part(first.label, first.text.plain),
+                label=_make_part_name(first.label, first.text.plain),
                 right_answer=first.right_answer.plain,
                 right_count=sum(mark.is_right for mark in marks),
                 count=len(marks),
@@ -286,18 +286,21 @@ def _tabulate_responses_by_part(
     return tuple(tables)
 
 
-def _name_part(label: str, text: str) -> str:
+def _make_part_name(part_label: str, part_text: str) -> str:
     """Name a part: the step or the left cell; a gap by its number and its clue."""
-    if label.startswith("Gap "):
-        return f"{label} ({text})" if text else label
-    return text or label
+    if part_label.startswith("Gap "):
+        return f"{part_label} ({part_text})" if part_text else part_label
+    return part_text or part_label
 
 
 def _build_certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow, ...]:
     scores: dict[int, list[float]] = defaultdict(list)
     for answer in answers:
         scores[answer.certainty or 0].append(answer.score)
-    labels = {0: "Not said", **{number: level.label for number, level in enumerate(LEVELS, 1)}}
+    labels = {
+        0: "Not said",
+        **{number: level.label for number, level in enumerate(CONFIDENCE_LEVELS, 1)},
+    }
     rows = [
         CertaintyRow(
             labels.get(level, "Not said"), len(level_scores), statistics.fmean(level_scores)
@@ -331,13 +334,13 @@ _HEADING = re.compile(r"^#{1,6} ")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AcceptedText:
-    """What is to be accepted: a whole answer, or that of the gap with the key `gap`."""
+    """What is to be accepted: a whole answer, or that of the gap with the key `gap_key`."""
 
     text: str
-    gap: str = ""
+    gap_key: str = ""
 
 
-def add_accepted_text_to_source(source: str, question: Question, accepted: AcceptedText) -> str:
+def add_accepted_text_to_source(file_text: str, question: Question, accepted: AcceptedText) -> str:
     """Return the text of the question's file with one more accepted answer.
 
     Raises InvalidInputError for a text that cannot be an answer, and ConflictError if the key is
@@ -349,67 +352,69 @@ def add_accepted_text_to_source(source: str, question: Question, accepted: Accep
             "Widen its tolerance, or add the answer as an expression in the file.",
         )
     if isinstance(question.answer, ClozeSpec):
-        return _add_text_to_gap(source, question, accepted)
-    if types.type_of(question).names_options:
+        return _add_text_to_gap(file_text, question, accepted)
+    if types.question_type_of(question).response_names_options:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
-    return _add_text_as_option(source, question, accepted.text)
+    return _add_text_as_option(file_text, question, accepted.text)
 
 
 def does_key_accept(question: Question, accepted: AcceptedText) -> bool:
     answer = question.answer
     if isinstance(answer, ClozeSpec):
         return any(
-            b.accepts_response(accepted.text) for b in answer.blanks if b.key == accepted.gap
+            b.accepts_typed_answer(accepted.text)
+            for b in answer.blanks
+            if b.key == accepted.gap_key
         )
     result = grade(draw_variant(question, 0), {"answer": [accepted.text]})
     return isinstance(result, GradeResult) and result.result == "right"
 
 
-def _add_text_as_option(source: str, question: Question, text: str) -> str:
+def _add_text_as_option(file_text: str, question: Question, text: str) -> str:
     if "`" in text or "|" in text:
         raise InvalidInputError(f"“{text}” has a character that an option cannot have.", "answer")
-    lines = source.splitlines(keepends=True)
+    lines = file_text.splitlines(keepends=True)
     last_ticked: int | None = None
-    for line_index in _line_indices_of_question(lines, question):
+    for line_index in _iterate_line_indices_of_question(lines, question):
         option = _OPTION.match(lines[line_index])
         if option is None:
             continue
         if option["tick"].strip().lower() == "x":
             last_ticked = line_index
-        elif same_words(option["text"].strip("`"), text):
+        elif have_same_words(option["text"].strip("`"), text):
             lines[line_index] = (
-                f"{option['box']}x{option['end']}{option['text']}{_line_ending(lines[line_index])}"
+                f"{option['box']}x{option['end']}{option['text']}{_find_line_ending(lines[line_index])}"
             )
             return "".join(lines)
     ticked = None if last_ticked is None else _OPTION.match(lines[last_ticked])
     if last_ticked is None or ticked is None:
         raise _build_key_not_found_error(question)
     option_text = text + format_numeric_tolerance(question.answer)
-    line = f"{ticked['box']}x{ticked['end']}`{option_text}`{_line_ending(lines[last_ticked])}"
-    insert_index = _index_behind_option(lines, last_ticked)
-    if not _line_ending(lines[insert_index - 1]):
+    line = f"{ticked['box']}x{ticked['end']}`{option_text}`{_find_line_ending(lines[last_ticked])}"
+    insert_index = _find_index_behind_option(lines, last_ticked)
+    if not _find_line_ending(lines[insert_index - 1]):
         lines[insert_index - 1] += "\n"
     lines.insert(insert_index, line)
     return "".join(lines)
 
 
-def _add_text_to_gap(source: str, question: Question, accepted: AcceptedText) -> str:
+def _add_text_to_gap(file_text: str, question: Question, accepted: AcceptedText) -> str:
     answer = question.answer
     assert isinstance(answer, ClozeSpec)  # noqa: S101 - only for the type checker
     keys = [blank.key for blank in answer.blanks]
-    if accepted.gap not in keys:
+    if accepted.gap_key not in keys:
         raise _build_key_not_found_error(question)
     if re.search(r"[\[\]|?~]", accepted.text):
         raise InvalidInputError(
             f"“{accepted.text}” has a character that a gap cannot have.", "answer"
         )
-    lines = source.splitlines(keepends=True)
-    line_indices = list(_line_indices_of_question(lines, question))
+    lines = file_text.splitlines(keepends=True)
+    line_indices = list(_iterate_line_indices_of_question(lines, question))
     body = "".join(lines[line_index] for line_index in line_indices)
     blanks = list(_BLANK.finditer(body))
     if len(blanks) != len(keys):
         raise _build_key_not_found_error(question)
-    gap_match = blanks[keys.index(accepted.gap)]
+    gap_match = blanks[keys.index(accepted.gap_key)]
     content_match = re.match(
         r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", gap_match[1], re.DOTALL
     )
@@ -420,7 +425,7 @@ def _add_text_to_gap(source: str, question: Question, accepted: AcceptedText) ->
     return "".join(lines[: line_indices[0]]) + body + "".join(lines[line_indices[-1] + 1 :])
 
 
-def _line_indices_of_question(lines: Sequence[str], question: Question) -> Iterator[int]:
+def _iterate_line_indices_of_question(lines: Sequence[str], question: Question) -> Iterator[int]:
     """Yield the indices of the lines below the question's heading, up to the next heading."""
     fenced = False
     for index in range(question.place.line, len(lines)):
@@ -431,7 +436,7 @@ def _line_indices_of_question(lines: Sequence[str], question: Question) -> Itera
         yield index
 
 
-def _index_behind_option(lines: Sequence[str], option_index: int) -> int:
+def _find_index_behind_option(lines: Sequence[str], option_index: int) -> int:
     """Return the index behind an option and its indented reason."""
     index = option_index + 1
     while index < len(lines) and re.match(r"\s+\S", lines[index]):
@@ -439,7 +444,7 @@ def _index_behind_option(lines: Sequence[str], option_index: int) -> int:
     return index
 
 
-def _line_ending(line: str) -> str:
+def _find_line_ending(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 

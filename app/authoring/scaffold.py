@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from app.authoring.course_report import count_exam_questions_by_domain
 from app.content.check import parse_as_if_ids_were_added
-from app.content.course_facts import apportion
+from app.content.course_facts import apportion_by_weight
 from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
@@ -21,9 +21,11 @@ from app.markup.model import Topic
 from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
 from app.questions import types
 
-KINDS = (*types.KINDS, "computed", "card")
+ITEM_TYPES = (*types.QUESTION_TYPES, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
-_TYPES_OF_NEW_TOPIC = tuple(kind.name for kind in types.KINDS.values() if kind.is_in_new_topics)
+_TYPES_OF_NEW_TOPIC = tuple(
+    kind.name for kind in types.QUESTION_TYPES.values() if kind.is_in_new_topics
+)
 _MOST_QUESTIONS = 50
 _MINUTES_PER_QUESTION = 1.2  # for each question, unless given
 
@@ -34,12 +36,12 @@ class ScaffoldError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScaffoldTarget:
-    folder: Path
+    course_folder: Path
     library: Library
     used_ids: frozenset[str]
 
     @property
-    def first_source(self) -> str:
+    def first_source_key(self) -> str:
         """The key of a source to start with; raises ScaffoldError if there is none."""
         for key in self.library.sources:
             return key
@@ -60,7 +62,7 @@ class ScaffoldTarget:
         raise ScaffoldError("syllabus.toml lists no objective yet; write one first.")
 
 
-def read_target_course(folder: Path) -> ScaffoldTarget:
+def read_scaffold_target(folder: Path) -> ScaffoldTarget:
     """Read the course with every id ever used; raises ScaffoldError.
 
     Items that have no id yet are read as if they had one.
@@ -75,12 +77,12 @@ def read_target_course(folder: Path) -> ScaffoldTarget:
     )
 
 
-def create_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
+def create_course(folder: Path, title: str, exam_name: str, today: dt.date) -> list[Path]:
     """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
     _check_slug_and_title(folder.name, title)
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another name.")
-    values = {"heading": _quote_text(title), "exam": _quote_text(exam or title)}
+    values = {"heading": _quote_text(title), "exam": _quote_text(exam_name or title)}
     texts = {
         name: _fill_template(name, values)
         for name in ("syllabus.toml", "sources.toml", "glossary.md")
@@ -88,36 +90,40 @@ def create_course(folder: Path, title: str, exam: str, today: dt.date) -> list[P
     folder.mkdir(parents=True)
     files = [_write_file_atomically(folder / name, text) for name, text in texts.items()]
     return files + create_topic(
-        read_target_course(folder), "first-steps", "First steps", "1.1", today
+        read_scaffold_target(folder), "first-steps", "First steps", "1.1", today
     )
 
 
 def create_topic(
-    course: ScaffoldTarget, slug: str, title: str, objective: str, today: dt.date
+    target: ScaffoldTarget, topic_slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:
     """Write a page, starting questions and two cards; returns the files."""
-    _check_slug_and_title(slug, title)
-    folder = course.folder / "topics" / slug
+    _check_slug_and_title(topic_slug, title)
+    folder = target.course_folder / "topics" / topic_slug
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
-    objectives = {o.number for d in course.library.syllabus.domains for o in d.objectives}
+    objectives = {o.number for d in target.library.syllabus.domains for o in d.objectives}
     if objective and objective not in objectives:
         hint = suggest_known_words(objective, objectives)
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     values = {
         "title": title,
-        "objective": objective or course.starting_objective,
-        "source": course.first_source,
+        "objective": objective or target.starting_objective,
+        "source": target.first_source_key,
         "today": today.isoformat(),
     }
-    page = _fill_page_template(values, with_calculator=course.library.syllabus.calculators)
-    used_ids = set(course.used_ids)
+    page = _fill_page_template(values, with_calculator=target.library.syllabus.calculators)
+    used_ids = set(target.used_ids)
     quiz = [
-        _fill_item_template(kind, _reserve_unused_id(f"{slug}-{kind}", used_ids), title, number)
+        _fill_item_template(
+            kind, _reserve_unused_id(f"{topic_slug}-{kind}", used_ids), title, number
+        )
         for number, kind in enumerate(_TYPES_OF_NEW_TOPIC, 1)
     ]
     cards = [
-        _fill_item_template("card", _reserve_unused_id(f"{slug}-card", used_ids), title, number)
+        _fill_item_template(
+            "card", _reserve_unused_id(f"{topic_slug}-card", used_ids), title, number
+        )
         for number in (1, 2)
     ]
     files = {"concept.md": page, "quiz.md": "\n".join(quiz), "cards.md": "\n".join(cards)}
@@ -130,49 +136,53 @@ class AddedItemPlace(NamedTuple):
     line: int
 
 
-def add_question_or_card(course: ScaffoldTarget, slug: str, kind: str, name: str) -> AddedItemPlace:
+def add_question_or_card(
+    target: ScaffoldTarget, topic_slug: str, item_type: str, item_id: str
+) -> AddedItemPlace:
     """Add a starting item to a topic; returns where it is."""
-    topic = _read_topic(course, slug)
-    _refuse_type_without_calculators(course, kind)
-    if name in course.used_ids:
-        raise ScaffoldError(f"The id “{name}” was used before; choose another.")
-    if name:
-        _check_slug_and_title(name)
-    stem = "cards" if kind == "card" else "quiz"
-    path = course.folder / "topics" / slug / f"{stem}.md"
+    topic = _read_topic(target, topic_slug)
+    _refuse_type_without_calculators(target, item_type)
+    if item_id in target.used_ids:
+        raise ScaffoldError(f"The id “{item_id}” was used before; choose another.")
+    if item_id:
+        _check_slug_and_title(item_id)
+    stem = "cards" if item_type == "card" else "quiz"
+    path = target.course_folder / "topics" / topic_slug / f"{stem}.md"
     old_text = path.read_text(encoding="utf-8") if path.exists() else ""
     number = old_text.count("<!-- q:") + 1
-    name = name or append_number_until_unused(f"{slug}-{kind}", course.used_ids)
-    id_line = f"<!-- q: {name}\n"
+    item_id = item_id or append_number_until_unused(f"{topic_slug}-{item_type}", target.used_ids)
+    id_line = f"<!-- q: {item_id}\n"
     draft_lines = "# Only authors see it; without this line it is live.\nstatus: draft\n"
-    item = _fill_item_template(kind, name, topic.title, number)
+    item = _fill_item_template(item_type, item_id, topic.title, number)
     item = item.replace(id_line, id_line + draft_lines, 1)
     text_before = old_text.rstrip("\n") + "\n\n" if old_text else ""
-    if (_STARTS / f"{kind}.svg").exists():
-        _write_file_atomically(path.with_name(f"{name}.svg"), _read_template(f"{kind}.svg"))
+    if (_STARTS / f"{item_type}.svg").exists():
+        _write_file_atomically(path.with_name(f"{item_id}.svg"), _read_template(f"{item_type}.svg"))
     _write_file_atomically(path, text_before + item)
     return AddedItemPlace(path, text_before.count("\n") + 1)
 
 
-def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
+def _read_topic(target: ScaffoldTarget, topic_slug: str) -> Topic:
     """Return the topic; raises ScaffoldError with the problem that keeps it from being read."""
-    topics = course.library.with_drafts().topics
-    if slug in topics:
-        return topics[slug]
-    for problem in course.library.problems:
-        if problem.severity == "error" and slug in problem.path.split("/"):
+    topics = target.library.with_drafts().topics
+    if topic_slug in topics:
+        return topics[topic_slug]
+    for problem in target.library.problems:
+        if problem.severity == "error" and topic_slug in problem.path.split("/"):
             reason = f"{problem.path}:{problem.line} {problem.message} {problem.hint}".strip()
-            raise ScaffoldError(f"The topic “{slug}” cannot be read: {reason}")
-    hint = suggest_known_words(slug, set(topics))
-    course_name = course.folder.absolute().name
-    raise ScaffoldError(f"There is no topic “{slug}” in {course_name}. {hint}".strip())
+            raise ScaffoldError(f"The topic “{topic_slug}” cannot be read: {reason}")
+    hint = suggest_known_words(topic_slug, set(topics))
+    course_name = target.course_folder.absolute().name
+    raise ScaffoldError(f"There is no topic “{topic_slug}” in {course_name}. {hint}".strip())
 
 
-def _refuse_type_without_calculators(course: ScaffoldTarget, kind: str) -> None:
-    estimates = kind in types.KINDS and types.KINDS[kind].needs_calculators
-    if estimates and not course.library.syllabus.calculators:
+def _refuse_type_without_calculators(target: ScaffoldTarget, item_type: str) -> None:
+    estimates = (
+        item_type in types.QUESTION_TYPES and types.QUESTION_TYPES[item_type].needs_calculators
+    )
+    if estimates and not target.library.syllabus.calculators:
         raise ScaffoldError(
-            f"A question of the type “{kind}” needs an estimate, and this course has "
+            f"A question of the type “{item_type}” needs an estimate, and this course has "
             "none: syllabus.toml says calculators = false."
         )
 
@@ -185,27 +195,27 @@ class CreatedExam(NamedTuple):
 
 
 def create_exam(
-    course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int
+    target: ScaffoldTarget, exam_slug: str, title: str, question_count: int, minutes: int
 ) -> CreatedExam:
     """Write a mock exam whose domain counts follow the syllabus and the bank.
 
     If too few questions are live for it, drafts are counted as well.
     """
-    _check_slug_and_title(slug, title)
-    path = course.folder / "exams" / f"{slug}.toml"
+    _check_slug_and_title(exam_slug, title)
+    path = target.course_folder / "exams" / f"{exam_slug}.toml"
     if path.exists():
         raise ScaffoldError(f"{path} is there already; choose another slug.")
     drafts: list[str] = []
     try:
-        counts = _apportion_questions_to_domains(course.library, questions)
+        counts = _apportion_questions_to_domains(target.library, question_count)
     except ScaffoldError as error:
         try:
-            counts = _apportion_questions_to_domains(course.library.with_drafts(), questions)
+            counts = _apportion_questions_to_domains(target.library.with_drafts(), question_count)
         except ScaffoldError:
             raise error from None
-        drafts = _describe_exam_drafts_by_file(course.library)
+        drafts = _describe_exam_drafts_by_file(target.library)
     total = sum(counts.values())
-    titles = {d.number: d.title for d in course.library.syllabus.domains}
+    titles = {d.number: d.title for d in target.library.syllabus.domains}
     values = {
         "heading": _quote_text(title),
         "questions": str(total),
@@ -217,18 +227,20 @@ def create_exam(
     return CreatedExam(file, drafts)
 
 
-def _apportion_questions_to_domains(library: Library, questions: int) -> dict[str, int]:
+def _apportion_questions_to_domains(library: Library, question_count: int) -> dict[str, int]:
     available = count_exam_questions_by_domain(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}
-    max_questions = questions or _MOST_QUESTIONS
+    max_questions = question_count or _MOST_QUESTIONS
     for number in range(max_questions, 0, -1):
-        counts = apportion(weights, number)
+        counts = apportion_by_weight(weights, number)
         if counts and all(available[name] >= count for name, count in counts.items()):
-            if questions and number < questions:
-                needed = apportion(weights, questions)
+            if question_count and number < question_count:
+                needed = apportion_by_weight(weights, question_count)
                 raise _build_insufficient_questions_error(available, needed, number)
             return {name: count for name, count in counts.items() if count}
-    raise _build_insufficient_questions_error(available, apportion(weights, questions or 1), 0)
+    raise _build_insufficient_questions_error(
+        available, apportion_by_weight(weights, question_count or 1), 0
+    )
 
 
 def _describe_exam_drafts_by_file(library: Library) -> list[str]:
@@ -242,15 +254,17 @@ def _describe_exam_drafts_by_file(library: Library) -> list[str]:
 
 
 def _build_insufficient_questions_error(
-    available: Counter[str], wanted: Mapping[str, int], largest_count: int
+    available_count_by_domain: Counter[str],
+    wanted_count_by_domain: Mapping[str, int],
+    largest_possible_count: int,
 ) -> ScaffoldError:
     """Return an error with what each domain has and needs, and the largest possible count."""
     shortages = ", ".join(
-        f"domain {name} has {available[name]} of {count}"
-        for name, count in wanted.items()
-        if available[name] < count
+        f"domain {name} has {available_count_by_domain[name]} of {count}"
+        for name, count in wanted_count_by_domain.items()
+        if available_count_by_domain[name] < count
     )
-    hint = f" --questions {largest_count} would do." if largest_count else ""
+    hint = f" --questions {largest_possible_count} would do." if largest_possible_count else ""
     return ScaffoldError(
         f"The course has too few questions for this exam: {shortages or 'no domain'}. Not counted "
         "are drafts, labs, designs, questions with “level: deeper”, and choices between two "
@@ -258,28 +272,28 @@ def _build_insufficient_questions_error(
     )
 
 
-def _fill_page_template(words: Mapping[str, str], *, with_calculator: bool) -> str:
+def _fill_page_template(text_by_placeholder: Mapping[str, str], *, with_calculator: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
     extra_words = {
-        "heading": _quote_text(words["title"]),
+        "heading": _quote_text(text_by_placeholder["title"]),
         "figure": f" {_read_template('figure.md').rstrip()}" if with_calculator else "",
         "calculator": _read_template("calculator.md") if with_calculator else "",
     }
-    return _fill_template("concept.md", {**words, **extra_words})
+    return _fill_template("concept.md", {**text_by_placeholder, **extra_words})
 
 
-def _fill_item_template(kind: str, name: str, title: str, number: int) -> str:
+def _fill_item_template(item_type: str, item_id: str, title: str, number: int) -> str:
     escaped_title = title.replace("{", r"\{")  # otherwise it would start a placeholder
-    values = {"id": name, "title": escaped_title, "number": str(number)}
-    return _fill_template(f"{kind}.md", values)
+    values = {"id": item_id, "title": escaped_title, "number": str(number)}
+    return _fill_template(f"{item_type}.md", values)
 
 
-def _fill_template(name: str, words: Mapping[str, str]) -> str:
-    return Template(_read_template(name)).substitute(words)
+def _fill_template(template_name: str, text_by_placeholder: Mapping[str, str]) -> str:
+    return Template(_read_template(template_name)).substitute(text_by_placeholder)
 
 
-def _read_template(name: str) -> str:
-    return (_STARTS / name).read_text(encoding="utf-8")
+def _read_template(template_name: str) -> str:
+    return (_STARTS / template_name).read_text(encoding="utf-8")
 
 
 def _reserve_unused_id(name: str, used_ids: set[str]) -> str:

@@ -40,9 +40,9 @@ from app.authoring.to_do import (
     assign_option_letters,
     build_item_to_fix,
     compute_blind_guess_percent,
-    find_card_reasons,
-    find_report_and_regrade_reasons,
-    find_statistics_reasons,
+    find_fix_reasons_in_statistics,
+    list_lapse_reasons,
+    list_report_and_regrade_reasons,
 )
 from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
@@ -67,7 +67,7 @@ class QuestionRevision(NamedTuple):
 
 
 StatisticsByRevision = Mapping[QuestionRevision, ItemStatistics]
-CanonicalRevisions = Mapping[QuestionRevision, str]
+CanonicalRevisionByRevision = Mapping[QuestionRevision, str]
 """The revision that each revision of a question counts as."""
 
 
@@ -84,7 +84,7 @@ class OptionShare:
 class QuestionStatisticsRow:
     """A question with its statistics; these are None before the first answer.
 
-    `statistics` covers the current revision. `reasons` is what the statistics say against the
+    `statistics` covers the current revision. `fix_reasons` is what the statistics say against the
     question, `unregraded_count` counts the answers that its corrected key would score differently.
     """
 
@@ -92,7 +92,7 @@ class QuestionStatisticsRow:
     statistics: ItemStatistics | None
     guess_percent: float | None
     earlier_answer_count: int
-    reasons: tuple[FixReason, ...] = ()
+    fix_reasons: tuple[FixReason, ...] = ()
     report_count: int = 0
     unregraded_count: int = 0
 
@@ -102,7 +102,7 @@ class QuestionStatisticsRow:
         has_enough = self.statistics is not None and self.statistics.has_enough_responses
         return self.statistics if has_enough else None
 
-    def column_value(self, column: str) -> float | None:
+    def find_column_value(self, column: str) -> float | None:
         """Return a column of the table; None if there is nothing to show yet."""
         if column == "count":
             return self.statistics.count if self.statistics else 0
@@ -124,10 +124,12 @@ class QuestionStatisticsRow:
         if statistics is None:
             return ()
         letters = assign_option_letters(self.question)
-        shares = {o.key: o.share for o in statistics.options}
+        shares = {o.option_key: o.chooser_share for o in statistics.option_statistics}
         return tuple(
             OptionShare(letters[o.key], o.right, shares.get(o.key, 0.0))
-            for o in types.type_of(self.question).options_for_statistics(self.question.answer)
+            for o in types.question_type_of(self.question).options_for_statistics(
+                self.question.answer
+            )
             if o.key in letters
         )
 
@@ -140,7 +142,7 @@ class ExamStatisticsRow:
 
 
 def compute_item_statistics_by_revision(
-    answers: Iterable[FirstAttempt], canonical_revisions: CanonicalRevisions
+    answers: Iterable[FirstAttempt], canonical_revisions: CanonicalRevisionByRevision
 ) -> dict[QuestionRevision, ItemStatistics]:
     """Return the statistics of every answered revision.
 
@@ -150,33 +152,37 @@ def compute_item_statistics_by_revision(
     keys: dict[str, QuestionRevision] = {}
     responses = []
     for a in answers:
-        revision = canonical_revisions.get(QuestionRevision(a.item, a.revision), a.revision)
-        name = f"{a.item} {revision}"
-        keys[name] = QuestionRevision(a.item, revision)
-        responses.append(ItemResponse(a.learner_id, name, a.score, chosen_options=a.chosen_options))
+        revision = canonical_revisions.get(QuestionRevision(a.question_id, a.revision), a.revision)
+        name = f"{a.question_id} {revision}"
+        keys[name] = QuestionRevision(a.question_id, revision)
+        responses.append(
+            ItemResponse(a.learner_id, name, a.score, chosen_option_keys=a.chosen_option_keys)
+        )
     return {
         keys[name]: statistics for name, statistics in compute_item_statistics(responses).items()
     }
 
 
 def build_question_rows(
-    library: Library, items: StatisticsByRevision, unregraded_counts: Mapping[str, int]
+    library: Library,
+    statistics_by_revision: StatisticsByRevision,
+    unregraded_count_by_question: Mapping[str, int],
 ) -> list[QuestionStatisticsRow]:
     """Return one row for every question of the course, in authored order."""
     counts: Counter[str] = Counter()
-    for (item, _), statistics in items.items():
+    for (item, _), statistics in statistics_by_revision.items():
         counts[item] += statistics.count
     rows = []
     for question in library.questions.values():
-        current = items.get(QuestionRevision(question.id, question.revision))
+        current = statistics_by_revision.get(QuestionRevision(question.id, question.revision))
         rows.append(
             QuestionStatisticsRow(
                 question,
                 current,
                 compute_blind_guess_percent(question),
                 earlier_answer_count=counts[question.id] - (current.count if current else 0),
-                reasons=tuple(find_statistics_reasons(question, current)),
-                unregraded_count=unregraded_counts.get(question.id, 0),
+                fix_reasons=tuple(find_fix_reasons_in_statistics(question, current)),
+                unregraded_count=unregraded_count_by_question.get(question.id, 0),
             )
         )
     return rows
@@ -185,7 +191,7 @@ def build_question_rows(
 def add_report_counts(
     rows: Iterable[QuestionStatisticsRow], reports: Iterable[LearnerReport]
 ) -> list[QuestionStatisticsRow]:
-    counts = Counter(report.item for report in reports)
+    counts = Counter(report.question_id for report in reports)
     return [dataclasses.replace(row, report_count=counts[row.question.id]) for row in rows]
 
 
@@ -198,7 +204,7 @@ def sort_question_rows(
     sign = -1 if descending else 1
 
     def sort_key(row: QuestionStatisticsRow) -> tuple[bool, float]:
-        value = row.column_value(column)
+        value = row.find_column_value(column)
         return value is None, sign * (value or 0.0)
 
     return sorted(rows, key=sort_key)
@@ -210,14 +216,14 @@ def list_items_to_fix(
     """Return the questions and cards to fix, worst first."""
     items = []
     for row in rows:
-        reasons = find_report_and_regrade_reasons(row.report_count, row.unregraded_count)
-        reasons = [*row.reasons, *reasons]
+        reasons = list_report_and_regrade_reasons(row.report_count, row.unregraded_count)
+        reasons = [*row.fix_reasons, *reasons]
         items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
-        card = library.cards.get(lapses.card)
+        card = library.cards.get(lapses.card_id)
         if card is not None:
-            items.append(build_item_to_fix(card.id, "card", card.place, find_card_reasons(lapses)))
-    return sorted((i for i in items if i.reasons), key=lambda i: (-i.sort_weight, i.item))
+            items.append(build_item_to_fix(card.id, "card", card.place, list_lapse_reasons(lapses)))
+    return sorted((i for i in items if i.reasons), key=lambda i: (-i.sort_weight, i.item_id))
 
 
 def compute_exam_statistics(
@@ -233,8 +239,8 @@ def compute_exam_statistics(
         responses = [
             ItemResponse(number, str(position), points)
             for number, paper in enumerate(first_sittings)
-            if paper.exam == slug and len(paper.scores) == exam.questions
-            for position, points in enumerate(paper.scores)
+            if paper.exam_slug == slug and len(paper.score_by_position) == exam.questions
+            for position, points in enumerate(paper.score_by_position)
         ]
         rows.append(ExamStatisticsRow(slug, exam.title, compute_test_statistics(responses)))
     return rows
@@ -244,7 +250,7 @@ def write_questions_as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
     identity = ("item", "type", "topic", "file", "line", "revision")
     others = ("discrimination_low", "discrimination_high", "answers_before", "reports", "options")
-    return _csv_text((*identity, *COLUMNS, *others), map(_csv_row, rows))
+    return _write_csv((*identity, *COLUMNS, *others), map(_build_csv_row, rows))
 
 
 def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
@@ -252,15 +258,20 @@ def write_exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
     rows = []
     for exam in exams:
         test = exam.statistics
-        numbers = (test.mean, test.sd, test.alpha, *(test.alpha_interval or (None, None)))
+        numbers = (
+            test.mean_percent,
+            test.standard_deviation_percent,
+            test.cronbach_alpha_percent,
+            *(test.cronbach_alpha_interval or (None, None)),
+        )
         cells = [_format_plain_value(n) if test.has_enough_responses else "" for n in numbers]
         rows.append([exam.slug, exam.title, test.learner_count, *cells])
-    return _csv_text(
+    return _write_csv(
         ("exam", "title", "learners", "mean", "sd", "alpha", "alpha_low", "alpha_high"), rows
     )
 
 
-def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def _write_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(header)
@@ -268,13 +279,13 @@ def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return buffer.getvalue()
 
 
-def _csv_row(row: QuestionStatisticsRow) -> list[object]:
+def _build_csv_row(row: QuestionStatisticsRow) -> list[object]:
     question = row.question
     interval = row.discrimination_interval or (None, None)
     return [
         *(question.id, question.type, question.topic, question.place.path, question.place.line),
         question.revision,
-        *(_format_plain_value(row.column_value(name)) for name in COLUMNS),
+        *(_format_plain_value(row.find_column_value(name)) for name in COLUMNS),
         *(_format_plain_value(end) for end in interval),
         row.earlier_answer_count,
         row.report_count,
@@ -293,28 +304,28 @@ _DIGEST_FIELDS = ("type", "stem", "answer", "partial", "computed")
 _IGNORED_FOR_DIGEST = frozenset({"feedback", "why", "pinned", "html"})
 
 
-def hash_question_content(question: Question) -> str:
+def hash_statistically_relevant_content(question: Question) -> str:
     fields = QUESTION.dump_python(question, mode="json")
-    content = _without_ignored_fields({name: fields[name] for name in _DIGEST_FIELDS})
+    content = _drop_ignored_fields({name: fields[name] for name in _DIGEST_FIELDS})
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def hash_stored_question_content(body: str, revision: str) -> str:
+def hash_relevant_stored_content(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
-        return hash_question_content(QUESTION.validate_json(body))
+        return hash_statistically_relevant_content(QUESTION.validate_json(body))
     except ValueError:
         return revision
 
 
-def _without_ignored_fields(value: Any) -> Any:
+def _drop_ignored_fields(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            name: _without_ignored_fields(v)
+            name: _drop_ignored_fields(v)
             for name, v in value.items()
             if name not in _IGNORED_FOR_DIGEST
         }
-    return [_without_ignored_fields(v) for v in value] if isinstance(value, list) else value
+    return [_drop_ignored_fields(v) for v in value] if isinstance(value, list) else value
 
 
 class RevisionDigest(NamedTuple):
@@ -325,13 +336,15 @@ class RevisionDigest(NamedTuple):
 
 def map_to_newest_equal_revisions(
     questions: Mapping[str, Question], stored_revisions: Iterable[RevisionDigest]
-) -> CanonicalRevisions:
+) -> CanonicalRevisionByRevision:
     """Return the revision each answered one counts as: the newest with that digest.
 
     `stored_revisions` has the oldest first.
     """
     current = [
-        RevisionDigest(question.id, question.revision, hash_question_content(question))
+        RevisionDigest(
+            question.id, question.revision, hash_statistically_relevant_content(question)
+        )
         for question in questions.values()
     ]
     groups: dict[tuple[str, str], list[str]] = {}
@@ -360,7 +373,7 @@ class OptionRow:
 
     letter: str
     option: StatisticsOption
-    choosers: OptionStatistics
+    chooser_statistics: OptionStatistics
 
 
 class VariantParameter(NamedTuple):
@@ -378,27 +391,31 @@ class VariantRow:
     foreseen_wrong_answers: tuple[str, ...]
 
 
-def list_statistics_by_revision(
+def list_wording_statistics(
     question: Question,
     wordings: Sequence[SeenWording],
-    items: StatisticsByRevision,
+    statistics_by_revision: StatisticsByRevision,
 ) -> list[WordingStatistics]:
     """Return the revisions of a question, oldest first; the current one is always included."""
     first_shown = {wording.revision: wording.first_shown for wording in wordings}
-    answered_revisions = [revision for item, revision in items if item == question.id]
+    answered_revisions = [
+        revision for item, revision in statistics_by_revision if item == question.id
+    ]
     return [
         WordingStatistics(
             revision,
             first_shown.get(revision),
             revision == question.revision,
-            items.get(QuestionRevision(question.id, revision)),
+            statistics_by_revision.get(QuestionRevision(question.id, revision)),
         )
         for revision in dict.fromkeys([*first_shown, *answered_revisions, question.revision])
     ]
 
 
 def merge_equal_wordings(
-    question: Question, wordings: Iterable[SeenWording], canonical_revisions: CanonicalRevisions
+    question: Question,
+    wordings: Iterable[SeenWording],
+    canonical_revisions: CanonicalRevisionByRevision,
 ) -> list[SeenWording]:
     """Return the revisions with different content, each with the date it was first shown."""
     unique: dict[str, SeenWording] = {}
@@ -411,14 +428,16 @@ def merge_equal_wordings(
 
 def build_option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
     """Return every option of a choice question in authored order; none for other types."""
-    kind = types.type_of(question)
-    if not kind.names_options:
+    kind = types.question_type_of(question)
+    if not kind.response_names_options:
         return []
     letters = assign_option_letters(question)
-    by_key = {o.key: o for o in statistics.options} if statistics else {}
+    by_key = {o.option_key: o for o in statistics.option_statistics} if statistics else {}
     rows = []
     for option in kind.options_for_statistics(question.answer):
-        never_chosen = OptionStatistics(option.key, count=0, share=0.0, rest_score=None)
+        never_chosen = OptionStatistics(
+            option.key, chooser_count=0, chooser_share=0.0, mean_score_on_other_items=None
+        )
         rows.append(
             OptionRow(letters.get(option.key, ""), option, by_key.get(option.key, never_chosen))
         )
@@ -426,12 +445,12 @@ def build_option_rows(question: Question, statistics: ItemStatistics | None) -> 
 
 
 def build_variant_row(variant: Variant) -> VariantRow:
-    options = types.type_of(variant).options_for_statistics(variant.answer)
+    options = types.question_type_of(variant).options_for_statistics(variant.answer)
     return VariantRow(
         variant.seed,
         tuple(
             VariantParameter(name, value if isinstance(value, str) else f"{value:,.10g}")
-            for name, value in variant.values.items()
+            for name, value in variant.parameter_values.items()
         ),
         tuple(o.text for o in options if o.right),
         tuple(o.text for o in options if not o.right),
@@ -448,17 +467,17 @@ _REUSE = 30  # times as long as they took to compute
 class BankStatistics:
     """The statistics of all questions and exams as of one moment.
 
-    In `items`, revisions with the same content are merged. `rows` has every question of the course.
-    `unregraded_counts` says how many answers to a question the current key would score differently.
+    In `statistics_by_revision`, revisions with the same content are merged. `question_rows` has every question of the course.
+    `unregraded_count_by_question` says how many answers to a question the current key would score differently.
     """
 
     computed_at: dt.datetime
-    items: StatisticsByRevision
-    rows: Sequence[QuestionStatisticsRow]
-    exams: Sequence[ExamStatisticsRow]
+    statistics_by_revision: StatisticsByRevision
+    question_rows: Sequence[QuestionStatisticsRow]
+    exam_rows: Sequence[ExamStatisticsRow]
     lapsed_cards: Sequence[CardLapses]
-    canonical_revisions: CanonicalRevisions
-    unregraded_counts: Mapping[str, int]
+    canonical_revision_by_revision: CanonicalRevisionByRevision
+    unregraded_count_by_question: Mapping[str, int]
 
 
 class StatisticsCache:
@@ -467,24 +486,24 @@ class StatisticsCache:
     def __init__(
         self,
         engine: Engine,
-        library: LiveLibrary,
+        live_library: LiveLibrary,
         clock: Callable[[], dt.datetime],
-        course: str = SINGLE_COURSE,
+        course_name: str = SINGLE_COURSE,
     ) -> None:
         self._engine = engine
-        self._library = library
+        self._library = live_library
         self._clock = clock
-        self._course = course
+        self._course = course_name
         self._lock = threading.Lock()
         self._statistics: BankStatistics | None = None
         self._library_version = ""
         self._log_version: AnswerLogVersion | None = None
         self._valid_until = 0.0  # by the monotonic clock
 
-    def newest(self) -> BankStatistics:
+    def get_newest_statistics(self) -> BankStatistics:
         """Return the statistics of now, or of a moment ago if computing them takes long."""
         with self._lock:
-            library = self._library.current()
+            library = self._library.get_current_library()
             newest = self._statistics if library.version == self._library_version else None
             if newest is not None and time.monotonic() < self._valid_until:
                 return newest
@@ -512,7 +531,7 @@ def _compute_statistics(
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
-            RevisionDigest(item, revision, hash_stored_question_content(body, revision))
+            RevisionDigest(item, revision, hash_relevant_stored_content(body, revision))
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )
@@ -527,18 +546,18 @@ def _compute_statistics(
             unregraded[item] = preview_regrade(db, course, question).impact.answers
     return BankStatistics(
         computed_at=now,
-        items=items,
-        rows=build_question_rows(library, items, unregraded),
-        exams=compute_exam_statistics(library, store.load_first_exam_sittings(db, course)),
+        statistics_by_revision=items,
+        question_rows=build_question_rows(library, items, unregraded),
+        exam_rows=compute_exam_statistics(library, store.load_first_exam_sittings(db, course)),
         lapsed_cards=store.list_lapsed_cards(db, course),
-        canonical_revisions=canonical,
-        unregraded_counts=unregraded,
+        canonical_revision_by_revision=canonical,
+        unregraded_count_by_question=unregraded,
     )
 
 
-def _statistics_of_request(request: Request) -> BankStatistics:
+def _get_statistics_of_request(request: Request) -> BankStatistics:
     cache: StatisticsCache = request.app.state.statistics[request.state.course]
-    return cache.newest()
+    return cache.get_newest_statistics()
 
 
-CurrentStatistics = Annotated[BankStatistics, Depends(_statistics_of_request)]
+CurrentStatistics = Annotated[BankStatistics, Depends(_get_statistics_of_request)]

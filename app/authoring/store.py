@@ -31,14 +31,14 @@ from app.spaced_repetition.scheduler import LEECH_LAPSES
 class FirstAttempt:
     """A learner's first answer to a question; `score` is 0..1.
 
-    `chosen_options` are the keys of options, empty for other types.
+    `chosen_option_keys` are the keys of options, empty for other types.
     """
 
     learner_id: int
-    item: str
+    question_id: str
     revision: str
     score: float
-    chosen_options: tuple[str, ...]
+    chosen_option_keys: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,38 +49,38 @@ class AnswerLogVersion:
     reuses row ids.
     """
 
-    answers: int
+    answer_count: int
     sum_of_times: int
-    regrades: int
-    newest_regrade: int
-    sittings: int
+    regrade_count: int
+    newest_regrade_id: int
+    sitting_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerReport:
-    """A learner's report, without the learner; `settled` once it was dealt with."""
+    """A learner's report, without the learner; `is_settled` once it was dealt with."""
 
     id: int
-    item: str
+    question_id: str
     revision: str
     seed: int | None
     text: str
     reported_at: dt.datetime
-    settled: bool
+    is_settled: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardLapses:
     """How often a card was forgotten, over all learners.
 
-    `leeches` counts the learners with `LEECH_LAPSES` or more.
+    `leech_learner_count` counts the learners with `LEECH_LAPSES` or more.
     """
 
-    card: str
-    learners: int
-    reviews: int
-    lapses: int
-    leeches: int
+    card_id: str
+    learner_count: int
+    review_count: int
+    lapse_count: int
+    leech_learner_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class FirstSitting:
     """A learner's first finished sitting of an exam: scores by position on the paper."""
 
     learner_id: int
-    exam: str
-    scores: tuple[float, ...]
+    exam_slug: str
+    score_by_position: tuple[float, ...]
 
 
-def _learner_is_of_course(course: str, learner: Any) -> ColumnElement[bool]:
+def _learner_of_course_condition(course: str, learner: Any) -> ColumnElement[bool]:
     """Return the condition for learners of one course: another course may use the same ids."""
     learners = select(col(Learner.id)).where(col(Learner.course) == course)
     condition: ColumnElement[bool] = col(learner).in_(learners)
@@ -111,17 +111,18 @@ def read_answer_log_version(db: Session, course: str) -> AnswerLogVersion:
     """Return what tells whether the answers changed since the statistics were computed."""
     answers, sum_of_times = db.execute(
         select(func.count(), func.coalesce(func.sum(col(Attempt.at)), 0)).where(
-            col(Attempt.first).is_(True), _learner_is_of_course(course, Attempt.learner_id)
+            col(Attempt.first).is_(True), _learner_of_course_condition(course, Attempt.learner_id)
         )
     ).one()
     regrades, newest_regrade = db.execute(
         select(func.count(), func.coalesce(func.max(col(Regrade.id)), 0)).where(
-            _learner_is_of_course(course, Regrade.learner_id)
+            _learner_of_course_condition(course, Regrade.learner_id)
         )
     ).one()
     sittings = db.execute(
         select(func.count()).where(
-            col(Sitting.closed_at).is_not(None), _learner_is_of_course(course, Sitting.learner_id)
+            col(Sitting.closed_at).is_not(None),
+            _learner_of_course_condition(course, Sitting.learner_id),
         )
     ).scalar_one()
     return AnswerLogVersion(answers, int(sum_of_times), regrades, newest_regrade, sittings)
@@ -132,7 +133,7 @@ def load_first_attempts(db: Session, course: str) -> list[FirstAttempt]:
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
         .select_from(GRADED)
-        .where(col(Attempt.first), _learner_is_of_course(course, Attempt.learner_id))
+        .where(col(Attempt.first), _learner_of_course_condition(course, Attempt.learner_id))
         .order_by(col(Attempt.id))
     )
     return [
@@ -173,17 +174,20 @@ def list_logged_answers(
     db: Session, course: str, item: str, answer_filter: AnswerFilter
 ) -> list[LoggedAnswer]:
     """Return the answers to a question, in log order; without `include_repeated` only first ones."""
-    conditions = [col(Attempt.item) == item, _learner_is_of_course(course, Attempt.learner_id)]
+    conditions = [
+        col(Attempt.item) == item,
+        _learner_of_course_condition(course, Attempt.learner_id),
+    ]
     if not answer_filter.include_repeated:
         conditions.append(col(Attempt.first).is_(True))
     if answer_filter.context:
         conditions.append(col(Attempt.context) == answer_filter.context)
-    conditions += _limit_to_days(
+    conditions += _day_limit_conditions(
         col(Attempt.at), answer_filter.answered_since, answer_filter.answered_until
     )
     joined_since, joined_until = answer_filter.joined_since, answer_filter.joined_until
     if joined_since or joined_until:
-        limits = _limit_to_days(col(Learner.created_at), joined_since, joined_until)
+        limits = _day_limit_conditions(col(Learner.created_at), joined_since, joined_until)
         conditions.append(col(Attempt.learner_id).in_(select(col(Learner.id)).where(*limits)))
     rows = db.execute(
         select(
@@ -201,25 +205,25 @@ def list_logged_answers(
     return [LoggedAnswer(*row) for row in rows]
 
 
-def _limit_to_days(
-    moment: Mapped[int], first: dt.date | None, last: dt.date | None
+def _day_limit_conditions(
+    milliseconds_column: Mapped[int], first_day: dt.date | None, last_day: dt.date | None
 ) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions that limit a column of milliseconds to days in UTC."""
 
     def day_start(day: dt.date) -> int:
         return to_milliseconds(dt.datetime.combine(day, dt.time(), dt.UTC))
 
-    if first:
-        yield moment >= day_start(first)
-    if last:
-        yield moment < day_start(last + dt.timedelta(days=1))
+    if first_day:
+        yield milliseconds_column >= day_start(first_day)
+    if last_day:
+        yield milliseconds_column < day_start(last_day + dt.timedelta(days=1))
 
 
 def list_learner_reports(
     db: Session, course: str, *, include_settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `include_settled` all; optionally of one question."""
-    conditions = [_learner_is_of_course(course, ItemReport.learner_id)]
+    conditions = [_learner_of_course_condition(course, ItemReport.learner_id)]
     if not include_settled:
         conditions.append(col(ItemReport.settled_at).is_(None))
     if item:
@@ -246,15 +250,15 @@ def list_learner_reports(
     ]
 
 
-def mark_report_settled(db: Session, report: int, now: dt.datetime) -> None:
+def mark_report_settled(db: Session, report_id: int, now: dt.datetime) -> None:
     """Mark a report as settled; raises NotFoundError."""
     result = db.execute(
         update(ItemReport)
-        .where(col(ItemReport.id) == report)
+        .where(col(ItemReport.id) == report_id)
         .values(settled_at=func.coalesce(ItemReport.settled_at, to_milliseconds(now)))
     )
     if not result.rowcount:  # type: ignore[attr-defined] # a cursor result
-        raise NotFoundError(f"There is no report {report}.")
+        raise NotFoundError(f"There is no report {report_id}.")
 
 
 def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
@@ -269,7 +273,8 @@ def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
             func.sum(leech),
         )
         .where(
-            col(CardStateRow.reviews) > 0, _learner_is_of_course(course, CardStateRow.learner_id)
+            col(CardStateRow.reviews) > 0,
+            _learner_of_course_condition(course, CardStateRow.learner_id),
         )
         .group_by(col(CardStateRow.card))
         .having(func.sum(col(CardStateRow.lapses)) > 0)
@@ -308,23 +313,24 @@ def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
     rows = db.execute(
         select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
         .where(
-            col(Sitting.closed_at).is_not(None), _learner_is_of_course(course, Sitting.learner_id)
+            col(Sitting.closed_at).is_not(None),
+            _learner_of_course_condition(course, Sitting.learner_id),
         )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
     first_sittings: dict[tuple[int, str], Row[int, int, str, str]] = {}
     for row in rows:
         first_sittings.setdefault((row.learner_id, row.exam), row)
-    scores = _scores_by_sitting_and_item(db)
+    scores = _load_scores_by_sitting_and_item(db)
     return [
         FirstSitting(
-            row.learner_id, row.exam, _scores_by_position(row.paper, scores.get(row.id, {}))
+            row.learner_id, row.exam, _list_scores_by_position(row.paper, scores.get(row.id, {}))
         )
         for row in first_sittings.values()
     ]
 
 
-def _scores_by_sitting_and_item(db: Session) -> dict[int, dict[str, float]]:
+def _load_scores_by_sitting_and_item(db: Session) -> dict[int, dict[str, float]]:
     rows = db.execute(
         select(ATTEMPT.c.sitting_id, ATTEMPT.c["item"], SCORE)
         .select_from(GRADED)
@@ -336,10 +342,10 @@ def _scores_by_sitting_and_item(db: Session) -> dict[int, dict[str, float]]:
     return scores
 
 
-def _scores_by_position(paper: str, scores: dict[str, float]) -> tuple[float, ...]:
+def _list_scores_by_position(paper_json: str, score_by_item: dict[str, float]) -> tuple[float, ...]:
     """Return the scores by position. Unanswered questions have no attempt and score 0."""
-    slots: Sequence[Sequence[Any]] = json.loads(paper)
-    return tuple(scores.get(slot[1], 0.0) for slot in slots)
+    slots: Sequence[Sequence[Any]] = json.loads(paper_json)
+    return tuple(score_by_item.get(slot[1], 0.0) for slot in slots)
 
 
 def _parse_chosen_options(parsed: str) -> tuple[str, ...]:
@@ -404,7 +410,7 @@ class RegradableAttempt:
 class NewScore:
     """The score of an answer by the key of a revision."""
 
-    answer: RegradableAttempt
+    attempt: RegradableAttempt
     revision: str
     score: float
 
@@ -455,20 +461,20 @@ def lock_learners_who_answered(db: Session, course: str, item: str) -> frozenset
     return frozenset(learner_id for (learner_id,) in rows if learner_id)
 
 
-def add_regrades_returning_learners(
-    db: Session, rows: Sequence[NewScore], now: dt.datetime
+def write_regrades_returning_learner_ids(
+    db: Session, new_scores: Sequence[NewScore], now: dt.datetime
 ) -> list[int]:
     """Write regrades; returns the learner of each one that no other transaction wrote first."""
     values = [
         {
-            "attempt_id": row.answer.attempt_id,
-            "learner_id": row.answer.learner_id,
-            "after": row.answer.regrade_id,
+            "attempt_id": row.attempt.attempt_id,
+            "learner_id": row.attempt.learner_id,
+            "after": row.attempt.regrade_id,
             "revision": row.revision,
             "score": row.score,
             "at": to_milliseconds(now),
         }
-        for row in rows
+        for row in new_scores
     ]
     if not values:
         return []

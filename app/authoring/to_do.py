@@ -30,7 +30,7 @@ from app.markup.problems import ContentProblem, SourceFile
 from app.markup.text import slugify
 from app.questions import types
 from app.questions.model import Question, Variant
-from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
+from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
 from app.resources import ROOT
 from app.spaced_repetition.scheduler import LEECH_LAPSES
 
@@ -54,14 +54,14 @@ class ProblemList:
     """Problems that pass a filter, worst first, and counts of all."""
 
     problems: tuple[ContentProblem, ...]
-    selected: ContentProblem | None
-    files: tuple[FileProblemCount, ...]
-    errors: int
-    warnings: int
+    selected_problem: ContentProblem | None
+    file_counts: tuple[FileProblemCount, ...]
+    error_count: int
+    warning_count: int
 
 
 def build_problem_list(
-    library: Library, severity: str, file: str, selected_key: str
+    library: Library, severity: str, file_path: str, selected_problem_key: str
 ) -> ProblemList:
     """Return the problems of a severity in a file, both empty for all.
 
@@ -69,13 +69,13 @@ def build_problem_list(
     """
     all_problems = sorted(library.problems, key=lambda p: (p.severity, p))
     matching = tuple(
-        p for p in all_problems if p.severity.startswith(severity) and file in {"", p.path}
+        p for p in all_problems if p.severity.startswith(severity) and file_path in {"", p.path}
     )
     errors = sum(p.severity == "error" for p in all_problems)
     return ProblemList(
         matching,
         next(
-            (p for p in matching if build_problem_key(p) == selected_key),
+            (p for p in matching if make_problem_key_for_url(p) == selected_problem_key),
             next(iter(matching), None),
         ),
         tuple(
@@ -87,7 +87,7 @@ def build_problem_list(
     )
 
 
-def build_problem_key(problem: ContentProblem) -> str:
+def make_problem_key_for_url(problem: ContentProblem) -> str:
     """Return a problem's name in URLs: file, line, column and code."""
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
@@ -170,9 +170,9 @@ _LONGEST_OPTION = 60
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FixReason:
-    """A sign that something is wrong; `weight` 0..100 says how sure and how bad."""
+    """A sign that something is wrong; `severity_weight` 0..100 says how sure and how bad."""
 
-    weight: int
+    severity_weight: int
     text: str
 
 
@@ -180,32 +180,32 @@ class FixReason:
 class ItemToFix:
     """An item to fix: its place in the source, and every reason, worst first."""
 
-    item: str
-    kind: str
+    item_id: str
+    item_kind: str
     location: SourceLocation
     reasons: tuple[FixReason, ...]
 
     @property
     def sort_weight(self) -> int:
         """The weight of its worst reason, plus a little for each other one."""
-        return self.reasons[0].weight * 10 + len(self.reasons)
+        return self.reasons[0].severity_weight * 10 + len(self.reasons)
 
 
 def compute_blind_guess_percent(question: Question) -> float | None:
     """Return the percentage that random guessing scores; None if undefined."""
-    return types.type_of(question).guess_percent(question.answer)
+    return types.question_type_of(question).compute_guess_percent(question.answer)
 
 
 def assign_option_letters(question: Question | Variant) -> dict[str, str]:
     """Return a letter for each option key: as authored, or as learners see the variant."""
-    kind = types.type_of(question)
-    if not kind.names_options:
+    kind = types.question_type_of(question)
+    if not kind.response_names_options:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
     return dict(zip(keys, string.ascii_uppercase, strict=False))
 
 
-def find_statistics_reasons(
+def find_fix_reasons_in_statistics(
     question: Question, statistics: ItemStatistics | None
 ) -> list[FixReason]:
     """Return what the first answers say against a question; nothing below ten of them."""
@@ -218,12 +218,14 @@ def find_statistics_reasons(
 
 
 def build_item_to_fix(
-    item: str, kind: str, location: SourceLocation, reasons: Iterable[FixReason]
+    item_id: str, item_kind: str, location: SourceLocation, reasons: Iterable[FixReason]
 ) -> ItemToFix:
-    return ItemToFix(item, kind, location, tuple(sorted(reasons, key=lambda r: -r.weight)))
+    return ItemToFix(
+        item_id, item_kind, location, tuple(sorted(reasons, key=lambda r: -r.severity_weight))
+    )
 
 
-def find_report_and_regrade_reasons(report_count: int, unregraded_count: int) -> list[FixReason]:
+def list_report_and_regrade_reasons(report_count: int, unregraded_count: int) -> list[FixReason]:
     """Return the reasons for learner reports, and for answers that keep a wrong score."""
     reasons = []
     if report_count:  # few reports are false alarms, so the weight is high
@@ -236,24 +238,33 @@ def find_report_and_regrade_reasons(report_count: int, unregraded_count: int) ->
     return reasons
 
 
-def find_card_reasons(card: CardLapses) -> list[FixReason]:
+def list_lapse_reasons(card: CardLapses) -> list[FixReason]:
     reasons = []
-    if card.leeches:
-        subject = "One learner" if card.leeches == 1 else f"{card.leeches} learners"
+    if card.leech_learner_count:
+        subject = (
+            "One learner"
+            if card.leech_learner_count == 1
+            else f"{card.leech_learner_count} learners"
+        )
         reasons.append(
             FixReason(
                 60, f"{subject} forgot it {LEECH_LAPSES} times or more: check it against its page."
             )
         )
-    if card.reviews >= MIN_RESPONSES and card.lapses > _FORGETFUL_SHARE * card.reviews:
-        text = f"Forgotten in {card.lapses} of {card.reviews} reviews: split or reword it."
+    if (
+        card.review_count >= MIN_RESPONSES
+        and card.lapse_count > _FORGETFUL_SHARE * card.review_count
+    ):
+        text = (
+            f"Forgotten in {card.lapse_count} of {card.review_count} reviews: split or reword it."
+        )
         reasons.append(FixReason(40, text))
     return reasons
 
 
 def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
-    kind = types.type_of(question)
-    if not kind.names_options:
+    kind = types.question_type_of(question)
+    if not kind.response_names_options:
         return []
     options = kind.options_for_statistics(question.answer)
     names = {o.key: _quote_option(o.text) for o in options}
@@ -269,7 +280,9 @@ def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list
         reasons.append(FixReason(25, f"Nobody chooses {_join_names(unchosen)}."))
     if kind.has_several_right_options:  # several keys have no order among them
         return reasons
-    counts = {o.key: o.count for o in statistics.options if o.key in names}
+    counts = {
+        o.option_key: o.chooser_count for o in statistics.option_statistics if o.option_key in names
+    }
     most_right = max((counts.get(key, 0) for key in right), default=0)
     popular = [
         names[k]
@@ -283,9 +296,9 @@ def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list
     return reasons
 
 
-def _is_significantly_more(count: int, other: int) -> bool:
+def _is_significantly_more(count: int, other_count: int) -> bool:
     """Return whether a count is larger than another one beyond chance (McNemar, 95%)."""
-    return count - other > NINETEEN_IN_TWENTY * math.sqrt(count + other)
+    return count - other_count > NINETEEN_IN_TWENTY * math.sqrt(count + other_count)
 
 
 def _quote_option(text: str) -> str:
@@ -305,7 +318,9 @@ def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> 
     if facility is None:
         return reasons
     share = facility / 100
-    low, high = wilson_interval(share * statistics.count, statistics.count, NINETEEN_IN_TWENTY)
+    low, high = compute_wilson_interval(
+        share * statistics.count, statistics.count, NINETEEN_IN_TWENTY
+    )
     if guess and high < guess / 100:
         text = f"Learners get {facility:.0f}%, blind guessing would give {guess:.0f}%."
         reasons.append(FixReason(55, text))
@@ -330,11 +345,11 @@ _ERROR, _WARNING, _REVIEW = 95, 20, 30
 class AuthorTask:
     """One thing to fix: its name and URL, the reason, and what brought it to light."""
 
-    weight: int
+    severity_weight: int
     name: str
     url: str
     reason: str
-    known_from: str
+    found_by: str
 
 
 def build_author_tasks(
@@ -343,29 +358,33 @@ def build_author_tasks(
     due_reviews: Iterable[DueContentReview],
 ) -> list[AuthorTask]:
     """Return everything to fix in one list, worst first."""
-    tasks = [_task_for_problem(p) for p in problems]
-    tasks += [_task_for_item(item) for item in items]
+    tasks = [_build_task_for_problem(p) for p in problems]
+    tasks += [_build_task_for_item(item) for item in items]
     for review in due_reviews:
-        url = f"/authoring/pages/{review.topic}" if review.topic else "/authoring/coverage"
-        reason, known_from = f"It {review.reason}.", f"review, {review.path}"
+        url = (
+            f"/authoring/pages/{review.topic_slug}" if review.topic_slug else "/authoring/coverage"
+        )
+        reason, known_from = f"It {review.reason}.", f"review, {review.file_path}"
         tasks.append(AuthorTask(_REVIEW, review.name, url, reason, known_from))
-    return sorted(tasks, key=lambda task: (-task.weight, task.name, task.reason))
+    return sorted(tasks, key=lambda task: (-task.severity_weight, task.name, task.reason))
 
 
-def _task_for_problem(problem: ContentProblem) -> AuthorTask:
+def _build_task_for_problem(problem: ContentProblem) -> AuthorTask:
     weight = _ERROR if problem.severity == "error" else _WARNING
-    url = f"/authoring?{urlencode({'at': build_problem_key(problem)})}"
+    url = f"/authoring?{urlencode({'at': make_problem_key_for_url(problem)})}"
     name = problem.item or f"{problem.path}:{problem.line}"
     return AuthorTask(weight, name, url, f"{problem.code} {problem.message}", "check")
 
 
-def _task_for_item(item: ItemToFix) -> AuthorTask:
+def _build_task_for_item(item: ItemToFix) -> AuthorTask:
     path, line = item.location.path, item.location.line
-    url = f"/authoring/questions/{quote(item.item)}"
-    if item.kind != "question":
+    url = f"/authoring/questions/{quote(item.item_id)}"
+    if item.item_kind != "question":
         url = f"/authoring/pages/{path.split('/')[1]}"
     reason = " ".join(reason.text for reason in item.reasons)
-    return AuthorTask(item.reasons[0].weight, item.item, url, reason, f"learners, {path}:{line}")
+    return AuthorTask(
+        item.reasons[0].severity_weight, item.item_id, url, reason, f"learners, {path}:{line}"
+    )
 
 
 class UnpublishedContent(NamedTuple):

@@ -20,23 +20,23 @@ from app.authoring.course_report import (
     list_due_content_reviews,
     measure_answer_cues,
 )
-from app.authoring.scaffold import ScaffoldError, read_target_course
+from app.authoring.scaffold import ScaffoldError, read_scaffold_target
 from app.cli import CommandError
 from app.cli.database import read_settings
 from app.content.check import (
     check_course,
-    describe_new_lock,
+    describe_new_lock_file,
     fix_course_files,
     format_diff,
     format_problems,
     plan_file_changes,
 )
 from app.content.course_rules import build_drafts_hint
-from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_folders
-from app.content.file_watcher import SHARED, WatchedFiles
+from app.content.courses import SINGLE_COURSE, find_course_folders, map_skipped_folders_to_reasons
+from app.content.file_watcher import SHARED_FOLDER, WatchedFiles
 from app.content.library import assemble_library
 from app.content.reading_routes import (
-    has_short_route,
+    has_course_short_route,
     list_questions_on_folded_sections,
     measure_short_route,
 )
@@ -131,12 +131,12 @@ def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
             f"The folder “{name}” is no course of the server: {reason}.",
             "Write its syllabus.toml." if reason.endswith(".toml") else rename_hint,
         )
-        for name, reason in skipped_folders(content).items()
+        for name, reason in map_skipped_folders_to_reasons(content).items()
     ]
 
 
 def _with_path_from_content_folder(course: str, problem: ContentProblem) -> ContentProblem:
-    shared = problem.path.startswith(f"{SHARED}/")
+    shared = problem.path.startswith(f"{SHARED_FOLDER}/")
     if shared == bool(course):  # relative to that folder already
         return problem
     parent = ".." if shared else course
@@ -150,7 +150,10 @@ def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
     make_changes = plan_file_changes if options.dry_run else fix_course_files
     changes = make_changes(folder, dt.datetime.now(dt.UTC).date(), options.accept)
     out = sys.stdout if options.format == "text" else sys.stderr
-    for text in (format_diff(changes), describe_new_lock(changes, written=not options.dry_run)):
+    for text in (
+        format_diff(changes),
+        describe_new_lock_file(changes, is_written=not options.dry_run),
+    ):
         if text:
             print(text, file=out)
 
@@ -269,15 +272,15 @@ def _format_problem(p: ContentProblem) -> str:
 
 def print_coverage(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
-    library = read_target_course(options.folder or find_course_folder(options.course)).library
+    library = read_scaffold_target(options.folder or find_course_folder(options.course)).library
     for row in compute_coverage(library):
         print(row.number, row.name)
         for title, cell in zip(COVERAGE_COLUMN_TITLES.values(), row.cells, strict=True):
             print(f"  {title}: {cell}")
-    if has_short_route(library.topics.values()):
+    if has_course_short_route(library.topics.values()):
         short = measure_short_route(library)
         print(
-            f"short route: {short.words:,} words, {short.covered_question_count:,} of {short.questions:,} "
+            f"short route: {short.word_count:,} words, {short.covered_question_count:,} of {short.question_count:,} "
             "exam-level questions"
         )
         for item in list_questions_on_folded_sections(library):
@@ -285,10 +288,10 @@ def print_coverage(options: argparse.Namespace) -> int:
     for title, count in count_disjoint_papers_by_title(library).items():
         print(f"{title}: {count} papers without a repeat")
     for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):
-        print(f"due for review: {due.path} “{due.name}” {due.reason}")
+        print(f"due for review: {due.file_path} “{due.name}” {due.reason}")
     for cue in measure_answer_cues(library.questions.values()):
         print(
-            f"{cue.rule}: {cue.right_share:.1%} right, by chance {cue.chance_share:.1%} "
+            f"{cue.cue_description}: {cue.right_share:.1%} right, by chance {cue.chance_share:.1%} "
             f"± {cue.significance_margin:.1%}, of {cue.question_count} questions"
         )
     return 0
@@ -331,7 +334,7 @@ def _choose_folder_for_new_course(requested: Path | None) -> Path:
 
 
 def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
-    course = read_target_course(folder)
+    course = read_scaffold_target(folder)
     if options.kind == "topic":
         files = scaffold.create_topic(
             course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()

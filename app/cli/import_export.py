@@ -20,19 +20,32 @@ from app.database.engine import hide_passwords, make_engine, redact_url_password
 from app.import_export import UnusableFileError
 from app.import_export.course_files import (
     TopicUpdate,
-    add_items_to_topic,
-    list_topics_with_page,
+    build_topic_update,
+    list_slugs_of_topics_with_page,
     read_course_info,
     read_items_for_export,
     read_target_topic,
     write_topic_update,
 )
-from app.import_export.export_store import COLUMNS, list_attempts
-from app.import_export.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
-from app.import_export.formats.csv_json import write_table
-from app.import_export.items import ImportResult, Item, ItemRemark, item_label, list_losses
-from app.import_export.markdown_to_html import escape_braces
-from app.import_export.xml_files import MOST_BYTES
+from app.import_export.export_store import COLUMNS, iterate_attempt_rows
+from app.import_export.formats import (
+    ATTEMPT_FORMATS,
+    CARD_ONLY_FORMATS,
+    EXPECTED_FILE_BY_FORMAT,
+    FORMATS_WITH_ALL_FIELDS,
+    READERS,
+    WRITERS,
+)
+from app.import_export.formats.csv_json import write_csv_table
+from app.import_export.items import (
+    ImportResult,
+    Item,
+    ItemRemark,
+    list_recorded_losses,
+    make_item_label,
+)
+from app.import_export.markdown_to_html import escape_braces_in_item
+from app.import_export.xml_files import MAX_XML_BYTES
 
 _MAX_REMARKS_SHOWN = 4
 
@@ -50,7 +63,7 @@ def import_or_export(options: argparse.Namespace) -> int:
             report = import_file(
                 options.format, path, folder, options.topic, dry_run=options.dry_run
             )
-        elif options.format in ATTEMPTS:
+        elif options.format in ATTEMPT_FORMATS:
             database = read_settings().database
             report = export_attempts(options.format, path, database, served_course_name(folder))
         else:
@@ -75,14 +88,16 @@ def import_file(
     try:
         result = READERS[file_format](content)
     except UnusableFileError as error:
-        expected = WANTED[file_format]
+        expected = EXPECTED_FILE_BY_FORMAT[file_format]
         raise UnusableFileError(
             f"{path} cannot be used. {error} {expected[0].upper()}{expected[1:]} is needed."
         ) from None
-    if file_format not in WHOLE:  # our own format already has its placeholders filled
-        result = dataclasses.replace(result, items=tuple(map(escape_braces, result.items)))
+    if (
+        file_format not in FORMATS_WITH_ALL_FIELDS
+    ):  # our own format already has its placeholders filled
+        result = dataclasses.replace(result, items=tuple(map(escape_braces_in_item, result.items)))
     updates = (
-        {topic: add_items_to_topic(result, target)}
+        {topic: build_topic_update(result, target)}
         if target
         else _plan_updates_by_topic(result, folder)
     )
@@ -90,11 +105,14 @@ def import_file(
     for slug, update in updates.items():
         if not dry_run:
             write_topic_update(folder, slug, update)
-        written_paths += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
+        written_paths += [
+            f"topics/{slug}/{name}"
+            for name in (*update.changed_text_by_file_name, *update.picture_by_name)
+        ]
     count = sum(len(update.added_items) for update in updates.values())
     summary = f"{format_count_noun(count, 'item')} {'would be ' * dry_run}imported"
     summary += f" into {', '.join(written_paths)}." if written_paths else "; nothing was written."
-    summary = "\n".join((summary, *result.notes))
+    summary = "\n".join((summary, *result.remarks_on_file))
     refused = [remark for update in updates.values() for remark in update.refused_items]
     losses = [remark for update in updates.values() for remark in update.losses]
     return _format_report(summary, refused, losses, "; correct by hand what matters")
@@ -102,7 +120,7 @@ def import_file(
 
 def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
     """Return what to add to each topic that items name; raises UnusableFileError if none does."""
-    course_topics = list_topics_with_page(folder)
+    course_topics = list_slugs_of_topics_with_page(folder)
     slugs = sorted({item.topic for item in result.items} & course_topics)
     if not slugs:
         raise UnusableFileError(
@@ -111,7 +129,7 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
         )
     refused = [
         ItemRemark(
-            item_label(item),
+            make_item_label(item),
             item.line,
             f"there is no topic “{item.topic}” here; name one with --topic"
             if item.topic
@@ -129,7 +147,7 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
         topic_result = ImportResult(
             items, (*result.refused_items, *refused) if slug == slugs[0] else ()
         )
-        updates[slug] = add_items_to_topic(topic_result, target)
+        updates[slug] = build_topic_update(topic_result, target)
         ids |= {added.item_id for added in updates[slug].added_items}
     return updates
 
@@ -139,14 +157,17 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
     result = read_items_for_export(folder, topic, number_seed)
     items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, read_course_info(folder))
-    _write_output(path, exported.content)
-    refused = (*(result.refused_items if file_format not in CARDS else ()), *exported.refused_items)
-    losses = (*(r for item in items for r in list_losses(item)), *exported.losses)
+    _write_output(path, exported.file_content)
+    refused = (
+        *(result.refused_items if file_format not in CARD_ONLY_FORMATS else ()),
+        *exported.refused_items,
+    )
+    losses = (*(r for item in items for r in list_recorded_losses(item)), *exported.losses)
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
     not_live = sum(_does_format_hold_item(file_format, item) for item in result.not_live_items)
-    summary = f"{format_count_noun(exported.written_count, 'item')} written."
-    if cards and file_format not in CARDS:
+    summary = f"{format_count_noun(exported.written_item_count, 'item')} written."
+    if cards and file_format not in CARD_ONLY_FORMATS:
         summary += f" {format_count_noun(cards, 'card')} left out; apkg exports them."
     if reserved:
         summary += (
@@ -159,7 +180,9 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
 
 
 def _does_format_hold_item(file_format: str, item: Item) -> bool:
-    return file_format in WHOLE or (item.kind == "card") == (file_format in CARDS)
+    return file_format in FORMATS_WITH_ALL_FIELDS or (item.kind == "card") == (
+        file_format in CARD_ONLY_FORMATS
+    )
 
 
 def export_attempts(file_format: str, path: Path, database: str, course: str | None) -> str:
@@ -167,7 +190,7 @@ def export_attempts(file_format: str, path: Path, database: str, course: str | N
     engine = _open_engine(database)
     try:
         with Session(engine) as session:
-            rows = list(list_attempts(session, course))
+            rows = list(iterate_attempt_rows(session, course))
     except DBAPIError as error:
         raise UnusableFileError(
             f"the database {redact_url_passwords(database)} cannot be read "
@@ -176,7 +199,7 @@ def export_attempts(file_format: str, path: Path, database: str, course: str | N
     finally:
         engine.dispose()
     if file_format == "attempts-csv":
-        content = write_table(COLUMNS, rows)
+        content = write_csv_table(COLUMNS, rows)
     else:
         content = json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n"
     _write_output(path, content)
@@ -194,11 +217,11 @@ def _open_engine(database: str) -> Engine:
 def _read_import_file(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+            content = stream.read(MAX_XML_BYTES + 1)
     except OSError as error:
         raise UnusableFileError(f"{path} cannot be read ({error.strerror}).") from None
-    if len(content) > MOST_BYTES:
-        raise UnusableFileError(f"{path} is larger than {MOST_BYTES // 1_000_000} MB.")
+    if len(content) > MAX_XML_BYTES:
+        raise UnusableFileError(f"{path} is larger than {MAX_XML_BYTES // 1_000_000} MB.")
     return content
 
 
@@ -219,7 +242,7 @@ def _format_report(
     if refused:
         lines += [f"{format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
     if losses:
-        items = {(remark.name, remark.place) for remark in losses}
+        items = {(remark.item_name, remark.path_and_line) for remark in losses}
         count = format_count_noun(len(items), "item")
         lines += [f"{count} with a loss{advice}:", *_group_remarks(losses)]
     return "\n".join(lines)
@@ -229,15 +252,18 @@ def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
     """Return the remarks as lines, many of one reason on one line that names every item."""
     groups: dict[str, list[ItemRemark]] = {}
     for remark in remarks:
-        groups.setdefault(remark.reason, []).append(remark)
+        groups.setdefault(remark.sentence, []).append(remark)
     lines: list[str] = []
     for reason, group in groups.items():
         if len(group) <= _MAX_REMARKS_SHOWN:
             lines += [f"  {remark}" for remark in group]
         else:
-            count = Counter(remark.name for remark in group)
+            count = Counter(remark.item_name for remark in group)
             names = ", ".join(
-                f"{r.name} ({r.place})" if r.path or count[r.name] > 1 else r.name for r in group
+                f"{r.item_name} ({r.path_and_line})"
+                if r.path or count[r.item_name] > 1
+                else r.item_name
+                for r in group
             )
             lines.append(f"  {len(group)} items: {reason}: {names}")
     return lines

@@ -230,7 +230,11 @@ def run_regrade_command(options: argparse.Namespace) -> int:
         if options.yes:
             db.connection(execution_options=WRITING)
         preview = preview_regrade(
-            db, course, question, reworded=options.reworded, policy=RegradePolicy(options.policy)
+            db,
+            course,
+            question,
+            accept_rewording=options.reworded,
+            policy=RegradePolicy(options.policy),
         )
         regraded_count = 0
         if options.yes:

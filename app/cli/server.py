@@ -94,7 +94,7 @@ def _check_port_available(settings: Settings) -> None:
 
 def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     for live in courses.libraries.values():
-        _announce_course(live.current(), live.folder)
+        _announce_course(live.get_current_library(), live.folder)
     if courses.has_several_courses:
         _announce_unassigned_learners(settings)
     print(f"Data:   {settings.data}")

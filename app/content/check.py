@@ -13,13 +13,13 @@ from typing import NamedTuple
 from app.content.course_rules import (
     ParsedCourse,
     find_id_owners,
+    find_review_date_of_item_page,
     is_key_changed_since_review,
-    map_new_to_counted_keys,
-    review_date_of_item_page,
+    map_new_option_keys_to_counted_keys,
 )
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles, locate_course_file, pause_garbage_collection
-from app.content.id_ownership import LOCK, IdClaim, IdOwners
+from app.content.id_ownership import LOCK_FILE_NAME, IdClaim, IdOwners
 from app.content.library import find_problems
 from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
@@ -28,7 +28,7 @@ from app.content.parsed_file import (
     LockEntry,
     ParsedFile,
     list_used_ids,
-    lock_entries_by_id,
+    map_lock_entries_by_id,
 )
 from app.markup.problems import ContentProblem, ProblemLocation, TextEdit, make_problem
 from app.markup.text import LONGEST_ID, slugify
@@ -48,33 +48,36 @@ class FileChange:
 
 
 def fix_course_files(
-    folder: Path, today: dt.date, accepted_ids: Collection[str] = ()
+    course_folder: Path, today: dt.date, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> list[FileChange]:
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
-    changes = plan_file_changes(folder, today, accepted_ids)
+    changes = plan_file_changes(course_folder, today, ids_accepted_as_unchanged)
     for change in changes:
-        replace_file_atomically(locate_course_file(folder, change.path), change.new_text.encode())
+        replace_file_atomically(
+            locate_course_file(course_folder, change.path), change.new_text.encode()
+        )
     return changes
 
 
 def plan_file_changes(
-    folder: Path, today: dt.date, accepted_ids: Collection[str] = ()
+    course_folder: Path, today: dt.date, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> list[FileChange]:
     """Return what `fix_course_files` would write: missing ids, stale figures, then ids.lock.
 
-    `accepted_ids` are ids whose items count as unchanged, even if their text differs.
+    `ids_accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
-    parsed_files = WatchedFiles(folder, None).parse_current_files().parsed_files
-    ids = _edits_that_write_new_ids(
-        find_id_owners(ParsedCourse(parsed_files, today), accepted_ids), list_used_ids(parsed_files)
+    parsed_files = WatchedFiles(course_folder, None).parse_current_files().parsed_files
+    ids = _build_edits_that_write_new_ids(
+        find_id_owners(ParsedCourse(parsed_files, today), ids_accepted_as_unchanged),
+        list_used_ids(parsed_files),
     )
     changes = []
     for path, parsed_file in parsed_files.items():
-        edits = [*parsed_file.edits, *ids.get(path, ())]
+        edits = [*parsed_file.text_edits, *ids.get(path, ())]
         if edits:
-            changes.append(_apply_text_edits(folder, path, edits))
+            changes.append(_apply_text_edits(course_folder, path, edits))
             parsed_files[path] = parse_file(changes[-1].new_text, path)
-    lock = _update_lock_file(folder, parsed_files, today, accepted_ids)
+    lock = _update_lock_file(course_folder, parsed_files, today, ids_accepted_as_unchanged)
     return [change for change in (*changes, lock) if change.old_text != change.new_text]
 
 
@@ -92,16 +95,16 @@ def format_diff(changes: Iterable[FileChange]) -> str:
     return "\n".join(lines)
 
 
-def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
+def describe_new_lock_file(changes: Iterable[FileChange], *, is_written: bool) -> str:
     """Return a note about a newly created ids.lock, which has lost all history.
 
-    `written` is False in a dry run.
+    `is_written` is False in a dry run.
     """
-    new_lock = next((c for c in changes if c.path == LOCK and c.old_text is None), None)
+    new_lock = next((c for c in changes if c.path == LOCK_FILE_NAME and c.old_text is None), None)
     if new_lock is None:
         return ""
     note = "ids.lock is new: it keeps the ids of the course from now on. Commit it. "
-    if not written:
+    if not is_written:
         note = "ids.lock does not exist yet: --fix without --dry-run would write it. "
     return (
         f"{note}Nothing else is to do in a new course. In an older one that had an ids.lock, bring "
@@ -109,31 +112,35 @@ def describe_new_lock(changes: Iterable[FileChange], *, written: bool) -> str:
     )
 
 
-def _edits_that_write_new_ids(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
+def _build_edits_that_write_new_ids(
+    owners: IdOwners, used_ids: set[str]
+) -> dict[str, list[TextEdit]]:
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified_items:
-        new_id = _unique_id(_id_from_heading(item.title), used)
+        new_id = _reserve_unique_id(_make_id_from_heading(item.title), used_ids)
         edits[path].append(item.insertion.build_edit(new_id))
-    for copy in owners.copies:
+    for copy in owners.copied_claims:
         copied_id, position = copy.fingerprint.id, copy.fingerprint.id_position
-        edits[copy.path].append(TextEdit(*position, copied_id, _unique_id(copied_id, used)))
+        edits[copy.path].append(
+            TextEdit(*position, copied_id, _reserve_unique_id(copied_id, used_ids))
+        )
     return edits
 
 
-def _id_from_heading(heading: str) -> str:
+def _make_id_from_heading(heading: str) -> str:
     slug = slugify(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
     return slug.rpartition("-")[0] if len(slug) == _MAX_SLUG_LENGTH else slug
 
 
-def _unique_id(name: str, ids: set[str]) -> str:
-    """Return an unused id based on `name`, and add it to `ids`."""
+def _reserve_unique_id(name: str, used_ids: set[str]) -> str:
+    """Return an unused id based on `name`, and add it to `used_ids`."""
     unused_id, count = name, 1
-    while unused_id in ids:
+    while unused_id in used_ids:
         count += 1
         suffix = f"-{count}"
         unused_id = name[: LONGEST_ID - len(suffix)].rstrip("-") + suffix
-    ids.add(unused_id)
+    used_ids.add(unused_id)
     return unused_id
 
 
@@ -163,58 +170,79 @@ def _apply_text_edits(
 
 
 def _update_lock_file(
-    folder: Path, parsed_files: Mapping[str, ParsedFile], today: dt.date, accepted: Collection[str]
+    course_folder: Path,
+    parsed_files: Mapping[str, ParsedFile],
+    today: dt.date,
+    ids_accepted_as_unchanged: Collection[str],
 ) -> FileChange:
     """Update ids.lock with new ids and new wordings. Missing ids stay until they are retired.
 
     The line of an item with errors or doubtful ownership is not changed.
     """
-    parsed_lock = parsed_files.get(LOCK)
-    entries = lock_entries_by_id(parsed_files)
-    owners = find_id_owners(ParsedCourse(parsed_files, today), accepted)
+    parsed_lock = parsed_files.get(LOCK_FILE_NAME)
+    entries = map_lock_entries_by_id(parsed_files)
+    owners = find_id_owners(ParsedCourse(parsed_files, today), ids_accepted_as_unchanged)
     ids_with_errors = {
-        p.item for p in find_problems(parsed_files, folder, today) if p.severity == "error"
+        p.item for p in find_problems(parsed_files, course_folder, today) if p.severity == "error"
     }
-    for name, owner in owners.items.items():
-        has_errors = owner.fingerprint.broken if name in accepted else name in ids_with_errors
+    for name, owner in owners.owner_claim_by_id.items():
+        has_errors = (
+            owner.fingerprint.is_broken
+            if name in ids_accepted_as_unchanged
+            else name in ids_with_errors
+        )
         if has_errors or name in owners.doubtful_ids:
             continue
-        reviewed = review_date_of_item_page(owner.path, parsed_files)
-        entry = _new_lock_entry(owner, entries.get(name), today)
-        entries[name] = _with_reviewed_key(entry, owner.fingerprint, reviewed, today)
-    lock = folder / LOCK
+        reviewed = find_review_date_of_item_page(owner.path, parsed_files)
+        entry = _build_lock_entry(owner, entries.get(name), today)
+        entries[name] = _update_reviewed_key(entry, owner.fingerprint, reviewed, today)
+    lock = course_folder / LOCK_FILE_NAME
     old_text = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
     is_parseable = parsed_lock is None or not parsed_lock.problems
     new_text = format_lock_file(entries.values(), old_text or "") if is_parseable else old_text
-    return FileChange(LOCK, old_text, new_text or "")
+    return FileChange(LOCK_FILE_NAME, old_text, new_text or "")
 
 
-def _with_reviewed_key(
-    entry: LockEntry, fingerprint: ItemFingerprint, reviewed: dt.date | None, today: dt.date
+def _update_reviewed_key(
+    lock_entry: LockEntry,
+    fingerprint: ItemFingerprint,
+    page_reviewed_on: dt.date | None,
+    today: dt.date,
 ) -> LockEntry:
     """Return the entry with the reviewed key. A changed key is entered only after a review."""
-    if reviewed is None or fingerprint.broken or not fingerprint.key or entry.retired_on:
-        return entry
-    if entry.key and is_key_changed_since_review(entry, fingerprint, reviewed, today):
-        return entry
-    return dataclasses.replace(entry, key=fingerprint.key, reviewed_on=reviewed.isoformat())
+    if (
+        page_reviewed_on is None
+        or fingerprint.is_broken
+        or not fingerprint.answer_key_hash
+        or lock_entry.retired_on
+    ):
+        return lock_entry
+    if lock_entry.reviewed_key_hash and is_key_changed_since_review(
+        lock_entry, fingerprint, page_reviewed_on, today
+    ):
+        return lock_entry
+    return dataclasses.replace(
+        lock_entry,
+        reviewed_key_hash=fingerprint.answer_key_hash,
+        reviewed_on=page_reviewed_on.isoformat(),
+    )
 
 
-def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
+def _build_lock_entry(owner: IdClaim, old_entry: LockEntry | None, today: dt.date) -> LockEntry:
     fingerprint = owner.fingerprint
-    counted_keys = map_new_to_counted_keys(known, fingerprint) if known else {}
+    counted_keys = map_new_option_keys_to_counted_keys(old_entry, fingerprint) if old_entry else {}
     options = (o._replace(key=counted_keys.get(o.key, o.key)) for o in fingerprint.options)
     return LockEntry(
         fingerprint.id,
         fingerprint.type,
-        known.first_seen if known else today.isoformat(),
+        old_entry.first_seen if old_entry else today.isoformat(),
         "",
         fingerprint.sketch,
         tuple(options),
         0,
-        known.key if known else "",
-        known.reviewed_on if known else "",
+        old_entry.reviewed_key_hash if old_entry else "",
+        old_entry.reviewed_on if old_entry else "",
         fingerprint.heading,
         fingerprint.body,
         owner.path,
@@ -239,13 +267,13 @@ def is_tracked_by_git(file: Path) -> bool:
     return False
 
 
-def _read_git_index(root: Path) -> bytes | None:
-    """Return the Git index of the work tree `root`; None if it is not one."""
-    git = root / ".git"
+def _read_git_index(work_tree: Path) -> bytes | None:
+    """Return the Git index of the work tree `work_tree`; None if it is not one."""
+    git = work_tree / ".git"
     try:
         if git.is_file():  # a linked work tree has a file that names its Git folder
             git_folder = git.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
-            git = root / git_folder
+            git = work_tree / git_folder
         return (git / "index").read_bytes() if git.is_dir() else None
     except (OSError, ValueError):
         return None
@@ -255,67 +283,72 @@ _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
 def check_course(
-    folder: Path, fix: bool = False, cache: Path | None = None, today: dt.date | None = None
+    course_folder: Path,
+    apply_fixes: bool = False,
+    cache_folder: Path | None = None,
+    today: dt.date | None = None,
 ) -> list[ContentProblem]:
-    """Return every problem of the course in `folder`, sorted by path and line.
+    """Return every problem of the course in `course_folder`, sorted by path and line.
 
-    With `fix`, fixes are applied first and the remaining problems returned.
+    With `apply_fixes`, fixes are applied first and the remaining problems returned.
     """
     day = today or dt.datetime.now(dt.UTC).date()
-    if fix:
-        fix_course_files(folder, day)
+    if apply_fixes:
+        fix_course_files(course_folder, day)
     with pause_garbage_collection():
-        parsed_files = WatchedFiles(folder, cache).parse_current_files().parsed_files
-        content_problems: Sequence[ContentProblem] = find_problems(parsed_files, folder, day)
+        parsed_files = WatchedFiles(course_folder, cache_folder).parse_current_files().parsed_files
+        content_problems: Sequence[ContentProblem] = find_problems(parsed_files, course_folder, day)
         if any(parsed_file.unidentified_items for parsed_file in parsed_files.values()):
-            content_problems = _with_problems_of_unidentified_items(
-                content_problems, parsed_files, folder, day
+            content_problems = _add_problems_of_unidentified_items(
+                content_problems, parsed_files, course_folder, day
             )
-        return sorted([*content_problems, *_check_deleted_lock_file(folder / LOCK)])
+        return sorted(
+            [*content_problems, *_check_deleted_lock_file(course_folder / LOCK_FILE_NAME)]
+        )
 
 
-def _with_problems_of_unidentified_items(
-    found: Sequence[ContentProblem],
+def _add_problems_of_unidentified_items(
+    found_problems: Sequence[ContentProblem],
     parsed_files: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date,
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written one."""
     with_ids = parse_as_if_ids_were_added(parsed_files, folder, today)
-    known_keys = {(p.path, p.line, p.code) for p in found}
+    known_keys = {(p.path, p.line, p.code) for p in found_problems}
     additional = []
     for problem in find_problems(with_ids.parsed_files, folder, today):
-        inserted_after = with_ids.insertion_lines.get(problem.path, ())
+        inserted_after = with_ids.insertion_lines_by_path.get(problem.path, ())
         line = problem.line - sum(insertion < problem.line for insertion in inserted_after)
         if problem.code != "W97" and (problem.path, line, problem.code) not in known_keys:
             additional.append(dataclasses.replace(problem, line=line))
-    return [*found, *additional]
+    return [*found_problems, *additional]
 
 
 class FilesWithIds(NamedTuple):
     """Files as if `--fix` had written missing ids, and by path where it would add lines."""
 
     parsed_files: dict[str, ParsedFile]
-    insertion_lines: dict[str, list[int]]
+    insertion_lines_by_path: dict[str, list[int]]
 
 
 def parse_as_if_ids_were_added(
     parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date
 ) -> FilesWithIds:
     owners = find_id_owners(ParsedCourse(parsed_files, today), ())
-    edits = _edits_that_write_new_ids(
-        dataclasses.replace(owners, copies=[]), list_used_ids(parsed_files)
+    edits = _build_edits_that_write_new_ids(
+        dataclasses.replace(owners, copied_claims=[]), list_used_ids(parsed_files)
     )
     files_with_ids = dict(parsed_files)
     insertion_lines: dict[str, list[int]] = {}
     for path, file_edits in edits.items():
         change = _apply_text_edits(folder, path, file_edits, reuse_blank_lines=True)
         files_with_ids[path] = parse_file(change.new_text, path)
-        insertion_lines[path] = _lines_followed_by_insertion(change.old_text or "", file_edits)
+        insertion_lines[path] = _list_lines_followed_by_insertion(change.old_text or "", file_edits)
     return FilesWithIds(files_with_ids, insertion_lines)
 
 
-def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:
+def _list_lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:
     """Return the numbers of the lines after which the edits add one, if blank lines are reused."""
     lines = _LINE_END.split(text)[::2]
     insertion_lines = sorted(
@@ -324,12 +357,12 @@ def _lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[i
     return [line + shift for shift, line in enumerate(insertion_lines)]
 
 
-def _check_deleted_lock_file(lock: Path) -> Iterator[ContentProblem]:
+def _check_deleted_lock_file(lock_file: Path) -> Iterator[ContentProblem]:
     """Report E79 if ids.lock is missing but tracked by Git."""
-    if not lock.is_file() and is_tracked_by_git(lock):
+    if not lock_file.is_file() and is_tracked_by_git(lock_file):
         message = "ids.lock is gone, which guards the ids of the course."
         hint = "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
-        yield make_problem(ProblemLocation(LOCK), "E79", message, hint)
+        yield make_problem(ProblemLocation(LOCK_FILE_NAME), "E79", message, hint)
 
 
 def format_problems(problems: Sequence[ContentProblem], output_format: str = "text") -> str:

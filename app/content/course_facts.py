@@ -7,18 +7,18 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeVar
 
 from app.content.library import Library
-from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction, reading_minutes_on_route
+from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction, sum_reading_minutes_on_route
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.model import Question
 
 
-def questions_of_objective(library: Library, number: str) -> tuple[Question, ...]:
+def list_questions_of_objective(library: Library, objective_number: str) -> tuple[Question, ...]:
     """Return the questions that name an objective, design exercises included."""
-    return tuple(q for q in library.questions.values() if number in q.objectives)
+    return tuple(q for q in library.questions.values() if objective_number in q.objectives)
 
 
-def domain_by_objective(library: Library) -> dict[str, str]:
+def map_objectives_to_domains(library: Library) -> dict[str, str]:
     return {
         objective.number: domain.number
         for domain in library.syllabus.domains
@@ -26,29 +26,33 @@ def domain_by_objective(library: Library) -> dict[str, str]:
     }
 
 
-def questions_of_topic(library: Library, slug: str) -> tuple[Question, ...]:
+def list_questions_of_topic(library: Library, topic_slug: str) -> tuple[Question, ...]:
     return tuple(
         library.questions[item]
-        for item in library.topics[slug].questions
+        for item in library.topics[topic_slug].questions
         if item in library.questions
     )
 
 
-def unmet_exam_only_questions(library: Library, met_ids: Collection[str]) -> frozenset[str]:
-    """Return the questions reserved for mock exams, except those in `met_ids`."""
+def find_unseen_exam_only_question_ids(
+    library: Library, seen_question_ids: Collection[str]
+) -> frozenset[str]:
+    """Return the questions reserved for mock exams, except those in `seen_question_ids`."""
     return frozenset(
-        q.id for q in library.questions.values() if q.is_reserved_for_exams and q.id not in met_ids
+        q.id
+        for q in library.questions.values()
+        if q.is_reserved_for_exams and q.id not in seen_question_ids
     )
 
 
-def apportion(weights: Mapping[str, float], total: int) -> dict[str, int]:
+def apportion_by_weight(weight_by_name: Mapping[str, float], total: int) -> dict[str, int]:
     """Divide a number of questions by weight, with the largest remainder method.
 
-    >>> apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
+    >>> apportion_by_weight({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
     {'1': 19, '2': 20, '3': 11}
     """
-    total_weight = sum(weights.values()) or 1.0
-    exact_counts = {name: total * w / total_weight for name, w in weights.items()}
+    total_weight = sum(weight_by_name.values()) or 1.0
+    exact_counts = {name: total * w / total_weight for name, w in weight_by_name.items()}
     counts = {name: int(count) for name, count in exact_counts.items()}
     remaining = total - sum(counts.values())
     for name in sorted(exact_counts, key=lambda n: counts[n] - exact_counts[n])[:remaining]:
@@ -56,56 +60,58 @@ def apportion(weights: Mapping[str, float], total: int) -> dict[str, int]:
     return counts
 
 
-def main_exam(library: Library) -> ExamBlueprint | None:
+def find_main_exam(library: Library) -> ExamBlueprint | None:
     """Return the mock exam closest to the real exam: the one with the most questions."""
     exams = sorted(library.exams.values(), key=lambda exam: (-exam.questions, exam.slug))
     return exams[0] if exams else None
 
 
-WHOLE = 30
+MIN_QUESTIONS_TO_SHORTEN = 30
 """Exams with fewer questions get no short version."""
-SHORT = 0.4
+SHORT_EXAM_SHARE = 0.4
 """Length of a short paper as a share of the full one: 20 questions of 50."""
 
 
-def can_be_shortened(exam: ExamBlueprint) -> bool:
-    return exam.questions >= WHOLE
+def can_exam_be_shortened(exam: ExamBlueprint) -> bool:
+    return exam.questions >= MIN_QUESTIONS_TO_SHORTEN
 
 
-def short_exam_question_count(exam: ExamBlueprint) -> int:
-    return round(exam.questions * SHORT)
+def count_short_exam_questions(exam: ExamBlueprint) -> int:
+    return round(exam.questions * SHORT_EXAM_SHARE)
 
 
-def short_exam(exam: ExamBlueprint) -> ExamBlueprint:
-    domains = apportion(exam.domains, short_exam_question_count(exam))
-    return derive_exam(exam, "short", "Short mock exam", domains)
+def make_short_exam(exam: ExamBlueprint) -> ExamBlueprint:
+    domains = apportion_by_weight(exam.domains, count_short_exam_questions(exam))
+    return derive_exam_with_domain_counts(exam, "short", "Short mock exam", domains)
 
 
-def derive_exam(
-    exam: ExamBlueprint, slug_suffix: str, title: str, domains: Mapping[str, int]
+def derive_exam_with_domain_counts(
+    exam: ExamBlueprint, slug_suffix: str, title: str, question_count_by_domain: Mapping[str, int]
 ) -> ExamBlueprint:
     """Return an exam with the given questions per domain and a proportional time limit."""
-    count = sum(domains.values())
+    count = sum(question_count_by_domain.values())
     return dataclasses.replace(
         exam,
         slug=f"{exam.slug}~{slug_suffix}",
         title=title,
         questions=count,
         minutes=max(1, round(exam.minutes * count / exam.questions)),
-        domains=domains,
+        domains=question_count_by_domain,
     )
 
 
-ANSWERED = 0.9  # a paper with many unanswered questions says little about what the learner knows
+ENOUGH_ANSWERED_SHARE = (
+    0.9  # a paper with many unanswered questions says little about what the learner knows
+)
 
 
-def has_enough_answers(answered: int, questions: int) -> bool:
+def has_enough_answers(answered_count: int, question_count: int) -> bool:
     """Return whether enough of a paper was answered to compare its score with a forecast.
 
     >>> has_enough_answers(45, 50), has_enough_answers(44, 50), has_enough_answers(0, 0)
     (True, False, False)
     """
-    return questions > 0 and answered >= ANSWERED * questions
+    return question_count > 0 and answered_count >= ENOUGH_ANSWERED_SHARE * question_count
 
 
 _EVEN = 100  # exam length for a course that defines no exam
@@ -116,28 +122,30 @@ _COURSES = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageFacts:
-    """A page that the exam covers. `minutes` is its reading time; `cards` are in course order.
+    """A page that the exam covers. `reading_minutes` is its reading time; `card_ids` are in course order.
 
-    `short_minutes` are those of its essential sections, 0 if it has none. `domain` and
-    `objectives[0]` are where it counts; `requires` are the pages to read before it.
+    `essential_reading_minutes` are those of its essential sections, 0 if it has none. `domain` and
+    `objectives[0]` are where it counts; `required_pages` are the pages to read before it.
     """
 
     slug: str
-    minutes: float
+    reading_minutes: float
     domain: str
     objectives: tuple[str, ...]
-    cards: tuple[str, ...]
+    card_ids: tuple[str, ...]
     same_objective_pages: tuple[str, ...] = ()
-    short_minutes: float = 0.0
-    requires: tuple[str, ...] = ()
+    essential_reading_minutes: float = 0.0
+    required_pages: tuple[str, ...] = ()
 
-    def compute_minutes_of_fraction(self, part: PageFraction) -> float:
-        if not 0 < self.short_minutes < self.minutes:
-            return self.minutes * part.share
-        other_share = (part.share - ESSENTIAL_SHARE * part.essential_share) / (1 - ESSENTIAL_SHARE)
+    def compute_reading_minutes_of_fraction(self, fraction: PageFraction) -> float:
+        if not 0 < self.essential_reading_minutes < self.reading_minutes:
+            return self.reading_minutes * fraction.share
+        other_share = (fraction.share - ESSENTIAL_SHARE * fraction.essential_share) / (
+            1 - ESSENTIAL_SHARE
+        )
         return (
-            self.short_minutes * part.essential_share
-            + (self.minutes - self.short_minutes) * other_share
+            self.essential_reading_minutes * fraction.essential_share
+            + (self.reading_minutes - self.essential_reading_minutes) * other_share
         )
 
 
@@ -145,30 +153,30 @@ class PageFacts:
 class QuestionFacts:
     """A question that an exam may ask. `guess_score` is the mean score of a blind guess, 0 to 1.
 
-    Those that are `exam_only` are kept for mock exams until the learner has met them there.
+    Those that are `is_exam_only` are kept for mock exams until the learner has met them there.
     """
 
     id: str
     page: str
     objectives: tuple[str, ...]
     guess_score: float
-    exam_only: bool = False
+    is_exam_only: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveFacts:
     """An objective: its domain, its share of the exam (0 to 1), and what tests it.
 
-    `guess_score` is the mean guess rate of its `questions`. `pages` maps a page to the share of these
+    `guess_score` is the mean guess rate of its `question_ids`. `question_share_by_page` maps a page to the share of these
     questions that belong to it.
     """
 
     number: str
     domain: str
-    weight: float
+    exam_share: float
     guess_score: float
-    questions: tuple[str, ...]
-    pages: Mapping[str, float]
+    question_ids: tuple[str, ...]
+    question_share_by_page: Mapping[str, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -176,46 +184,50 @@ class DomainFacts:
     """A domain: its share of the exam (0 to 1), its exam questions, its objectives."""
 
     number: str
-    weight: float
-    questions: int
-    objectives: tuple[str, ...]
+    exam_share: float
+    exam_question_count: int
+    objective_numbers: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseFacts:
     """The course as the plan sees it. Pages are in course order, without those beyond the exam.
 
-    `exam` is the slug of the main mock exam and `compute_exam_minutes` its time; empty and 0 without one.
-    `notes` maps a card to what it shares with its reverse.
+    `main_exam_slug` is the slug of the main mock exam and `main_exam_minutes` its time; empty and 0
+    without one. `note_by_card` maps a card to what it shares with its reverse.
     """
 
     domains: tuple[DomainFacts, ...] = ()
     objectives: Mapping[str, ObjectiveFacts] = dataclasses.field(default_factory=dict)
     pages: Mapping[str, PageFacts] = dataclasses.field(default_factory=dict)
     questions: Mapping[str, QuestionFacts] = dataclasses.field(default_factory=dict)
-    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    exam: str = ""
-    exam_minutes: float = 0.0
+    note_by_card: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    main_exam_slug: str = ""
+    main_exam_minutes: float = 0.0
 
     @property
-    def exam_question_count(self) -> int:
-        return sum(domain.questions for domain in self.domains)
+    def main_exam_question_count(self) -> int:
+        return sum(domain.exam_question_count for domain in self.domains)
 
-    def describe_score_of_guessing(self) -> str:
+    def describe_guessing_score(self) -> str:
         """Return what blind guessing scores, which an expected score includes; "" without an exam."""
         mean = sum(
-            domain.questions / len(domain.objectives) * self.objectives[number].guess_score
+            domain.exam_question_count
+            / len(domain.objective_numbers)
+            * self.objectives[number].guess_score
             for domain in self.domains
-            for number in domain.objectives
+            for number in domain.objective_numbers
         )
-        return f"Guessing alone scores about {round(mean)}." if self.exam_question_count else ""
+        return (
+            f"Guessing alone scores about {round(mean)}." if self.main_exam_question_count else ""
+        )
 
 
 class TopicInExam(NamedTuple):
     """A topic, and those of its objectives that the exam asks for."""
 
     topic: Topic
-    objectives: tuple[str, ...]
+    exam_objectives: tuple[str, ...]
 
 
 def compute_course_facts(library: Library) -> CourseFacts:
@@ -230,17 +242,19 @@ def compute_course_facts(library: Library) -> CourseFacts:
             topics[topic.slug] = TopicInExam(topic, exam_objectives)
     by_objective: dict[str, list[str]] = {}
     for slug, topic_in_exam in topics.items():
-        by_objective.setdefault(topic_in_exam.objectives[0], []).append(slug)
+        by_objective.setdefault(topic_in_exam.exam_objectives[0], []).append(slug)
     questions = {}
     for question in library.questions.values():
-        guess = types.type_of(question).guess_rate(question.answer, question.partial)
+        guess = types.question_type_of(question).compute_guess_score(
+            question.answer, question.partial
+        )
         exam_objectives = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
         is_asked = question.is_for_exams and question.topic in topics and exam_objectives
         if is_asked and guess <= _GUESSED:
             questions[question.id] = QuestionFacts(
                 question.id, question.topic, exam_objectives, guess, question.is_reserved_for_exams
             )
-    exam = main_exam(library)
+    exam = find_main_exam(library)
     total_weight = sum(d.weight for d in domains) or 1.0
     domain_facts = tuple(
         DomainFacts(
@@ -254,9 +268,9 @@ def compute_course_facts(library: Library) -> CourseFacts:
     return CourseFacts(
         domains=domain_facts,
         objectives={
-            number: _describe_objective(number, domain, questions)
+            number: _build_objective_facts(number, domain, questions)
             for domain in domain_facts
-            for number in domain.objectives
+            for number in domain.objective_numbers
         },
         pages={
             slug: PageFacts(
@@ -266,21 +280,21 @@ def compute_course_facts(library: Library) -> CourseFacts:
                 exam_objectives,
                 tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
                 tuple(other for other in by_objective[exam_objectives[0]] if other != slug),
-                reading_minutes_on_route(topic, "short"),
+                sum_reading_minutes_on_route(topic, "short"),
                 topic.requires,
             )
             for slug, (topic, exam_objectives) in topics.items()
         },
         questions=questions,
-        notes={
+        note_by_card={
             card.id: min(card.id, card.sibling) for card in library.cards.values() if card.sibling
         },
-        exam=exam.slug if exam else "",
-        exam_minutes=exam.minutes if exam else 0.0,
+        main_exam_slug=exam.slug if exam else "",
+        main_exam_minutes=exam.minutes if exam else 0.0,
     )
 
 
-def _describe_objective(
+def _build_objective_facts(
     number: str, domain: DomainFacts, questions: Mapping[str, QuestionFacts]
 ) -> ObjectiveFacts:
     objective_questions = [q for q in questions.values() if number in q.objectives]
@@ -288,7 +302,7 @@ def _describe_objective(
     return ObjectiveFacts(
         number,
         domain.number,
-        domain.weight / len(domain.objectives),
+        domain.exam_share / len(domain.objective_numbers),
         sum(q.guess_score for q in objective_questions) / len(objective_questions)
         if objective_questions
         else _GUESS_UNKNOWN,

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from app.content.id_ownership import IdClaim, IdOwners, assign_id_owners
 from app.content.link_and_picture_rules import (
     check_drawing,
-    check_link,
+    check_link_target,
     check_picture,
     check_see_also_term,
 )
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, lock_entries_by_id
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, map_lock_entries_by_id
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import (
     ContentProblem,
@@ -37,7 +37,7 @@ from app.questions import types
 from app.questions.model import Question
 
 _STALE_AFTER = dt.timedelta(days=365)
-NO_SYLLABUS = Syllabus("", "", (), ())
+EMPTY_SYLLABUS = Syllabus("", "", (), ())
 _SAME_STEM_SHARE = 0.9
 _MOST_COMPARED = 500  # stems compared that share a rare word with another
 _MOST_HINTS = 100  # unknown names for which a similar known name is searched
@@ -47,20 +47,20 @@ _MOST_HINTS = 100  # unknown names for which a similar known name is searched
 class ParsedCourse:
     """All parsed files of a course, and the date of the check.
 
-    `picture_faults` says what is wrong with the pictures that pages show, empty if nothing.
+    `fault_by_picture` says what is wrong with the pictures that pages show, empty if nothing.
     """
 
     parsed_files: Mapping[str, ParsedFile]
-    today: dt.date
-    picture_faults: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    checked_on: dt.date
+    fault_by_picture: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def syllabus(self) -> Syllabus:
         """The syllabus, or an empty one."""
         parsed_file = self.parsed_files.get("syllabus.toml")
-        return (parsed_file.syllabus if parsed_file else None) or NO_SYLLABUS
+        return (parsed_file.syllabus if parsed_file else None) or EMPTY_SYLLABUS
 
-    def objectives(self) -> set[str]:
+    def list_objective_numbers(self) -> set[str]:
         return {o.number for d in self.syllabus.domains for o in d.objectives}
 
     def is_fully_readable(self, path: str) -> bool:
@@ -74,7 +74,7 @@ class ParsedCourse:
         existing_paths = [path for path in paths if path in self.parsed_files]
         return bool(existing_paths) and all(map(self.is_fully_readable, existing_paths))
 
-    def guess_renamed_topics(self) -> dict[str, str]:
+    def guess_new_slug_by_renamed_topic(self) -> dict[str, str]:
         """Map listed topics without a folder to the folder they were probably renamed to."""
         order = self.syllabus.topics
         folders = {p.split("/")[1] for p in self.parsed_files if p.startswith("topics/")}
@@ -98,25 +98,29 @@ class ParsedCourse:
             key=lambda f: f.path.startswith("topics/") and f.path.split("/")[1] not in listed,
         )
 
-    def id_claims(self) -> list[IdClaim]:
+    def list_id_claims(self) -> list[IdClaim]:
         """Return every item with the path of its file, originals before copies."""
         files = self.sort_listed_topics_first()
         return [IdClaim(f.path, fingerprint) for f in files for fingerprint in f.fingerprints]
 
 
-def find_id_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
+def find_id_owners(
+    course: ParsedCourse, ids_accepted_as_unchanged: Collection[str] = ()
+) -> IdOwners:
     """Return the owner of each id; see `assign_id_owners`."""
-    return assign_id_owners(course.id_claims(), course.parsed_files, accepted)
+    return assign_id_owners(course.list_id_claims(), course.parsed_files, ids_accepted_as_unchanged)
 
 
-def map_new_to_counted_keys(entry: LockEntry, fingerprint: ItemFingerprint) -> dict[str, str]:
+def map_new_option_keys_to_counted_keys(
+    lock_entry: LockEntry, fingerprint: ItemFingerprint
+) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
 
     An option with unchanged text keeps its key. The others are paired in order.
     """
-    if entry.type != fingerprint.type:
+    if lock_entry.type != fingerprint.type:
         return {}
-    remaining = list(entry.options)
+    remaining = list(lock_entry.options)
     new_keys: list[str] = []
     pairs: dict[str, str] = {}
     for key, digest in fingerprint.options:
@@ -137,12 +141,12 @@ def map_new_to_counted_keys(entry: LockEntry, fingerprint: ItemFingerprint) -> d
 _REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "shared/sources.toml")}
 
 
-def check_references(course: ParsedCourse) -> list[ContentProblem]:
+def check_cross_references(course: ParsedCourse) -> list[ContentProblem]:
     """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
     topic_files = (r for r in course.parsed_files.values() if r.topic or r.fingerprints)
     known_by_kind: dict[str, set[str]] = {
-        "objective": course.objectives(),
-        "source": {s.key for r in course.parsed_files.values() for s in r.sources},
+        "objective": course.list_objective_numbers(),
+        "source": {s.key for r in course.parsed_files.values() for s in r.cited_sources},
         # One without a page is reported with its items.
         "topic": {r.path.split("/")[1] for r in topic_files},
     }
@@ -150,7 +154,7 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
         kind for kind, files in _REGISTERS.items() if not course.are_existing_files_readable(files)
     }
     hints: dict[tuple[str, str], str] = {}
-    renamed = course.guess_renamed_topics()
+    renamed = course.guess_new_slug_by_renamed_topic()
     problems: list[ContentProblem] = []
     for path, parsed_file in course.parsed_files.items():
         for reference in parsed_file.cross_references:
@@ -160,15 +164,19 @@ def check_references(course: ParsedCourse) -> list[ContentProblem]:
                 problems += _check_reference_outside_registers(path, reference, course)
             elif reference.value not in known_by_kind[reference.kind]:
                 known_values = known_by_kind[reference.kind]
-                hint = _moved_topic_hint(path, reference, renamed) or _suggest_known_name(
+                hint = _build_moved_topic_hint(path, reference, renamed) or _suggest_known_name(
                     reference, known_values, hints
                 )
-                problems.append(_unknown_mention_problem(path, reference, hint))
+                problems.append(_build_unknown_mention_problem(path, reference, hint))
     return problems
 
 
-def _moved_topic_hint(path: str, reference: CrossReference, renamed: Mapping[str, str]) -> str:
-    new_slug = renamed.get(reference.value, "") if reference.kind == "topic" else ""
+def _build_moved_topic_hint(
+    path: str, reference: CrossReference, new_slug_by_renamed_topic: Mapping[str, str]
+) -> str:
+    new_slug = (
+        new_slug_by_renamed_topic.get(reference.value, "") if reference.kind == "topic" else ""
+    )
     if new_slug and path == "syllabus.toml":
         hint = f'If its folder is “{new_slug}” now, write "{new_slug}" in its place in order; '
         return f"{hint}else take the name out."
@@ -181,7 +189,7 @@ def _check_reference_outside_registers(
     """Check dates, calculators, pictures, drawings, terms and links (E13, E61, W95 and others)."""
     if reference.kind == "day":
         # One day is allowed, for time zones.
-        if dt.date.fromisoformat(reference.value) > course.today + dt.timedelta(days=1):
+        if dt.date.fromisoformat(reference.value) > course.checked_on + dt.timedelta(days=1):
             message = f"“{reference.value}” lies in the future."
             hint = "Write the day on which the page was read last."
             yield make_reference_problem(path, reference, "E13", message, hint)
@@ -191,26 +199,28 @@ def _check_reference_outside_registers(
             hint = "Take it out, or take calculators = false out of syllabus.toml."
             yield make_reference_problem(path, reference, "W95", message, hint)
     elif reference.kind == "file":
-        yield from check_picture(path, reference, course.picture_faults)
+        yield from check_picture(path, reference, course.fault_by_picture)
     elif reference.kind in {"drawing", "picture"}:
         yield from check_drawing(path, reference, course.parsed_files)
     elif reference.kind == "term":
         yield from check_see_also_term(path, reference, course.parsed_files)
     else:
-        yield from check_link(path, reference, course.parsed_files)
+        yield from check_link_target(path, reference, course.parsed_files)
 
 
 def _suggest_known_name(
-    reference: CrossReference, known: set[str], hint_cache: dict[tuple[str, str], str]
+    reference: CrossReference, known_names: set[str], hint_cache: dict[tuple[str, str], str]
 ) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     hint_key = (reference.kind, reference.value)
     if hint_key not in hint_cache and len(hint_cache) < _MOST_HINTS:
-        hint_cache[hint_key] = suggest_known_words(reference.value, known)
+        hint_cache[hint_key] = suggest_known_words(reference.value, known_names)
     return hint_cache.get(hint_key, "")
 
 
-def _unknown_mention_problem(path: str, reference: CrossReference, hint: str) -> ContentProblem:
+def _build_unknown_mention_problem(
+    path: str, reference: CrossReference, hint: str
+) -> ContentProblem:
     code, expected = {
         "objective": ("E14", "an objective of syllabus.toml"),
         "source": ("E86", "a key of sources.toml"),
@@ -227,15 +237,15 @@ def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
     problems = []
     for path, parsed_file in course.parsed_files.items():
         topic = parsed_file.topic
-        if topic and topic.reviewed and course.today - topic.reviewed > _STALE_AFTER:
+        if topic and topic.reviewed and course.checked_on - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
             problems.append(make_problem(ProblemLocation(path), "W18", message, hint))
-        for source in parsed_file.sources:
-            if source.read_on and course.today - source.read_on > _STALE_AFTER:
+        for source in parsed_file.cited_sources:
+            if source.read_on and course.checked_on - source.read_on > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read_on}."
                 hint = "See whether it still says so, and write the date of today."
-                line = parsed_file.entry_lines.get(source.key, 1)
+                line = parsed_file.line_by_register_entry.get(source.key, 1)
                 problems.append(make_problem(ProblemLocation(path, line, 1), "W18", message, hint))
     return problems
 
@@ -246,7 +256,7 @@ def check_near_duplicate_stems(
     """Report W72: two questions with nearly the same stem, numbers included."""
     claims = [
         claim
-        for claim in course.id_claims()
+        for claim in course.list_id_claims()
         if claim.fingerprint.id in questions and claim.fingerprint.has_stem_words
     ]
     stems = {c.fingerprint.id: questions[c.fingerprint.id].stem.plain for c in claims}
@@ -276,10 +286,10 @@ def check_near_duplicate_stems(
     return problems
 
 
-def _have_nearly_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
+def _have_nearly_same_stem(words: frozenset[str], other_words: frozenset[str]) -> bool:
     """Return whether two stems share nearly all words, and all numbers and short words."""
-    different = words ^ others
-    if len(different) > (1 - _SAME_STEM_SHARE) * len(words | others):
+    different = words ^ other_words
+    if len(different) > (1 - _SAME_STEM_SHARE) * len(words | other_words):
         return False
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 
@@ -308,7 +318,7 @@ def _check_topic_order(
             location = ProblemLocation("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(location, "W36", message, "Keep one of them.")
     # These are reported elsewhere, with the hint to update the order.
-    renamed_topics = set(course.guess_renamed_topics().values())
+    renamed_topics = set(course.guess_new_slug_by_renamed_topic().values())
     for topic in pages:
         if topic not in {*order, *renamed_topics} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
@@ -347,7 +357,7 @@ def _check_prerequisite_cycle(
     page = pages[slug]
     references = course.parsed_files[page.place.path].cross_references
     for required in page.requires:
-        path = _prerequisite_path(required, slug, pages)
+        path = _find_prerequisite_path(required, slug, pages)
         if not path:
             continue
         reference = next((r for r in references if r.value == required), None)
@@ -359,7 +369,7 @@ def _check_prerequisite_cycle(
         yield make_problem(location, "E39", message, hint)
 
 
-def _prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
+def _find_prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
     """Return the shortest path between two topics along their requirements."""
     paths: list[tuple[str, ...]] = [(start,)]
     seen = {start}
@@ -442,10 +452,10 @@ def _check_objective_coverage(
 ) -> Iterable[ContentProblem]:
     """Report W73: objectives without a live page, live questions or live cards."""
     register = course.parsed_files.get("syllabus.toml")
-    lines = register.entry_lines if register else {}
+    lines = register.line_by_register_entry if register else {}
     kinds: dict[str, Sequence[Topic | Question | Flashcard]]
     kinds = {"page": pages, "questions": questions, "cards": cards}
-    for number in sorted(course.objectives()):
+    for number in sorted(course.list_objective_numbers()):
         items_by_kind = {n: [i for i in kinds[n] if number in i.objectives] for n in kinds}
         missing_kinds = [n for n in kinds if all(i.status != "live" for i in items_by_kind[n])]
         if not missing_kinds:
@@ -469,19 +479,21 @@ def _check_blueprints(
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
-    exam_questions = [(q.domain(domain_of), q) for q in questions if q.is_for_exams]
+    exam_questions = [(q.find_domain(domain_of), q) for q in questions if q.is_for_exams]
     live_counts = Counter(domain for domain, q in exam_questions if q.status == "live")
     excluded_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
         if question.status == "live" and not question.is_for_exams:
-            excluded_counts[question.domain(domain_of)][_excluded_kind_plural(question)] += 1
+            excluded_counts[question.find_domain(domain_of)][
+                _name_excluded_kind_in_plural(question)
+            ] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in exam_questions:
         if question.status != "live":
             drafts[domain][question.place.path] += 1
     domains = {d.number for d in course.syllabus.domains}
     for path, parsed_file in course.parsed_files.items():
-        lines = parsed_file.entry_lines
+        lines = parsed_file.line_by_register_entry
         for number, needed in parsed_file.exam.domains.items() if parsed_file.exam else ():
             location = ProblemLocation(path, lines.get(number, 1))
             if number not in domains:
@@ -496,27 +508,31 @@ def _check_blueprints(
                 message += f"the course has {live_counts[number]}"
                 message += " that are live." if drafts[number] else " for exams."
                 lacking = needed - live_counts[number]
-                hint = _fill_domain_hint(lacking, drafts[number], excluded_counts[number])
+                hint = _build_domain_shortage_hint(lacking, drafts[number], excluded_counts[number])
                 yield make_problem(location, "E71", message, hint)
 
 
-def _excluded_kind_plural(question: Question) -> str:
-    if not types.type_of(question).is_allowed_in_exams:
+def _name_excluded_kind_in_plural(question: Question) -> str:
+    if not types.question_type_of(question).is_allowed_in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
 
 
-def _fill_domain_hint(lacking: int, drafts: Counter[str], excluded: Counter[str]) -> str:
-    """Return how to get the questions that an exam lacks, with `drafts` counted by file.
+def _build_domain_shortage_hint(
+    lacking_count: int, draft_count_by_file: Counter[str], excluded_count_by_reason: Counter[str]
+) -> str:
+    """Return how to get the questions that an exam lacks, with `draft_count_by_file` counted by file.
 
-    `excluded` counts the live questions that exams never draw, by the reason.
+    `excluded_count_by_reason` counts the live questions that exams never draw, by the reason.
     """
-    if not drafts:
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in excluded.items())
+    if not draft_count_by_file:
+        reasons = ", ".join(
+            f"{reason} ({count})" for reason, count in excluded_count_by_reason.items()
+        )
         hint = "Write more questions, or ask fewer."
         return f"{hint} Exams never draw {reasons}." if reasons else hint
-    hint = build_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
-    remaining = lacking - drafts.total()
+    hint = build_drafts_hint([f"{count} of {path}" for path, count in draft_count_by_file.items()])
+    remaining = lacking_count - draft_count_by_file.total()
     return f"{hint} Write {remaining} more beside them, or ask fewer." if remaining > 0 else hint
 
 
@@ -549,10 +565,10 @@ def check_topics(
             missing.append("cards")
         if missing:
             message = f"“{topic.title}” has no {', no '.join(missing)}."
-            problems.append(_incomplete_topic_problem(topic, message))
+            problems.append(_build_incomplete_topic_problem(topic, message))
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
-            problems.append(_incomplete_topic_problem(topic, message, drafts))
+            problems.append(_build_incomplete_topic_problem(topic, message, drafts))
         problems += _check_extra_memory_hooks(topic, page_file)
         problems += _check_too_few_questions(topic, parsed_files, questions.values())
         problems += _check_folder_name_is_slug(topic)
@@ -582,7 +598,7 @@ def _check_too_few_questions(
     if f"topics/{topic.slug}/quiz.md" not in parsed_files:
         page_count_text = f"{count or 'no'} question{'s' * (count != 1)} on its page"
         message = f"“{topic.title}” has no quiz.md, and {page_count_text}."
-    yield _incomplete_topic_problem(topic, message, drafts)
+    yield _build_incomplete_topic_problem(topic, message, drafts)
 
 
 def _describe_topic_drafts_by_file(
@@ -614,7 +630,7 @@ def _check_missing_front_matter_keys(topic: Topic) -> Iterator[ContentProblem]:
             )
 
 
-def _incomplete_topic_problem(
+def _build_incomplete_topic_problem(
     topic: Topic, message: str, draft_labels: Sequence[str] = ()
 ) -> ContentProblem:
     hint = build_drafts_hint(draft_labels) if draft_labels else "Add what is missing."
@@ -632,10 +648,10 @@ def check_keys_changed_since_review(
     parsed_files: Mapping[str, ParsedFile], today: dt.date
 ) -> Iterator[ContentProblem]:
     """Report W19: the key of an item changed since its last review."""
-    entries = lock_entries_by_id(parsed_files)
+    entries = map_lock_entries_by_id(parsed_files)
     for path, parsed_file in parsed_files.items():
-        page = page_path_of_item_file(path)
-        reviewed = review_date_of_item_page(path, parsed_files)
+        page = find_page_path_of_item_file(path)
+        reviewed = find_review_date_of_item_page(path, parsed_files)
         for fingerprint in parsed_file.fingerprints:
             entry = entries.get(fingerprint.id)
             if not entry or not reviewed:
@@ -648,30 +664,37 @@ def check_keys_changed_since_review(
                 yield make_problem(location, "W19", message, hint, fingerprint.id)
 
 
-def page_path_of_item_file(path: str) -> str:
+def find_page_path_of_item_file(path: str) -> str:
     """Return the path of the page whose review date covers all items of its folder."""
     return f"{path.rpartition('/')[0]}/concept.md"
 
 
-def review_date_of_item_page(path: str, parsed_files: Mapping[str, ParsedFile]) -> dt.date | None:
+def find_review_date_of_item_page(
+    path: str, parsed_files: Mapping[str, ParsedFile]
+) -> dt.date | None:
     """Return the date on which the page of an item's topic was last reviewed."""
-    page = parsed_files.get(page_path_of_item_file(path))
+    page = parsed_files.get(find_page_path_of_item_file(path))
     return page.topic.reviewed if page and page.topic else None
 
 
 def is_key_changed_since_review(
-    entry: LockEntry, fingerprint: ItemFingerprint, reviewed: dt.date, today: dt.date
+    lock_entry: LockEntry, fingerprint: ItemFingerprint, reviewed_on: dt.date, today: dt.date
 ) -> bool:
     """Return whether the key changed after the last review.
 
     A review dated today counts as newer than the change.
     """
-    if not entry.key or entry.retired_on or fingerprint.broken or entry.type != fingerprint.type:
+    if (
+        not lock_entry.reviewed_key_hash
+        or lock_entry.retired_on
+        or fingerprint.is_broken
+        or lock_entry.type != fingerprint.type
+    ):
         return False
-    if entry.key == _NO_KEY and fingerprint.type != "card":
+    if lock_entry.reviewed_key_hash == _NO_KEY and fingerprint.type != "card":
         return False
     return (
-        entry.key != fingerprint.key
-        and reviewed.isoformat() <= entry.reviewed_on
-        and reviewed < today
+        lock_entry.reviewed_key_hash != fingerprint.answer_key_hash
+        and reviewed_on.isoformat() <= lock_entry.reviewed_on
+        and reviewed_on < today
     )

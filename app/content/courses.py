@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.content.file_watcher import SHARED, file_exists
+from app.content.file_watcher import SHARED_FOLDER, file_exists
 from app.content.library import LiveLibrary
 from app.markup.problems import replace_unprintable_characters
 
@@ -17,25 +17,25 @@ _PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
-def find_course_folders(content: Path) -> dict[str, Path]:
+def find_course_folders(content_folder: Path) -> dict[str, Path]:
     """Return the folders of all courses by name; a single course is named `SINGLE_COURSE`.
 
     A folder with a syllabus is a course. Otherwise its subfolders with a syllabus are
     courses.
     """
-    if file_exists(content / "syllabus.toml"):
-        return {SINGLE_COURSE: content}
-    folders = sorted(f.parent for f in content.glob("*/syllabus.toml"))
+    if file_exists(content_folder / "syllabus.toml"):
+        return {SINGLE_COURSE: content_folder}
+    folders = sorted(f.parent for f in content_folder.glob("*/syllabus.toml"))
     courses = {f.name: f for f in folders if _NAME.fullmatch(f.name)}
-    return courses or {SINGLE_COURSE: content}
+    return courses or {SINGLE_COURSE: content_folder}
 
 
-def skipped_folders(content: Path) -> dict[str, str]:
+def map_skipped_folders_to_reasons(content_folder: Path) -> dict[str, str]:
     """Return folders that look like courses but are not served, with the reason."""
-    if file_exists(content / "syllabus.toml"):
+    if file_exists(content_folder / "syllabus.toml"):
         return {}
     reasons = {}
-    for folder in sorted(f for f in content.glob("[!.]*/") if f.name != SHARED):
+    for folder in sorted(f for f in content_folder.glob("[!.]*/") if f.name != SHARED_FOLDER):
         if not file_exists(folder / "syllabus.toml"):
             if any((folder / name).exists() for name in _PARTS):
                 reasons[folder.name] = "it has no syllabus.toml"
@@ -47,19 +47,22 @@ def skipped_folders(content: Path) -> dict[str, str]:
 class CourseRegistry:
     """The live libraries of a server by course name."""
 
-    def __init__(self, libraries: Mapping[str, LiveLibrary]) -> None:
-        self.libraries = dict(libraries)
+    def __init__(self, library_by_course: Mapping[str, LiveLibrary]) -> None:
+        self.libraries = dict(library_by_course)
 
     @classmethod
-    def find_courses(
-        cls, content: Path, make_library: Callable[[Path], LiveLibrary]
+    def from_content_folder(
+        cls, content_folder: Path, load_live_library: Callable[[Path], LiveLibrary]
     ) -> "CourseRegistry":
-        """Create the registry for a content folder, with `make_library` creating each."""
-        for name, reason in skipped_folders(content).items():
+        """Create the registry for a content folder, with `load_live_library` creating each."""
+        for name, reason in map_skipped_folders_to_reasons(content_folder).items():
             message = "content %s: this folder is not served as a course: %s"
             _log.warning(message, replace_unprintable_characters(name), reason)
         return cls(
-            {name: make_library(folder) for name, folder in find_course_folders(content).items()}
+            {
+                name: load_live_library(folder)
+                for name, folder in find_course_folders(content_folder).items()
+            }
         )
 
     @property
@@ -68,10 +71,10 @@ class CourseRegistry:
         return SINGLE_COURSE not in self.libraries
 
     @property
-    def default_course(self) -> str:
+    def default_course_name(self) -> str:
         """The name of the course to show if none was chosen."""
         return next(iter(self.libraries))
 
     @property
     def problem_count(self) -> int:
-        return sum(len(live.current().problems) for live in self.libraries.values())
+        return sum(len(live.get_current_library().problems) for live in self.libraries.values())

@@ -21,14 +21,14 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
-    find_heading_after,
+    find_next_heading_index,
     find_stray_answers,
     match_unspaced_heading,
     replace_checkboxes_by_symbols,
     report_unspaced_heading,
     split_and_check_regions,
 )
-from app.content.lock_file import read_lock
+from app.content.lock_file import parse_lock_file
 from app.content.misread_markup import check_term_and_meaning, check_term_heading
 from app.content.parsed_file import (
     AlertLine,
@@ -40,12 +40,12 @@ from app.content.parsed_file import (
     compile_glossary_names,
 )
 from app.content.toml_reader import (
-    lines_of_register_entries,
-    read_exam,
-    read_sources,
-    read_syllabus,
+    map_register_entries_to_lines,
+    parse_exam_blueprint,
+    parse_sources,
+    parse_syllabus,
 )
-from app.content.uncomputed_amounts import NO_AMOUNTS, read_amounts
+from app.content.uncomputed_amounts import NO_AMOUNTS, find_amounts_in_source
 from app.markup import strict_yaml
 from app.markup.checked_figures import (
     FIGURE_LINK,
@@ -119,7 +119,7 @@ class ItemKey(NamedTuple):
     line: int
 
 
-Items = dict[ItemKey, Question | Flashcard]
+ItemByKey = dict[ItemKey, Question | Flashcard]
 
 
 @dataclasses.dataclass(slots=True)
@@ -135,13 +135,13 @@ class _OpenSection:
 @dataclasses.dataclass(slots=True)
 class PageLayout:
     sections: tuple[Section, ...]
-    notes: dict[str, RichText]
+    footnote_by_key: dict[str, RichText]
     alert_lines: tuple[AlertLine, ...]
 
 
 def lay_out_page(
     regions: Sequence[Region],
-    items: Mapping[ItemKey, Question | Flashcard],
+    item_by_key: Mapping[ItemKey, Question | Flashcard],
     context: RenderContext,
     linker: FirstMentionLinker,
 ) -> PageLayout:
@@ -150,7 +150,7 @@ def lay_out_page(
     builder = _PageBuilder(context, linker)
     for region in regions:
         if isinstance(region, ItemSource):
-            builder.embed_item(items.get(ItemKey(region.comment.id, region.line)))
+            builder.embed_item(item_by_key.get(ItemKey(region.comment.id, region.line)))
         else:
             hidden_indices = {i for block in find_stray_answers(region.tokens) for i in block}
             shown = [t for i, t in enumerate(region.tokens) if i not in hidden_indices]
@@ -275,7 +275,7 @@ class _PageBuilder:
         self.alert_lines += [AlertLine(str(t.meta["alert"]), first_line(t)) for t in boxes]
         text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.context)
         if text.html:
-            self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
+            self.open.pieces.append(HtmlBlock(self.linker.link_first_mentions(text.html)))
             self.open.words.append(text.plain)
 
     def _add_calculator(self, token: Token) -> None:
@@ -333,49 +333,54 @@ _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 
-def read_topic_file(
-    source_file: SourceFile, path: PurePosixPath, names: GlossaryNames
+def parse_topic_file(
+    source_file: SourceFile, path: PurePosixPath, glossary_names: GlossaryNames
 ) -> ParsedFile:
     """Parse a page, a quiz or cards, depending on the file name."""
     kind = _KINDS.get(path.name, "quiz")
     slug = path.parts[1] if len(path.parts) > 2 else path.stem
-    front, text = parse_front_matter(source_file, page=kind == "page")
+    front, text = parse_front_matter(source_file, is_page=kind == "page")
     regions = split_and_check_regions(text, source_file, kind)
     context = RenderContext(source_file, folder=slug)
     items, fingerprints = _build_items(regions, kind, front, context)
     check_right_position_balance(items.values(), source_file)
     parsed = ParsedFile(source_file.path, fingerprints=tuple(fingerprints))
     if kind == "page":
-        return _add_page_to_file(parsed, regions, items, front, context, names)
+        return _add_page_to_file(parsed, regions, items, front, context, glossary_names)
     return dataclasses.replace(
         parsed,
         questions=tuple(i for i in items.values() if isinstance(i, Question)),
-        cards=_flashcards_only(items),
+        cards=_select_flashcards(items),
     )
 
 
 class FileItems(NamedTuple):
     """The valid items of a file, and the fingerprints of all."""
 
-    items: Items
+    item_by_key: ItemByKey
     fingerprints: list[ItemFingerprint]
 
 
 def _build_items(
-    regions: Sequence[Region], kind: FileKind, front_matter: FrontMatter, context: RenderContext
+    regions: Sequence[Region],
+    file_kind: FileKind,
+    front_matter: FrontMatter,
+    context: RenderContext,
 ) -> FileItems:
-    items: Items = {}
+    items: ItemByKey = {}
     fingerprints: list[ItemFingerprint] = []
     source_file = context.source_file
     for source in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
         first_problem = source_file.problems_before_item = len(source_file.problems)
-        parsed_item, is_over_limit = _build_and_check_item(source, kind, front_matter, context)
+        parsed_item, is_over_limit = _build_and_check_item(source, file_kind, front_matter, context)
         errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
-        broken = source.broken or errors or parsed_item is None
+        broken = source.has_invalid_comment or errors or parsed_item is None
         if source.comment.id:
-            fingerprints.append(_item_fingerprint(source, parsed_item, source_file, broken=broken))
+            fingerprints.append(
+                _compute_item_fingerprint(source, parsed_item, source_file, is_broken=broken)
+            )
         elif isinstance(node := source.comment.fields.values.get("q"), YamlText) and not node.text:
-            source_file.unidentified_items.append(_unidentified_item(source, source_file))
+            source_file.unidentified_items.append(_build_unidentified_item(source, source_file))
         if parsed_item is not None and not broken:
             items[ItemKey(parsed_item.item.id, source.line)] = parsed_item.item
             _add_reverse_card(parsed_item, items)
@@ -385,7 +390,7 @@ def _build_items(
     return FileItems(items, fingerprints)
 
 
-def _unidentified_item(source: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
+def _build_unidentified_item(source: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
     key = source.comment.fields.keys["q"]
     rest_of_line = source_file.lines[key.line - 1][key.column - 1 :]
     old_text = (_EMPTY_KEY.match(rest_of_line) or [""])[0]
@@ -418,13 +423,13 @@ class ItemBuildResult(NamedTuple):
 
 
 def _build_and_check_item(
-    source: ItemSource, kind: FileKind, front_matter: FrontMatter, context: RenderContext
+    source: ItemSource, file_kind: FileKind, front_matter: FrontMatter, context: RenderContext
 ) -> ItemBuildResult:
     """Build an item. Exceptions are reported as its problems, so that the others are served."""
     source_file = context.source_file
     source_file.line = source.line
     try:
-        parsed_item = build_item(source, kind, front_matter, context)
+        parsed_item = build_item(source, file_kind, front_matter, context)
         if parsed_item is not None:
             check_item(parsed_item.item, parsed_item.authored)
     except LimitExceededError as error:
@@ -436,31 +441,31 @@ def _build_and_check_item(
     return ItemBuildResult(parsed_item)
 
 
-def _add_reverse_card(built: ParsedItem, items: Items) -> None:
-    card = built.item
-    has_reverse = built.authored.comment.field_text("reverse").lower() in {"yes", "true"}
+def _add_reverse_card(parsed_item: ParsedItem, item_by_key: ItemByKey) -> None:
+    card = parsed_item.item
+    has_reverse = parsed_item.authored.comment.field_text("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Flashcard) or not has_reverse:
         return
     reverse_id = f"{card.id}{REVERSE}"
     line = card.place.line
-    items[ItemKey(card.id, line)] = dataclasses.replace(card, sibling=reverse_id)
-    items[ItemKey(reverse_id, line)] = dataclasses.replace(
+    item_by_key[ItemKey(card.id, line)] = dataclasses.replace(card, sibling=reverse_id)
+    item_by_key[ItemKey(reverse_id, line)] = dataclasses.replace(
         card, id=reverse_id, front=card.back, back=card.front, sibling=card.id
     )
 
 
-def _item_fingerprint(
-    source: ItemSource, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
+def _compute_item_fingerprint(
+    source: ItemSource, parsed_item: ParsedItem | None, source_file: SourceFile, *, is_broken: bool
 ) -> ItemFingerprint:
-    item = built.item if built is not None else None
+    item = parsed_item.item if parsed_item is not None else None
     kind = source.comment.field_text("type") or "unknown"
     heading = replace_figure_links_by_text(source.heading.content)
     stem = key = ""
     options: tuple[StatisticsOption, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
-        options = types.type_of(item).options_for_statistics(item.answer)
-        key_texts = types.type_of(item).key_texts(item.answer)
+        options = types.question_type_of(item).options_for_statistics(item.answer)
+        key_texts = types.question_type_of(item).answer_key_texts(item.answer)
         key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
         key_words = f"{' '.join(key_texts)} {stable_repr(item.computed) if item.computed else ''}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
@@ -476,7 +481,7 @@ def _item_fingerprint(
         bottom_k_sketch(f"{heading}\n{source.text_after_comment}"),
         bool(reduce_to_words(stem)),
         tuple(HashedOption(o.key, content_hash(reduce_to_words(o.text))[:6]) for o in options),
-        broken,
+        is_broken,
         key,
         hash_words(heading),
         hash_words(source.text_after_comment),
@@ -495,24 +500,24 @@ def _locate_id(source: ItemSource, source_file: SourceFile) -> TextPosition:
 def _add_page_to_file(
     parsed: ParsedFile,
     regions: Sequence[Region],
-    items: Items,
-    front: FrontMatter,
+    item_by_key: ItemByKey,
+    front_matter: FrontMatter,
     item_context: RenderContext,
-    names: GlossaryNames,
+    glossary_names: GlossaryNames,
 ) -> ParsedFile:
     """Return the file with its page, and with each question's section set."""
-    linker = FirstMentionLinker(names)
+    linker = FirstMentionLinker(glossary_names)
     context = RenderContext(item_context.source_file, is_page=True, folder=item_context.folder)
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
     shown_items = {
         name: item
-        for name, item in items.items()
-        if isinstance(item, Question) or item.status == front.status
+        for name, item in item_by_key.items()
+        if isinstance(item, Question) or item.status == front_matter.status
     }
     page = lay_out_page(regions, shown_items, context, linker)
     check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], context)
-    topic = _build_topic(page, front, context, tuple(linker.linked))
+    topic = _build_topic(page, front_matter, context, tuple(linker.linked))
     sections = {
         piece.question: section.anchor
         for section in page.sections
@@ -521,56 +526,59 @@ def _add_page_to_file(
     }
     questions = tuple(
         dataclasses.replace(item, section=sections.get(item.id, ""))
-        for item in items.values()
+        for item in item_by_key.values()
         if isinstance(item, Question)
     )
     return dataclasses.replace(
         parsed,
         topic=topic,
         questions=questions,
-        cards=_flashcards_only(items),
+        cards=_select_flashcards(item_by_key),
         anchors=tuple(context.anchors),
         alert_lines=page.alert_lines,
     )
 
 
 def _build_topic(
-    page: PageLayout, front: FrontMatter, context: RenderContext, linked_terms: tuple[str, ...]
+    page: PageLayout,
+    front_matter: FrontMatter,
+    context: RenderContext,
+    linked_terms: tuple[str, ...],
 ) -> Topic:
     source_file = context.source_file
     is_unreadable = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
-    if not front.title and not is_unreadable:
+    if not front_matter.title and not is_unreadable:
         hint = "Begin the file with --- and a line “title: …”."
         source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
-    cited = tuple(dict.fromkeys((*context.cited_sources, *front.sources)))
+    cited = tuple(dict.fromkeys((*context.cited_sources, *front_matter.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
         source_file.report("E16", 1, 1, "The page names no source.", hint, derived=True)
     _report_uncited_footnotes(page, cited, source_file)
     return Topic(
         context.folder,
-        front.title or context.folder,
-        front.summary,
-        front.objectives,
-        _mark_essential_sections(page.sections, front, source_file),
+        front_matter.title or context.folder,
+        front_matter.summary,
+        front_matter.objectives,
+        _mark_essential_sections(page.sections, front_matter, source_file),
         cited,
-        front.requires,
-        front.reviewed,
+        front_matter.required_topics,
+        front_matter.reviewed_on,
         round(sum(s.minutes for s in page.sections), 1),
         (),
         (),
         SourceLocation(source_file.path, 1),
         content_hash(source_file.text),
         linked_terms,
-        page.notes,
-        front.level,
-        front.status,
-        front.aliases,
+        page.footnote_by_key,
+        front_matter.level,
+        front_matter.status,
+        front_matter.aliases,
     )
 
 
 def _mark_essential_sections(
-    sections: Sequence[Section], front: FrontMatter, source_file: SourceFile
+    sections: Sequence[Section], front_matter: FrontMatter, source_file: SourceFile
 ) -> tuple[Section, ...]:
     """Return the sections, marked for the short route. Reports E61: unknown anchors.
 
@@ -578,34 +586,36 @@ def _mark_essential_sections(
     an essential section. A page that names none is essential as a whole, or not at all if
     it is beyond the exam.
     """
-    if front.essential is None:
-        return tuple(dataclasses.replace(s, essential=not front.level) for s in sections)
+    if front_matter.essential_sections is None:
+        return tuple(dataclasses.replace(s, essential=not front_matter.level) for s in sections)
     anchors = {s.anchor for s in sections if s.anchor}
-    for anchor in front.essential:
+    for anchor in front_matter.essential_sections:
         if anchor not in anchors:
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
             hint = suggest_known_words(anchor, anchors)
             source_file.report_text("E61", anchor, line, len(source_file.lines), message, hint)
     return tuple(
-        dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
+        dataclasses.replace(
+            s, essential=s.anchor in front_matter.essential_sections or not (s.anchor and s.plain)
+        )
         for s in sections
     )
 
 
 def _report_uncited_footnotes(
-    page: PageLayout, cited: Collection[str], source_file: SourceFile
+    page: PageLayout, cited_footnotes: Collection[str], source_file: SourceFile
 ) -> None:
     """Report W96: explanations of footnotes that the page does not use."""
-    for key in page.notes:
-        if key not in cited:
+    for key in page.footnote_by_key:
+        if key not in cited_footnotes:
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
             source_file.report_text("W96", f"[^{key}]:", 1, len(source_file.lines), message, hint)
 
 
-def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:
-    return tuple(i for i in items.values() if isinstance(i, Flashcard))
+def _select_flashcards(item_by_key: ItemByKey) -> tuple[Flashcard, ...]:
+    return tuple(i for i in item_by_key.values() if isinstance(i, Flashcard))
 
 
 _MAX_TERM_LENGTH = 200  # characters of a term
@@ -613,7 +623,7 @@ _COMMA = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chines
 _SEE = re.compile(r"^\*{0,2}See(?: also)?\*{0,2}[:\uff1a]\*{0,2}\s*(.+)$", re.DOTALL)
 
 
-def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
+def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = parse_front_matter(source_file)
     tokens = parse_markdown(text)
@@ -622,7 +632,7 @@ def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     terms: list[GlossaryTerm] = []
     index = 0
     while index < len(tokens):
-        end = find_heading_after(tokens, index)
+        end = find_next_heading_index(tokens, index)
         if tokens[index].type == "heading_open" and tokens[index].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
@@ -704,16 +714,16 @@ def _drop_duplicate_terms(
 _NO_NAMES = compile_glossary_names(())
 
 
-def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
+def parse_file(text: str, path: str, glossary_names: GlossaryNames = _NO_NAMES) -> ParsedFile:
     """Parse one file. `path` is relative to the content folder and determines the type.
 
-    `names` are the glossary names to link on pages. Broken items are left out.
+    `glossary_names` are the glossary names to link on pages. Broken items are left out.
     """
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
     source_file = SourceFile(path, valid)
     try:
-        parsed = _read_source(source_file, names)
+        parsed = _parse_by_file_type(source_file, glossary_names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
         source_file.item = ""
         source_file.report_parsing_failure(error, "This file")
@@ -721,10 +731,10 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
         source_file.edits.clear()
         source_file.unidentified_items.clear()
         parsed = ParsedFile(path)
-    return _with_collected_records(source_file, parsed)
+    return _add_collected_records(source_file, parsed)
 
 
-def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
+def _parse_by_file_type(source_file: SourceFile, glossary_names: GlossaryNames) -> ParsedFile:
     path = PurePosixPath(source_file.path)
     if path.suffix == ".svg":
         check_source_text(source_file)
@@ -735,17 +745,20 @@ def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
         message = f"The file has {len(source_file.lines):,} lines; the limit is {MOST_LINES:,}."
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if path.parts[:1] == ("exams",):
-        exam, entry_lines = read_exam(source_file, path.stem), _lines_of_domain_counts(source_file)
-        return ParsedFile(source_file.path, exam=exam, entry_lines=entry_lines)
+        exam, entry_lines = (
+            parse_exam_blueprint(source_file, path.stem),
+            _map_domains_to_lines(source_file),
+        )
+        return ParsedFile(source_file.path, exam=exam, line_by_register_entry=entry_lines)
     check_source_text(source_file)
     reader = _READERS.get(source_file.path.removeprefix("shared/"))
-    return reader(source_file) if reader else read_topic_file(source_file, path, names)
+    return reader(source_file) if reader else parse_topic_file(source_file, path, glossary_names)
 
 
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _lines_of_domain_counts(source_file: SourceFile) -> dict[str, int]:
+def _map_domains_to_lines(source_file: SourceFile) -> dict[str, int]:
     """Return the lines of a mock exam's [domains] table, by number of the domain."""
     lines = [text.strip() for text in source_file.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
@@ -755,25 +768,27 @@ def _lines_of_domain_counts(source_file: SourceFile) -> dict[str, int]:
 
 _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
-        s.path, syllabus=read_syllabus(s), entry_lines=lines_of_register_entries(s)
+        s.path, syllabus=parse_syllabus(s), line_by_register_entry=map_register_entries_to_lines(s)
     ),
     "sources.toml": lambda s: ParsedFile(
-        s.path, sources=read_sources(s), entry_lines=lines_of_register_entries(s)
+        s.path,
+        cited_sources=parse_sources(s),
+        line_by_register_entry=map_register_entries_to_lines(s),
     ),
-    "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
-    "ids.lock": lambda s: ParsedFile(s.path, lock_entries=read_lock(s)),
+    "glossary.md": lambda s: ParsedFile(s.path, glossary_terms=parse_glossary(s)),
+    "ids.lock": lambda s: ParsedFile(s.path, lock_entries=parse_lock_file(s)),
 }
 
 
-def _with_collected_records(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _add_collected_records(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
     has_prose = source_file.path.endswith((".md", ".svg"))
     return dataclasses.replace(
         parsed,
-        amounts=read_amounts(source_file.text) if has_prose else NO_AMOUNTS,
-        digest=hashlib.sha256(source_file.text.encode()).hexdigest()[:16],
+        amounts=find_amounts_in_source(source_file.text) if has_prose else NO_AMOUNTS,
+        text_digest=hashlib.sha256(source_file.text.encode()).hexdigest()[:16],
         cross_references=tuple(source_file.references),
-        edits=tuple(source_file.edits),
+        text_edits=tuple(source_file.edits),
         broken_comment_ids=tuple(dict.fromkeys(source_file.broken_comment_ids)),
         unidentified_items=tuple(source_file.unidentified_items),
         problems=tuple(sorted(set(source_file.problems))),

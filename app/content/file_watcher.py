@@ -47,26 +47,28 @@ def _count_processors() -> int:
         return os.cpu_count() or 1
 
 
-def _parse_in_parallel(jobs: Sequence[ParseJob], count: int) -> list[ParsedFile]:
+def _parse_in_parallel(jobs: Sequence[ParseJob], process_count: int) -> list[ParsedFile]:
     """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
     workers = []
-    for offset in range(1, count):
+    for offset in range(1, process_count):
         receiver, sender = context.Pipe(duplex=False)
         # A daemon process is terminated, not waited for, if reading fails here.
         worker = context.Process(
-            target=_parse_and_send, args=(jobs[offset::count], sender), daemon=True
+            target=_parse_and_send, args=(jobs[offset::process_count], sender), daemon=True
         )
         worker.start()
         sender.close()
         workers.append((offset, receiver, worker))
     parsed_files: list[ParsedFile | None] = [None] * len(jobs)
-    parsed_files[::count] = [parse_file(*job) for job in jobs[::count]]
+    parsed_files[::process_count] = [parse_file(*job) for job in jobs[::process_count]]
     for offset, receiver, worker in workers:
         try:
-            parsed_files[offset::count] = receiver.recv()
+            parsed_files[offset::process_count] = receiver.recv()
         except EOFError:  # the worker was killed: parse its part here
-            parsed_files[offset::count] = [parse_file(*job) for job in jobs[offset::count]]
+            parsed_files[offset::process_count] = [
+                parse_file(*job) for job in jobs[offset::process_count]
+            ]
         worker.join()
     return [parsed_file for parsed_file in parsed_files if parsed_file is not None]
 
@@ -93,63 +95,67 @@ def _exit_when_parent_ends() -> None:
         os._exit(1)
 
 
-SHARED = "shared"
+SHARED_FOLDER = "shared"
 """The folder next to the courses, and the path prefix of its files in each of them."""
 _FILES = ("sources.toml", "glossary.md")
 
 
-def list_shared_files(folder: Path) -> list[str]:
-    """Return the shared files next to the course `folder` that it also reads.
+def list_shared_files(course_folder: Path) -> list[str]:
+    """Return the shared files next to the course `course_folder` that it also reads.
 
     A folder named “shared” with a syllabus is an ordinary course.
     """
-    shared_folder = folder.absolute().parent / SHARED
+    shared_folder = course_folder.absolute().parent / SHARED_FOLDER
     try:
-        if shared_folder == folder.absolute() or (shared_folder / "syllabus.toml").is_file():
+        if shared_folder == course_folder.absolute() or (shared_folder / "syllabus.toml").is_file():
             return []
-        return [f"{SHARED}/{name}" for name in _FILES if (shared_folder / name).is_file()]
+        return [f"{SHARED_FOLDER}/{name}" for name in _FILES if (shared_folder / name).is_file()]
     except OSError:
         return []
 
 
-def locate_course_file(folder: Path, path: str) -> Path:
+def locate_course_file(course_folder: Path, path: str) -> Path:
     top_folder, _, name = path.partition("/")
-    if top_folder == SHARED and name in _FILES:
-        return folder.absolute().parent / SHARED / name
-    return folder / path
+    if top_folder == SHARED_FOLDER and name in _FILES:
+        return course_folder.absolute().parent / SHARED_FOLDER / name
+    return course_folder / path
 
 
 def drop_overridden_shared_entries(parsed_files: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
     """Remove entries from shared files that the course defines itself."""
     return {
-        path: _without_overridden(parsed_file, parsed_files.get(path.removeprefix(f"{SHARED}/")))
-        if path.startswith(f"{SHARED}/")
+        path: _remove_overridden_entries(
+            parsed_file, parsed_files.get(path.removeprefix(f"{SHARED_FOLDER}/"))
+        )
+        if path.startswith(f"{SHARED_FOLDER}/")
         else parsed_file
         for path, parsed_file in parsed_files.items()
     }
 
 
-def _without_overridden(parsed_file: ParsedFile, course_reading: ParsedFile | None) -> ParsedFile:
+def _remove_overridden_entries(
+    parsed_file: ParsedFile, course_reading: ParsedFile | None
+) -> ParsedFile:
     if course_reading is None:
         return parsed_file
-    terms = {t.anchor for t in course_reading.terms}
-    sources = {s.key for s in course_reading.sources}
+    terms = {t.anchor for t in course_reading.glossary_terms}
+    sources = {s.key for s in course_reading.cited_sources}
     return dataclasses.replace(
         parsed_file,
-        terms=tuple(t for t in parsed_file.terms if t.anchor not in terms),
-        sources=tuple(s for s in parsed_file.sources if s.key not in sources),
+        glossary_terms=tuple(t for t in parsed_file.glossary_terms if t.anchor not in terms),
+        cited_sources=tuple(s for s in parsed_file.cited_sources if s.key not in sources),
     )
 
 
 _SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
-_GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
+_GLOSSARIES = ("glossary.md", f"{SHARED_FOLDER}/glossary.md")
 TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
 _TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
 _EMPTY = ("it is empty", "Write it, or delete it.")
 _NEAR_NAME = 0.75  # similarity of “glossery.md” and “glossary.md”
 _FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
-NO_NAMES = compile_glossary_names(())
+NO_GLOSSARY_NAMES = compile_glossary_names(())
 
 
 class FileStamp(NamedTuple):
@@ -205,7 +211,7 @@ def list_ignored_files(folder: Path) -> list[str]:
     )
 
 
-def list_misnamed_files(folder: Path) -> dict[str, str]:
+def map_misnamed_files_to_right_names(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
     known_names = {*_SINGLE, "topics", "exams"}
     names = {f.name for f in folder.glob("[!.]*")} - known_names
@@ -227,7 +233,7 @@ def list_empty_topic_folders(folder: Path) -> list[str]:
     )
 
 
-def _file_stamp(path: str) -> FileStamp | None:
+def _read_file_stamp(path: str) -> FileStamp | None:
     try:
         status = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
@@ -237,23 +243,23 @@ def _file_stamp(path: str) -> FileStamp | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileStamps:
-    stamps: Mapping[str, FileStamp | None]
+    stamp_by_path: Mapping[str, FileStamp | None]
     are_reliable: bool
 
     def have_changed(self) -> bool:
         """Return whether any file has changed, appeared or disappeared."""
         if not self.are_reliable:
             return True
-        return any(_file_stamp(path) != stamp for path, stamp in self.stamps.items())
+        return any(_read_file_stamp(path) != stamp for path, stamp in self.stamp_by_path.items())
 
 
 def stamp_files_and_folders(folder: Path, course_paths: list[str]) -> FileStamps:
     """Record the timestamps of the files, and of folders in which new files may appear."""
     folders = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     folders += folder.glob("topics/*/**/")  # folders with pictures
-    folders += [folder.absolute().parent / SHARED]
+    folders += [folder.absolute().parent / SHARED_FOLDER]
     files = [locate_course_file(folder, path) for path in course_paths]
-    stamps = {path: _file_stamp(path) for path in map(str, [*folders, *files])}
+    stamps = {path: _read_file_stamp(path) for path in map(str, [*folders, *files])}
     newest = max((s.modified_ns for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
 
@@ -270,7 +276,7 @@ class FileContent(NamedTuple):
 
     path: str
     content: bytes
-    names: GlossaryNames
+    glossary_names: GlossaryNames
 
 
 class RememberedFile(NamedTuple):
@@ -282,11 +288,11 @@ class WatchedFiles:
     """Parses each file once per content. A broken file keeps its last good version."""
 
     def __init__(
-        self, folder: Path, cache: Path | None, last_good: LastGoodFiles | None = None
+        self, course_folder: Path, cache_folder: Path | None, last_good: LastGoodFiles | None = None
     ) -> None:
-        self.folder = folder
+        self.folder = course_folder
         self.last_good_files = last_good
-        self.cache = ParseCache(cache) if cache else None
+        self.cache = ParseCache(cache_folder) if cache_folder else None
         self.remembered: dict[str, RememberedFile] = {}
         self.last_good: dict[str, ParsedFile] = {}
 
@@ -296,7 +302,9 @@ class WatchedFiles:
         with pause_garbage_collection():
             names = self._parse_glossary_names(paths)
             parsed_files = self._parse_or_reuse(paths, names)
-            served_files = {p: self._served_version(p, r, names) for p, r in parsed_files.items()}
+            served_files = {
+                p: self._choose_served_version(p, r, names) for p, r in parsed_files.items()
+            }
             visible_files = drop_overridden_shared_entries(served_files)
         for path in set(self.last_good) - set(paths):
             del self.last_good[path]
@@ -309,19 +317,30 @@ class WatchedFiles:
         """Save a copy of every file whose current version has no errors."""
         if self.last_good_files is None:
             return
-        self.last_good_files.delete_all_but(list_course_files(self.folder))
+        self.last_good_files.delete_copies_except(list_course_files(self.folder))
         for path, (file, parsed_file) in self.remembered.items():
             is_good = path not in skipped_paths and not _count_errors(parsed_file)
             if is_good and self.last_good.get(path) is parsed_file:
-                self.last_good_files.store(path, file.content)
+                self.last_good_files.write_copy(path, file.content)
 
     def _parse_glossary_names(self, paths: list[str]) -> GlossaryNames:
-        current_files = self._parse_or_reuse([p for p in paths if p in _GLOSSARIES], NO_NAMES)
-        served_files = {p: self._served_version(p, r, NO_NAMES) for p, r in current_files.items()}
-        terms = [t for r in drop_overridden_shared_entries(served_files).values() for t in r.terms]
+        current_files = self._parse_or_reuse(
+            [p for p in paths if p in _GLOSSARIES], NO_GLOSSARY_NAMES
+        )
+        served_files = {
+            p: self._choose_served_version(p, r, NO_GLOSSARY_NAMES)
+            for p, r in current_files.items()
+        }
+        terms = [
+            t
+            for r in drop_overridden_shared_entries(served_files).values()
+            for t in r.glossary_terms
+        ]
         return compile_glossary_names([TermAnchor(t.name, t.anchor) for t in terms])
 
-    def _served_version(self, path: str, current: ParsedFile, names: GlossaryNames) -> ParsedFile:
+    def _choose_served_version(
+        self, path: str, current: ParsedFile, names: GlossaryNames
+    ) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
         last_good = self.last_good.get(path)
         if last_good is None and _count_errors(current):
@@ -330,14 +349,16 @@ class WatchedFiles:
             self.last_good[path] = current
             return current
         self.last_good[path] = last_good
-        return dataclasses.replace(last_good, problems=current.problems, outdated=True)
+        return dataclasses.replace(last_good, problems=current.problems, is_outdated=True)
 
     def _parse_last_good_copy(self, path: str, names: GlossaryNames) -> ParsedFile | None:
         """Parse the copy that an earlier run of the server saved; None if there is none."""
-        content = self.last_good_files.get(path) if self.last_good_files else None
+        content = self.last_good_files.read_copy(path) if self.last_good_files else None
         if content is None:
             return None
-        return parse_file(content.decode("utf-8", "replace"), path, _names_linked_in(path, names))
+        return parse_file(
+            content.decode("utf-8", "replace"), path, _select_linked_glossary_names(path, names)
+        )
 
     def _parse_or_reuse(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
@@ -348,12 +369,14 @@ class WatchedFiles:
             if isinstance(content, ParsedFile):
                 parsed_files[path] = content
                 continue
-            file = FileContent(path, content, _names_linked_in(path, names))
+            file = FileContent(path, content, _select_linked_glossary_names(path, names))
             if (cached_file := self._find_cached(file)) is None:
                 uncached_files.append(file)
             else:
                 parsed_files[path] = cached_file
-        jobs = [ParseJob(f.content.decode("utf-8"), f.path, f.names) for f in uncached_files]
+        jobs = [
+            ParseJob(f.content.decode("utf-8"), f.path, f.glossary_names) for f in uncached_files
+        ]
         for file, parsed_file in zip(uncached_files, parse_files(jobs), strict=True):
             self._remember_and_cache(file, parsed_file)
             parsed_files[file.path] = parsed_file
@@ -366,21 +389,24 @@ class WatchedFiles:
                 content = stream.read(MOST_BYTES + 1)
             content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            return _unreadable_file(path, error)
+            return _build_unreadable_file(path, error)
         if len(content) > MOST_BYTES:
-            return _unreadable_file(path, ValueError(*_TOO_LARGE))
+            return _build_unreadable_file(path, ValueError(*_TOO_LARGE))
         if not content.strip():  # truncated by an editor or a full disk, or never written
-            return _unreadable_file(path, ValueError(*_EMPTY))
+            return _build_unreadable_file(path, ValueError(*_EMPTY))
         return content
 
     def _find_cached(self, file: FileContent) -> ParsedFile | None:
         remembered = self.remembered.get(file.path)
-        key = file.content, file.names.fingerprint
-        if remembered and key == (remembered.file.content, remembered.file.names.fingerprint):
+        key = file.content, file.glossary_names.fingerprint
+        if remembered and key == (
+            remembered.file.content,
+            remembered.file.glossary_names.fingerprint,
+        ):
             return remembered.parsed_file
         if self.cache is None:
             return None
-        parsed_file = self.cache.get(self.cache.entry_file_name(*file))
+        parsed_file = self.cache.read_entry(self.cache.make_entry_file_name(*file))
         if parsed_file is not None:
             self.remembered[file.path] = RememberedFile(file, parsed_file)
         return parsed_file
@@ -389,12 +415,12 @@ class WatchedFiles:
         self.remembered[file.path] = RememberedFile(file, parsed_file)
         # Do not cache unexpected failures: they may succeed at the next start.
         if self.cache and not any(p.code == "E00" for p in parsed_file.problems):
-            self.cache.put(self.cache.entry_file_name(*file), parsed_file)
+            self.cache.write_entry(self.cache.make_entry_file_name(*file), parsed_file)
 
 
-def _names_linked_in(path: str, names: GlossaryNames) -> GlossaryNames:
+def _select_linked_glossary_names(path: str, glossary_names: GlossaryNames) -> GlossaryNames:
     """Return the glossary names to link in a file: only pages have links."""
-    return names if path.endswith("concept.md") else NO_NAMES
+    return glossary_names if path.endswith("concept.md") else NO_GLOSSARY_NAMES
 
 
 @contextlib.contextmanager
@@ -412,7 +438,7 @@ def pause_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _unreadable_file(path: str, error: Exception) -> ParsedFile:
+def _build_unreadable_file(path: str, error: Exception) -> ParsedFile:
     if path.endswith(".svg"):  # it may still be shown as a picture
         return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
     location = ProblemLocation(path)
@@ -439,41 +465,41 @@ def check_folder_layout(
     """Report E00: files and folders that are missing, empty, or read by nothing."""
     yield from _check_required_files(parsed_files)
     for path in list_ignored_files(folder):
-        yield _unread_file_problem(path)
-    for name, intended_name in list_misnamed_files(folder).items():
+        yield _build_unread_file_problem(path)
+    for name, intended_name in map_misnamed_files_to_right_names(folder).items():
         message = "Nothing reads a file or folder of this name."
-        yield _layout_problem(name, message, f"Is it to be {intended_name}?")
+        yield _build_layout_problem(name, message, f"Is it to be {intended_name}?")
     for path in list_nested_topic_pages(folder):
         message = "A topic inside of another folder is not read."
-        yield _layout_problem(path, message, "Move its folder right below topics/.")
+        yield _build_layout_problem(path, message, "Move its folder right below topics/.")
     for path in list_empty_topic_folders(folder):
         hint = "Write its concept.md, or delete the folder."
-        yield _layout_problem(path, "The folder of this topic is empty.", hint)
+        yield _build_layout_problem(path, "The folder of this topic is empty.", hint)
     for path in list_undecodable_names(folder):
         hint = "Rename it in lower-case letters, digits and hyphens."
-        yield _layout_problem(path, "This name is not UTF-8 text.", hint)
+        yield _build_layout_problem(path, "This name is not UTF-8 text.", hint)
 
 
-def _layout_problem(path: str, message: str, hint: str) -> ContentProblem:
+def _build_layout_problem(path: str, message: str, hint: str) -> ContentProblem:
     return make_problem(ProblemLocation(path), "E00", message, hint)
 
 
 def _check_required_files(parsed_files: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
-        _layout_problem(name, f"The course has no {name}.", hint)
+        _build_layout_problem(name, f"The course has no {name}.", hint)
         for name, hint in (
             ("syllabus.toml", "Name the exam, its domains and the order of topics."),
             ("sources.toml", "List what the pages rest on."),
         )
-        if name not in parsed_files and f"{SHARED}/{name}" not in parsed_files
+        if name not in parsed_files and f"{SHARED_FOLDER}/{name}" not in parsed_files
     ]
 
 
-def _unread_file_problem(path: str) -> ContentProblem:
+def _build_unread_file_problem(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
     nearest_name = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
     if nearest_name:
         hint = f"Is it to be {nearest_name}? {hint}"
     if path.startswith("exams/"):
         hint = "A mock exam is a file with .toml at its end."
-    return _layout_problem(path, "Nothing reads a file of this name.", hint)
+    return _build_layout_problem(path, "Nothing reads a file of this name.", hint)

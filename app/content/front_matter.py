@@ -14,7 +14,7 @@ from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, Tex
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
 from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
 from app.questions.question_type import ItemComment
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 
 
 class MetadataKey(NamedTuple):
@@ -56,7 +56,10 @@ FRONT_KEYS = tuple(key.name for key in _KEYS if "page" in key.allowed_places)
 _ITEMS_FRONT_KEYS = tuple(key.name for key in _KEYS if "file" in key.allowed_places)
 _PAGE_ONLY_KEYS = tuple(key.name for key in _KEYS if key.allowed_places == "page")
 _COMMON_ITEM_KEYS = tuple(key.name for key in _KEYS if "comment" in key.allowed_places)
-ITEM_KEYS = (*_COMMON_ITEM_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
+ITEM_KEYS = (
+    *_COMMON_ITEM_KEYS,
+    *(key for kind in QUESTION_TYPES.values() for key in kind.comment_keys),
+)
 # Of the keys of question types, those with a single value, and the lists of words.
 _SINGLE_VALUE_KEYS = {"shuffle", "case", "figure", "host", "start", "estimate"}
 _SINGLE_VALUE_KEYS |= {key.name for key in _KEYS if key.value_type == "text"}
@@ -89,12 +92,14 @@ _ELSEWHERE = {
 }
 # Similarity of keys, which are short: “reviewed” must not suggest “reverse”.
 _NEAR_NAME_CUTOFF = 0.7
-TYPES = (*KINDS, "card")
+ITEM_TYPES = (*QUESTION_TYPES, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
-Partial = Literal["", "off", "net", "each", "lcs"]
-PARTIAL: dict[str, Partial] = {p: p for p in ("", "off", "net", "each", "lcs")}
-_STATUS: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
+PartialCreditRule = Literal["", "off", "net", "each", "lcs"]
+PARTIAL_CREDIT_RULES: dict[str, PartialCreditRule] = {
+    p: p for p in ("", "off", "net", "each", "lcs")
+}
+_STATUSES: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -102,16 +107,16 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILIN
 class FrontMatter:
     """The front matter of a file, which also provides defaults for its items.
 
-    `essential` is None if the page does not name its essential sections.
+    `essential_sections` is None if the page does not name its essential sections.
     """
 
     title: str = ""
     objectives: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     summary: str = ""
-    reviewed: dt.date | None = None
-    requires: tuple[str, ...] = ()
-    essential: tuple[str, ...] | None = None
+    reviewed_on: dt.date | None = None
+    required_topics: tuple[str, ...] = ()
+    essential_sections: tuple[str, ...] | None = None
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     level: Level = ""
@@ -135,10 +140,10 @@ class SplitFrontMatter(NamedTuple):
     body: str
 
 
-def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> SplitFrontMatter:
+def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> SplitFrontMatter:
     """Split the front matter off a text.
 
-    Files other than a `page` contain only items, so the keys of a topic are not
+    Files other than a `is_page` contain only items, so the keys of a topic are not
     allowed.
     """
     match = _FRONT.match(source_file.text)
@@ -148,7 +153,7 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> SplitFr
             source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
         return SplitFrontMatter(FrontMatter(), source_file.text)
     fields = strict_yaml.read_mapping(match[1], source_file.report, 2, keys=FRONT_KEYS)
-    _report_unknown_keys(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
+    _report_unknown_keys(fields, FRONT_KEYS if is_page else _ITEMS_FRONT_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
@@ -173,16 +178,16 @@ def parse_front_matter(source_file: SourceFile, *, page: bool = True) -> SplitFr
 
 
 def _report_unknown_keys(
-    fields: YamlMapping, known: tuple[str, ...], source_file: SourceFile
+    fields: YamlMapping, known_keys: tuple[str, ...], source_file: SourceFile
 ) -> None:
     for name, key_position in fields.keys.items():
-        if name not in known:
-            hint = suggest_known_words(name, known, _NEAR_NAME_CUTOFF)
-            if known is not ITEM_KEYS and name in ITEM_KEYS:
+        if name not in known_keys:
+            hint = suggest_known_words(name, known_keys, _NEAR_NAME_CUTOFF)
+            if known_keys is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
-            elif known is ITEM_KEYS or name in FRONT_KEYS:
+            elif known_keys is ITEM_KEYS or name in FRONT_KEYS:
                 hint = _ELSEWHERE.get(name.lower(), hint)
-            hint = hint or f"Known: {', '.join(dict.fromkeys(known))}."
+            hint = hint or f"Known: {', '.join(dict.fromkeys(known_keys))}."
             message = f"“{name}” is not a key here."
             source_file.report("E12", key_position.line, key_position.column, message, hint)
 
@@ -236,7 +241,7 @@ def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
     node = fields.values.get("status")
     if node is None:
         return None
-    status = _STATUS.get(strict_yaml.single_text(node))
+    status = _STATUSES.get(strict_yaml.single_text(node))
     if status is None:
         message = f"“{strict_yaml.single_text(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
@@ -287,17 +292,17 @@ def read_item_metadata(
     front_matter: FrontMatter,
     source_file: SourceFile,
     *,
-    page: bool,
+    is_page: bool,
 ) -> ItemMetadata:
     """Return the item's metadata from its comment, with defaults from the front matter.
 
-    Reports E12, E13: keys that do not apply to this type or to a `page`.
+    Reports E12, E13: keys that do not apply to this type or to a `is_page`.
     """
     fields = comment.fields
     _check_inapplicable_keys(comment, type_name, source_file)
-    is_question = page or type_name != "card"
+    is_question = is_page or type_name != "card"
     for_exam = is_question and _is_set_to_keyword(fields, "use", "exam", source_file)
-    if page and for_exam:
+    if is_page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
     return ItemMetadata(
@@ -310,11 +315,11 @@ def read_item_metadata(
     )
 
 
-def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemComment:
+def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) -> ItemComment:
     """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
     source_file.item = ""
-    start = content.index("<!--") + 4
-    inner, _, trailing_text = content[start:].partition("-->")
+    start = comment_text.index("<!--") + 4
+    inner, _, trailing_text = comment_text[start:].partition("-->")
     stripped = inner.lstrip(" \t")
     column = start + len(inner) - len(stripped) + 1
     if stripped.startswith("\n"):
@@ -331,7 +336,7 @@ def read_item_comment(content: str, line: int, source_file: SourceFile) -> ItemC
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
     item_id = _read_item_id(fields, source_file, TextPosition(line, column))
     if not item_id:
-        source_file.record_broken_comment_id(content, line)
+        source_file.record_broken_comment_id(comment_text, line)
     return ItemComment(item_id, fields, line, column)
 
 
@@ -352,8 +357,12 @@ def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: 
     if type_name == "card":
         applicable_keys.add("reverse")
     else:
-        applicable_keys |= {*_COMMON_ITEM_KEYS, *KINDS[type_name].keys} - {"reverse"}
-        applicable_keys -= set() if KINDS[type_name].supports_partial_credit else {"partial"}
+        applicable_keys |= {*_COMMON_ITEM_KEYS, *QUESTION_TYPES[type_name].comment_keys} - {
+            "reverse"
+        }
+        applicable_keys -= (
+            set() if QUESTION_TYPES[type_name].supports_partial_credit else {"partial"}
+        )
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in applicable_keys:
             message = f"“{name}” has no meaning for an item of the type “{type_name}”."
@@ -377,7 +386,7 @@ def _read_item_id(fields: YamlMapping, source_file: SourceFile, position: TextPo
     return text
 
 
-NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
+PARAMETER_NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
 _RANGE = re.compile(
     r"^(?P<low>-?[\d_.]*\d)\s*\.\.\s*(?P<high>-?[\d_.]*\d)"
     r"(?:\s+step\s+(?P<step>[\d_.]*\d))?$"
@@ -392,7 +401,7 @@ _NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 
-def read_question_parameters(
+def parse_question_parameters(
     comment: ItemComment, source_file: SourceFile
 ) -> QuestionParameters | None:
     """Return the parameters of a computed question; None if it has none."""
@@ -434,7 +443,7 @@ def _read_mapping(node: Node | None, label: str, source_file: SourceFile) -> dic
 
 
 def _check_parameter_name(name: str, node: Node, source_file: SourceFile) -> None:
-    if not NAME.match(name):
+    if not PARAMETER_NAME.match(name):
         hint = "Use letters, digits and underscores."
         message = f"“{name}” cannot be used as a name in expressions."
         source_file.report("E45", node.line, node.column, message, hint)
@@ -520,7 +529,7 @@ def _expand_parameter_range(
     return tuple(int(v) if v == int(v) else v for v in values)
 
 
-def _read_expression(node: Node, known: set[str], source_file: SourceFile) -> str:
+def _read_expression(node: Node, known_names: set[str], source_file: SourceFile) -> str:
     if not isinstance(node, YamlText):
         message = "An expression has to be written as text."
         source_file.report("E45", node.line, node.column, message)
@@ -530,9 +539,9 @@ def _read_expression(node: Node, known: set[str], source_file: SourceFile) -> st
     except ExpressionError as error:
         source_file.report(error.code, node.line, node.column, error.message, error.hint)
         return ""
-    unknown = sorted(compiled.names - known)
+    unknown = sorted(compiled.names - known_names)
     for name in unknown:
-        hint = suggest_known_words(name, known)
+        hint = suggest_known_words(name, known_names)
         message = f"“{name}” is neither a parameter nor defined above."
         source_file.report("E44", node.line, node.column, message, hint)
     return "" if unknown else node.text

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, lock_entries_by_id
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, map_lock_entries_by_id
 from app.markup.problems import (
     ContentProblem,
     ProblemLocation,
@@ -15,8 +15,8 @@ from app.markup.problems import (
 )
 from app.markup.text import jaccard_similarity
 
-LOCK = "ids.lock"
-COPIED = 0.6  # similarity from which an item counts as the same in other words
+LOCK_FILE_NAME = "ids.lock"
+COPY_SIMILARITY = 0.6  # similarity from which an item counts as the same in other words
 CLEAR_MARGIN = 0.5  # required lead of the most similar item over the next
 _REPLACED = 0.3  # similarity below which an item counts as replaced
 _SLIGHT_MARGIN = 0.2  # difference of two sketches that may be chance
@@ -67,10 +67,10 @@ class IdEvidence:
     def __init__(
         self, claims: Mapping[str, list[IdClaim]], parsed_files: Mapping[str, ParsedFile]
     ) -> None:
-        lock = parsed_files.get(LOCK)
+        lock = parsed_files.get(LOCK_FILE_NAME)
         self.claims = claims
         self.parsed_files = parsed_files
-        self.entries = lock_entries_by_id(parsed_files)
+        self.entries = map_lock_entries_by_id(parsed_files)
         self.has_lock = lock is not None and not lock.problems
         file_problems = (p for r in parsed_files.values() for p in r.problems if not p.item)
         self.is_fully_parsed = not any(p.code in _HIDING for p in file_problems)
@@ -104,21 +104,21 @@ class IdEvidence:
     def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         equal_parts = entry.heading == wording.heading != "", entry.body == wording.body != ""
-        return _similarity_to_entry(entry, wording) + sum(equal_parts)
+        return _compute_similarity_to_entry(entry, wording) + sum(equal_parts)
 
-    def is_replaced(self, entry: LockEntry, wording: HasTextHashes) -> bool:
+    def is_text_replaced(self, entry: LockEntry, wording: HasTextHashes) -> bool:
         """Return whether an item's text is quite different from its line."""
         if entry in self._find_entries_sharing_heading_or_body(wording):
             return False
-        return bool(entry.sketch) and _similarity_to_entry(entry, wording) < _REPLACED
+        return bool(entry.sketch) and _compute_similarity_to_entry(entry, wording) < _REPLACED
 
     def find_closer_entry(self, own_entry: LockEntry, wording: HasTextHashes) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
-        own_similarity = _similarity_to_entry(own_entry, wording)
-        candidates = self._find_similar_entries_sharing_heading_or_body(wording)
-        if own_similarity < COPIED:
+        own_similarity = _compute_similarity_to_entry(own_entry, wording)
+        candidates = self._find_similar_entries_with_shared_text(wording)
+        if own_similarity < COPY_SIMILARITY:
             candidates += self._find_similar_entries(wording, self.entries)
         best = self._find_nearest_entry([e for e in candidates if e.id != own_entry.id], wording)
         if best is None:
@@ -127,7 +127,7 @@ class IdEvidence:
         # False.
         margin = _SLIGHT_MARGIN if best.heading == wording.heading else 0.0
         threshold = own_similarity - margin
-        if _similarity_to_entry(best, wording) <= threshold:
+        if _compute_similarity_to_entry(best, wording) <= threshold:
             return None
         lead = self.score_entry_resemblance(best, wording)
         lead -= self.score_entry_resemblance(own_entry, wording)
@@ -140,12 +140,12 @@ class IdEvidence:
         missing = self.missing_entries
         entries = [missing[name] for name in candidate_ids if name in missing]
         if not entries:
-            sharing = self._find_similar_entries_sharing_heading_or_body(wording)
+            sharing = self._find_similar_entries_with_shared_text(wording)
             entries = [entry for entry in sharing if entry.id in missing]
             entries += self._find_similar_entries(wording, missing)
         return self._find_nearest_entry(entries, wording)
 
-    def nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
+    def find_nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
         return self._find_nearest_entry([*self.missing_entries.values()], wording)
 
@@ -162,12 +162,10 @@ class IdEvidence:
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _find_similar_entries_sharing_heading_or_body(
-        self, wording: HasTextHashes
-    ) -> list[LockEntry]:
+    def _find_similar_entries_with_shared_text(self, wording: HasTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body whose text is not entirely different."""
         sharing_entries = self._find_entries_sharing_heading_or_body(wording)
-        return [e for e in sharing_entries if _similarity_to_entry(e, wording) >= _REPLACED]
+        return [e for e in sharing_entries if _compute_similarity_to_entry(e, wording) >= _REPLACED]
 
     def _find_similar_entries(
         self, wording: HasTextHashes, candidates: Mapping[str, LockEntry]
@@ -178,10 +176,12 @@ class IdEvidence:
         shared_counts = Counter(name for names in rare if len(names) <= _RARE for name in names)
         ids = [name for name, _ in shared_counts.most_common() if name in candidates]
         most_shared = [candidates[name] for name in ids[:_MOST_COMPARED]]
-        return [e for e in most_shared if _similarity_to_entry(e, wording) >= COPIED]
+        return [
+            e for e in most_shared if _compute_similarity_to_entry(e, wording) >= COPY_SIMILARITY
+        ]
 
 
-def _similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
+def _compute_similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
     similarity = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
@@ -197,17 +197,17 @@ _OWN_ID = "write q: alone in its comment, and run the check with --fix"
 class IdOwners:
     """The owner of each id, and all problems with ids.
 
-    `--fix` may give new ids to `copies` and `unidentified_items`. It does not change
-    the `doubtful` ids in files or ids.lock.
+    `--fix` may give new ids to `copied_claims` and `unidentified_items`. It does not change
+    the `doubtful_ids` in files or ids.lock.
     """
 
-    items: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
+    owner_claim_by_id: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
-    copies: list[IdClaim] = dataclasses.field(default_factory=list)
+    copied_claims: list[IdClaim] = dataclasses.field(default_factory=list)
     unidentified_items: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
     doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
-    def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
+    def report_problem(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
         problem = make_problem(claim.location, code, message, hint, claim.fingerprint.id)
         self.problems.append(problem)
 
@@ -215,11 +215,11 @@ class IdOwners:
 def assign_id_owners(
     claims: Iterable[IdClaim],
     parsed_files: Mapping[str, ParsedFile],
-    accepted_as_unchanged: Collection[str] = (),
+    ids_accepted_as_unchanged: Collection[str] = (),
 ) -> IdOwners:
     """Determine the owner of each id in a course.
 
-    `accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
+    `ids_accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
     claims_by_id: dict[str, list[IdClaim]] = defaultdict(list)
     for claim in claims:
@@ -231,8 +231,8 @@ def assign_id_owners(
             _report_id_in_broken_comment(claimed, evidence, owners)
         elif item_id not in evidence.entries:
             _assign_new_id_owner(claimed, evidence, owners)
-        elif item_id in accepted_as_unchanged and len(claimed) == 1:
-            owners.items[item_id] = claimed[0]
+        elif item_id in ids_accepted_as_unchanged and len(claimed) == 1:
+            owners.owner_claim_by_id[item_id] = claimed[0]
         else:
             _assign_locked_id_owner(evidence.entries[item_id], claimed, evidence, owners)
     _collect_items_without_id(evidence, owners)
@@ -241,74 +241,79 @@ def assign_id_owners(
 
 
 def _report_id_in_broken_comment(
-    claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+    rival_claims: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
-    item_id = claimed[0].fingerprint.id
+    item_id = rival_claims[0].fingerprint.id
     owners.doubtful_ids.add(item_id)
-    for claim in claimed:
+    for claim in rival_claims:
         broken_place = evidence.broken_comment_places[item_id]
         message = f"“{item_id}” stands in {broken_place} as well, in a comment that is broken."
         hint = f"Mend that comment first; or, if this is the newer one, {_OWN_ID}."
-        owners.report(claim, "E04", message, hint)
+        owners.report_problem(claim, "E04", message, hint)
 
 
-def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
+def _assign_new_id_owner(
+    rival_claims: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+) -> None:
     """Settle an id that is not in ids.lock."""
-    owner, item_id = _find_original_owner(None, claimed, evidence), claimed[0].fingerprint.id
+    owner, item_id = (
+        _find_original_owner(None, rival_claims, evidence),
+        rival_claims[0].fingerprint.id,
+    )
     if owner is None:
-        _report_ambiguous_owner(claimed, "ids.lock does not know it", owners)
+        _report_ambiguous_owner(rival_claims, "ids.lock does not know it", owners)
         return
-    owners.items[item_id] = owner
-    for claim in claimed:
+    owners.owner_claim_by_id[item_id] = owner
+    for claim in rival_claims:
         if claim is not owner:
             _report_copy_or_other_item(claim, owner, evidence, owners)
     if missing_id := evidence.find_missing_entry(owner.fingerprint):
         owners.doubtful_ids.add(item_id)
         _report_relocated_id(missing_id, owner.location, f" as “{item_id}”", evidence, owners)
-    elif evidence.has_lock and not owner.fingerprint.broken:
+    elif evidence.has_lock and not owner.fingerprint.is_broken:
         message = f"“{item_id}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
-        owners.report(owner, "W97", message, hint)
+        owners.report_problem(owner, "W97", message, hint)
 
 
-def _report_ambiguous_owner(claimed: list[IdClaim], reason: str, owners: IdOwners) -> None:
+def _report_ambiguous_owner(rival_claims: list[IdClaim], reason: str, owners: IdOwners) -> None:
     """Report E04 for several items with the same id, if the original is unknown.
 
     If all have the same text, the first is served.
     """
-    item_id = claimed[0].fingerprint.id
+    item_id = rival_claims[0].fingerprint.id
     owners.doubtful_ids.add(item_id)
-    reported_claims = claimed
-    if _have_all_same_text(claimed):
-        owners.items[item_id], *reported_claims = claimed
+    reported_claims = rival_claims
+    if _have_all_same_text(rival_claims):
+        owners.owner_claim_by_id[item_id], *reported_claims = rival_claims
     for claim in reported_claims:
-        other_claim = next(c for c in claimed if c is not claim)
+        other_claim = next(c for c in rival_claims if c is not claim)
         message = f"“{item_id}” is the id of the item in {other_claim.path_and_line} as well, and {reason}."
         hint = f"If this is the newer one, {_OWN_ID}."
-        owners.report(claim, "E04", message, hint)
+        owners.report_problem(claim, "E04", message, hint)
 
 
-def _have_all_same_text(claimed: list[IdClaim]) -> bool:
-    return len({(c.fingerprint.heading, c.fingerprint.body) for c in claimed}) == 1
+def _have_all_same_text(rival_claims: list[IdClaim]) -> bool:
+    return len({(c.fingerprint.heading, c.fingerprint.body) for c in rival_claims}) == 1
 
 
 def _assign_locked_id_owner(
-    entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+    entry: LockEntry, rival_claims: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id of ids.lock: find its owner, copies, and other items that use it."""
     if entry.retired_on:
         owners.doubtful_ids.add(entry.id)
-        for claim in claimed:
+        for claim in rival_claims:
             message = f"“{entry.id}” was retired on {entry.retired_on}."
             hint = "Use a new id: answers to the old item would count for this one."
-            owners.report(claim, "E05", message, hint)
+            owners.report_problem(claim, "E05", message, hint)
         return
-    rivals = {c.location: evidence.find_closer_entry(entry, c.fingerprint) for c in claimed}
-    for claim in claimed:
+    rivals = {c.location: evidence.find_closer_entry(entry, c.fingerprint) for c in rival_claims}
+    for claim in rival_claims:
         if rival := rivals[claim.location]:
             _report_text_of_other_id(entry, claim, rival, evidence, owners)
-    remaining_claims = [claim for claim in claimed if rivals[claim.location] is None]
+    remaining_claims = [claim for claim in rival_claims if rivals[claim.location] is None]
     owner = _find_original_owner(entry, remaining_claims, evidence)
     if owner is None:
         owners.doubtful_ids.add(entry.id)
@@ -316,40 +321,40 @@ def _assign_locked_id_owner(
             reason = "ids.lock does not tell which of them had it first"
             _report_ambiguous_owner(remaining_claims, reason, owners)
         return
-    owners.items[entry.id] = owner
+    owners.owner_claim_by_id[entry.id] = owner
     for claim in remaining_claims:
         if claim is not owner:
             _report_copy_or_other_item(claim, owner, evidence, owners)
-    _compare_with_lock(entry, owner, evidence, owners)
+    _report_differences_from_lock(entry, owner, evidence, owners)
 
 
 def _report_text_of_other_id(
-    entry: LockEntry, claim: IdClaim, rival: LockEntry, evidence: IdEvidence, owners: IdOwners
+    entry: LockEntry, claim: IdClaim, other_entry: LockEntry, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful_ids.add(entry.id)
-    evidence.ids_found_elsewhere.add(rival.id)
-    message = f"“{entry.id}” stands here with the words of “{rival.id}”."
-    hint = f"Write q: {rival.id}"
-    if rival.id in evidence.claims:
+    evidence.ids_found_elsewhere.add(other_entry.id)
+    message = f"“{entry.id}” stands here with the words of “{other_entry.id}”."
+    hint = f"Write q: {other_entry.id}"
+    if other_entry.id in evidence.claims:
         hint = f"Give it an id of its own: {_OWN_ID}"
     accept = f"run the check with --fix --accept {entry.id}"
     hint += f"; or, if it is “{entry.id}” all the same, {accept}."
-    owners.report(claim, "E07", message, hint)
+    owners.report_problem(claim, "E07", message, hint)
 
 
 def _find_original_owner(
-    entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence
+    entry: LockEntry | None, rival_claims: list[IdClaim], evidence: IdEvidence
 ) -> IdClaim | None:
     """Return the item that had the id first, if the evidence is unambiguous; else None.
 
     That is the item most similar to ids.lock; of several, the one in the file recorded
     there; of items with the same text, the one in a topic that the syllabus lists.
     """
-    if len(claimed) < 2:
-        return claimed[0] if claimed else None
-    best_claims = _find_nearest_claims(entry, claimed, evidence) if entry else claimed
-    claims_in_same_file = [c for c in claimed if entry is not None and c.path == entry.path]
+    if len(rival_claims) < 2:
+        return rival_claims[0] if rival_claims else None
+    best_claims = _find_nearest_claims(entry, rival_claims, evidence) if entry else rival_claims
+    claims_in_same_file = [c for c in rival_claims if entry is not None and c.path == entry.path]
     if claims_in_same_file:
         best_claims_in_same_file = [claim for claim in best_claims if claim in claims_in_same_file]
         return best_claims_in_same_file[0] if len(best_claims_in_same_file) == 1 else None
@@ -359,10 +364,12 @@ def _find_original_owner(
 
 
 def _find_nearest_claims(
-    entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence
+    entry: LockEntry, rival_claims: list[IdClaim], evidence: IdEvidence
 ) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
-    similar_claims = [c for c in claimed if not evidence.is_replaced(entry, c.fingerprint)]
+    similar_claims = [
+        c for c in rival_claims if not evidence.is_text_replaced(entry, c.fingerprint)
+    ]
     scores = [evidence.score_entry_resemblance(entry, c.fingerprint) for c in similar_claims]
     best = max(scores, default=0.0)
     scored_claims = zip(similar_claims, scores, strict=True)
@@ -374,54 +381,57 @@ def _report_copy_or_other_item(
 ) -> None:
     """Report E08 for a copy of an item, or E04 for a different item with its id."""
     item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
-    if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPIED:
+    if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPY_SIMILARITY:
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
-        owners.report(claim, "E04", message, hint)
+        owners.report_problem(claim, "E04", message, hint)
     elif missing_entry:
         message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
         hint = f"Its words are also those of “{missing_entry.id}”, which is gone: write "
-        owners.report(claim, "E08", message, f"{hint}q: {missing_entry.id}, or {_OWN_ID}.")
+        owners.report_problem(claim, "E08", message, f"{hint}q: {missing_entry.id}, or {_OWN_ID}.")
         evidence.ids_found_elsewhere.add(missing_entry.id)
     else:
-        owners.copies.append(claim)
+        owners.copied_claims.append(claim)
         message = f"“{item_id}” is a copy of the item in {owner.path_and_line}."
         hint = "Give this one an id of its own; the check writes one with --fix."
-        owners.report(claim, "E08", message, hint)
+        owners.report_problem(claim, "E08", message, hint)
 
 
-def _compare_with_lock(
+def _report_differences_from_lock(
     entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fingerprint = owner.fingerprint
-    if evidence.is_replaced(entry, fingerprint):
-        _handle_changed_item_text(owner, evidence, owners)
-    elif entry.type != fingerprint.type and not fingerprint.broken:
+    if evidence.is_text_replaced(entry, fingerprint):
+        _report_or_drop_changed_item(owner, evidence, owners)
+    elif entry.type != fingerprint.type and not fingerprint.is_broken:
         message = f"“{entry.id}” was of the type “{entry.type}” and is “{fingerprint.type}” now."
         hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
-        owners.report(owner, "W34", message, hint)
+        owners.report_problem(owner, "W34", message, hint)
     elif have_several_options_changed(entry, fingerprint):
         message = f"Several options of “{entry.id}” changed at once."
         hint = "Their counts go on in order; confirm with --fix, or pin <!-- = key -->."
-        owners.report(owner, "W09", message, hint)
+        owners.report_problem(owner, "W09", message, hint)
 
 
-def _handle_changed_item_text(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
+def _report_or_drop_changed_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report W07, or drop the item and report E07 if another id is missing that may be its own.
 
     A rewritten or translated text usually is the same item.
     """
-    item_id, missing_entry = owner.fingerprint.id, evidence.nearest_missing_entry(owner.fingerprint)
+    item_id, missing_entry = (
+        owner.fingerprint.id,
+        evidence.find_nearest_missing_entry(owner.fingerprint),
+    )
     owners.doubtful_ids.add(item_id)
     message = f"“{item_id}” says something quite different than it did"
     hint = "If it is another item, give it a new id; "
     hint += f"else run the check with --fix --accept {item_id}."
     if missing_entry:
-        del owners.items[item_id]
+        del owners.owner_claim_by_id[item_id]
         message = f"{message}, while “{missing_entry.id}” is gone"
         hint = f"If it is “{missing_entry.id}”, write q: {missing_entry.id}. {hint}"
-    owners.report(owner, "E07" if missing_entry else "W07", f"{message}.", hint)
+    owners.report_problem(owner, "E07" if missing_entry else "W07", f"{message}.", hint)
 
 
 def have_several_options_changed(entry: LockEntry, fingerprint: ItemFingerprint) -> bool:
@@ -466,5 +476,5 @@ def _report_missing_ids(evidence: IdEvidence, owners: IdOwners) -> None:
         if evidence.is_fully_parsed and entry.id not in evidence.ids_found_elsewhere:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
-            location = ProblemLocation(LOCK, entry.line)
+            location = ProblemLocation(LOCK_FILE_NAME, entry.line)
             owners.problems.append(make_problem(location, "E06", message, hint, entry.id))

@@ -9,14 +9,14 @@ from typing import Any
 from markdown_it.token import Token
 
 from app.content.front_matter import (
-    PARTIAL,
-    TYPES,
+    ITEM_TYPES,
+    PARTIAL_CREDIT_RULES,
     FileKind,
     FrontMatter,
     ItemMetadata,
-    Partial,
+    PartialCreditRule,
+    parse_question_parameters,
     read_item_metadata,
-    read_question_parameters,
 )
 from app.content.item_rules import check_markup_typos
 from app.content.misread_markup import check_foreign_markup, report_misread_answer_lines
@@ -31,13 +31,13 @@ from app.questions.options import (
     ParsedOption,
     check_no_partial_credit,
     is_task_list,
-    optional_rich_text,
-    read_options,
+    read_task_list_options,
+    render_optional_rich_text,
 )
 from app.questions.question_type import AuthoredItem, ItemParts, ItemSource, QuestionType
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 from app.questions.types.choice import infer_choice_kind
-from app.questions.types.cloze import find_block_with_blank, read_cloze_card_faces
+from app.questions.types.cloze import find_block_with_blank, render_cloze_card_faces
 
 _LAB_BLOCK = re.compile(r"console\s+\S")
 _ROLES = {
@@ -58,7 +58,7 @@ class ParsedItem:
 
 
 def build_item(
-    source: ItemSource, kind: FileKind, front: FrontMatter, context: RenderContext
+    source: ItemSource, file_kind: FileKind, front_matter: FrontMatter, context: RenderContext
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
     source_file = context.source_file
@@ -71,21 +71,21 @@ def build_item(
     if not source.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
         source_file.report("E32", source.line, 1, "The item has no words to ask with.", hint)
-    computed = read_question_parameters(source.comment, source_file)
+    computed = parse_question_parameters(source.comment, source_file)
     if computed:
         expressions.protect_placeholders_in_math([source.heading, *source.body], computed)
     parts = _split_body_into_parts(source, source_file)
-    item_type = _declared_or_inferred_type(source, parts, kind, source_file)
+    item_type = _find_declared_or_inferred_type(source, parts, file_kind, source_file)
     # A question must not link to its answer; its explanation keeps the links.
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     kept_ids = {id(t) for tokens in explanation_blocks for t in tokens if item_type != "card"}
-    tokens = (source.heading, *source.body, *(o.inline for o in parts.options))
+    tokens = (source.heading, *source.body, *(o.text_token for o in parts.options))
     unlink_checked_figures([t for t in tokens if id(t) not in kept_ids], context)
     report_misread_answer_lines(source, parts, item_type, source_file)
     _drop_parts_beyond_limit(source, parts, source_file)
     if not item_type:
         return None
-    if kind == "cards" and item_type != "card":
+    if file_kind == "cards" and item_type != "card":
         location = source.comment.field_location("type")
         message = f"A question of the type “{item_type}” stands among the cards."
         hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
@@ -93,15 +93,15 @@ def build_item(
         source_file.report("E13", *location, message, hint)
     _report_unread_options(source, parts, item_type, source_file)
     metadata = read_item_metadata(
-        source.comment, item_type, front, source_file, page=kind == "page"
+        source.comment, item_type, front_matter, source_file, is_page=file_kind == "page"
     )
     authored = AuthoredItem(
-        source, parts, context, computed is not None, in_exam_file=kind == "quiz"
+        source, parts, context, computed is not None, is_file_open_to_exams=file_kind == "quiz"
     )
     if item_type == "card":
         _report_options_on_card(source, source_file)
         return ParsedItem(_build_flashcard(authored, metadata), authored)
-    question = _build_question(authored, KINDS[item_type], computed, metadata)
+    question = _build_question(authored, QUESTION_TYPES[item_type], computed, metadata)
     # Other formats carry no links.
     unlink_checked_figures(itertools.chain.from_iterable(explanation_blocks))
     return ParsedItem(question, authored)
@@ -111,9 +111,13 @@ def _report_unread_options(
     source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
-    if parts.options and type_name in KINDS and not KINDS[type_name].has_option_boxes:
+    if (
+        parts.options
+        and type_name in QUESTION_TYPES
+        and not QUESTION_TYPES[type_name].has_option_boxes
+    ):
         message = f"A question of the type “{type_name}” reads no options in boxes."
-        option_text = parts.options[0].words
+        option_text = parts.options[0].plain_text
         hint = {
             "match": f"Write a wrong answer as a row with an empty left cell: | | {option_text} |",
             "cloze": f"Write a wrong answer into its gap: [[right ~ {option_text}]].",
@@ -150,7 +154,9 @@ def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> 
 def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
-    declared_type = source.comment.field_text("type") or ("console" if _is_lab(source) else "")
+    declared_type = source.comment.field_text("type") or (
+        "console" if _is_marked_as_lab(source) else ""
+    )
     body = source.body
     at = 0
     has_answer = False
@@ -173,9 +179,9 @@ def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemP
     return parts
 
 
-def _is_lab(source: ItemSource) -> bool:
+def _is_marked_as_lab(source: ItemSource) -> bool:
     """Return whether keys of the comment or a `console` block mark the item as a lab."""
-    keys = KINDS["console"].keys
+    keys = QUESTION_TYPES["console"].comment_keys
     return any(key in source.comment.fields.values for key in keys) or any(
         t.type == "fence" and _LAB_BLOCK.match(t.info) for t in source.body
     )
@@ -203,42 +209,47 @@ def _store_if_answer_block(
         return False
     if kind == "bullet_list_open" and is_task_list(block):
         parts.answer_line = parts.answer_line or (block[0].map or [0])[0] + 1
-        parts.options.extend(read_options(block, source_file))
+        parts.options.extend(read_task_list_options(block, source_file))
         return True
-    is_answer_form = type_name in KINDS and KINDS[type_name].answer_block == kind
-    if is_answer_form and KINDS[type_name].has_several_blocks:
-        parts.block.extend(block)
+    is_answer_form = type_name in QUESTION_TYPES and QUESTION_TYPES[type_name].answer_block == kind
+    if is_answer_form and QUESTION_TYPES[type_name].has_several_blocks:
+        parts.answer_block.extend(block)
         return True
     if kind == "ordered_list_open" and not is_answer_form and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
             source_file.report("E24", first_line(block[0]), 1, message, hint)
-        parts.options.extend(read_options(block, source_file))
+        parts.options.extend(read_task_list_options(block, source_file))
         return True
-    if is_answer_form and not parts.block:
-        parts.block = block
+    if is_answer_form and not parts.answer_block:
+        parts.answer_block = block
         return True
     return False
 
 
 def _store_if_quote_below_answer(
-    block: list[Token], before: Token | None, parts: ItemParts, source_file: SourceFile
+    block: list[Token], previous_token: Token | None, parts: ItemParts, source_file: SourceFile
 ) -> bool:
     """Store a quote below a block of the answer, or unindented below an option (W25), with it.
 
     Returns whether it was stored.
     """
-    is_below_option = before is not None and before.type == "bullet_list_close"
+    is_below_option = previous_token is not None and previous_token.type == "bullet_list_close"
     is_plain_quote = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
-    if is_plain_quote and parts.block and parts.block[-1] is before and before.type == "fence":
-        parts.block.extend(block)
+    if (
+        is_plain_quote
+        and parts.answer_block
+        and parts.answer_block[-1] is previous_token
+        and previous_token.type == "fence"
+    ):
+        parts.answer_block.extend(block)
         return True
     if not (is_below_option and is_plain_quote and parts.options) or parts.options[-1].feedback:
         return False
     parts.options[-1].feedback = block[1:-1]
     message = "This reason is not indented, so that it stands below no option."
-    option = textwrap.shorten(parts.options[-1].words, 40, placeholder="…")
+    option = textwrap.shorten(parts.options[-1].plain_text, 40, placeholder="…")
     hint = f"Write two spaces before its >; it is taken for “{option}”."
     source_file.report("W25", first_line(block[0]), 1, message, hint)
     return True
@@ -251,18 +262,18 @@ def _infer_non_choice_type(source: ItemSource, options: list[ParsedOption]) -> s
     """
     keys = source.comment.fields.values
     blocks = [] if any(option.ticked for option in options) else source.body
-    kinds = KINDS.values()
-    by_form = [kind for kind in kinds if kind.recognizes_answer_form(options)]
+    kinds = QUESTION_TYPES.values()
+    by_form = [kind for kind in kinds if kind.is_implied_by_options(options)]
     matching_types = itertools.chain(
-        (kind.name for kind in by_form if kind.telling_key in keys),
-        (kind.name for t in blocks for kind in kinds if kind.recognizes_block(t, options)),
-        (kind.name for kind in by_form if not kind.telling_key),
+        (kind.name for kind in by_form if kind.key_implying_type in keys),
+        (kind.name for t in blocks for kind in kinds if kind.is_implied_by_block(t, options)),
+        (kind.name for kind in by_form if not kind.key_implying_type),
     )
     return next(matching_types, "")
 
 
 def _extract_answer_block(parts: ItemParts, opening_token_type: str) -> None:
-    """Move the list or table with the answer from the stem or explanation to `block`.
+    """Move the list or table with the answer from the stem or explanation to `answer_block`.
 
     The text after it becomes explanation, as in an item with a declared type.
     """
@@ -275,7 +286,7 @@ def _extract_answer_block(parts: ItemParts, opening_token_type: str) -> None:
         if at is None:
             continue
         end = closing_index(tokens, at) + 1
-        parts.block, after = tokens[at:end], tokens[end:]
+        parts.answer_block, after = tokens[at:end], tokens[end:]
         del tokens[at:]
         if tokens is parts.stem:
             parts.explanation[:0] = after
@@ -306,44 +317,44 @@ _MEANT = {
 }
 
 
-def _declared_or_inferred_type(
-    source: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
+def _find_declared_or_inferred_type(
+    source: ItemSource, parts: ItemParts, file_kind: FileKind, source_file: SourceFile
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
     declared_type = source.comment.field_text("type")
-    if declared_type and declared_type not in TYPES:
+    if declared_type and declared_type not in ITEM_TYPES:
         location = source.comment.field_location("type")
-        hint = suggest_known_words(declared_type, TYPES)
+        hint = suggest_known_words(declared_type, ITEM_TYPES)
         if known_type := _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower())):
             hint = f"Write type: {known_type}."
         source_file.report("E13", *location, f"“{declared_type}” is not a type.", hint)
         return ""
-    return declared_type or _infer_missing_type(source, parts, kind, source_file)
+    return declared_type or _infer_missing_type(source, parts, file_kind, source_file)
 
 
 def _infer_missing_type(
-    source: ItemSource, parts: ItemParts, kind: FileKind, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, file_kind: FileKind, source_file: SourceFile
 ) -> str:
-    if kind == "cards" and not parts.options:
+    if file_kind == "cards" and not parts.options:
         return "card"
-    if _is_lab(source):
+    if _is_marked_as_lab(source):
         return "console"
     inferred_type = _infer_non_choice_type(source, parts.options)
     is_unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
-    if inferred_type and KINDS[inferred_type].answer_block and is_unticked:
+    if inferred_type and QUESTION_TYPES[inferred_type].answer_block and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
-        location = source.comment.line, source.comment.column
+        location = source.comment.first_line, source.comment.column
         source_file.report("E13", *location, message, hint, derived=True)
         return ""
     if inferred_type:
-        _extract_answer_block(parts, KINDS[inferred_type].answer_block)
+        _extract_answer_block(parts, QUESTION_TYPES[inferred_type].answer_block)
         return inferred_type
     if parts.options:
         return infer_choice_kind(parts.options)
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
-    location = source.comment.line, source.comment.column
+    location = source.comment.first_line, source.comment.column
     source_file.report("E13", *location, message, hint, derived=True)
     return ""
 
@@ -355,7 +366,7 @@ def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcar
     has_gap = find_block_with_blank([source.heading]) is not None
     _report_misplaced_card_gaps(source, context.source_file)
     if has_gap and not body:
-        front, back = read_cloze_card_faces(authored)
+        front, back = render_cloze_card_faces(authored)
     else:
         front, back = render_tokens([source.heading], context), render_tokens(body, context)
     if back.plain.strip() and reduce_to_words(back.plain) == reduce_to_words(front.plain):
@@ -383,21 +394,21 @@ def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcar
 
 def _build_question(
     authored: AuthoredItem,
-    kind: QuestionType[Any],
-    computed: QuestionParameters | None,
+    question_type: QuestionType[Any],
+    parameters: QuestionParameters | None,
     metadata: ItemMetadata,
 ) -> Question:
     source, parts, context = authored.source, authored.parts, authored.context
     outer_citations = list(context.cited_sources)
     context.cited_sources.clear()
-    answer = kind.parse(authored)
-    if not kind.supports_weighted_options:
-        check_no_partial_credit(parts.options, kind.name, context.source_file)
-    stem = _build_stem(authored, kind)
+    answer = question_type.parse_answer(authored)
+    if not question_type.supports_weighted_options:
+        check_no_partial_credit(parts.options, question_type.name, context.source_file)
+    stem = _build_stem(authored, question_type)
     question = Question(
         source.comment.id,
         context.folder,
-        kind.name,
+        question_type.name,
         stem,
         answer,
         metadata.objectives,
@@ -407,10 +418,10 @@ def _build_question(
         metadata.sources,
         metadata.tags,
         tuple(render_tokens(hint, context) for hint in parts.hints),
-        optional_rich_text(parts.explanation, context),
-        optional_rich_text(parts.mistake, context),
-        _read_partial_credit_rule(source, kind, context.source_file),
-        computed,
+        render_optional_rich_text(parts.explanation, context),
+        render_optional_rich_text(parts.mistake, context),
+        _read_partial_credit_rule(source, question_type, context.source_file),
+        parameters,
         level=metadata.level,
         use=metadata.use,
         status=metadata.status,
@@ -418,14 +429,16 @@ def _build_question(
     sources = tuple(dict.fromkeys((*metadata.sources, *context.cited_sources)))
     context.cited_sources[:] = outer_citations
     question = dataclasses.replace(question, sources=sources)
-    return expressions.restore_placeholders_in_math(question, computed) if computed else question
+    return (
+        expressions.restore_placeholders_in_math(question, parameters) if parameters else question
+    )
 
 
-def _build_stem(authored: AuthoredItem, kind: QuestionType[Any]) -> RichText:
+def _build_stem(authored: AuthoredItem, question_type: QuestionType[Any]) -> RichText:
     """Return the heading, followed by everything before the answers."""
     context = authored.context
     heading = render_tokens([authored.source.heading], context)
-    body = [] if kind.gap_pattern else [t for t in authored.parts.stem if t.type != "hr"]
+    body = [] if question_type.gap_pattern else [t for t in authored.parts.stem if t.type != "hr"]
     if not body:
         return heading
     body_text = render_tokens(body, context)
@@ -455,24 +468,32 @@ _PARTIAL_MEANING = {
 }
 
 
-def _partial_credit_hint(kind: QuestionType[Any]) -> str:
-    known_rules = kind.credit_rules if kind.supports_partial_credit else PARTIAL
+def _build_partial_credit_hint(question_type: QuestionType[Any]) -> str:
+    known_rules = (
+        question_type.credit_rules
+        if question_type.supports_partial_credit
+        else PARTIAL_CREDIT_RULES
+    )
     rules = ", or ".join(f"{rule} ({_PARTIAL_MEANING[rule]})" for rule in known_rules if rule)
     return f"Write partial: {rules}."
 
 
 def _read_partial_credit_rule(
-    source: ItemSource, kind: QuestionType[Any], source_file: SourceFile
-) -> Partial:
+    source: ItemSource, question_type: QuestionType[Any], source_file: SourceFile
+) -> PartialCreditRule:
     rule_name = source.comment.field_text("partial")
-    partial = PARTIAL.get(rule_name)
+    partial = PARTIAL_CREDIT_RULES.get(rule_name)
     location = source.comment.field_location("partial")
-    if partial and kind.supports_partial_credit and partial not in kind.credit_rules:
-        message = f"“{rule_name}” is no way of partial credit for the type “{kind.name}”."
-        source_file.report("E13", *location, message, _partial_credit_hint(kind))
+    if (
+        partial
+        and question_type.supports_partial_credit
+        and partial not in question_type.credit_rules
+    ):
+        message = f"“{rule_name}” is no way of partial credit for the type “{question_type.name}”."
+        source_file.report("E13", *location, message, _build_partial_credit_hint(question_type))
     if partial is not None:
         return partial
-    hint = _partial_credit_hint(kind)
+    hint = _build_partial_credit_hint(question_type)
     if rule_name == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
     source_file.report("E13", *location, f"“{rule_name}” is not a way of partial credit.", hint)

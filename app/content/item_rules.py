@@ -46,14 +46,14 @@ class _ComputedQuestionCheck:
     """The check of a question with parameters: E46, E47, W48, W49, and its type's own rules."""
 
     def __init__(
-        self, question: Question, computed: QuestionParameters, authored: AuthoredItem
+        self, question: Question, parameters: QuestionParameters, authored: AuthoredItem
     ) -> None:
         self.question = question
-        self.computed = computed
-        self.kind = types.type_of(question)
+        self.computed = parameters
+        self.kind = types.question_type_of(question)
         self.comment, self.source_file = authored.comment, authored.source_file
-        self.expressions = [text for _, text in computed.lets]
-        self.seeds = model.seeds_up_to_variant_limit(question)
+        self.expressions = [text for _, text in parameters.lets]
+        self.seeds = model.list_seeds_up_to_variant_limit(question)
         self.templates: list[str] = []
         map_rich_texts(question, self._add_template)
         self.templates += self.kind.extra_placeholder_texts(question.answer)
@@ -82,7 +82,7 @@ class _ComputedQuestionCheck:
         """Return whether every combination has an answer. Stops after three kinds of faults."""
         reported_codes: set[str] = set()
         for seed in self.seeds:
-            chosen = model.nth_combination(self.computed, seed)
+            chosen = model.build_nth_combination(self.computed, seed)
             for code, message, hint in self._find_faults(chosen):
                 if code in reported_codes:
                     continue
@@ -127,7 +127,7 @@ class _ComputedQuestionCheck:
         answer = self.question.answer
         if not any(map(PLACEHOLDER.search, self.kind.right_answer_texts(answer))):
             return ()
-        chosen = model.nth_combination(self.computed, seed)
+        chosen = model.build_nth_combination(self.computed, seed)
         try:
             values = model.evaluate_combination(self.computed, chosen)
             return tuple(self.kind.right_answer_texts(self.kind.fill_values(answer, values)))
@@ -190,10 +190,10 @@ def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
     source_file = authored.source_file
     _report_footnotes_in_item(authored.source, source_file)
     if isinstance(question, Flashcard):
-        _report_placeholders_without_parameters(authored.source, source_file, card=True)
+        _report_placeholders_without_parameters(authored.source, source_file, is_card=True)
         return
-    types.type_of(question).check(question.answer, authored)
-    has_errors = authored.source.broken or any(
+    types.question_type_of(question).check_answer(question.answer, authored)
+    has_errors = authored.source.has_invalid_comment or any(
         p.severity == "error" and p.item == question.id
         for p in source_file.problems[source_file.problems_before_item :]
     )
@@ -208,7 +208,9 @@ def _check_wording(question: Question, heading: Token, source_file: SourceFile) 
     """Report W29, W65, W67: negation, length, hints; and the type's own wording rules."""
     line = first_line(heading)
     _check_negation(heading, line, source_file)
-    types.type_of(question).check_wording(question.answer, question.stem, line, source_file)
+    types.question_type_of(question).check_wording(
+        question.answer, question.stem, line, source_file
+    )
     count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
@@ -226,7 +228,7 @@ def _report_footnotes_in_item(source: ItemSource, source_file: SourceFile) -> No
 
 
 def _report_placeholders_without_parameters(
-    source: ItemSource, source_file: SourceFile, *, card: bool = False
+    source: ItemSource, source_file: SourceFile, *, is_card: bool = False
 ) -> None:
     """Report E46: a placeholder in an item without parameters."""
     for token in (source.heading, *source.body):
@@ -236,11 +238,11 @@ def _report_placeholders_without_parameters(
             if match is None or f"\\{match[0]}" in token.content:
                 continue
             location = source_file.locate_text(match[0], first, first + token.content.count("\n"))
-            noun = "card" if card else "item"
+            noun = "card" if is_card else "item"
             escape_hint = f"as code, `{match[0]}`, or \\{match[0]}."
             message = f"“{match[0]}” is shown as it stands: the {noun} has no params."
             hint = f"Define {match[1]} in params, or write it {escape_hint}"
-            hint = f"Write it {escape_hint}" if card else hint
+            hint = f"Write it {escape_hint}" if is_card else hint
             source_file.report("E46", *location, message, hint, derived=True)
             return
 
@@ -266,7 +268,7 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
 
 def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
-    texts = types.type_of(question).right_answer_texts(question.answer)
+    texts = types.question_type_of(question).right_answer_texts(question.answer)
     words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
     answers = [answer for answer in words if len(answer) >= 3]
     source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
@@ -286,7 +288,8 @@ def check_right_position_balance(
         (position, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (position := types.type_of(item).position_of_only_right_option(item.answer)) is not None
+        and (position := types.question_type_of(item).position_of_only_right_option(item.answer))
+        is not None
     ]
     if len(positions_and_lines) < _FEWEST:
         return
@@ -381,7 +384,7 @@ _CODE_HINT = (
     "Write a language, calculator or figure bar there. Any other drawing is an SVG file "
     "beside the page: ![what it shows](name.svg)"
 )
-CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
+CONFLICT_MARKER = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
 # Invisible characters that change the direction of the following text.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # How the texts that `headroom new` writes begin.
@@ -430,7 +433,7 @@ def check_source_text(source_file: SourceFile) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     in_conflict = False
     for number, line in enumerate(source_file.lines, 1):
-        if CONFLICT.match(line) and (line[0] == "<" or in_conflict):
+        if CONFLICT_MARKER.match(line) and (line[0] == "<" or in_conflict):
             if not in_conflict:
                 message = "An unfinished merge left its marks here."
                 hint = "Decide for one of the two texts, and delete the three marks."
@@ -613,15 +616,20 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
             source_file.report_text("W69", excerpt, first, last, message, hint)
 
 
-def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None:
+def _check_alert_marker(tokens: list[Token], token_index: int, source_file: SourceFile) -> None:
     """Report E74: an alert without text, or whose marker is not on its own line."""
-    quote, inline = tokens[at], tokens[at + 2] if at + 2 < len(tokens) else None
+    quote, inline = (
+        tokens[token_index],
+        tokens[token_index + 2] if token_index + 2 < len(tokens) else None,
+    )
     if inline is None or inline.type != "inline":
         return
     line = first_line(quote)
     if source_file.lines[line - 1].startswith(">>>>>>>"):
         return  # a conflict marker, which is reported as such
-    is_closed_next = at + 4 >= len(tokens) or tokens[at + 4].type == "blockquote_close"
+    is_closed_next = (
+        token_index + 4 >= len(tokens) or tokens[token_index + 4].type == "blockquote_close"
+    )
     is_empty = is_closed_next and not inline.content.strip()
     if quote.meta.get("alert") in KINDS and is_empty:
         message = f"The box [!{quote.meta['alert']}] is empty."
@@ -636,13 +644,18 @@ def _check_alert_marker(tokens: list[Token], at: int, source_file: SourceFile) -
             return
 
 
-def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) -> None:
+def _check_named_quote(tokens: list[Token], token_index: int, source_file: SourceFile) -> None:
     """Report W74: a quote that begins like a box. Below an option, a quote is its feedback."""
-    inline = tokens[at + 2] if at + 2 < len(tokens) else tokens[at]
+    inline = tokens[token_index + 2] if token_index + 2 < len(tokens) else tokens[token_index]
     match = _BOX_BEGIN.match(inline.content) if inline.type == "inline" else None
     # A quote below a block may explain what the block of a lab shows.
-    is_lab_note = at > 0 and tokens[at - 1].type == "fence"
-    if not match or is_lab_note or tokens[at].meta.get("alert") or tokens[at].level:
+    is_lab_note = token_index > 0 and tokens[token_index - 1].type == "fence"
+    if (
+        not match
+        or is_lab_note
+        or tokens[token_index].meta.get("alert")
+        or tokens[token_index].level
+    ):
         return
     name = match["sign"] or match["bold"] or match["plain"]
     message = f"“> {match[0]}” begins a plain quote here, and no box."
@@ -651,7 +664,7 @@ def _check_named_quote(tokens: list[Token], at: int, source_file: SourceFile) ->
 
 
 def _report_misplaced_alert_marker(
-    marker: re.Match[str], line: int, is_inside: bool, source_file: SourceFile
+    marker: re.Match[str], line: int, is_inside_quote: bool, source_file: SourceFile
 ) -> None:
     name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
     if name not in KINDS:
@@ -660,16 +673,16 @@ def _report_misplaced_alert_marker(
         hint = f"Write > [!{kind}]." if kind else suggest_known_words(name, KINDS, 0.8)
         if text:
             hint += f" Its title is the first line of its text: > **{text}**"
-    elif not is_inside and not text:
+    elif not is_inside_quote and not text:
         message = f"“{marker[2]}” stands behind [!{name}]: boxes are not folded here."
         hint = f"Write > [!{name}]"
-    elif not is_inside:
+    elif not is_inside_quote:
         message = f"Words stand behind [!{name}] on its line, so that it is no box."
         hint = f"Write them on the next line: > {text}"
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"
-    source_file.report("E74", line, 1, message, hint, derived=is_inside)
+    source_file.report("E74", line, 1, message, hint, derived=is_inside_quote)
 
 
 def _check_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from app.content.front_matter import FileKind, parse_front_matter, read_item_comment
+from app.content.front_matter import FileKind, parse_front_matter, parse_item_comment
 from app.content.item_rules import check_markup_typos
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
@@ -23,11 +23,11 @@ from app.markup.markdown_tokens import (
 from app.markup.problems import IdInsertion, SourceFile, TextPosition, UnidentifiedItem
 from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.questions.question_type import ItemSource
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 
 _MOST_SHOWN = 40
 # An unclosed comment with an id, after its opening was emptied.
-UNCLOSED = "<!-- -->"
+UNCLOSED_COMMENT = "<!-- -->"
 _BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 # A tick in any notation: [x], [✓], (x), in Cyrillic, or without its space.
 _TICK = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
@@ -35,25 +35,25 @@ _TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
 _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
 # The rest of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANKS = {kind.name: kind.gap_pattern for kind in KINDS.values() if kind.gap_pattern}
+_BLANKS = {kind.name: kind.gap_pattern for kind in QUESTION_TYPES.values() if kind.gap_pattern}
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
-def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
+def find_stray_answers(prose: Sequence[Token], *, is_page: bool = True) -> Iterator[range]:
     """Yield the blocks with answers that belong to no item, up to the next heading.
 
     They must not be shown to learners: a ticked option or a blank below a question that
-    lost its comment gives the answer away, and an explanation may follow. On a `page`, a ticked
+    lost its comment gives the answer away, and an explanation may follow. On a `is_page`, a ticked
     task list is allowed if no question is asked.
     """
     start = at = 0
-    is_stray, is_question = False, is_question_section(prose, 0) or not page
+    is_stray, is_question = False, is_question_section(prose, 0) or not is_page
     while at < len(prose):
         end = closing_index(prose, at) + 1
         if prose[at].type == "heading_open":
             if is_stray:
                 yield range(start, at)
-            is_stray, is_question = False, is_question_section(prose, at) or not page
+            is_stray, is_question = False, is_question_section(prose, at) or not is_page
         if not is_stray and any(_gives_answer_away(t, is_question) for t in prose[at:end]):
             start, is_stray = at, True
         at = end
@@ -61,16 +61,16 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
         yield range(start, at)
 
 
-def find_heading_after(prose: Sequence[Token], start_index: int) -> int:
+def find_next_heading_index(prose: Sequence[Token], start_index: int) -> int:
     for index in range(start_index + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
             return index
     return len(prose)
 
 
-def is_question_section(prose: Sequence[Token], at: int) -> bool:
+def is_question_section(prose: Sequence[Token], heading_index: int) -> bool:
     """Return whether the section at an index asks a question or has quotes as reasons."""
-    section = prose[at : find_heading_after(prose, at)]
+    section = prose[heading_index : find_next_heading_index(prose, heading_index)]
     for above, token in itertools.pairwise(section):
         is_nested = token.level or above.type == "bullet_list_close"
         if token.type == "blockquote_open" and is_nested and not token.meta.get("alert"):
@@ -80,7 +80,7 @@ def is_question_section(prose: Sequence[Token], at: int) -> bool:
     return title.rstrip(" *_`").endswith(_ASKING)
 
 
-def find_checkbox(token: Token) -> str:
+def find_checkbox_or_empty(token: Token) -> str:
     """Return the check box at the start of a line; "" if there is none or it is a link."""
     match = _BOX.match(token.content) if token.type == "inline" else None
     return match[0] if match and not _starts_with_link(token) else ""
@@ -89,7 +89,7 @@ def find_checkbox(token: Token) -> str:
 def replace_checkboxes_by_symbols(tokens: Sequence[Token]) -> None:
     """Replace the check boxes in a page's list of tasks by symbols."""
     for token in tokens:
-        box = find_checkbox(token) if token.level > 2 else ""
+        box = find_checkbox_or_empty(token) if token.level > 2 else ""
         if box and token.children:
             text = token.children[0]
             text.content = text.content.replace(box, "☑" if "x" in box.lower() else "☐", 1)
@@ -105,9 +105,9 @@ def is_misread_item_comment(token: Token) -> bool:
 _INDEPENDENT = frozenset({"E61", "E74", "E86"})
 
 
-def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, page: bool) -> None:
+def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, is_page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
-    for block in find_stray_answers(prose, page=page):
+    for block in find_stray_answers(prose, is_page=is_page):
         heading_index = block.start
         while heading_index > 0 and prose[heading_index].type != "heading_open":
             heading_index -= 1
@@ -119,7 +119,7 @@ def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, pag
 
 
 def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> None:
-    token = next(t for t in block if _gives_answer_away(t, asked=True))
+    token = next(t for t in block if _gives_answer_away(t, is_question_asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):
         message = "The comment of a question is read as text."
@@ -138,25 +138,25 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
             hint += f" {link}."
         source_file.report_text("E54", blank.text, first, last, message, hint)
         return
-    line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
+    line = next(filter(_is_line_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
     hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
     source_file.report_text("E24", line, first, last, message, hint)
 
 
-def _gives_answer_away(token: Token, asked: bool) -> bool:
+def _gives_answer_away(token: Token, is_question_asked: bool) -> bool:
     if token.type == "html_block":
-        return token.content.strip() == UNCLOSED
+        return token.content.strip() == UNCLOSED_COMMENT
     if token.type != "inline":
         return False
     if _COMMENT.match(token.content) or _find_blank(token):
         return True
     in_list = token.level > 2 and bool(_ROUND.match(token.content))
-    ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
-    return asked and ticked and not _starts_with_link(token)
+    ticked = in_list or any(map(_is_line_ticked, token.content.split("\n")))
+    return is_question_asked and ticked and not _starts_with_link(token)
 
 
-def _line_is_ticked(line: str) -> bool:
+def _is_line_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
@@ -206,27 +206,29 @@ class ProseRegion:
 Region = ProseRegion | ItemSource
 
 
-def split_and_check_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
+def split_and_check_regions(
+    text: str, source_file: SourceFile, file_kind: FileKind
+) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
     regions = split_into_regions(text, source_file)
     neighbors = zip((None, *regions), regions, (*regions[1:], None), strict=False)
     for previous, region, following in neighbors:
         if isinstance(region, ProseRegion):
-            is_cards = kind == "cards"
+            is_cards = file_kind == "cards"
             if is_cards or not _report_answers_below_other_heading(previous, region, source_file):
-                _report_headings_without_id(region.tokens, kind, source_file)
+                _report_headings_without_id(region.tokens, file_kind, source_file)
             source_file.item = ""
             check_markup_typos(region.tokens, source_file)
-            report_stray_answers(region.tokens, source_file, page=kind == "page")
+            report_stray_answers(region.tokens, source_file, is_page=file_kind == "page")
             for token in region.tokens:
                 if is_misread_item_comment(token):
                     source_file.record_broken_comment_id(token.content, first_line(token))
-            if kind == "quiz":
+            if file_kind == "quiz":
                 _report_quiz_heading_without_item(region.tokens, source_file)
-            if kind == "cards":
+            if file_kind == "cards":
                 _report_unrecognized_cards(region.tokens, source_file)
-            if kind != "page":
-                _report_empty_headings(region.tokens, following, kind, source_file)
+            if file_kind != "page":
+                _report_empty_headings(region.tokens, following, file_kind, source_file)
     return regions
 
 
@@ -241,7 +243,7 @@ def split_into_regions(text: str, source_file: SourceFile) -> list[Region]:
             if prose:
                 regions.append(ProseRegion(prose))
                 prose = []
-            end = _end_of_item(tokens, at)
+            end = _find_end_of_item(tokens, at)
             regions.append(_build_item_source(tokens, at, end, source_file))
             at = end
             continue
@@ -280,22 +282,24 @@ def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
 
 
 def _report_and_blank_unclosed_comment(
-    lines: list[str], opened: int, source_file: SourceFile
+    lines: list[str], opening_line_index: int, source_file: SourceFile
 ) -> None:
     """Report E10 for an unclosed comment, and blank it and the lines with its keys."""
     source_file.item = ""
-    comment = "\n".join(source_file.lines[opened : opened + 3])
-    source_file.record_broken_comment_id(comment, opened + 1)
-    source_file.report("E10", opened + 1, 1, "The comment is never closed.", "Write --> there.")
-    lines[opened] = UNCLOSED
-    for index in range(opened + 1, len(lines)):
+    comment = "\n".join(source_file.lines[opening_line_index : opening_line_index + 3])
+    source_file.record_broken_comment_id(comment, opening_line_index + 1)
+    source_file.report(
+        "E10", opening_line_index + 1, 1, "The comment is never closed.", "Write --> there."
+    )
+    lines[opening_line_index] = UNCLOSED_COMMENT
+    for index in range(opening_line_index + 1, len(lines)):
         if not _OF_COMMENT.match(lines[index]):
             return
         lines[index] = ""
 
 
 def _report_comment_without_heading(
-    token: Token, above: list[Token], source_file: SourceFile
+    token: Token, tokens_above: list[Token], source_file: SourceFile
 ) -> None:
     """Report E02: a comment that is not right below a heading."""
     source_file.item = ""
@@ -304,7 +308,7 @@ def _report_comment_without_heading(
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
-    headings = (t for t in reversed(above) if t.type == "heading_open" and not t.level)
+    headings = (t for t in reversed(tokens_above) if t.type == "heading_open" and not t.level)
     if heading := next(headings, None):
         hint = f"Move it up, right below the heading in line {first_line(heading)}; or, "
         hint += "if it is of another question, write that above it as a heading: ### What …"
@@ -335,16 +339,16 @@ def report_unspaced_heading(
     source_file.report(code, line, 1, message, f"Write {hashes} {excerpt}")
 
 
-def _is_item_heading(tokens: list[Token], at: int) -> bool:
-    if tokens[at].type != "heading_open" or tokens[at].level:
+def _is_item_heading(tokens: list[Token], heading_index: int) -> bool:
+    if tokens[heading_index].type != "heading_open" or tokens[heading_index].level:
         return False
-    after = at + 3
+    after = heading_index + 3
     return after < len(tokens) and _is_item_comment(tokens[after])
 
 
-def _end_of_item(tokens: list[Token], at: int) -> int:
-    level = tokens[at].tag
-    for index in range(at + 4, len(tokens)):
+def _find_end_of_item(tokens: list[Token], heading_index: int) -> int:
+    level = tokens[heading_index].tag
+    for index in range(heading_index + 4, len(tokens)):
         token = tokens[index]
         heading = token.type == "heading_open" and not token.level
         if heading and (token.tag <= level or _is_item_heading(tokens, index)):
@@ -353,23 +357,27 @@ def _end_of_item(tokens: list[Token], at: int) -> int:
 
 
 def _build_item_source(
-    tokens: list[Token], at: int, end: int, source_file: SourceFile
+    tokens: list[Token], heading_index: int, end_index: int, source_file: SourceFile
 ) -> ItemSource:
-    line = first_line(tokens[at])
-    last = first_line(tokens[end]) - 1 if end < len(tokens) else len(source_file.lines)
+    line = first_line(tokens[heading_index])
+    last = first_line(tokens[end_index]) - 1 if end_index < len(tokens) else len(source_file.lines)
     before = len(source_file.problems)
-    comment = read_item_comment(tokens[at + 3].content, first_line(tokens[at + 3]), source_file)
+    comment = parse_item_comment(
+        tokens[heading_index + 3].content, first_line(tokens[heading_index + 3]), source_file
+    )
     has_errors = any(p.severity == "error" for p in source_file.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
     text = replace_figure_links_by_text("\n".join(source_file.lines[line - 1 : last]))
-    body_lines = source_file.lines[last_line(tokens[at + 3]) : last]
+    body_lines = source_file.lines[last_line(tokens[heading_index + 3]) : last]
     body_text = replace_figure_links_by_text("\n".join(body_lines))
-    body = tokens[at + 4 : end]
+    body = tokens[heading_index + 4 : end_index]
     for token in filter(_is_item_comment, body):
         _report_second_comment(token, source_file)
         has_errors = True
-    level = int(tokens[at].tag[1])
-    return ItemSource(tokens[at + 1], comment, body, line, level, text, has_errors, body_text)
+    level = int(tokens[heading_index].tag[1])
+    return ItemSource(
+        tokens[heading_index + 1], comment, body, line, level, text, has_errors, body_text
+    )
 
 
 def _report_second_comment(token: Token, source_file: SourceFile) -> None:
@@ -382,32 +390,32 @@ def _report_second_comment(token: Token, source_file: SourceFile) -> None:
 
 
 def _report_answers_below_other_heading(
-    above: Region | None, below: ProseRegion, source_file: SourceFile
+    region_above: Region | None, region_below: ProseRegion, source_file: SourceFile
 ) -> bool:
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
-    if not isinstance(above, ItemSource) or not above.comment.id:
+    if not isinstance(region_above, ItemSource) or not region_above.comment.id:
         return False
     has_answer = any(
         t.type.endswith(("list_open", "table_open")) or _find_blank(t)
-        for t in (above.heading, *above.body)
+        for t in (region_above.heading, *region_above.body)
     )
-    prose = below.tokens
+    prose = region_below.tokens
     has_heading = prose[0].type == "heading_open" and len(prose) > 3
-    if above.comment.field_text("type") or has_answer or not has_heading:
+    if region_above.comment.field_text("type") or has_answer or not has_heading:
         return False
     if prose[3].type != "bullet_list_open" or "[x]" not in map(
-        str.lower, _checkbox_marks_of_list(prose, 3)
+        str.lower, _list_checkbox_marks(prose, 3)
     ):
         return False
-    source_file.item = above.comment.id
-    message = f"The answers of the question in line {above.line} stand apart from it."
+    source_file.item = region_above.comment.id
+    message = f"The answers of the question in line {region_above.line} stand apart from it."
     hint = "Delete this heading, or give it more # than the question has."
     source_file.report("E24", first_line(prose[0]), 1, message, hint)
     return True
 
 
 def _report_headings_without_id(
-    prose: list[Token], kind: FileKind, source_file: SourceFile
+    prose: list[Token], file_kind: FileKind, source_file: SourceFile
 ) -> None:
     """Report E01: headings with answers but without an id.
 
@@ -419,17 +427,19 @@ def _report_headings_without_id(
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _is_id_in_broken_comment(prose, at) else at
-            is_card = kind == "cards" and (_has_card_back(prose, at) or _find_blank(prose[at + 1]))
-            has_answer = is_card or (kind == "quiz" and _has_answer_without_boxes(prose, at))
-            if heading >= 0 and (has_answer or _comment_without_id_below(prose, at)):
+            is_card = file_kind == "cards" and (
+                _has_card_back(prose, at) or _find_blank(prose[at + 1])
+            )
+            has_answer = is_card or (file_kind == "quiz" and _has_answer_without_boxes(prose, at))
+            if heading >= 0 and (has_answer or _find_comment_without_id_below(prose, at)):
                 _report_heading_without_id(prose, at, source_file)
                 heading = -1
         elif token.type == "paragraph_open" and match_unspaced_heading(prose[at + 1]):
             heading = at + 1
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
-            boxes = _checkbox_marks_of_list(prose, at)
+            boxes = _list_checkbox_marks(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
-            if boxes and (kind != "page" or (ticked and is_question_section(prose, heading))):
+            if boxes and (file_kind != "page" or (ticked and is_question_section(prose, heading))):
                 _report_heading_without_id(prose, heading, source_file)
                 heading = -1
 
@@ -439,7 +449,7 @@ def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFil
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
-        section = prose[at : find_heading_after(prose, at)]
+        section = prose[at : find_next_heading_index(prose, at)]
         lines = range(first_line(token), max(map(last_line, section)) + 1)
         if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
             source_file.item = ""
@@ -450,17 +460,20 @@ def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFil
 
 
 def _report_empty_headings(
-    prose: list[Token], following: Region | None, kind: FileKind, source_file: SourceFile
+    prose: list[Token],
+    following_region: Region | None,
+    file_kind: FileKind,
+    source_file: SourceFile,
 ) -> None:
     """Report E01, E57: headings with nothing below them, unless deeper headings follow."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or token.tag == "h1":
             continue
-        end = find_heading_after(prose, at)
+        end = find_next_heading_index(prose, at)
         section_body = [t for t in prose[at + 3 : end] if t.type != "html_block"]
         next_tag = prose[end].tag if end < len(prose) else ""
-        if isinstance(following, ItemSource) and not next_tag:
-            next_tag = f"h{following.level}"
+        if isinstance(following_region, ItemSource) and not next_tag:
+            next_tag = f"h{following_region.level}"
         line = first_line(token)
         is_reported = any(p.line == line for p in source_file.problems if p.severity == "error")
         if section_body or is_reported or next_tag > token.tag:
@@ -469,7 +482,7 @@ def _report_empty_headings(
         title = source_file.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
         code, message = "E01", f"Nothing stands below “{title}”, so that it is no question."
         hint = "Write its answers below it, or delete it."
-        if kind == "cards":
+        if file_kind == "cards":
             code, message = "E57", f"The card “{title}” has no back."
             hint = "Write the answer as text below the heading, or delete it."
         source_file.report(code, line, 1, message, hint)
@@ -501,57 +514,67 @@ def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
 
-def _is_id_in_broken_comment(prose: list[Token], at: int) -> bool:
+def _is_id_in_broken_comment(prose: list[Token], heading_index: int) -> bool:
     """Return whether the heading's id is in a comment that is reported as broken."""
-    next_tokens = prose[at + 3 : at + 5]
-    if next_tokens and next_tokens[0].content.strip() == UNCLOSED:
+    next_tokens = prose[heading_index + 3 : heading_index + 5]
+    if next_tokens and next_tokens[0].content.strip() == UNCLOSED_COMMENT:
         return True
     if len(next_tokens) > 1 and MISBEGUN.match(next_tokens[1].content):
         return True
-    return any(map(_is_item_comment, prose[at : find_heading_after(prose, at)]))
+    return any(
+        map(_is_item_comment, prose[heading_index : find_next_heading_index(prose, heading_index)])
+    )
 
 
-def _has_card_back(prose: list[Token], at: int) -> bool:
+def _has_card_back(prose: list[Token], heading_index: int) -> bool:
     """Return whether there is text below a heading of a card's level."""
-    next_tokens = prose[at + 3 : at + 5]
+    next_tokens = prose[heading_index + 3 : heading_index + 5]
     if next_tokens and next_tokens[0].type == "html_block":
         next_tokens = next_tokens[1:]
-    return prose[at].tag >= "h3" and bool(next_tokens) and next_tokens[0].type != "heading_open"
+    return (
+        prose[heading_index].tag >= "h3"
+        and bool(next_tokens)
+        and next_tokens[0].type != "heading_open"
+    )
 
 
-def _has_answer_without_boxes(prose: list[Token], at: int) -> bool:
+def _has_answer_without_boxes(prose: list[Token], heading_index: int) -> bool:
     """Return whether a list of steps, a table of pairs or a blank stands below the heading."""
-    if prose[at].tag < "h3":
+    if prose[heading_index].tag < "h3":
         return False
-    section = prose[at + 3 : find_heading_after(prose, at)]
+    section = prose[heading_index + 3 : find_next_heading_index(prose, heading_index)]
     forms = ("ordered_list_open", "table_open")
     return any((t.type in forms and not t.level) or "[[" in t.content for t in section)
 
 
-def _comment_without_id_below(prose: list[Token], at: int) -> Token | None:
+def _find_comment_without_id_below(prose: list[Token], heading_index: int) -> Token | None:
     """Return the heading's comment that has fields but no id; else None."""
-    next_token = prose[at + 3] if at + 3 < len(prose) else None
+    next_token = prose[heading_index + 3] if heading_index + 3 < len(prose) else None
     if next_token is None or next_token.type != "html_block":
         return None
     return next_token if _NAMELESS.match(next_token.content) else None
 
 
-def _checkbox_marks_of_list(prose: list[Token], list_start: int) -> list[str]:
+def _list_checkbox_marks(prose: list[Token], list_start: int) -> list[str]:
     list_tokens = prose[list_start : closing_index(prose, list_start)]
-    return [box for t in list_tokens if t.level == 3 and (box := find_checkbox(t))]
+    return [box for t in list_tokens if t.level == 3 and (box := find_checkbox_or_empty(t))]
 
 
-def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceFile) -> None:
+def _report_heading_without_id(
+    prose: list[Token], heading_index: int, source_file: SourceFile
+) -> None:
     """Report E01 for a heading. `--fix` adds an id if there was none."""
     source_file.item = ""
-    heading, comment = prose[at], _comment_without_id_below(prose, at)
+    heading, comment = prose[heading_index], _find_comment_without_id_below(prose, heading_index)
     noun = "card" if source_file.path.endswith("cards.md") else "question"
     if comment is not None:
         message = f"The comment of this {noun} has no id."
         if _KEYS_FIRST.match(comment.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
             source_file.report("E01", first_line(comment), 1, message, hint)
-            source_file.unidentified_items.append(_unidentified_item(prose, at, source_file))
+            source_file.unidentified_items.append(
+                _build_unidentified_item(prose, heading_index, source_file)
+            )
             return
         source_file.record_broken_comment_id(comment.content, first_line(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
@@ -561,7 +584,7 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
     if match:
         report_unspaced_heading("E01", first_line(heading), match, source_file)
         return
-    if stray_line := _stray_comment_line_or_zero(prose, at, source_file):
+    if stray_line := _find_stray_comment_line_or_zero(prose, heading_index, source_file):
         excerpt = source_file.lines[stray_line - 1].strip()[:40]
         message = f"“{excerpt}” is not the comment of this question."
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
@@ -572,12 +595,16 @@ def _report_heading_without_id(prose: list[Token], at: int, source_file: SourceF
         hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
-    source_file.unidentified_items.append(_unidentified_item(prose, at, source_file))
+    source_file.unidentified_items.append(
+        _build_unidentified_item(prose, heading_index, source_file)
+    )
 
 
-def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: SourceFile) -> int:
+def _find_stray_comment_line_or_zero(
+    prose: list[Token], heading_index: int, source_file: SourceFile
+) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
-    section = prose[at : find_heading_after(prose, at)]
+    section = prose[heading_index : find_next_heading_index(prose, heading_index)]
     end = max(map(last_line, section))
     fences = [range(first_line(t), last_line(t) + 1) for t in section if t.type == "fence"]
     code_lines = {line for fence in fences for line in fence}
@@ -588,15 +615,17 @@ def _stray_comment_line_or_zero(prose: list[Token], at: int, source_file: Source
     return 0
 
 
-def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> UnidentifiedItem:
-    section = prose[at : find_heading_after(prose, at)]
+def _build_unidentified_item(
+    prose: list[Token], heading_index: int, source_file: SourceFile
+) -> UnidentifiedItem:
+    section = prose[heading_index : find_next_heading_index(prose, heading_index)]
     first, end = last_line(section[0]), max(map(last_line, section))
     body_text = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
     title = replace_figure_links_by_text(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
     line = source_file.lines[first - 1]
     insertion = IdInsertion(TextPosition(first, 1), line, f"{line}\n<!-- q: ", " -->")
-    if comment := _comment_without_id_below(prose, at):
+    if comment := _find_comment_without_id_below(prose, heading_index):
         insertion = _plan_id_insertion(first_line(comment), source_file)
     return UnidentifiedItem(
         insertion,
@@ -621,7 +650,7 @@ def _plan_id_insertion(line: int, source_file: SourceFile) -> IdInsertion:
 _OPENING = "<!--"
 
 
-def page_source_without_items(text: str) -> str:
+def remove_items_from_page_source(text: str) -> str:
     """Return a page's source without front matter, items and comments.
 
     Answers whose question lost its comment are removed too, as on the rendered page.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from app.content import course_rules
 from app.content.course_rules import (
-    NO_SYLLABUS,
+    EMPTY_SYLLABUS,
     ParsedCourse,
     check_coverage,
     check_duplicate_card_fronts,
@@ -35,8 +35,8 @@ from app.content.file_watcher import (
 )
 from app.content.id_ownership import IdClaim
 from app.content.link_and_picture_rules import find_drawing_and_phone_variant
-from app.content.parse_cache import LastGoodFiles, parser_code_hash
-from app.content.parsed_file import ParsedFile, lock_entries_by_id
+from app.content.parse_cache import LastGoodFiles, compute_parser_code_hash
+from app.content.parsed_file import ParsedFile, map_lock_entries_by_id
 from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
 from app.markup.images import ENOUGH, Size, detect_image_format, read_displayed_size, render_figure
 from app.markup.model import (
@@ -81,7 +81,7 @@ class CourseWithDrafts:
     cards: Mapping[str, Flashcard]
 
     @property
-    def unfinished(self) -> int:
+    def count_unpublished(self) -> int:
         """The number of topics and items that are not live."""
         cards = [c for c in self.cards.values() if not c.is_reverse]
         items: list[Topic | Question | Flashcard]
@@ -89,7 +89,7 @@ class CourseWithDrafts:
         return sum(item.status != "live" for item in items)
 
 
-NOTHING = CourseWithDrafts({}, {}, {})
+NO_CONTENT = CourseWithDrafts({}, {}, {})
 
 
 def drop_unpublished_items(items: Mapping[str, Item]) -> dict[str, Item]:
@@ -142,17 +142,17 @@ class AssembledCourse:
     questions: dict[str, Question]
     cards: dict[str, Flashcard]
     problems: tuple[ContentProblem, ...]
-    course_with_drafts: CourseWithDrafts = NOTHING
+    course_with_drafts: CourseWithDrafts = NO_CONTENT
 
 
 def assemble_course(course: ParsedCourse) -> AssembledCourse:
     """Assemble the files. Items with errors are left out."""
     owners = course_rules.find_id_owners(course)
     pages = {r.topic.slug: r.topic for r in course.parsed_files.values() if r.topic}
-    questions, cards = _owned_items(course, pages, owners.items)
+    questions, cards = _collect_owned_items(course, pages, owners.owner_claim_by_id)
     problems = [
-        *_check_across_files(course, pages, questions, cards),
-        *_check_changed_keys_of_owners(course, owners.items),
+        *_check_rules_across_files(course, pages, questions, cards),
+        *_check_changed_keys_of_owners(course, owners.owner_claim_by_id),
     ]
     missing_page_problems = _check_items_without_topic(course, pages)
     problems += missing_page_problems
@@ -171,9 +171,9 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
         for i, c in cards.items()
         if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in excluded_items
     }
-    authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
+    authored = CourseWithDrafts(_order_topics(course, pages, questions, cards), questions, cards)
     questions, cards = drop_unpublished_items(questions), drop_unpublished_items(cards)
-    topics = _ordered_topics(course, drop_unpublished_items(pages), questions, cards)
+    topics = _order_topics(course, drop_unpublished_items(pages), questions, cards)
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
@@ -184,14 +184,14 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     return AssembledCourse(topics, questions, cards, all_problems, authored)
 
 
-def _check_across_files(
+def _check_rules_across_files(
     course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
-    yield from course_rules.check_references(course)
+    yield from course_rules.check_cross_references(course)
     if course.syllabus.calculators:
         yield from check_plain_amounts_and_ratios(
             {p: r.amounts for p, r in course.parsed_files.items()}
@@ -202,15 +202,15 @@ def _check_across_files(
     yield from check_topic_list(course, pages)
     yield from check_links_to_drafts(course, pages)
     yield from _check_questions_without_objective(questions, pages)
-    yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
+    yield from (_build_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
 def _check_changed_keys_of_owners(
-    course: ParsedCourse, owners: Mapping[str, IdClaim]
+    course: ParsedCourse, owner_claim_by_id: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for problem in check_keys_changed_since_review(course.parsed_files, course.today):
-        if _is_owner_at(owners.get(problem.item), problem.path, problem.line):
+    for problem in check_keys_changed_since_review(course.parsed_files, course.checked_on):
+        if _is_owner_at(owner_claim_by_id.get(problem.item), problem.path, problem.line):
             yield problem
 
 
@@ -228,7 +228,7 @@ def _list_possible_item_files(problem: ContentProblem) -> tuple[str, ...]:
     return tuple("/".join([*folder, name]) for name in names)
 
 
-def _unsourced_problem(question: Question) -> ContentProblem:
+def _build_unsourced_problem(question: Question) -> ContentProblem:
     location = ProblemLocation(question.place.path, question.place.line)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
@@ -269,25 +269,27 @@ class OwnedItems(NamedTuple):
     cards: dict[str, Flashcard]
 
 
-def _owned_items(
-    course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
+def _collect_owned_items(
+    course: ParsedCourse, pages: Mapping[str, Topic], owner_claim_by_id: Mapping[str, IdClaim]
 ) -> OwnedItems:
     """Return the items that own their ids, completed from their page and drawings."""
-    counted_keys = _counted_option_keys_by_question(course, owners)
+    counted_keys = _map_option_keys_to_counted_keys(course, owner_claim_by_id)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
     for parsed_file in course.sort_listed_topics_first():
         for question in parsed_file.questions:
-            if _is_owner_at(owners.get(question.id), parsed_file.path, question.place.line):
+            if _is_owner_at(
+                owner_claim_by_id.get(question.id), parsed_file.path, question.place.line
+            ):
                 full_question = _inherit_metadata_from_page(question, pages)
-                full_question = _with_embedded_figures(full_question, course)
+                full_question = _embed_figures_in_question(full_question, course)
                 if names := counted_keys.get(question.id):
-                    kind = types.type_of(full_question)
+                    kind = types.question_type_of(full_question)
                     answer = kind.rename_option_keys(full_question.answer, names)
                     full_question = dataclasses.replace(full_question, answer=answer)
                 questions[question.id] = full_question
         for card in parsed_file.cards:
-            owner = owners.get(card.id.removesuffix(REVERSE))
+            owner = owner_claim_by_id.get(card.id.removesuffix(REVERSE))
             if _is_owner_at(owner, parsed_file.path, card.place.line):
                 cards[card.id] = _inherit_metadata_from_page(card, pages)
     return OwnedItems(questions, cards)
@@ -315,8 +317,8 @@ def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     )
 
 
-def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question:
-    kind = types.type_of(question)
+def _embed_figures_in_question(question: Question, course: ParsedCourse) -> Question:
+    kind = types.question_type_of(question)
     folder = question.place.path.rpartition("/")[0]
     parsed_files = {
         name: course.parsed_files.get(f"{folder}/{name}")
@@ -334,18 +336,22 @@ def _with_embedded_figures(question: Question, course: ParsedCourse) -> Question
     return dataclasses.replace(question, answer=answer, revision=revision)
 
 
-def _counted_option_keys_by_question(
-    course: ParsedCourse, owners: Mapping[str, IdClaim]
+def _map_option_keys_to_counted_keys(
+    course: ParsedCourse, owner_claim_by_id: Mapping[str, IdClaim]
 ) -> CountedOptionKeys:
     return {
         entry.id: names
-        for entry in lock_entries_by_id(course.parsed_files).values()
-        if entry.id in owners
-        and (names := course_rules.map_new_to_counted_keys(entry, owners[entry.id].fingerprint))
+        for entry in map_lock_entries_by_id(course.parsed_files).values()
+        if entry.id in owner_claim_by_id
+        and (
+            names := course_rules.map_new_option_keys_to_counted_keys(
+                entry, owner_claim_by_id[entry.id].fingerprint
+            )
+        )
     }
 
 
-def _ordered_topics(
+def _order_topics(
     course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
@@ -363,7 +369,7 @@ def _ordered_topics(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_sections_with_served_questions(pages[slug], questions, course),
+            sections=_keep_served_questions_in_sections(pages[slug], questions, course),
             questions=tuple(question_ids[slug]),
             cards=tuple(card_ids[slug]),
         )
@@ -371,7 +377,7 @@ def _ordered_topics(
     }
 
 
-def _sections_with_served_questions(
+def _keep_served_questions_in_sections(
     page: Topic, questions: Mapping[str, Question], course: ParsedCourse
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""
@@ -392,12 +398,12 @@ def _sections_with_served_questions(
     return tuple(sections)
 
 
-def library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
+def compute_library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
     """Return a hash that changes with any content, and with the code that parses it."""
-    digest = hashlib.sha256(parser_code_hash().encode())
+    digest = hashlib.sha256(compute_parser_code_hash().encode())
     for path, parsed_file in sorted(parsed_files.items()):
         # A broken file is shown in its last good version, but its problems are new.
-        entry = f"{path}\0{parsed_file.digest}\0{parsed_file.problems}"
+        entry = f"{path}\0{parsed_file.text_digest}\0{parsed_file.problems}"
         digest.update(entry.encode(errors="replace"))
     return digest.hexdigest()[:16]
 
@@ -412,7 +418,7 @@ _KINDS = {
     ".gif": "gif",
     ".avif": "avif",
 }
-PICTURES = frozenset(_KINDS)
+PICTURE_SUFFIXES = frozenset(_KINDS)
 """Suffixes of picture files that are served."""
 _SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, in which a similar name is searched
@@ -427,7 +433,9 @@ def explain_unshowable_image(folder: Path, name: str) -> str:
     relative_name = "/".join(parts[2:]) or parts[-1]
     try:
         if len(parts) < 3 or not is_path_inside(relative_name) or not file.is_file():
-            return f"There is no file “{relative_name}”.{_nearest_picture_hint(folder, parts)}"
+            return (
+                f"There is no file “{relative_name}”.{_build_nearest_picture_hint(folder, parts)}"
+            )
         fault = _describe_picture_fault(file, folder)
     except (OSError, ValueError):
         return f"There is no file “{relative_name}”."
@@ -445,7 +453,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
     topic_folder = folder / "topics" / topic.slug
 
     def add_size(match: re.Match[str]) -> str:
-        size = _image_size(topic_folder / unescape(match["file"]))
+        size = _read_image_size(topic_folder / unescape(match["file"]))
         attributes = f' width="{size[0]}" height="{size[1]}"' if size else ""
         return f"{match[0]}{attributes}"
 
@@ -460,7 +468,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
     return dataclasses.replace(topic, sections=tuple(sections))
 
 
-def _image_size(file: Path) -> Size | None:
+def _read_image_size(file: Path) -> Size | None:
     try:
         with file.open("rb") as stream:
             return read_displayed_size(stream.read(ENOUGH))
@@ -468,13 +476,13 @@ def _image_size(file: Path) -> Size | None:
         return None
 
 
-def _nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
+def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
     """Return a second line that suggests the topic's picture with the most similar name."""
     topic = folder.joinpath(*path_parts[:2])
     if len(path_parts) < 3 or not is_path_inside("/".join(path_parts[2:])) or not topic.is_dir():
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
-    names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURES]
+    names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURE_SUFFIXES]
     suggestion = closest_word("/".join(path_parts[2:]), names)
     return f"\nDid you mean “{suggestion}”?" if suggestion else ""
 
@@ -501,7 +509,7 @@ _NOTHING: Mapping[str, ParsedFile] = {}
 class Library:
     """One consistent state of the course. `version` changes when any content does.
 
-    `outdated` are files shown in their last good version.
+    `outdated_paths` are files shown in their last good version.
     """
 
     version: str
@@ -513,45 +521,45 @@ class Library:
     sources: Mapping[str, CitedSource]
     exams: Mapping[str, ExamBlueprint]
     problems: tuple[ContentProblem, ...]
-    outdated: tuple[str, ...] = ()
-    course_with_drafts: CourseWithDrafts = NOTHING
+    outdated_paths: tuple[str, ...] = ()
+    course_with_drafts: CourseWithDrafts = NO_CONTENT
 
     def with_drafts(self) -> "Library":
         """Return the course with everything that is not live, for authors only."""
         course = self.course_with_drafts
-        if course is NOTHING:
+        if course is NO_CONTENT:
             return self
         return dataclasses.replace(
             self, topics=course.topics, questions=course.questions, cards=course.cards
         )
 
 
-_EMPTY = Library("", NO_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
+_EMPTY = Library("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseStatus:
     """Whether a course is served, and which files are not shown in their current version.
 
-    `outdated` are the files shown in their last good version. `errors` counts problems
+    `outdated_paths` are the files shown in their last good version. `error_count` counts problems
     that leave out a file or an item.
     """
 
-    loaded: bool
-    outdated: tuple[str, ...]
-    errors: int
+    is_loaded: bool
+    outdated_paths: tuple[str, ...]
+    error_count: int
 
 
-def load_library(folder: Path, cache: Path | None = None) -> Library:
-    """Load the whole course in `folder`. `cache` is a folder for parsed files."""
+def load_library(course_folder: Path, cache_folder: Path | None = None) -> Library:
+    """Load the whole course in `course_folder`. `cache_folder` is a folder for parsed files."""
     with pause_garbage_collection():
-        parsed_files = WatchedFiles(folder, cache).parse_current_files().parsed_files
-        return assemble_library(parsed_files, folder)
+        parsed_files = WatchedFiles(course_folder, cache_folder).parse_current_files().parsed_files
+        return assemble_library(parsed_files, course_folder)
 
 
 def assemble_library(
     parsed_files: Mapping[str, ParsedFile],
-    folder: Path,
+    course_folder: Path,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
 ) -> Library:
     """Assemble parsed files into a library, checked as of today.
@@ -559,35 +567,42 @@ def assemble_library(
     `previous_files` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    course, assembled_course = _assemble_or_fall_back(parsed_files, folder, None, previous_files)
+    course, assembled_course = _assemble_or_fall_back(
+        parsed_files, course_folder, None, previous_files
+    )
     parsed_files = course.parsed_files
     return Library(
-        library_version(parsed_files),
+        compute_library_version(parsed_files),
         course.syllabus,
-        {slug: add_image_sizes(topic, folder) for slug, topic in assembled_course.topics.items()},
+        {
+            slug: add_image_sizes(topic, course_folder)
+            for slug, topic in assembled_course.topics.items()
+        },
         assembled_course.questions,
         assembled_course.cards,
-        {t.anchor: t for r in parsed_files.values() for t in r.terms},
-        {s.key: s for r in parsed_files.values() for s in r.sources},
+        {t.anchor: t for r in parsed_files.values() for t in r.glossary_terms},
+        {s.key: s for r in parsed_files.values() for s in r.cited_sources},
         {r.exam.slug: r.exam for r in parsed_files.values() if r.exam},
         tuple(
             drop_consequential_problems(
-                [*check_folder_layout(parsed_files, folder), *assembled_course.problems]
+                [*check_folder_layout(parsed_files, course_folder), *assembled_course.problems]
             )
         ),
-        tuple(path for path, parsed_file in parsed_files.items() if parsed_file.outdated),
+        tuple(path for path, parsed_file in parsed_files.items() if parsed_file.is_outdated),
         assembled_course.course_with_drafts,
     )
 
 
 def find_problems(
-    parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
+    parsed_files: Mapping[str, ParsedFile], course_folder: Path, checked_on: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
-    assembled_course = _assemble_or_fall_back(parsed_files, folder, today).assembled_course
+    assembled_course = _assemble_or_fall_back(
+        parsed_files, course_folder, checked_on
+    ).assembled_course
     return tuple(
         drop_consequential_problems(
-            [*check_folder_layout(parsed_files, folder), *assembled_course.problems]
+            [*check_folder_layout(parsed_files, course_folder), *assembled_course.problems]
         )
     )
 
@@ -620,7 +635,7 @@ def _assemble_without_file(
 
     If several files fail, the whole previous course is used.
     """
-    for path, parsed_files in _fallback_candidates(course.parsed_files, previous_files):
+    for path, parsed_files in _list_fallback_candidates(course.parsed_files, previous_files):
         reduced_course = dataclasses.replace(course, parsed_files=parsed_files)
         try:
             assembled_course = assemble_course(reduced_course)
@@ -644,7 +659,7 @@ class FallbackCandidate(NamedTuple):
     parsed_files: Mapping[str, ParsedFile]
 
 
-def _fallback_candidates(
+def _list_fallback_candidates(
     parsed_files: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
 ) -> Iterator[FallbackCandidate]:
     for path, parsed_file in parsed_files.items():
@@ -652,13 +667,13 @@ def _fallback_candidates(
         del candidate_files[path]
         if path in previous_files:
             candidate_files[path] = dataclasses.replace(
-                previous_files[path], problems=parsed_file.problems, outdated=True
+                previous_files[path], problems=parsed_file.problems, is_outdated=True
             )
         yield FallbackCandidate(path, candidate_files)
     if previous_files:
         files = previous_files.items()
         changed = {p for p, r in files if parsed_files.get(p) != r}
-        marked = {p: dataclasses.replace(r, outdated=p in changed) for p, r in files}
+        marked = {p: dataclasses.replace(r, is_outdated=p in changed) for p, r in files}
         yield FallbackCandidate("", marked)
 
 
@@ -679,26 +694,28 @@ class _LibraryState(NamedTuple):
 
 
 class LiveLibrary:
-    """The library of a running server. `current()` follows changes of the files.
+    """The library of a running server. `get_current_library()` follows changes of the files.
 
     A broken file is shown in its last good version, also after a restart if there is a
-    `last_good_folder`. Its problems are in `current().problems`. Files are checked at
-    most once in `check_interval` seconds, because that takes as long as a cached page.
+    `last_good_folder`. Its problems are in `get_current_library().problems`. Files are checked at
+    most once in `check_interval_seconds`, because that takes as long as a cached page.
     """
 
     def __init__(
         self,
-        folder: Path,
-        cache: Path | None = None,
-        check_interval: float = 0.0,
+        course_folder: Path,
+        cache_folder: Path | None = None,
+        check_interval_seconds: float = 0.0,
         last_good_folder: Path | None = None,
     ) -> None:
-        self.folder = folder
-        self.cache = cache
-        self._check_interval = check_interval
+        self.folder = course_folder
+        self.cache = cache_folder
+        self._check_interval = check_interval_seconds
         self._checked_at = -math.inf
         self._files = WatchedFiles(
-            folder, cache, LastGoodFiles(last_good_folder, folder) if last_good_folder else None
+            course_folder,
+            cache_folder,
+            LastGoodFiles(last_good_folder, course_folder) if last_good_folder else None,
         )
         self._lock = threading.Lock()
         self._state: _LibraryState | None = None
@@ -713,7 +730,7 @@ class LiveLibrary:
             return None
         return state.library
 
-    def current(self) -> Library:
+    def get_current_library(self) -> Library:
         """Return the newest good state. Checks file timestamps, which is cheap without changes.
 
         Never raises: errors are added to the problems of the previous state.
@@ -735,15 +752,15 @@ class LiveLibrary:
     @property
     def status(self) -> CourseStatus:
         """Whether the course can be served, and which files are outdated."""
-        library = self.current()
+        library = self.get_current_library()
         errors = sum(p.severity == "error" for p in library.problems)
-        return CourseStatus(bool(library.topics), library.outdated, errors)
+        return CourseStatus(bool(library.topics), library.outdated_paths, errors)
 
     def _renew_state(self) -> _LibraryState:
         """Reload the course. On failure, return the previous state with the error."""
         try:
             parsed_files, stamps = self._files.parse_current_files()
-            if self._state and self._failed == library_version(parsed_files):
+            if self._state and self._failed == compute_library_version(parsed_files):
                 # It would fail and be logged again.
                 return _LibraryState(self._state.library, stamps)
             library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
@@ -755,7 +772,7 @@ class LiveLibrary:
             problems = (*(p for p in library.problems if p != problem), problem)
             library = dataclasses.replace(library, problems=problems)
             return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))
-        self._failed = library_version(parsed_files) if failed_paths else ""
+        self._failed = compute_library_version(parsed_files) if failed_paths else ""
         good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
         still_there = failed_paths & {*parsed_files}
         previous_files = {p: r for p, r in self._readings.items() if p in still_there}
@@ -772,7 +789,7 @@ class LiveLibrary:
         for path, problem in first_errors.items():
             if self._logged_errors.get(path) != problem:
                 consequence = "what is sound in it is served"
-                if path in library.outdated:
+                if path in library.outdated_paths:
                     consequence = "its last good version is served"
                 location = replace_unprintable_characters(f"{path}:{problem.line}")
                 message = replace_unprintable_characters(f"{problem.code} {problem.message}")

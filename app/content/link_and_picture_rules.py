@@ -23,15 +23,15 @@ _RESERVED_ANCHORS = frozenset({"sources", "end"})
 ParsedFiles = Mapping[str, ParsedFile]
 
 
-def check_link(
+def check_link_target(
     path: str, reference: CrossReference, parsed_files: ParsedFiles
 ) -> Iterable[ContentProblem]:
     """Report E61: a link to a missing page, heading or term."""
     address, _, anchor = reference.value.partition("#")
     if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
-        term_anchors = {t.anchor for r in parsed_files.values() for t in r.terms}
+        term_anchors = {t.anchor for r in parsed_files.values() for t in r.glossary_terms}
         exists = not anchor or anchor in term_anchors
-        hint = "" if exists else _nearest_name_hint(anchor, term_anchors)
+        hint = "" if exists else _build_nearest_name_hint(anchor, term_anchors)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         parsed_file = parsed_files.get(f"topics/{slug}/concept.md")
@@ -42,7 +42,7 @@ def check_link(
         if not exists:
             topics = {r.topic.slug for r in parsed_files.values() if r.topic}
             word, known_words = (anchor, anchors) if parsed_file else (slug, topics)
-            hint = _nearest_name_hint(word, known_words)
+            hint = _build_nearest_name_hint(word, known_words)
         if not exists and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
@@ -56,7 +56,7 @@ def check_see_also_term(
     path: str, reference: CrossReference, parsed_files: ParsedFiles
 ) -> Iterable[ContentProblem]:
     """Report E61: a name after `See:` that is no glossary heading."""
-    terms = [t for r in parsed_files.values() for t in r.terms]
+    terms = [t for r in parsed_files.values() for t in r.glossary_terms]
     anchor = slugify(reference.value)
     if any(term.anchor == anchor for term in terms):
         return
@@ -75,18 +75,18 @@ def check_see_also_term(
     yield make_problem(location, "E61", message, hint, derived=True)
 
 
-def _nearest_name_hint(word: str, known: set[str]) -> str:
+def _build_nearest_name_hint(unknown_name: str, known_names: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
-    hint = suggest_known_words(word, known)
+    hint = suggest_known_words(unknown_name, known_names)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
 
 def check_picture(
-    path: str, reference: CrossReference, picture_faults: Mapping[str, str]
+    path: str, reference: CrossReference, fault_by_picture: Mapping[str, str]
 ) -> Iterable[ContentProblem]:
     """Report E61, E78: missing or invalid pictures."""
     name = f"{path.rpartition('/')[0]}/{reference.value}"
-    fault = picture_faults.get(name, f"There is no file “{reference.value}”.")
+    fault = fault_by_picture.get(name, f"There is no file “{reference.value}”.")
     if not fault:
         return
     message, _, suggestion = fault.partition("\n")
@@ -106,7 +106,7 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 def find_drawing_and_phone_variant(parsed_files: ParsedFiles, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
-    drawings = [_parsed_drawing(parsed_files, p) for p in (path, narrow_variant_name(path))]
+    drawings = [_find_parsed_drawing(parsed_files, p) for p in (path, narrow_variant_name(path))]
     if not isinstance(drawings[0], SvgFigure) or not drawings[0].meant:
         return ()
     return tuple(d for d in drawings if isinstance(d, SvgFigure))
@@ -120,7 +120,8 @@ def check_drawing(
     folder = path.rpartition("/")[0]
     location = ProblemLocation(path, reference.line, reference.column)
     variants = {
-        n: _parsed_drawing(parsed_files, f"{folder}/{n}") for n in (file, narrow_variant_name(file))
+        n: _find_parsed_drawing(parsed_files, f"{folder}/{n}")
+        for n in (file, narrow_variant_name(file))
     }
     is_required = reference.kind == "drawing"
     if not is_required and not any(d and d.meant for d in variants.values()):
@@ -144,28 +145,28 @@ def check_drawing(
 
 
 def _check_text_size(
-    variants: dict[str, SvgFigure], location: ProblemLocation, item: str
+    drawing_by_variant_name: dict[str, SvgFigure], location: ProblemLocation, item_id: str
 ) -> Iterable[ContentProblem]:
     """Report W90: text under 11 px at the minimum width of the drawing."""
-    for number, (name, drawing) in enumerate(variants.items()):
-        is_wide = number == 0 and len(variants) > 1
+    for number, (name, drawing) in enumerate(drawing_by_variant_name.items()):
+        is_wide = number == 0 and len(drawing_by_variant_name) > 1
         pixels = min(1.0, (_DESK if is_wide else _PHONE) / drawing.width) * drawing.text
         if pixels < _LEGIBLE:
             message = f"{name} has text that is shown at {pixels:.1f} px."
             minimum = _LEGIBLE * drawing.text / pixels
             hint = f"Write it at {minimum:.1f} units or more."
-            if len(variants) == 1:
+            if len(drawing_by_variant_name) == 1:
                 hint = f"Draw {narrow_variant_name(name)}, 358 units wide, for phones."
-            yield make_problem(location, "W90", message, hint, item)
+            yield make_problem(location, "W90", message, hint, item_id)
 
 
 def _check_drawing_variants_agree(
-    variants: dict[str, SvgFigure], location: ProblemLocation, item: str
+    drawing_by_variant_name: dict[str, SvgFigure], location: ProblemLocation, item_id: str
 ) -> Iterable[ContentProblem]:
     """Report W91: the two variants of a drawing differ."""
-    if len(variants) < 2:
+    if len(drawing_by_variant_name) < 2:
         return
-    (_, wide_drawing), (name, narrow_drawing) = variants.items()
+    (_, wide_drawing), (name, narrow_drawing) = drawing_by_variant_name.items()
     agreements = {
         "title": wide_drawing.title == narrow_drawing.title,
         "desc": wide_drawing.desc == narrow_drawing.desc,
@@ -177,9 +178,9 @@ def _check_drawing_variants_agree(
         unshared_regions = sorted(wide_drawing.regions ^ narrow_drawing.regions)
         hint = f"Only one of them has {', '.join(unshared_regions)}." if unshared_regions else ""
         hint = hint or "Both say the same, in the same words."
-        yield make_problem(location, "W91", message, hint, item)
+        yield make_problem(location, "W91", message, hint, item_id)
 
 
-def _parsed_drawing(parsed_files: ParsedFiles, path: str) -> SvgFigure | SvgProblem | None:
+def _find_parsed_drawing(parsed_files: ParsedFiles, path: str) -> SvgFigure | SvgProblem | None:
     parsed_file = parsed_files.get(path)
     return parsed_file.drawing if parsed_file else None

@@ -10,7 +10,7 @@ from app.content.parsed_file import HashedOption, LockEntry
 from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import LARGEST_SAMPLE, MOST_SAMPLES
 
-HEAD = """\
+LOCK_FILE_HEADER = """\
 # Every id that was ever used. Written by `headroom check --fix`; commit it.
 # To retire an item that you deleted, write today's date in place of the second “-”.
 #
@@ -21,7 +21,7 @@ HEAD = """\
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
 
 
-def read_lock(source_file: SourceFile) -> tuple[LockEntry, ...]:
+def parse_lock_file(source_file: SourceFile) -> tuple[LockEntry, ...]:
     """Return the entries of ids.lock. Unreadable lines are reported."""
     entries: dict[str, LockEntry] = {}
     for number, line in enumerate(source_file.lines, 1):
@@ -77,10 +77,10 @@ def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> s
     comments and the line ending.
     """
     unwritten_entries = {e.id: e for e in entries}
-    previous_entries = {e.id: e for e in read_lock(SourceFile("ids.lock", previous_text))}
+    previous_entries = {e.id: e for e in parse_lock_file(SourceFile("ids.lock", previous_text))}
     new_ids = collections.deque(sorted(unwritten_entries.keys() - previous_entries.keys()))
     lines = []
-    for line in (previous_text or HEAD).splitlines():
+    for line in (previous_text or LOCK_FILE_HEADER).splitlines():
         item_id = "" if line.startswith("#") else line.partition(" ")[0]
         if item_id in previous_entries:
             while new_ids and new_ids[0] < item_id:
@@ -116,7 +116,7 @@ def _format_lock_line(entry: LockEntry) -> str:
 def _format_optional_columns(entry: LockEntry) -> list[str]:
     """Return the columns that older lines lack, without empty ones at the end."""
     columns = [
-        f"{entry.key}@{entry.reviewed_on}" if entry.key else "-",
+        f"{entry.reviewed_key_hash}@{entry.reviewed_on}" if entry.reviewed_key_hash else "-",
         f"{entry.heading}.{entry.body}" if entry.heading or entry.body else "-",
         quote(entry.path) or "-",
     ]

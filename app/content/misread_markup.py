@@ -168,23 +168,23 @@ def report_misread_answer_lines(
     _check_late_hints(parts, source_file)
     handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
     handled_lines |= {option.line for option in parts.options}
-    handled_lines |= _block_lines(source, *_LITERAL_BLOCKS)
+    handled_lines |= _list_block_lines(source, *_LITERAL_BLOCKS)
     if type_name == "order":
         handled_lines |= {first_line(t) for t in source.body if t.type == "list_item_open"}
-    lines = {*_matching_lines(_OPTION, source, source_file, handled_lines)}
+    lines = {*_find_matching_lines(_OPTION, source, source_file, handled_lines)}
     if parts.options:
-        matching_lines = _matching_lines(_BESIDE, source, source_file, handled_lines)
-        lines |= _lines_near_options(source).intersection(matching_lines)
+        matching_lines = _find_matching_lines(_BESIDE, source, source_file, handled_lines)
+        lines |= _find_lines_near_options(source).intersection(matching_lines)
         lines |= _find_list_items_next_to_options(source, parts, source_file) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", source_file)
     if parts.options:
         _report_lines_joined_to_option(source, parts, source_file, handled_lines | lines)
-    handled_lines |= _block_lines(source, "blockquote_open")
+    handled_lines |= _list_block_lines(source, "blockquote_open")
     if type_name == "order":
-        steps = _matching_lines(_STEP, source, source_file, handled_lines)
+        steps = _find_matching_lines(_STEP, source, source_file, handled_lines)
         _report_lines_read_as_text(steps, "E50", source_file)
-    elif type_name == "match" and parts.block:
-        rows = _matching_lines(_ROW, source, source_file, handled_lines)
+    elif type_name == "match" and parts.answer_block:
+        rows = _find_matching_lines(_ROW, source, source_file, handled_lines)
         _report_lines_read_as_text(rows, "E52", source_file)
 
 
@@ -213,7 +213,7 @@ def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: Sou
         source_file.report(code, line, 1, message, hint)
 
 
-def _matching_lines(
+def _find_matching_lines(
     pattern: re.Pattern[str], source: ItemSource, source_file: SourceFile, handled_lines: set[int]
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
@@ -224,9 +224,9 @@ def _matching_lines(
             yield line
 
 
-def _lines_near_options(source: ItemSource) -> set[int]:
+def _find_lines_near_options(source: ItemSource) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
-    lists = _block_lines(source, "bullet_list_open")
+    lists = _list_block_lines(source, "bullet_list_open")
     quotes = (t for t in source.body if t.type == "blockquote_open")
     lines_above_quotes = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
     return lines_above_quotes | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
@@ -262,7 +262,7 @@ def _report_lines_joined_to_option(
     probably meant as the option's reason.
     """
     option_lines = {option.line for option in parts.options}
-    quotes = _block_lines(source, "blockquote_open")
+    quotes = _list_block_lines(source, "blockquote_open")
     items = [t for t in source.body if t.type == "list_item_open" and t.level == 1]
     option_items = [t for t in items if first_line(t) in option_lines]
     line_ranges = [range(first_line(t) + 1, last_line(t) + 1) for t in option_items]
@@ -277,7 +277,7 @@ def _report_lines_joined_to_option(
             source_file.report("E24", line, 1, f"{message} above it.", hint)
 
 
-def _block_lines(source: ItemSource, *token_types: str) -> set[int]:
+def _list_block_lines(source: ItemSource, *token_types: str) -> set[int]:
     blocks = (token for token in source.body if token.type in token_types)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}
 

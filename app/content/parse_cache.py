@@ -28,9 +28,9 @@ from app.content import parsed_file, uncomputed_amounts
 from app.content.parsed_file import GlossaryNames, ParsedFile
 from app.markup import model, problems
 from app.questions import model as questions
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 
-_ANSWERS = dict.fromkeys(m for kind in KINDS.values() for m in kind.models)
+_ANSWERS = dict.fromkeys(m for kind in QUESTION_TYPES.values() for m in kind.answer_classes)
 _TYPES: tuple[type, ...] = (
     *(
         kind
@@ -57,37 +57,38 @@ VERSIONED_PACKAGES = ("content", "estimator", "markup", "questions", "widgets")
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 
 
-def encode_value(value: Any) -> Any:
+def encode_value_for_cache(value: Any) -> Any:
     """Encode a value of the model as JSON: lists that begin with a type number."""
     if value is None or isinstance(value, str | int | float):
         return value
     if type(value) is tuple:
-        return [_TUPLE, *map(encode_value, value)]
+        return [_TUPLE, *map(encode_value_for_cache, value)]
     if isinstance(value, dt.date):
         return [_DATE, value.isoformat()]
     if isinstance(value, dict):
-        return {k: encode_value(v) for k, v in value.items()}
+        return {k: encode_value_for_cache(v) for k, v in value.items()}
     kind = type(value)
-    return [_NUMBER[kind], *(encode_value(getattr(value, f)) for f in _FIELDS[kind])]
+    return [_NUMBER[kind], *(encode_value_for_cache(getattr(value, f)) for f in _FIELDS[kind])]
 
 
-def decode_value(value: Any) -> Any:
-    """Inverse of `encode_value`. Raises an exception for anything that it does not write."""
+def decode_cached_value(value: Any) -> Any:
+    """Inverse of `encode_value_for_cache`. Raises an exception for anything that it does not write."""
     if isinstance(value, list):
         number = value[0]
         inner = [
-            decode_value(v) if v.__class__ is list or v.__class__ is dict else v for v in value[1:]
+            decode_cached_value(v) if v.__class__ is list or v.__class__ is dict else v
+            for v in value[1:]
         ]
         if number >= 0:
             return _TYPES[number](*inner)
         return tuple(inner) if number == _TUPLE else dt.date.fromisoformat(inner[0])
     if isinstance(value, dict):
-        return {k: decode_value(v) for k, v in value.items()}
+        return {k: decode_cached_value(v) for k, v in value.items()}
     return value
 
 
 @functools.cache
-def parser_code_hash() -> str:
+def compute_parser_code_hash() -> str:
     """Return a hash of all code that affects parsing.
 
     It depends on the code only, so that machines with the same course and code agree on
@@ -107,21 +108,21 @@ def parser_code_hash() -> str:
     return digest.hexdigest()
 
 
-def make_folder_in_existing_root(root: Path, folder: Path) -> None:
-    """Create a folder below `root`. Raises FileNotFoundError if `root` does not exist.
+def make_folder_in_existing_root(existing_root: Path, folder: Path) -> None:
+    """Create a folder below `existing_root`. Raises FileNotFoundError if `existing_root` does not exist.
 
     A missing data folder is probably an unmounted disk. Nothing may be written in its
     place.
     """
-    if not root.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root))
+    if not existing_root.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(existing_root))
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def replace_file_atomically(file: Path, content: bytes, *, synced: bool = False) -> None:
+def replace_file_atomically(file: Path, content: bytes, *, flush_to_disk: bool = False) -> None:
     """Replace a file atomically, also with concurrent writers.
 
-    Writes a temporary file next to it, locked until it is complete. With `synced`, it
+    Writes a temporary file next to it, locked until it is complete. With `flush_to_disk`, it
     is on disk before it replaces the old one. Raises OSError.
     """
     temporary_file = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
@@ -131,7 +132,7 @@ def replace_file_atomically(file: Path, content: bytes, *, synced: bool = False)
                 fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(content)
             stream.flush()
-            if synced:
+            if flush_to_disk:
                 os.fsync(stream.fileno())
             if file.exists():
                 temporary_file.chmod(stat.S_IMODE(file.stat().st_mode))
@@ -146,34 +147,36 @@ class ParseCache:
     It is in the `cache` folder of the data folder, which must exist.
     """
 
-    def __init__(self, cache: Path) -> None:
-        self.folder = cache / "content"
-        self._data = cache.parent
-        self.version = parser_code_hash()
+    def __init__(self, cache_folder: Path) -> None:
+        self.folder = cache_folder / "content"
+        self._data = cache_folder.parent
+        self.version = compute_parser_code_hash()
         self.used: set[str] = set()
 
-    def entry_file_name(self, path: str, content: bytes, names: GlossaryNames) -> str:
+    def make_entry_file_name(self, path: str, content: bytes, glossary_names: GlossaryNames) -> str:
         """Return the file name of the cache entry for `content`."""
-        digest = hashlib.sha256(f"{self.version}\0{path}\0{names.fingerprint}\0".encode())
+        digest = hashlib.sha256(f"{self.version}\0{path}\0{glossary_names.fingerprint}\0".encode())
         digest.update(content)
         return f"{digest.hexdigest()[:40]}.json"
 
-    def get(self, name: str) -> ParsedFile | None:
+    def read_entry(self, entry_file_name: str) -> ParsedFile | None:
         """Return a cached entry; None if it is missing or damaged."""
-        self.used.add(name)
+        self.used.add(entry_file_name)
         try:
-            decoded = decode_value(json.loads((self.folder / name).read_bytes()))
+            decoded = decode_cached_value(json.loads((self.folder / entry_file_name).read_bytes()))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         return decoded if isinstance(decoded, ParsedFile) else None
 
-    def put(self, name: str, parsed_file: ParsedFile) -> None:
+    def write_entry(self, entry_file_name: str, parsed_file: ParsedFile) -> None:
         """Save an entry. Failures are ignored; the next start parses the file again."""
         # Values that JSON cannot represent are parsed again at each start.
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             make_folder_in_existing_root(self._data, self.folder)
-            text = json.dumps(encode_value(parsed_file), ensure_ascii=False, separators=(",", ":"))
-            replace_file_atomically(self.folder / name, text.encode())
+            text = json.dumps(
+                encode_value_for_cache(parsed_file), ensure_ascii=False, separators=(",", ":")
+            )
+            replace_file_atomically(self.folder / entry_file_name, text.encode())
 
     def prune_if_mostly_unused(self) -> None:
         """Delete the oldest entries once most of the folder is unused."""
@@ -198,28 +201,28 @@ class LastGoodFiles:
     folder is not writable, the course is still served, but a restart has no copies.
     """
 
-    def __init__(self, folder: Path, course: Path) -> None:
-        name = hashlib.sha256(os.fsencode(course.absolute())).hexdigest()[:12]
-        self.folder = folder / name
-        self._data = folder.parent
+    def __init__(self, copies_folder: Path, course_folder: Path) -> None:
+        name = hashlib.sha256(os.fsencode(course_folder.absolute())).hexdigest()[:12]
+        self.folder = copies_folder / name
+        self._data = copies_folder.parent
         self._refused = False
 
-    def get(self, path: str) -> bytes | None:
+    def read_copy(self, path: str) -> bytes | None:
         """Return the copy of a file; None if there is none."""
         try:
             return (self.folder / path).read_bytes()
         except OSError:
             return None
 
-    def store(self, path: str, content: bytes) -> None:
+    def write_copy(self, path: str, content: bytes) -> None:
         """Save `content` as the copy of a file, replacing whatever is at its path."""
         for tries_left in reversed(range(_TRIES)):
-            if self.get(path) == content:
+            if self.read_copy(path) == content:
                 return
             try:
                 self._remove_obstacles(path)
                 make_folder_in_existing_root(self._data, (self.folder / path).parent)
-                replace_file_atomically(self.folder / path, content, synced=True)
+                replace_file_atomically(self.folder / path, content, flush_to_disk=True)
             except OSError as error:
                 if not tries_left:
                     self._log_failure(error)
@@ -238,7 +241,7 @@ class LastGoodFiles:
             _log.warning("last good content cannot be kept in %s: %s", self.folder, error)
         self._refused = True
 
-    def delete_all_but(self, kept_paths: Collection[str]) -> None:
+    def delete_copies_except(self, kept_paths: Collection[str]) -> None:
         """Delete the copies of files that no longer exist, and incomplete ones.
 
         If the course has no files at all, its disk is probably missing: no copy is

@@ -39,7 +39,7 @@ class HashedOption(NamedTuple):
 class ItemFingerprint:
     """The data that tells whether an item was edited, replaced or copied.
 
-    `options` are in authored order. `key` is a hash of the correct answer, for cards of their figures.
+    `options` are in authored order. `answer_key_hash` is a hash of the correct answer, for cards of their figures.
     `sketch` samples the words (see `text.bottom_k_sketch`); `heading` and `body` are
     hashes, all without the comment. `sketch_with_comment` includes the comment, as older lines
     of ids.lock did.
@@ -52,8 +52,8 @@ class ItemFingerprint:
     sketch: tuple[int, ...]
     has_stem_words: bool
     options: tuple[HashedOption, ...] = ()
-    broken: bool = False
-    key: str = ""
+    is_broken: bool = False
+    answer_key_hash: str = ""
     heading: str = ""
     body: str = ""
     sketch_with_comment: tuple[int, ...] = ()
@@ -64,7 +64,7 @@ class ItemFingerprint:
 class LockEntry:
     """A line of ids.lock: an id that is or was in use.
 
-    `key` is the item's key at its last review, on the date `reviewed_on`; both are empty
+    `reviewed_key_hash` is the item's key at its last review, on the date `reviewed_on`; both are empty
     before the first review. `heading` and `body` are hashes of the text and `path` the
     file when the line was written; older lines lack them.
     """
@@ -76,7 +76,7 @@ class LockEntry:
     sketch: tuple[int, ...]
     options: tuple[HashedOption, ...]
     line: int
-    key: str = ""
+    reviewed_key_hash: str = ""
     reviewed_on: str = ""
     heading: str = ""
     body: str = ""
@@ -90,35 +90,35 @@ class AlertLine(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The result of parsing one file. `digest` is a hash of its text.
+    """The result of parsing one file. `text_digest` is a hash of its text.
 
-    `fingerprints` and the items are in file order and include duplicate ids. `entry_lines`
-    are the lines of domains, objectives or sources. `outdated` means that this is the last good version with the
+    `fingerprints` and the items are in file order and include duplicate ids. `line_by_register_entry`
+    are the lines of domains, objectives or sources. `is_outdated` means that this is the last good version with the
     problems of the current one.
     """
 
     path: str
-    digest: str = ""
+    text_digest: str = ""
     topic: Topic | None = None
     questions: tuple[Question, ...] = ()
     cards: tuple[Flashcard, ...] = ()
     fingerprints: tuple[ItemFingerprint, ...] = ()
     unidentified_items: tuple[UnidentifiedItem, ...] = ()
     broken_comment_ids: tuple[BrokenCommentId, ...] = ()
-    terms: tuple[GlossaryTerm, ...] = ()
+    glossary_terms: tuple[GlossaryTerm, ...] = ()
     syllabus: Syllabus | None = None
-    sources: tuple[CitedSource, ...] = ()
+    cited_sources: tuple[CitedSource, ...] = ()
     exam: ExamBlueprint | None = None
     lock_entries: tuple[LockEntry, ...] = ()
     drawing: SvgFigure | SvgProblem | None = None
     anchors: tuple[str, ...] = ()
-    entry_lines: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    line_by_register_entry: Mapping[str, int] = dataclasses.field(default_factory=dict)
     alert_lines: tuple[AlertLine, ...] = ()
     cross_references: tuple[CrossReference, ...] = ()
-    edits: tuple[TextEdit, ...] = ()
+    text_edits: tuple[TextEdit, ...] = ()
     problems: tuple[ContentProblem, ...] = ()
     amounts: FileAmounts = NO_AMOUNTS
-    outdated: bool = False
+    is_outdated: bool = False
 
 
 def list_used_ids(parsed_files: Mapping[str, ParsedFile]) -> set[str]:
@@ -129,7 +129,7 @@ def list_used_ids(parsed_files: Mapping[str, ParsedFile]) -> set[str]:
     return ids | {broken.id for file in files for broken in file.broken_comment_ids}
 
 
-def lock_entries_by_id(parsed_files: Mapping[str, ParsedFile]) -> dict[str, LockEntry]:
+def map_lock_entries_by_id(parsed_files: Mapping[str, ParsedFile]) -> dict[str, LockEntry]:
     """Return the lines of ids.lock; empty if the course has none."""
     lock = parsed_files.get("ids.lock")
     return {entry.id: entry for entry in lock.lock_entries} if lock else {}
@@ -195,7 +195,7 @@ class FirstMentionLinker:
         self.names = names
         self.linked: dict[str, None] = {}
 
-    def link(self, html: str) -> str:
+    def link_first_mentions(self, html: str) -> str:
         pattern = self.names.pattern
         if pattern is None:
             return html

@@ -19,16 +19,16 @@ _COVERED = 0.75  # share of the weighed words of a right answer
 _STEM = 6  # letters of a word that are compared, so that “train” matches “training”
 
 
-def sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
+def list_sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
     """Return the sections of a page that a route reads; none if it skips the page."""
     if route == "full":
         return topic.sections
     return tuple(s for s in topic.sections if s.essential)
 
 
-def reading_minutes_on_route(topic: Topic, route: Route) -> float:
+def sum_reading_minutes_on_route(topic: Topic, route: Route) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
-    sections = sections_on_route(topic, route)
+    sections = list_sections_on_route(topic, route)
     # A whole page takes the minutes that the plan counts, which are rounded.
     return topic.minutes if sections == topic.sections else sum(s.minutes for s in sections)
 
@@ -70,16 +70,16 @@ def map_sections_to_page_fractions(topic: Topic) -> dict[str, PageFraction]:
     return {anchor: parts[kind] for anchor, kind in essential.items()}
 
 
-def has_essentials_read(topic: Topic, anchors: Collection[str]) -> bool:
+def are_essential_sections_read(topic: Topic, read_anchors: Collection[str]) -> bool:
     """Return whether every essential section is among the anchors, so that the page counts as read."""
     return all(
-        anchor in anchors
+        anchor in read_anchors
         for anchor, part in map_sections_to_page_fractions(topic).items()
         if part.essential_share
     )
 
 
-def has_short_route(topics: Iterable[Topic]) -> bool:
+def has_course_short_route(topics: Iterable[Topic]) -> bool:
     """Return whether a page names its essential sections, so that the routes differ."""
     return any(
         s.essential != topic.sections[0].essential for topic in topics for s in topic.sections
@@ -90,9 +90,9 @@ def has_short_route(topics: Iterable[Topic]) -> bool:
 class ShortRouteCoverage:
     """The words of the short route, and how many exam-level questions it covers."""
 
-    words: int
+    word_count: int
     covered_question_count: int
-    questions: int
+    question_count: int
 
 
 def measure_short_route(library: Library) -> ShortRouteCoverage:
@@ -103,12 +103,14 @@ def measure_short_route(library: Library) -> ShortRouteCoverage:
     fewer sections of the course have it: ln(sections / sections with the word).
     """
     topics = library.topics.values()
-    weights = _inverse_section_frequencies(topics)
+    weights = _compute_inverse_section_frequencies(topics)
     exam_questions = [
         q for q in library.questions.values() if not q.level and q.topic in library.topics
     ]
     covered = sum(_is_covered(q, library.topics[q.topic], weights) for q in exam_questions)
-    word_count = sum(count_words(s.plain) for t in topics for s in sections_on_route(t, "short"))
+    word_count = sum(
+        count_words(s.plain) for t in topics for s in list_sections_on_route(t, "short")
+    )
     return ShortRouteCoverage(word_count, covered, len(exam_questions))
 
 
@@ -118,11 +120,11 @@ def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
     A question on a page is covered by its essential sections as `measure_short_route` says. For a
     number, whose digits say little, the section that shares most with the question is essential, too.
     """
-    weights = _inverse_section_frequencies(library.topics.values())
+    weights = _compute_inverse_section_frequencies(library.topics.values())
     return tuple(
         piece.question
         for topic in library.topics.values()
-        for section in sections_on_route(topic, "short")
+        for section in list_sections_on_route(topic, "short")
         for piece in section.pieces
         if isinstance(piece, QuestionBlock)
         and piece.question in library.questions
@@ -133,52 +135,60 @@ def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
     )
 
 
-def _is_number_explained(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:
+def _is_number_explained(
+    question: Question, topic: Topic, weight_by_word: Mapping[str, float]
+) -> bool:
     """Return whether the section closest to a numeric question is essential; True for others."""
     if question.type != "numeric":
         return True
-    asked = _distinct_word_stems(f"{question.stem.plain} {question.explanation.plain}")
+    asked = _collect_distinct_word_stems(f"{question.stem.plain} {question.explanation.plain}")
     closest = max(
         topic.sections,
-        key=lambda section: _sum_weights(asked & _distinct_section_words([section]), weights),
+        key=lambda section: _sum_word_weights(
+            asked & _collect_distinct_section_words([section]), weight_by_word
+        ),
     )
-    return closest in sections_on_route(topic, "short")
+    return closest in list_sections_on_route(topic, "short")
 
 
-def _is_covered(question: Question, topic: Topic, weights: Mapping[str, float]) -> bool:
+def _is_covered(question: Question, topic: Topic, weight_by_word: Mapping[str, float]) -> bool:
     """Return whether the essential sections of its page have the words of a right answer."""
-    right_answers = " ".join(types.type_of(question).right_answer_texts(question.answer))
+    right_answers = " ".join(types.question_type_of(question).right_answer_texts(question.answer))
     page_words = frozenset(
         word
-        for word in _distinct_section_words(topic.sections)
+        for word in _collect_distinct_section_words(topic.sections)
         if any(map(str.isalpha, word))  # a number may stand on the page by chance
     )
-    answer_words = page_words & _distinct_word_stems(
+    answer_words = page_words & _collect_distinct_word_stems(
         right_answers
-    ) or page_words & _distinct_word_stems(question.stem.plain)
-    covered_words = answer_words & _distinct_section_words(sections_on_route(topic, "short"))
-    return bool(answer_words) and _sum_weights(covered_words, weights) >= _COVERED * _sum_weights(
-        answer_words, weights
+    ) or page_words & _collect_distinct_word_stems(question.stem.plain)
+    covered_words = answer_words & _collect_distinct_section_words(
+        list_sections_on_route(topic, "short")
     )
+    return bool(answer_words) and _sum_word_weights(
+        covered_words, weight_by_word
+    ) >= _COVERED * _sum_word_weights(answer_words, weight_by_word)
 
 
-def _inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:
-    sections = [_distinct_section_words([s]) for topic in topics for s in topic.sections if s.plain]
+def _compute_inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:
+    sections = [
+        _collect_distinct_section_words([s]) for topic in topics for s in topic.sections if s.plain
+    ]
     counts = Counter(word for words in sections for word in words)
     return {word: math.log(len(sections) / count) for word, count in counts.items()}
 
 
-def _sum_weights(words: Iterable[str], weights: Mapping[str, float]) -> float:
-    return math.fsum(weights[word] for word in words)
+def _sum_word_weights(words: Iterable[str], weight_by_word: Mapping[str, float]) -> float:
+    return math.fsum(weight_by_word[word] for word in words)
 
 
-def _distinct_section_words(sections: Iterable[Section]) -> frozenset[str]:
+def _collect_distinct_section_words(sections: Iterable[Section]) -> frozenset[str]:
     return frozenset().union(
-        *(_distinct_word_stems(f"{s.title} {s.plain}") for s in sections if s.plain)
+        *(_collect_distinct_word_stems(f"{s.title} {s.plain}") for s in sections if s.plain)
     )
 
 
-def _distinct_word_stems(text: str) -> frozenset[str]:
+def _collect_distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
     words = _WORD.findall(mark_unspaced_letters(text.lower()))
     return frozenset(

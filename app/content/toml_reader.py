@@ -46,12 +46,12 @@ _PLAINLY = {
 }
 
 
-def describe_toml_error(error_message: str, line: str) -> ProblemText:
+def describe_toml_error(error_message: str, toml_line: str) -> ProblemText:
     """Return what to say of a TOML error in a line; empty if unknown."""
     for prefix, explanation in _PLAINLY.items():
         if error_message.startswith(prefix):
             return explanation
-    if match := _SETTING.match(line):
+    if match := _SETTING.match(toml_line):
         if error_message == "Invalid value":
             return _explain_unquoted_value(match["key"], match["value"])
         if error_message.startswith("Expected newline"):
@@ -104,7 +104,7 @@ _OBJECTIVE_KEYS = ("number", "short", "title")
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
-def read_toml(source_file: SourceFile) -> dict[str, Any]:
+def parse_toml_or_report(source_file: SourceFile) -> dict[str, Any]:
     """Parse a TOML file. Reports E10 if it is invalid, and returns no tables."""
     try:
         is_too_deep = _DOTTED.search(source_file.text) is not None
@@ -145,7 +145,7 @@ class RegisterEntry(NamedTuple):
     line: int
 
 
-def lines_of_register_entries(source_file: SourceFile) -> dict[str, int]:
+def map_register_entries_to_lines(source_file: SourceFile) -> dict[str, int]:
     """Return the line of each number and key in a register."""
     return {entry.name: entry.line for entry in _find_register_entries(source_file)}
 
@@ -156,11 +156,11 @@ def _find_register_entries(source_file: SourceFile) -> list[RegisterEntry]:
 
 
 def _report_unknown_keys(
-    table: Mapping[str, Any], known: tuple[str, ...], source_file: SourceFile
+    table: Mapping[str, Any], known_keys: tuple[str, ...], source_file: SourceFile
 ) -> None:
     for name in table:
-        if name not in known:
-            hint = suggest_known_words(name, known)
+        if name not in known_keys:
+            hint = suggest_known_words(name, known_keys)
             source_file.report_text(
                 "E12", name, 1, len(source_file.lines), f"“{name}” is not a key here.", hint
             )
@@ -172,7 +172,7 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
     if not isinstance(values, list):
         _report_bad_value(key, "a list of texts in quotes", source_file)
         return ()
-    texts = [text for value in values if (text := _plain_text_value(value)) is not None]
+    texts = [text for value in values if (text := _plain_text_or_none(value)) is not None]
     if len(texts) < len(values):
         _report_bad_value(key, "a list of texts in quotes", source_file)
     return tuple(_limit_rows(texts, key, source_file))
@@ -182,14 +182,14 @@ def _read_text(
     table: Mapping[str, Any], key: str, source_file: SourceFile, default: str = ""
 ) -> str:
     """Return the text of a key. Other values are reported."""
-    text = _plain_text_value(table.get(key, default))
+    text = _plain_text_or_none(table.get(key, default))
     if text is None:
         _report_bad_value(key, "a text in quotes", source_file)
         return default
     return text
 
 
-def _plain_text_value(value: Any) -> str | None:
+def _plain_text_or_none(value: Any) -> str | None:
     """Return a text, or a short number or date as text; None for everything else."""
     if isinstance(value, int | float) and not abs(value) < _MAX_WHOLE_NUMBER:
         return None
@@ -228,11 +228,11 @@ def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> No
     source_file.report("E13", *location, f"“{key}” has to be {requirement}.", hint)
 
 
-def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
+def parse_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
     sources = []
-    lines = lines_of_register_entries(source_file)
-    tables = read_toml(source_file)
+    lines = map_register_entries_to_lines(source_file)
+    tables = parse_toml_or_report(source_file)
     for key in _limit_rows(list(tables), "sources", source_file):
         table, location = tables[key], TextPosition(lines.get(key, 1), 1)
         if not isinstance(table, dict):
@@ -290,12 +290,12 @@ def _read_source(
     )
 
 
-def read_syllabus(source_file: SourceFile) -> Syllabus:
+def parse_syllabus(source_file: SourceFile) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
-    tables = read_toml(source_file)
+    tables = parse_toml_or_report(source_file)
     _report_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
     rows = _read_rows(tables, "domains", source_file)
-    weight_sum = _expected_weight_sum(rows)
+    weight_sum = _infer_expected_weight_sum(rows)
     domains = tuple(_read_domain(r, weight_sum, source_file) for r in rows)
     _check_duplicate_numbers(domains, source_file)
     if not domains and not source_file.problems:
@@ -348,7 +348,7 @@ def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     return tag or _ENGLISH
 
 
-def _expected_weight_sum(rows: list[Any]) -> int:
+def _infer_expected_weight_sum(rows: list[Any]) -> int:
     """Return the sum of all weights: 100, or 1 if they are written as fractions."""
     weights = [r.get("weight") for r in rows]
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
@@ -411,7 +411,7 @@ def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: Sourc
         source_file.report("E10", *number_location, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        domain_line = lines_of_register_entries(source_file).get(number, 1)
+        domain_line = map_register_entries_to_lines(source_file).get(number, 1)
         weight_location = locate_toml_value("weight", source_file, domain_line)
         message = "“weight” has to be a number from 0 to 100."
         source_file.report("E13", *weight_location, message, "Write it without quotes: weight = 40")
@@ -442,9 +442,9 @@ def _read_objective_short_name(table: Mapping[str, Any], source_file: SourceFile
     return short_name
 
 
-def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
+def parse_exam_blueprint(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
-    tables = read_toml(source_file)
+    tables = parse_toml_or_report(source_file)
     _report_unknown_keys(tables, _EXAM_KEYS, source_file)
     counts = _read_question_counts(tables, source_file)
     questions = _read_whole_number(tables, "questions", MOST_ENTRIES, source_file)

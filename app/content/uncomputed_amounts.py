@@ -76,14 +76,14 @@ _CLAUSE = re.compile(r"[,;()]")
 class PlainAmount:
     """An amount in authored text that no figure computes.
 
-    `target` is the figure with this value, of a part or model that is named beside it;
+    `equal_figure_target` is the figure with this value, of a part or model that is named beside it;
     empty if there is none.
     """
 
     text: str
     line: int
     column: int
-    target: str = ""
+    equal_figure_target: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ShownEstimate:
     """An amount that is shown as a figure, and the estimate that it is computed by."""
 
     amount: str
-    target: str
+    estimate_target: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,29 +110,33 @@ class FileAmounts:
 
     plain_amounts: tuple[PlainAmount, ...] = ()
     shown_estimates: tuple[ShownEstimate, ...] = ()
-    ratios: tuple[DoubtfulRatio, ...] = ()
+    doubtful_ratios: tuple[DoubtfulRatio, ...] = ()
 
 
 NO_AMOUNTS = FileAmounts()
 
 
-def check_plain_amounts_and_ratios(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
+def check_plain_amounts_and_ratios(
+    amounts_by_path: Mapping[str, FileAmounts],
+) -> Iterator[ContentProblem]:
     """Report W98 and W99: plain amounts that could be computed, ratios that do not hold.
 
     An amount is also compared with the estimates that its topic shows as figures.
     """
     estimates: dict[str, dict[str, str]] = {}
-    for path, amounts in files.items():
-        topic_estimates = estimates.setdefault(_topic_folder(path), {})
+    for path, amounts in amounts_by_path.items():
+        topic_estimates = estimates.setdefault(_find_topic_folder(path), {})
         for estimate in amounts.shown_estimates:
-            topic_estimates.setdefault(estimate.amount, estimate.target)
-    for path, amounts in files.items():
-        topic_estimates = estimates[_topic_folder(path)]
+            topic_estimates.setdefault(estimate.amount, estimate.estimate_target)
+    for path, amounts in amounts_by_path.items():
+        topic_estimates = estimates[_find_topic_folder(path)]
         for amount in amounts.plain_amounts:
-            target = amount.target or topic_estimates.get(_normalize_amount(amount.text), "")
+            target = amount.equal_figure_target or topic_estimates.get(
+                _normalize_amount(amount.text), ""
+            )
             if target:
-                yield _plain_amount_problem(path, amount, target)
-        for ratio in amounts.ratios:
+                yield _build_plain_amount_problem(path, amount, target)
+        for ratio in amounts.doubtful_ratios:
             message = f"“{ratio.text}” stands beside two figures of which one is "
             message += f"{ratio.quotient:.3g} times the other."
             hint = "Correct the words, or split the sentence if they are about something else."
@@ -140,11 +144,13 @@ def check_plain_amounts_and_ratios(files: Mapping[str, FileAmounts]) -> Iterator
             yield make_problem(location, "W99", message, hint)
 
 
-def _topic_folder(path: str) -> str:
+def _find_topic_folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _plain_amount_problem(path: str, amount: PlainAmount, equal_target: str) -> ContentProblem:
+def _build_plain_amount_problem(
+    path: str, amount: PlainAmount, equal_target: str
+) -> ContentProblem:
     message = f"“{amount.text}” is the value of {equal_target} and would stay when that changes."
     hint = f"Write [{amount.text}]({equal_target}); if it is history or a quotation, "
     if path.endswith(".svg"):
@@ -154,38 +160,38 @@ def _plain_amount_problem(path: str, amount: PlainAmount, equal_target: str) -> 
     return make_problem(ProblemLocation(path, amount.line, amount.column), "W98", message, hint)
 
 
-def read_amounts(text: str) -> FileAmounts:
+def find_amounts_in_source(text: str) -> FileAmounts:
     """Return the amounts in the source of a page, of items, of a glossary or a drawing.
 
-    >>> read_amounts("An H100 draws 700 W.").plain_amounts
-    (PlainAmount(text='700 W', line=1, column=15, target='hw:h100-sxm5-80#tdp'),)
+    >>> find_amounts_in_source("An H100 draws 700 W.").plain_amounts
+    (PlainAmount(text='700 W', line=1, column=15, equal_figure_target='hw:h100-sxm5-80#tdp'),)
     """
     title = _TITLE.search(text)
-    title_parts = _named_parts(" ".join(filter(None, title.groups()))) if title else ()
+    title_parts = _find_named_part_ids(" ".join(filter(None, title.groups()))) if title else ()
     prose = _mask_unread_markup(text)
     unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain_amounts: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
-    for start, end in _spans_between_matches(_SECTION, unlinked, 0, len(unlinked)):
+    for start, end in _iterate_spans_between_matches(_SECTION, unlinked, 0, len(unlinked)):
         section = _Section(unlinked[start:end], title_parts)
-        for first, last in _spans_between_matches(_SENTENCE, unlinked, start, end):
+        for first, last in _iterate_spans_between_matches(_SENTENCE, unlinked, start, end):
             plain_amounts += _find_plain_amounts(section, text, first, unlinked[first:last])
             ratios += _find_doubtful_ratio(text, first, prose[first:last])
             if len(plain_amounts) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
-    return FileAmounts(tuple(plain_amounts), tuple(_estimate_figures(prose)), tuple(ratios))
+    return FileAmounts(tuple(plain_amounts), tuple(_find_estimate_figures(prose)), tuple(ratios))
 
 
 @dataclasses.dataclass
 class _Section:
     """A section or item: its text, the parts of the title, and the parts it names."""
 
-    text: str
+    source_text: str
     title_part_ids: tuple[str, ...]
 
     @functools.cached_property
-    def named_parts(self) -> tuple[str, ...]:
-        return _named_parts(self.text)
+    def named_part_ids(self) -> tuple[str, ...]:
+        return _find_named_part_ids(self.source_text)
 
 
 def _mask_unread_markup(text: str) -> str:
@@ -206,21 +212,21 @@ def _mask_unread_markup(text: str) -> str:
         comment_end := text.find("-->", comment_start + 4)
     ) >= 0:
         comment = text[comment_start : comment_end + 3]
-        shown_comment = comment if comment == KEEP_PLAIN else _spaces_like(comment)
+        shown_comment = comment if comment == KEEP_PLAIN else _replace_by_spaces(comment)
         pieces += [text[at:comment_start], shown_comment]
         at = comment_end + 3
     return "".join([*pieces, text[at:]])
 
 
 def _mask_match(match: re.Match[str]) -> str:
-    return _spaces_like(match[0])
+    return _replace_by_spaces(match[0])
 
 
-def _spaces_like(text: str) -> str:
+def _replace_by_spaces(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _spans_between_matches(
+def _iterate_spans_between_matches(
     pattern: re.Pattern[str], text: str, start: int, end: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the parts of text[start:end] between the matches of a pattern."""
@@ -231,12 +237,12 @@ def _spans_between_matches(
     yield start, end
 
 
-def _position_at(text: str, offset: int) -> TextPosition:
+def _locate_offset(text: str, offset: int) -> TextPosition:
     line = text.count("\n", 0, offset) + 1
     return TextPosition(line, offset - text.rfind("\n", 0, offset))
 
 
-def _estimate_figures(prose: str) -> Iterator[ShownEstimate]:
+def _find_estimate_figures(prose: str) -> Iterator[ShownEstimate]:
     for match in itertools.chain(FIGURE_LINK.finditer(prose), SVG_FIGURE.finditer(prose)):
         amount = _AMOUNT.search(match["text"])
         if amount and match["target"].startswith("calc:"):
@@ -253,16 +259,16 @@ def _find_plain_amounts(
     matches = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
     if not matches:
         return
-    contexts = (_named_parts(sentence), section.named_parts, section.title_part_ids)
-    counts = _numbers_beside_amounts(sentence)
+    contexts = (_find_named_part_ids(sentence), section.named_part_ids, section.title_part_ids)
+    counts = _list_numbers_beside_amounts(sentence)
     for match in matches:
         amount = match["amount"]
         target = _find_equal_catalog_value(amount, contexts, counts)
-        target = target or _find_weights_estimate(amount, section.text)
-        yield PlainAmount(amount, *_position_at(text, start + match.start()), target)
+        target = target or _find_weights_estimate(amount, section.source_text)
+        yield PlainAmount(amount, *_locate_offset(text, start + match.start()), target)
 
 
-def _numbers_beside_amounts(sentence: str) -> list[int]:
+def _list_numbers_beside_amounts(sentence: str) -> list[int]:
     """Return 1 and the numbers that a sentence names besides its amounts."""
     number_words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
     numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in number_words]
@@ -271,7 +277,7 @@ def _numbers_beside_amounts(sentence: str) -> list[int]:
 
 
 def _find_equal_catalog_value(
-    amount: str, contexts: Iterable[Sequence[str]], counts: Sequence[int]
+    amount: str, part_ids_by_context: Iterable[Sequence[str]], multipliers: Sequence[int]
 ) -> str:
     """Return the catalog value that equals an amount, of a part that the nearest context names.
 
@@ -285,10 +291,10 @@ def _find_equal_catalog_value(
     decimals = len(digits[0].partition(".")[2]) if digits else 0
     low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
     high = (quantity.value + 0.5000001 * 10.0**-decimals) * factor
-    for parts in contexts:
-        for count in counts:
+    for parts in part_ids_by_context:
+        for count in multipliers:
             for part in parts[:_MOST_PARTS]:
-                for field, value in _part_values(part, kind):
+                for field, value in _list_part_values(part, kind):
                     if low <= count * value <= high and (count == 1 or field not in _SINGLE):
                         count_query = f"?count={count}" if count > 1 else ""
                         return f"hw:{part}{count_query}#{field}"
@@ -318,7 +324,7 @@ def _equals_target_value(amount: str, target: str) -> bool:
 
 
 @functools.cache
-def _part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
+def _load_part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
     """Return the parts by the names that texts use for them."""
     ids: dict[str, list[str]] = {}
     for part in list_parts():
@@ -335,15 +341,15 @@ def _part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
 
 
 @functools.cache
-def _name_pattern() -> re.Pattern[str]:
-    names = sorted(_part_ids_by_name(), key=len, reverse=True)
+def _compile_part_name_pattern() -> re.Pattern[str]:
+    names = sorted(_load_part_ids_by_name(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?=s?(?![\w-]))")
 
 
-def _named_parts(text: str) -> tuple[str, ...]:
+def _find_named_part_ids(text: str) -> tuple[str, ...]:
     """Return the parts that a text names, and last what the named servers consist of."""
-    names = dict.fromkeys(_name_pattern().findall(text))
-    parts = [id_ for name in names for id_ in _part_ids_by_name()[name]]
+    names = dict.fromkeys(_compile_part_name_pattern().findall(text))
+    parts = [id_ for name in names for id_ in _load_part_ids_by_name()[name]]
     entries = [part.catalog_entry for id_ in parts if (part := find_part(id_))]
     accelerators = [getattr(entry, "accelerator", "") for entry in entries]
     return tuple(dict.fromkeys(filter(None, [*parts, *accelerators])))
@@ -355,9 +361,9 @@ class ValueInBaseUnit(NamedTuple):
 
 
 @functools.cache
-def _part_values(part: str, quantity_kind: str) -> tuple[ValueInBaseUnit, ...]:
+def _list_part_values(part_id: str, quantity_kind: str) -> tuple[ValueInBaseUnit, ...]:
     """Return the numeric values of a part that measure the same."""
-    entry = find_part(part)
+    entry = find_part(part_id)
     if entry is None:
         return ()
     values = [
@@ -383,13 +389,13 @@ def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[Doubt
         return
     ratio = ratios[0]
     gaps = (sentence[min(f.end(), ratio.end()) : max(f.start(), ratio.start())] for f in figures)
-    quantities = [_base_quantity(f["text"]) for f in figures]
+    quantities = [_convert_to_base_quantity(f["text"]) for f in figures]
     smaller, larger = sorted(quantity.value for quantity in quantities)
     is_same_kind = smaller > 0 and quantities[0].kind == quantities[1].kind
     if not is_same_kind or all(_CLAUSE.search(gap) for gap in gaps):
         return  # the words are about something else
-    if abs(larger / smaller / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
-        location = _position_at(text, start + ratio.start())
+    if abs(larger / smaller / _compute_ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
+        location = _locate_offset(text, start + ratio.start())
         yield DoubtfulRatio(ratio[0], larger / smaller, *location)
 
 
@@ -400,7 +406,7 @@ class BaseQuantity(NamedTuple):
     kind: str
 
 
-def _base_quantity(text: str) -> BaseQuantity:
+def _convert_to_base_quantity(text: str) -> BaseQuantity:
     """Return the amount in a figure; 0 if it has none."""
     match = _AMOUNT.search(text)
     quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
@@ -410,10 +416,10 @@ def _base_quantity(text: str) -> BaseQuantity:
     return BaseQuantity(value, unit_dimension_text(quantity.unit))
 
 
-def _ratio_value(match: re.Match[str]) -> float:
+def _compute_ratio_value(match: re.Match[str]) -> float:
     """Return the larger over the smaller, as a ratio in words says.
 
-    >>> [_ratio_value(_RATIO.search(t)) for t in ("half", "a third more", "50 times", "20% less")]
+    >>> [_compute_ratio_value(_RATIO.search(t)) for t in ("half", "a third more", "50 times", "20% less")]
     [2.0, 1.3333333333333333, 50.0, 1.25]
     """
     if match["two"]:

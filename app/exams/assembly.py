@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.content.course_facts import (
-    apportion,
-    can_be_shortened,
-    derive_exam,
-    short_exam,
-    short_exam_question_count,
+    apportion_by_weight,
+    can_exam_be_shortened,
+    count_short_exam_questions,
+    derive_exam_with_domain_counts,
+    make_short_exam,
 )
 from app.markup.model import Domain, ExamBlueprint
 from app.questions import types
@@ -81,7 +81,7 @@ def list_drawable_questions_by_domain(
     """Return the questions that a paper can include, by the domain of their first objective."""
     questions_by_domain: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
-        domain = question.domain(domain_by_objective)
+        domain = question.find_domain(domain_by_objective)
         if domain and question.is_for_exams:
             questions_by_domain.setdefault(domain, []).append(question)
     return questions_by_domain
@@ -89,7 +89,7 @@ def list_drawable_questions_by_domain(
 
 def keep_choice_questions(questions: Iterable[Question]) -> list[Question]:
     """Return the questions of the types in most exams: single and multiple choice."""
-    return [q for q in questions if types.type_of(q).is_in_real_exam]
+    return [q for q in questions if types.question_type_of(q).is_in_real_exam]
 
 
 def _pick_questions(
@@ -173,22 +173,22 @@ def yield_exams_derived_from(
     exam: ExamBlueprint, domains: Collection[Domain], counts: DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
-    if not can_be_shortened(exam):
+    if not can_exam_be_shortened(exam):
         return
-    short_count = short_exam_question_count(exam)
-    yield short_exam(exam)
+    short_count = count_short_exam_questions(exam)
+    yield make_short_exam(exam)
     for domain in domains:
         question_count = min(short_count, counts.total_by_domain.get(domain.number, 0))
         if domain.number in exam.domains and question_count:
             slug_suffix = f"domain-{domain.number}"
-            yield derive_exam(
+            yield derive_exam_with_domain_counts(
                 exam, slug_suffix, f"{domain.title} only", {domain.number: question_count}
             )
     missed = {d: n for d, n in counts.missed_by_domain.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
-        missed = apportion(missed, exam.questions)
+        missed = apportion_by_weight(missed, exam.questions)
     if missed:
-        yield derive_exam(exam, MISSED, "Only what you missed", missed)
+        yield derive_exam_with_domain_counts(exam, MISSED, "Only what you missed", missed)
 
 
 def find_exam_title(

@@ -18,9 +18,9 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import to_milliseconds
-from app.content.course_facts import domain_by_objective
+from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
-from app.content.reading_routes import has_essentials_read
+from app.content.reading_routes import are_essential_sections_read
 from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
@@ -80,8 +80,8 @@ from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import (
     OpenQuestion,
     excerpt_for_title,
-    new_submission_token,
-    question_title,
+    make_question_title,
+    make_submission_token,
 )
 from app.questions.question_type import UnreadableResponse
 from app.quiz.next_steps import sort_in_course_order
@@ -159,7 +159,7 @@ def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
 
 def _count_drawable_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Counter[str]:
     """Return how many of the questions an exam can draw from each domain."""
-    drawable = list_drawable_questions_by_domain(questions, domain_by_objective(ctx.library))
+    drawable = list_drawable_questions_by_domain(questions, map_objectives_to_domains(ctx.library))
     return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 
@@ -198,7 +198,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     return ctx.page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        token=new_submission_token(),
+        token=make_submission_token(),
         planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
@@ -217,7 +217,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
 def show_exam(ctx: ReadContext, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     offer = require_exam_offer(ctx, exam)
-    draft = StartExamDraft(new_submission_token(), kinds=_propose_question_types(ctx, offer))
+    draft = StartExamDraft(make_submission_token(), kinds=_propose_question_types(ctx, offer))
     return _render_start_page(ctx, offer, draft, [], 200)
 
 
@@ -447,7 +447,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
             "open": len(_list_practicable_questions(ctx, report.unanswered_items)),
         },
         titles={
-            row.question_id: question_title(
+            row.question_id: make_question_title(
                 ctx.library.questions[row.question_id], seeds[row.question_id]
             )
             for row in to_repeat
@@ -459,7 +459,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         to_read_next=_find_page_to_read_next(ctx, paper),
         earlier=earlier[:5],
         late=late,
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -488,7 +488,7 @@ def _find_page_to_read_next(
             topic = library.topics[page.slug]
             return PageToReadNext(topic, page.short, scores.get(page.slug))
     anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
-    read = {s for s in scores if has_essentials_read(library.topics[s], anchors.get(s, ()))}
+    read = {s for s in scores if are_essential_sections_read(library.topics[s], anchors.get(s, ()))}
     slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")
     return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
 
@@ -507,7 +507,7 @@ def practice_questions_of_exam(
     )
     if not items:
         raise ConflictError("None of these questions can be practiced now.")
-    token = f"{form.token or new_submission_token()}.{form.pick}"
+    token = f"{form.token or make_submission_token()}.{form.pick}"
     run = NewPracticeRun(token, "exam", str(state.sitting_id), items)
     run_id = save_run_once(ctx.db, ctx.learner.id, run, ctx.now)
     return RedirectResponse(f"/quiz/runs/{run_id}", 303)
@@ -606,16 +606,16 @@ def _build_answer_change(
         displayed=_build_answer_state(variant, form.displayed_form)
         if form.displayed_form
         else AnswerState(),
-        has_independent_fields=types.type_of(variant).has_independent_fields,
+        has_independent_fields=types.question_type_of(variant).is_each_field_an_answer,
         shown_at_ms=form.shown_at_ms,
         waited_ms=form.waited_ms,
     )
 
 
 def _build_answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
-    kind = types.type_of(variant)
+    kind = types.question_type_of(variant)
     raw = (
-        kind.respond_to_button(form.raw_response, form.ordering_move)
+        kind.apply_button_press(form.raw_response, form.ordering_move)
         if form.ordering_move
         else form.raw_response
     )
@@ -651,9 +651,9 @@ def _open_exam_question(
             load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision),
             slot.seed,
         ),
-        token="",
+        submission_token="",
         context="exam",
-        place=slot.question_number,
+        position_in_run=slot.question_number,
         first_shown_ms=to_milliseconds(ctx.now),
         typed_fields=saved.raw_response if saved.is_answered else {},
         parse_error=unreadable.message if unreadable else "",
@@ -741,7 +741,7 @@ def _build_answer_feedback(
         was_regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
     url = f"/exams/sittings/{sitting.sitting_id}/questions/{slot.question_number}"
-    links = NextLinks(feedback_url=url, form_token=new_submission_token())
+    links = NextLinks(feedback_url=url, form_token=make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
         verdict = grade_unanswered(outcome.variant)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from app.content.course_facts import has_enough_answers
 from app.content.library import Library
-from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
+from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
@@ -266,7 +266,7 @@ def compute_similar_score_range(score: float, count: int) -> tuple[float, float]
     """
     if count == 0:
         return 0.0, 0.0
-    low, high = wilson_interval(score, count, NINETEEN_IN_TWENTY)
+    low, high = compute_wilson_interval(score, count, NINETEEN_IN_TWENTY)
     return low * count, high * count
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner
-from app.content.course_facts import cache_by_library, domain_by_objective
+from app.content.course_facts import cache_by_library, map_objectives_to_domains
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.engine import WRITING
@@ -62,7 +62,7 @@ def draw_sitting(
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
     blueprint, form = sitting_request.exam, sitting_request.start_form
-    domain_of = domain_by_objective(library)
+    domain_of = map_objectives_to_domains(library)
     questions: Sequence[Question] = list(
         filter(has_solvable_variant, sitting_request.drawable_questions)
     )
@@ -185,9 +185,9 @@ def _grade_first_answer(question: Question, slot: PaperItem, saved: SavedAnswer)
     Only for single choice. Other answers are entered in several steps, so their first state says
     nothing.
     """
-    kind = types.type_of(question)
+    kind = types.question_type_of(question)
     if (
-        not kind.names_options
+        not kind.response_names_options
         or kind.has_several_right_options
         or saved.first_response in (None, saved.raw_response)
     ):
@@ -236,7 +236,7 @@ def _find_unreadable_response(
 
     Choices from a list can always be parsed.
     """
-    if not saved.is_answered or types.type_of(question).names_options:
+    if not saved.is_answered or types.question_type_of(question).response_names_options:
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), saved.raw_response)
@@ -401,7 +401,9 @@ def close_overdue_sittings(
     for sitting in overdue:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            close_and_grade_sitting(db, library.current(), sitting, "time", sitting.deadline)
+            close_and_grade_sitting(
+                db, library.get_current_library(), sitting, "time", sitting.deadline
+            )
             db.commit()
         time.sleep(_PAUSE_SECONDS)
     return len(overdue)

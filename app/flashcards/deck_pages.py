@@ -28,7 +28,7 @@ from app.flashcards.review_page import (
 )
 from app.markup.model import Flashcard
 from app.questions.question_form import excerpt_for_title
-from app.questions.question_type import normalize_search_text, split_query
+from app.questions.question_type import normalize_search_text, split_search_query
 from app.spaced_repetition import added_cards, queue, review_log
 from app.spaced_repetition.added_cards import (
     AddedCardRecord,
@@ -180,7 +180,7 @@ class CardSearchResult:
 
 def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     """Return the first cards with every word, in any order: added ones, then course cards."""
-    words = split_query(query)[:_MOST_WORDS]
+    words = split_search_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), is_truncated=False)
     names = list(itertools.islice(_yield_matching_card_ids(ctx, words), CARDS_PER_PAGE + 1))

@@ -22,7 +22,7 @@ from app.accounts.current_learner import (
 )
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Flashcard
-from app.questions.question_form import new_submission_token
+from app.questions.question_form import make_submission_token
 from app.questions.question_type import CardFaces
 from app.spaced_repetition import added_cards, review_log
 from app.spaced_repetition.added_cards import CardToAdd, OwnCardContent, add_cards
@@ -250,7 +250,7 @@ def _save_own_card(
     if replaced_course_card:
         course_card = _require_course_card(ctx, replaced_course_card)
         review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
-    identity = f"{ctx.learner.key}:{token or new_submission_token()}"
+    identity = f"{ctx.learner.key}:{token or make_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
     added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content_to_store, ctx.now)
     add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
@@ -325,7 +325,7 @@ def _render_card_form(
         "flashcards/own.html",
         draft=draft,
         card=card,
-        token=token or new_submission_token(),
+        token=token or make_submission_token(),
         saved=ctx.request.query_params.get("kept") == "yes",
         **{**defaults, **more},
     )

@@ -34,7 +34,7 @@ from app.import_export.anki_package_import import (
     BackgroundImports,
     MatchedPackage,
     find_note_and_topic,
-    match_package,
+    match_package_with_course,
 )
 from app.import_export.card_export import (
     ExportCourse,
@@ -67,7 +67,7 @@ async def export_cards(
     Cards of questions in a mock exam in progress are left out until it is over. `newest` compresses
     the package as newer versions of Anki do.
     """
-    return await _create_package_download(library, request, now, modern=newest)
+    return await _create_package_download(library, request, now, newer_format=newest)
 
 
 @router.get("/cards.colpkg")
@@ -75,13 +75,13 @@ async def export_cards_as_anki_collection(
     request: Request, library: CurrentLibrary, now: Now
 ) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
-    return await _create_package_download(library, request, now, modern=True)
+    return await _create_package_download(library, request, now, newer_format=True)
 
 
 async def _create_package_download(
-    library: Library, request: Request, now: dt.datetime, *, modern: bool
+    library: Library, request: Request, now: dt.datetime, *, newer_format: bool
 ) -> Response:
-    if modern and import_zstd_or_none() is None:
+    if newer_format and import_zstd_or_none() is None:
         raise NotFoundError(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
@@ -91,8 +91,10 @@ async def _create_package_download(
     course = ExportCourse(library, live.folder)
 
     def write(db: Session, file: IO[bytes]) -> None:
-        cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
-        package = PackageWriter(file, newer_format=modern)
+        cards = export_store.LearnerCards(
+            db, learner.id, _list_card_ids_in_running_exam(db, learner, now)
+        )
+        package = PackageWriter(file, newer_format=newer_format)
         local_now = now.astimezone(time_zone_or_utc(learner.zone))
         write_learner_cards(course, cards, package, local_now)
 
@@ -119,10 +121,10 @@ async def import_cards_file(
     It is read before the database session is opened, so that writers do not wait.
     """
     imports: BackgroundImports = request.app.state.imports
-    async with imports.reserve_slot(client_of_scope(request.scope)) as import_slot:
+    async with imports.reserve_file_slot(client_of_scope(request.scope)) as import_slot:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
-            package = await run_in_threadpool(_read_upload, library, file, name)
+            package = await run_in_threadpool(_read_and_match_upload, library, file, name)
             sizes = await run_in_read_session(
                 request,
                 lambda ctx: import_store.read_person_picture_sizes(
@@ -141,43 +143,53 @@ async def import_cards_file(
     return RedirectResponse("/settings/cards/import", 303)
 
 
-def _read_upload(library: Library, file: UploadFile | None, name: str) -> MatchedPackage:
+def _read_and_match_upload(
+    library: Library, file: UploadFile | None, file_name: str
+) -> MatchedPackage:
     """Return the content of an uploaded package; raises UnusableFileError."""
-    if file is None or not name:
+    if file is None or not file_name:
         raise UnusableFileError(f"Choose a file first. {_WANTED_FILE}")
     if (file.size or 0) > _LARGEST_FILE:
-        raise UnusableFileError(f"“{name}” is too large. {_WANTED_FILE}")
+        raise UnusableFileError(f"“{file_name}” is too large. {_WANTED_FILE}")
     content: IO[bytes] = file.file
     try:
-        return match_package(read_package(content), library)
+        return match_package_with_course(read_package(content), library)
     except UnusableFileError as error:
-        raise UnusableFileError(f"“{name}” cannot be used. {error} {_WANTED_FILE}") from None
+        raise UnusableFileError(f"“{file_name}” cannot be used. {error} {_WANTED_FILE}") from None
 
 
 class _StartedImport(NamedTuple):
-    cards: Sequence[ImportedCard]
+    accepted_cards: Sequence[ImportedCard]
     began_at: int
 
 
 def _begin_import(
     db: Session,
     learner: LearnerProfile,
-    sizes: import_store.PictureSizes,
+    picture_sizes: import_store.SizeByPicture,
     package: MatchedPackage,
-    name: str,
+    file_name: str,
     now: dt.datetime,
 ) -> _StartedImport:
     """Save the start of an import, of the cards that the quotas allow."""
-    cards = import_store.drop_cards_beyond_picture_quota(db, learner.id, package.cards, sizes)
+    cards = import_store.drop_cards_beyond_picture_quota(
+        db, learner.id, package.imported_cards, picture_sizes
+    )
     try:
         import_store.expect_room_for_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
-    skipped_cards = dict(package.skipped_cards)
-    if len(cards) < len(package.cards):
-        skipped_cards[import_store.TOO_MANY] = len(package.cards) - len(cards)
+    skipped_cards = dict(package.skipped_card_count_by_reason)
+    if len(cards) < len(package.imported_cards):
+        skipped_cards[import_store.TOO_MANY_PICTURES_REASON] = len(package.imported_cards) - len(
+            cards
+        )
     new_import = import_progress_store.NewImport(
-        name, len(cards), skipped_cards, package.skipped_log_rows, package.lost_media_count
+        file_name,
+        len(cards),
+        skipped_cards,
+        package.skipped_log_row_count_by_reason,
+        package.lost_media_count,
     )
     began_at = import_progress_store.save_import_start(db, learner.id, new_import, now)
     if began_at is None:
@@ -220,8 +232,8 @@ def show_removal_form(
     what: Annotated[RemovalTarget, Query()],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
-    imported = import_store.summarize_imported(db, learner.id)
-    own_deck = next((d for d in imported.decks if d.name == deck), None)
+    imported = import_store.summarize_imported_cards(db, learner.id)
+    own_deck = next((d for d in imported.own_decks if d.name == deck), None)
     if what == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return render_page(
@@ -230,7 +242,7 @@ def show_removal_form(
         learner=learner,
         what=what,
         deck=own_deck,
-        course_card_reviews=imported.course_card_reviews,
+        course_card_reviews=imported.imported_course_review_count,
     )
 
 
@@ -259,21 +271,25 @@ async def remove_cards(
 
 
 def _batch_cards_touched_by_removal(
-    ctx: RequestContext, what: RemovalTarget, deck: str
+    ctx: RequestContext, removal_target: RemovalTarget, deck: str
 ) -> Sequence[Sequence[str]]:
-    if what == "deck":
+    if removal_target == "deck":
         return import_store.batch_own_deck_cards(ctx.db, ctx.learner.id, deck)
     return import_store.batch_cards_with_imported_reviews(ctx.db, ctx.learner.id)
 
 
 def _remove_batch(
-    db: Session, learner_id: int, library: Library, what: RemovalTarget, cards: Sequence[str]
+    db: Session,
+    learner_id: int,
+    library: Library,
+    removal_target: RemovalTarget,
+    card_ids: Sequence[str],
 ) -> None:
-    if what == "deck":
-        import_store.delete_own_cards(db, learner_id, cards)
+    if removal_target == "deck":
+        import_store.delete_own_cards(db, learner_id, card_ids)
     else:
         import_store.delete_imported_reviews(
-            db, learner_id, cards, lambda card: find_note_and_topic(library, card)
+            db, learner_id, card_ids, lambda card: find_note_and_topic(library, card)
         )
 
 
@@ -281,7 +297,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = ctx.db, ctx.library, ctx.learner
     own_cards = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
     all_cards = import_store.list_card_ids_with_state(db, learner.id)
-    in_exam = _cards_in_running_exam(db, learner, ctx.now)
+    in_exam = _list_card_ids_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
     available_count = sum(is_card_available(library, own_cards, card) for card in cards)
     return ctx.page(
@@ -290,7 +306,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
         available_count=available_count,
         orphaned_count=len(cards) - available_count,
         in_exam_count=len(all_cards) - len(cards),
-        imported=import_store.summarize_imported(db, learner.id),
+        imported=import_store.summarize_imported_cards(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=import_zstd_or_none() is not None,
         size=_SIZE,
@@ -298,7 +314,9 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     )
 
 
-def _cards_in_running_exam(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
+def _list_card_ids_in_running_exam(
+    db: Session, learner: LearnerProfile, now: dt.datetime
+) -> set[str]:
     return {
         build_question_card_id(item) for item in list_questions_in_running_exam(db, learner.id, now)
     }

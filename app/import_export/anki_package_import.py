@@ -23,14 +23,19 @@ from app.import_export import import_progress_store, import_store
 from app.import_export.anki.card_templates import (
     convert_anki_formulas_to_tex,
     is_blank_html,
-    use_stored_pictures_and_remove_media,
+    use_stored_pictures_and_count_lost_media,
 )
 from app.import_export.anki.package_format import build_stored_picture_name_or_empty
-from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
+from app.import_export.anki.package_reader import (
+    MANUAL_REVLOG_KIND,
+    AnkiPackage,
+    PackageCard,
+    RevlogEntry,
+)
 from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
-from app.import_export.html_to_markdown import DEEPEST, is_nested_too_deeply
+from app.import_export.html_to_markdown import MAX_NESTING, is_nested_too_deeply
 from app.import_export.import_progress_store import ImportCounts
 from app.import_export.import_store import ImportedCard, ImportedLogEntry, NoteAndTopic
 from app.import_export.items import ItemSkippedError
@@ -57,7 +62,7 @@ _MASKED = "image occlusion, which only Anki can draw over its picture"
 _OCCLUSION = re.compile(r"\{\{c\d+::image-occlusion:")
 _TWICE = "in the file twice"
 _TOO_LONG = f"longer than {LONGEST_FACE:,} characters on one side"
-_TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
+_TOO_DEEP = f"tags within more than {MAX_NESTING} others on one side"
 _NO_SIDE = "a side that the course does not have"
 _MOST_GRADES = 500  # of one card, which is written in one batch
 _TOO_MANY = f"older than the last {_MOST_GRADES:,} of their card"
@@ -70,28 +75,28 @@ _KINDS = range(3)  # learning, review, relearning
 class MatchedPackage:
     """The cards of a package, and how many of what is skipped, by reason."""
 
-    cards: tuple[ImportedCard, ...]
-    skipped_cards: Mapping[str, int]
-    skipped_log_rows: Mapping[str, int]
+    imported_cards: tuple[ImportedCard, ...]
+    skipped_card_count_by_reason: Mapping[str, int]
+    skipped_log_row_count_by_reason: Mapping[str, int]
     lost_media_count: int
 
 
-def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
+def match_package_with_course(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own cards."""
-    course_cards = _list_cards_by_guid(library)
+    course_cards = _map_guids_to_cards(library)
     skipped_cards: collections.Counter[str] = collections.Counter()
     skipped_log_rows: collections.Counter[str] = collections.Counter()
     lost_media_count = 0
     stored_names = {
         file: name
-        for file, content in package.pictures.items()
+        for file, content in package.picture_by_name.items()
         if (name := build_stored_picture_name_or_empty(content))
     }
     cards: dict[str, ImportedCard] = {}
     if package.stray_log_row_count:
         reason = "about cards that the file does not hold"
         skipped_log_rows[reason] = package.stray_log_row_count
-    for card in sorted(package.cards, key=lambda c: c.position):
+    for card in sorted(package.cards, key=lambda c: c.new_card_position):
         card_id = _card_id_or_empty(card, course_cards)
         content = _OwnContent()
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
@@ -106,22 +111,24 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
         lost_media_count += content.lost_media_count
         note, topic = find_note_and_topic(library, card_id)
         cards[card_id] = ImportedCard(
-            card=card_id,
-            note=note,
-            topic=topic,
-            origin=f"{card.note.guid}\0{card.ordinal}",
-            log=tuple(_convert_log(card, skipped_log_rows)),
-            own_text=content.text,
-            pictures={stored_names[file]: package.pictures[file] for file in content.files},
-            suspended=card.suspended,
-            retention=card.retention,
+            card_id=card_id,
+            note_name=note,
+            topic_slug=topic,
+            origin=f"{card.note.guid}\0{card.card_ordinal}",
+            log_entries=tuple(_convert_log(card, skipped_log_rows)),
+            own_text=content.card_text,
+            picture_by_name={
+                stored_names[file]: package.picture_by_name[file] for file in content.picture_names
+            },
+            is_suspended=card.is_suspended,
+            desired_retention=card.desired_retention,
             seed=card.added_info.seed,
             due_since_ms=card.added_info.due_since_ms if is_added_card_id(card_id) else None,
         )
     return MatchedPackage(tuple(cards.values()), skipped_cards, skipped_log_rows, lost_media_count)
 
 
-def _list_cards_by_guid(library: Library) -> dict[str, tuple[str, ...]]:
+def _map_guids_to_cards(library: Library) -> dict[str, tuple[str, ...]]:
     """Return the cards of a note, by ordinal, for each GUID that our export writes."""
     notes: list[tuple[str, ...]] = [
         (card.id, card.sibling) if card.sibling else (card.id,)
@@ -134,14 +141,16 @@ def _list_cards_by_guid(library: Library) -> dict[str, tuple[str, ...]]:
     return {make_note_guid(cards[0]): cards for cards in notes}
 
 
-def _card_id_or_empty(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
+def _card_id_or_empty(
+    card: PackageCard, course_cards_by_guid: Mapping[str, tuple[str, ...]]
+) -> str:
     """Return our id of a card; empty if our note has no such card."""
-    note_cards = course_cards.get(card.note.guid)
+    note_cards = course_cards_by_guid.get(card.note.guid)
     if note_cards is not None:
-        return note_cards[card.ordinal] if 0 <= card.ordinal < len(note_cards) else ""
+        return note_cards[card.card_ordinal] if 0 <= card.card_ordinal < len(note_cards) else ""
     if _OURS.match(card.note.guid):
-        return card.note.guid if card.ordinal == 0 else ""
-    identity = f"anki {card.note.guid}\0{card.ordinal}"
+        return card.note.guid if card.card_ordinal == 0 else ""
+    identity = f"anki {card.note.guid}\0{card.card_ordinal}"
     return f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
@@ -149,39 +158,42 @@ def _card_id_or_empty(card: PackageCard, course_cards: Mapping[str, tuple[str, .
 class _OwnContent:
     """The text of an own card, its picture files, and how many media are lost."""
 
-    text: OwnCardText | None = None
-    files: frozenset[str] = frozenset()
+    card_text: OwnCardText | None = None
+    picture_names: frozenset[str] = frozenset()
     lost_media_count: int = 0
 
 
-def _read_own_card(card: PackageCard, stored_names: Mapping[str, str]) -> _OwnContent:
+def _read_own_card(card: PackageCard, stored_name_by_picture: Mapping[str, str]) -> _OwnContent:
     """Return the content of an own card; raises ItemSkippedError."""
     _require_importable_text(card)
-    addresses = {file: f"{PICTURES}{name}" for file, name in stored_names.items()}
+    addresses = {file: f"{PICTURES}{name}" for file, name in stored_name_by_picture.items()}
     lost_count, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.render_sides():
-        replaced = use_stored_pictures_and_remove_media(
+        replaced = use_stored_pictures_and_count_lost_media(
             convert_anki_formulas_to_tex(face), addresses
         )
         faces.append(sanitize_html(replaced.html))
-        lost_count, files = lost_count + replaced.lost_media_count, files | replaced.picture_names
+        lost_count, files = (
+            lost_count + replaced.lost_media_count,
+            files | replaced.kept_picture_names,
+        )
     if any(map(is_blank_html, faces)):
         raise ItemSkippedError(_WORDLESS)
     if any(len(face) > LONGEST_FACE for face in faces):
         raise ItemSkippedError(_TOO_LONG)
-    own_deck = _OWN_DECK.match(card.deck)
-    deck = (own_deck["deck"] or "") if own_deck else card.deck
+    own_deck = _OWN_DECK.match(card.deck_name)
+    deck = (own_deck["deck"] or "") if own_deck else card.deck_name
     guid = "" if _OURS.match(card.note.guid) else card.note.guid
-    text = OwnCardText(deck, faces[0], faces[1], guid, card.ordinal, card.note.tags)
+    text = OwnCardText(deck, faces[0], faces[1], guid, card.card_ordinal, card.note.tags)
     return _OwnContent(text, files, lost_count)
 
 
 def _require_importable_text(card: PackageCard) -> None:
     """Raise ItemSkippedError if the text of a card cannot be imported."""
-    if any(_OCCLUSION.search(field) for field in card.note.fields):
+    if any(_OCCLUSION.search(field) for field in card.note.field_values):
         raise ItemSkippedError(_MASKED)
-    if sum(map(len, card.note.fields)) > 2 * LONGEST_FACE:
+    if sum(map(len, card.note.field_values)) > 2 * LONGEST_FACE:
         raise ItemSkippedError(_TOO_LONG)
     for face in card.render_sides():
         if len(face) > LONGEST_FACE or face.count("<") > _MOST_TAGS:
@@ -191,21 +203,23 @@ def _require_importable_text(card: PackageCard) -> None:
 
 
 def _convert_log(
-    card: PackageCard, skipped: collections.Counter[str]
+    card: PackageCard, skipped_count_by_reason: collections.Counter[str]
 ) -> Iterator[ImportedLogEntry]:
-    """Yield the reviews and manual edits of a card; other rows are counted in `skipped`.
+    """Yield the reviews and manual edits of a card; other rows are counted in `skipped_count_by_reason`.
 
     A due date counts only if nothing came after it. A card that is new now was reset, whether its
     log says so or not. Anki has no log row for burying a card.
     """
-    log = card.log[-_MOST_GRADES:]
-    if len(card.log) > _MOST_GRADES:
-        skipped[_TOO_MANY] += len(card.log) - _MOST_GRADES
+    log = card.revlog[-_MOST_GRADES:]
+    if len(card.revlog) > _MOST_GRADES:
+        skipped_count_by_reason[_TOO_MANY] += len(card.revlog) - _MOST_GRADES
     last_entry = None
     for row in log:
         entry = _convert_revlog_entry(row, card, is_last=row is log[-1])
         if entry is None:
-            skipped[_NOT_SCHEDULED if row.kind == _FILTERED else _BY_HAND] += 1
+            skipped_count_by_reason[
+                _NOT_SCHEDULED if row.revlog_kind == _FILTERED else _BY_HAND
+            ] += 1
         else:
             last_entry = entry
             yield entry
@@ -221,25 +235,25 @@ def _convert_log(
 def _convert_revlog_entry(
     row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedLogEntry | None:
-    rescheduled = row.kind == _FILTERED and row.factor > 0  # early, in a filtered deck
-    if row.ease in _EASES and (row.kind in _KINDS or rescheduled):
-        return ImportedLogEntry(row.at_ms, row.ease, row.took_ms)
+    rescheduled = row.revlog_kind == _FILTERED and row.factor > 0  # early, in a filtered deck
+    if row.ease in _EASES and (row.revlog_kind in _KINDS or rescheduled):
+        return ImportedLogEntry(row.at_ms, row.ease, row.duration_ms)
     if row.is_reset:
         return ImportedLogEntry(row.at_ms, 0, 0, "forget")
-    if row.kind == BY_HAND and row.factor and card.due_day and is_last:
+    if row.revlog_kind == MANUAL_REVLOG_KIND and row.factor and card.due_day and is_last:
         return ImportedLogEntry(row.at_ms, 0, 0, "due", card.due_day.isoformat())
     return None
 
 
-def find_note_and_topic(library: Library, card: str) -> NoteAndTopic:
+def find_note_and_topic(library: Library, card_id: str) -> NoteAndTopic:
     """Return the note and the topic of a card; from its id alone if it left the course."""
-    course_card = library.cards.get(card)
+    course_card = library.cards.get(card_id)
     if course_card is None:
-        return NoteAndTopic(card, find_topic_of_added_card(library, card))
-    return NoteAndTopic(min(card, course_card.sibling or card), course_card.topic)
+        return NoteAndTopic(card_id, find_topic_of_added_card(library, card_id))
+    return NoteAndTopic(min(card_id, course_card.sibling or card_id), course_card.topic)
 
 
-AT_ONCE = 2
+MAX_FILES_AT_ONCE = 2
 """Files that one process imports or exports at a time; each is held in memory."""
 _LONGEST_WAIT = 50.0  # seconds until status 503; proxies give up after 60
 _SOON = 1.0  # seconds in which a small file is done
@@ -259,7 +273,7 @@ class BackgroundImports:
         self._open_write_session = open_write_session
         self._clock = clock
         self._patience = max_wait_seconds
-        self._slots = FairSlots(AT_ONCE, AT_ONCE)
+        self._slots = FairSlots(MAX_FILES_AT_ONCE, MAX_FILES_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending = False
 
@@ -271,7 +285,7 @@ class BackgroundImports:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def reserve_slot(self, client: str = "") -> AsyncIterator[FileSlot]:
+    async def reserve_file_slot(self, client: str = "") -> AsyncIterator[FileSlot]:
         """Reserve one of the file slots; HTTPException 503 if none becomes free.
 
         Clients without a slot come first. The caller that starts an import keeps the slot
@@ -287,10 +301,14 @@ class BackgroundImports:
             yield stack
 
     async def start_and_wait_briefly(
-        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], slot: FileSlot
+        self,
+        learner: LearnerProfile,
+        import_began_at: int,
+        cards: Sequence[ImportedCard],
+        file_slot: FileSlot,
     ) -> asyncio.Task[None]:
         """Write cards in batches; returns when done, or after a short wait."""
-        task = asyncio.create_task(self._run(learner, began_at, cards, slot))
+        task = asyncio.create_task(self._run(learner, import_began_at, cards, file_slot))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait({task}, timeout=_SOON)
@@ -326,30 +344,32 @@ class BackgroundImports:
                 return import_progress_store.FULL
             if outcome is None:
                 return import_progress_store.CANCELLED
-            waiting_count += outcome.waiting_cards
+            waiting_count += outcome.waiting_card_count
         return import_progress_store.DONE
 
-    async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
+    async def _end_import(self, learner_id: int, import_began_at: int, final_state: str) -> None:
         async with self._open_write_session() as db:
             increment_change_counter(db, learner_id)
             await run_in_threadpool(
-                import_progress_store.save_import_end, db, learner_id, began_at, state
+                import_progress_store.save_import_end, db, learner_id, import_began_at, final_state
             )
 
 
 def _write_batch(
     db: Session,
     learner: LearnerProfile,
-    began_at: int,
+    import_began_at: int,
     cards: Sequence[ImportedCard],
     now: dt.datetime,
-    already_waiting: int,
+    earlier_waiting_card_count: int,
 ) -> ImportCounts | None:
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
     exists = increment_change_counter(db, learner.id)
-    if not exists or not import_progress_store.is_import_running(db, learner.id, began_at):
+    if not exists or not import_progress_store.is_import_running(db, learner.id, import_began_at):
         return None
-    outcome = import_store.import_cards(db, learner, cards, now, already_waiting)
-    import_progress_store.add_batch_result(db, learner.id, began_at, len(cards), outcome, now)
+    outcome = import_store.import_cards(db, learner, cards, now, earlier_waiting_card_count)
+    import_progress_store.add_batch_result(
+        db, learner.id, import_began_at, len(cards), outcome, now
+    )
     return outcome

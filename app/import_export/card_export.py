@@ -25,15 +25,15 @@ from app.import_export.anki.package_writer import (
     make_note_guid,
     write_notes_to_package,
 )
-from app.import_export.course_files import attach_pictures
-from app.import_export.course_items import read_authored_items
+from app.import_export.course_files import load_shown_pictures_into_item
+from app.import_export.course_items import read_items_of_course_file
 from app.import_export.export_store import AnkiOrigin, LearnerCards, StudiedCards
 from app.import_export.html_sanitizer import make_html_portable
 from app.import_export.items import Item, decode_image_or_empty, rename_or_drop_images
-from app.import_export.markdown_to_html import to_html_with_pictures
+from app.import_export.markdown_to_html import convert_markdown_to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
-from app.questions.grading import question_card_faces
+from app.questions.grading import render_question_card_faces
 from app.questions.model import draw_variant
 from app.spaced_repetition.card_ids import (
     OWN,
@@ -62,34 +62,43 @@ class ExportCourse:
 
 
 def write_learner_cards(
-    course: ExportCourse, cards: LearnerCards, package: PackageWriter, local_now: dt.datetime
+    course: ExportCourse,
+    learner_cards: LearnerCards,
+    package: PackageWriter,
+    learner_local_now: dt.datetime,
 ) -> None:
     """Write all cards of a learner that still have text, a few notes at a time.
 
-    `local_now` is the present in the learner's time zone.
+    `learner_local_now` is the present in the learner's time zone.
     """
-    first_study_day = cards.find_first_review_day() or local_now.date()
-    today = local_now.date() - dt.timedelta(days=local_now.time() < _ROLLOVER)
-    start = dt.datetime.combine(first_study_day, _ROLLOVER, local_now.tzinfo)
+    first_study_day = learner_cards.find_first_review_day() or learner_local_now.date()
+    today = learner_local_now.date() - dt.timedelta(days=learner_local_now.time() < _ROLLOVER)
+    start = dt.datetime.combine(first_study_day, _ROLLOVER, learner_local_now.tzinfo)
     minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
     collection_start = CollectionStart(int(start.timestamp()), minutes_west)
-    dates = CollectionDates(int(local_now.timestamp()), today, first_study_day, collection_start)
-    pictures = _PicturePacker(cards.read_picture, package)
+    dates = CollectionDates(
+        int(learner_local_now.timestamp()), today, first_study_day, collection_start
+    )
+    pictures = _PicturePacker(learner_cards.read_picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
-    write_notes_to_package(map(pictures.pack_pictures, notes.build_notes(cards)), dates, package)
+    write_notes_to_package(
+        map(pictures.pack_pictures, notes.build_notes(learner_cards)), dates, package
+    )
 
 
-def is_card_available(library: Library, own_card_ids: Collection[str], card: str) -> bool:
+def is_card_available(library: Library, own_card_ids: Collection[str], card_id: str) -> bool:
     """Return whether a card can still be shown; `own_card_ids` are the learner's own cards."""
-    kind, name = parse_card_id(card)
+    kind, name = parse_card_id(card_id)
     if kind == OWN:
-        return card in own_card_ids
+        return card_id in own_card_ids
     question = library.questions.get(name) if kind == QUESTION else None
-    return is_source_in_course(library, card) and (question is None or is_usable_as_card(question))
+    return is_source_in_course(library, card_id) and (
+        question is None or is_usable_as_card(question)
+    )
 
 
 def group_cards_by_note(
-    library: Library, cards: Collection[str], origins: Mapping[str, AnkiOrigin]
+    library: Library, card_ids: Collection[str], origin_by_card: Mapping[str, AnkiOrigin]
 ) -> dict[str, tuple[str, ...]]:
     """Group cards into notes, by note name.
 
@@ -97,13 +106,13 @@ def group_cards_by_note(
     because Anki would otherwise contain each card twice.
     """
     cards_by_guid: dict[str, dict[int, str]] = {}
-    for card in cards:
-        origin = origins.get(card, AnkiOrigin())
+    for card in card_ids:
+        origin = origin_by_card.get(card, AnkiOrigin())
         if _can_return_to_anki_note(origin.guid, origin.ordinal):
             cards_by_guid.setdefault(origin.guid, {})[origin.ordinal] = card
     notes: dict[str, tuple[str, ...]] = {}
-    for card in cards:
-        group = cards_by_guid.get(origins.get(card, AnkiOrigin()).guid)
+    for card in card_ids:
+        group = cards_by_guid.get(origin_by_card.get(card, AnkiOrigin()).guid)
         if group:
             names = tuple(name for _, name in sorted(group.items()))
             notes[min(names)] = names
@@ -129,13 +138,15 @@ class _PicturePacker:
 
     def pack_pictures(self, note: AnkiNote) -> AnkiNote:
         """Return the note with pictures as package files, and add these files."""
-        for name in (name for face in note.faces for name in find_stored_picture_names(face)):
+        for name in (name for face in note.faces_html for name in find_stored_picture_names(face)):
             if name not in self._packed:
                 self._packed.add(name)
                 content = self.of_course.get(name) or self._read_picture(name)
                 if content:
                     self._package.add_media(build_package_picture_name(name), content)
-        return dataclasses.replace(note, faces=tuple(map(use_package_picture_names, note.faces)))
+        return dataclasses.replace(
+            note, faces_html=tuple(map(use_package_picture_names, note.faces_html))
+        )
 
 
 class _NoteBuilder:
@@ -144,15 +155,15 @@ class _NoteBuilder:
     `pictures` collects those of the course, by stored name.
     """
 
-    def __init__(self, course: ExportCourse, pictures: dict[str, bytes]) -> None:
+    def __init__(self, course: ExportCourse, picture_by_stored_name: dict[str, bytes]) -> None:
         self._course = course
         self._library = course.library
-        self._pictures = pictures
+        self._pictures = picture_by_stored_name
         self._studied = StudiedCards({}, frozenset(), {}, {}, {})
         self._sides_by_file: dict[str, dict[str, CardSides]] = {}
 
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
-        origins = cards.list_anki_origins()
+        origins = cards.map_cards_to_anki_origins()
         available_cards = [
             c for c in cards.list_card_ids() if is_card_available(self._library, origins, c)
         ]
@@ -161,71 +172,76 @@ class _NoteBuilder:
             batch = notes[begin : begin + _NOTES_AT_ONCE]
             self._studied = cards.read_study_data([name for _, names in batch for name in names])
             for note, names in batch:
-                anki_note = self._build_by_kind(note, names)
+                anki_note = self._build_note_or_none(note, names)
                 if anki_note is not None:
                     yield anki_note
 
-    def _build_by_kind(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
+    def _build_note_or_none(self, note_name: str, card_ids: tuple[str, ...]) -> AnkiNote | None:
         """Return the note with its cards; None if its text no longer exists."""
-        kind, name = parse_card_id(note)
+        kind, name = parse_card_id(note_name)
         if kind == OWN:
-            return self._own_note(note, cards)
+            return self._build_own_note(note_name, card_ids)
         if kind == QUESTION:
-            return self._question_note(note, name)
+            return self._build_question_note(note_name, name)
         if kind == TERM:
             term = self._library.glossary[name]
             sides = CardSides(html.escape(term.name), make_html_portable(term.meaning.html))
-            return self._build_note((note,), "terms", sides)
-        card = self._library.cards[note]
-        anki_note = self._build_note(cards, card.topic, self._render_course_card(card))
+            return self._build_note((note_name,), "terms", sides)
+        card = self._library.cards[note_name]
+        anki_note = self._build_note(card_ids, card.topic, self._render_course_card(card))
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(anki_note, tags=tags)
 
-    def _own_note(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
+    def _build_own_note(self, note_name: str, card_ids: tuple[str, ...]) -> AnkiNote:
         """Return the note of an own card, with the cards of the same Anki note."""
-        own = self._studied.own_texts[note]
-        deck = self._deck_name(f"own::{own.deck}" if own.deck else "own")
+        own = self._studied.own_text_by_card[note_name]
+        deck = self._make_deck_name(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
-        histories = tuple(self._card_history(card) for card in cards)
+        histories = tuple(self._build_card_history(card) for card in card_ids)
         if not _can_return_to_anki_note(own.guid, own.ordinal):
-            return AnkiNote(note, note, deck, (own.front, own.back), histories, tags)
-        texts = {text.ordinal: text for text in (self._studied.own_texts[card] for card in cards)}
+            return AnkiNote(note_name, note_name, deck, (own.front, own.back), histories, tags)
+        texts = {
+            text.ordinal: text
+            for text in (self._studied.own_text_by_card[card] for card in card_ids)
+        }
         faces: list[str] = []
         for ordinal in range(max(texts) + 1):
             text = texts.get(ordinal)
             faces += (text.front, text.back) if text else ("", "")
         ordinals = tuple(sorted(texts))
-        return AnkiNote(note, own.guid, deck, tuple(faces), histories, tags, ordinals)
+        return AnkiNote(note_name, own.guid, deck, tuple(faces), histories, tags, ordinals)
 
-    def _question_note(self, note: str, name: str) -> AnkiNote | None:
-        seed = self._studied.added_info.get(note, AddedCardInfo()).seed or 0
+    def _build_question_note(self, note_name: str, question_id: str) -> AnkiNote | None:
+        seed = self._studied.added_info_by_card.get(note_name, AddedCardInfo()).seed or 0
         try:
-            variant = draw_variant(self._library.questions[name], seed)
+            variant = draw_variant(self._library.questions[question_id], seed)
         except (ExpressionError, ArithmeticError):
             return None
-        faces = question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
+        faces = render_question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
         sides = CardSides(make_html_portable(faces.front), make_html_portable(faces.back))
-        return self._build_note((note,), "missed questions", sides)
+        return self._build_note((note_name,), "missed questions", sides)
 
-    def _build_note(self, cards: tuple[str, ...], deck: str, faces: CardSides) -> AnkiNote:
-        note, histories = cards[0], tuple(self._card_history(name) for name in cards)
-        return AnkiNote(note, make_note_guid(note), self._deck_name(deck), faces, histories)
-
-    def _card_history(self, card: str) -> CardHistory:
-        history = build_card_history(
-            card,
-            self._studied.logs_without_undone.get(card, ()),
-            suspended=card in self._studied.suspended,
-            added_info=self._studied.added_info.get(card),
+    def _build_note(self, card_ids: tuple[str, ...], deck_name: str, sides: CardSides) -> AnkiNote:
+        note, histories = card_ids[0], tuple(self._build_card_history(name) for name in card_ids)
+        return AnkiNote(
+            note, make_note_guid(note), self._make_deck_name(deck_name), sides, histories
         )
-        due_day = self._studied.due_days_of_added.get(card)
+
+    def _build_card_history(self, card_id: str) -> CardHistory:
+        history = build_card_history(
+            card_id,
+            self._studied.log_by_card.get(card_id, ()),
+            is_suspended=card_id in self._studied.suspended_card_ids,
+            added_info=self._studied.added_info_by_card.get(card_id),
+        )
+        due_day = self._studied.due_day_by_added_card.get(card_id)
         if history.state is None or due_day is None:
             return history
         # A question that was missed again is due earlier than its reviews alone would say.
         state = dataclasses.replace(history.state, due_day=due_day)
         return dataclasses.replace(history, state=state)
 
-    def _deck_name(self, name: str) -> str:
+    def _make_deck_name(self, name: str) -> str:
         return f"Headroom::{self._course.title}::{name}"
 
     def _render_course_card(self, card: Flashcard) -> CardSides:
@@ -245,8 +261,8 @@ class _NoteBuilder:
         except (OSError, UnicodeDecodeError):
             return {}
         return {
-            item.name: self._render_item(attach_pictures(file.parent, item))
-            for item in read_authored_items(text, path).items
+            item.name: self._render_item(load_shown_pictures_into_item(file.parent, item))
+            for item in read_items_of_course_file(text, path).items
             if item.kind == "card"
         }
 
@@ -262,5 +278,6 @@ class _NoteBuilder:
         card = rename_or_drop_images(card, {name: name for name in names})
         urls = {name: f"{PICTURES}{stored_name}" for name, stored_name in names.items()}
         return CardSides(
-            to_html_with_pictures(card.stem, urls), to_html_with_pictures(card.text, urls)
+            convert_markdown_to_html_with_pictures(card.stem, urls),
+            convert_markdown_to_html_with_pictures(card.text, urls),
         )

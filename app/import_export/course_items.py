@@ -12,7 +12,7 @@ from app.content.item_reader import ParsedItem, build_item
 from app.content.item_splitter import Region, split_into_regions
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import (
-    BLANK,
+    BLANK_CHARACTER,
     ImportResult,
     Item,
     ItemBlank,
@@ -23,12 +23,12 @@ from app.import_export.items import (
     Kind,
     NumberRange,
     append_number_until_unused,
+    are_options_true_and_false,
     format_significant_digits,
-    is_true_or_false,
     map_item_texts,
 )
 from app.import_export.markdown_text import escape_line_start, escape_markdown, write_code_span
-from app.import_export.markdown_to_html import tokens_to_markdown
+from app.import_export.markdown_to_html import convert_tokens_to_markdown
 from app.import_export.text_conversion import make_range_around
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
@@ -40,15 +40,15 @@ from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
 from app.questions import model, types
-from app.questions.lab import Lab, shortest_command_sequence
+from app.questions.lab import Lab, find_shortest_command_indices
 from app.questions.model import Question
-from app.questions.options import ParsedOption, credit_box, sole_code_span
+from app.questions.options import ParsedOption, format_credit_box, sole_code_span_or_none
 from app.questions.question_type import ItemComment, ItemParts, ItemSource
 from app.questions.types.console import ConsoleSpec
 from app.questions.types.hotspot import split_region_and_label
-from app.questions.types.matching import table_rows
+from app.questions.types.matching import read_table_cells
 from app.questions.types.number_parsing import AnswerRange, NumericSpec
-from app.questions.types.numeric import with_computed_ranges
+from app.questions.types.numeric import fill_in_computed_ranges
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
@@ -60,7 +60,7 @@ _LOSS_OF_TYPE = {
 _ONE_DRAW = "its numbers were drawn once; the parameters are not exported"
 
 
-def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
+def read_items_of_course_file(text: str, path: str, seed: int = 0) -> ImportResult:
     """Return the items of one file; computed ones as the variant that `seed` draws.
 
     `path` is relative to the content folder. Items that the course check refuses are refused here
@@ -80,7 +80,7 @@ def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
             continue
         name, line = draft.comment.id or "(no id)", draft.line
         try:
-            item = _convert_draft(draft, draft_copy, front, source, seed)
+            item = _convert_item_source(draft, draft_copy, front, source, seed)
         except ItemSkippedError as error:
             refused.append(ItemRemark(name, line, str(error), path))
             continue
@@ -89,21 +89,27 @@ def read_authored_items(text: str, path: str, seed: int = 0) -> ImportResult:
     return ImportResult(tuple(items), tuple(refused))
 
 
-def _convert_draft(
-    draft: ItemSource, draft_copy: ItemSource, front: FrontMatter, source: SourceFile, seed: int
+def _convert_item_source(
+    item_source: ItemSource,
+    item_source_copy: ItemSource,
+    front_matter: FrontMatter,
+    source_file: SourceFile,
+    seed: int,
 ) -> Item:
-    parts = source.path.split("/")
+    parts = source_file.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
-    scope = RenderContext(source, folder=parts[-2] if len(parts) > 1 else "")
-    built = build_item(draft, kind, front, scope)
+    scope = RenderContext(source_file, folder=parts[-2] if len(parts) > 1 else "")
+    built = build_item(item_source, kind, front_matter, scope)
     if built is None:
         raise ItemSkippedError("the check refuses it")
     values: Mapping[str, Value] = {}
     question = built.item
     if isinstance(question, Question) and question.computed:
-        values = _draw_values(question, seed)
-        plain = dataclasses.replace(draft_copy, comment=_comment_without_computed(draft_copy))
-        built = build_item(plain, kind, front, scope) or built
+        values = _draw_parameter_values(question, seed)
+        plain = dataclasses.replace(
+            item_source_copy, comment=_remove_computed_keys_of_comment(item_source_copy)
+        )
+        built = build_item(plain, kind, front_matter, scope) or built
     item = _convert_parsed_item(built, question, values)
     if not values:
         return item
@@ -118,32 +124,32 @@ def _is_computed_item(region: Region) -> bool:
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
 
 
-def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
+def _draw_parameter_values(question: Question, seed: int) -> Mapping[str, Value]:
     computed = question.computed
     if computed is None:
         return {}
     try:
-        return model.evaluate_combination(computed, model.nth_combination(computed, seed))
+        return model.evaluate_combination(computed, model.build_nth_combination(computed, seed))
     except (ExpressionError, ArithmeticError) as error:
         raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
 
 
-def _comment_without_computed(draft: ItemSource) -> ItemComment:
-    fields = draft.comment.fields
+def _remove_computed_keys_of_comment(item_source: ItemSource) -> ItemComment:
+    fields = item_source.comment.fields
     values = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
     keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
     mapped = YamlMapping(values, keys, fields.line, fields.column)
-    return dataclasses.replace(draft.comment, fields=mapped)
+    return dataclasses.replace(item_source.comment, fields=mapped)
 
 
 # --- from a parsed item to a neutral one ---
 
 
 def _convert_parsed_item(
-    built: ParsedItem, question: Question | Flashcard, values: Mapping[str, Value]
+    parsed_item: ParsedItem, question: Question | Flashcard, drawn_values: Mapping[str, Value]
 ) -> Item:
-    draft, parts = built.authored.source, built.authored.parts
-    heading = tokens_to_markdown([draft.heading])
+    draft, parts = parsed_item.authored.source, parsed_item.authored.parts
+    heading = convert_tokens_to_markdown([draft.heading])
     item = Item(
         question.id,
         "card",
@@ -155,12 +161,14 @@ def _convert_parsed_item(
         line=draft.line,
     )
     if isinstance(question, Flashcard):
-        back = tokens_to_markdown([t for t in draft.body if t.type != "hr"])
+        back = convert_tokens_to_markdown([t for t in draft.body if t.type != "hr"])
         reverse = draft.comment.field_text("reverse").lower() in {"yes", "true"}
         return dataclasses.replace(item, text=back, reverse=reverse)
     # The text between the heading and the answers, unless it is the answer.
-    is_answer = types.type_of(question).gap_pattern
-    body = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
+    is_answer = types.question_type_of(question).gap_pattern
+    body = (
+        "" if is_answer else convert_tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
+    )
     if isinstance(question.answer, ConsoleSpec):
         body = f"{body}\n\n{_write_solution_transcript(question.answer.lab)}".strip()
     loss = _LOSS_OF_TYPE.get(question.type)
@@ -168,19 +176,19 @@ def _convert_parsed_item(
         item,
         kind="single" if loss else cast(Kind, question.type),
         stem="\n\n".join(p for p in (heading, body) if p),
-        hints=tuple(tokens_to_markdown(h) for h in parts.hints),
-        explanation=tokens_to_markdown(parts.explanation),
-        mistake=tokens_to_markdown(parts.mistake),
+        hints=tuple(convert_tokens_to_markdown(h) for h in parts.hints),
+        explanation=convert_tokens_to_markdown(parts.explanation),
+        mistake=convert_tokens_to_markdown(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
         use=question.use,
         lost=(loss,) if loss else (),
-        **_read_answer_fields(parts, question, values),
+        **_read_answer_fields(parts, question, drawn_values),
     )
 
 
 def _read_answer_fields(  # noqa: PLR0911 - one return per type
-    parts: ItemParts, question: Question, values: Mapping[str, Value]
+    parts: ItemParts, question: Question, drawn_values: Mapping[str, Value]
 ) -> dict[str, Any]:
     """Return the fields of an item that hold its answer; raises ItemSkippedError."""
     answer = question.answer
@@ -189,54 +197,56 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
             shuffle = bool(getattr(answer, "shuffle", True))
             return {"options": _read_choice_options(parts), "shuffle": shuffle}
         case "numeric":
-            return {"options": _read_number_options(parts.options, answer, values)}
+            return {"options": _read_number_options(parts.options, answer, drawn_values)}
         case "short":
-            texts = [(sole_code_span(o) or o.words).strip() for o in parts.options]
+            texts = [(sole_code_span_or_none(o) or o.plain_text).strip() for o in parts.options]
             case = bool(getattr(answer, "case_sensitive", False))
             return {"options": _read_choice_options(parts, texts), "case": case}
         case "order":
             return {
-                "steps": _read_step_options(parts.block),
+                "steps": _read_step_options(parts.answer_block),
                 "options": _read_choice_options(parts),
             }
         case "match":
-            return _read_pair_table(parts.block)
+            return _read_pair_table(parts.answer_block)
         case "cloze":
             blanks = getattr(answer, "blanks", ())
             gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
-            return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
+            return {"text": convert_tokens_to_markdown(parts.stem), "blanks": gaps}
         case "console":
             return {"options": _read_choice_options(parts)}
         case "place":
-            labels = [tokens_to_markdown([split_region_and_label(o).label]) for o in parts.options]
+            labels = [
+                convert_tokens_to_markdown([split_region_and_label(o).label]) for o in parts.options
+            ]
             return {"options": _read_choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")
 
 
 def _write_solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
-    commands = [lab.commands[index] for index in shortest_command_sequence(lab) or ()]
+    commands = [lab.commands[index] for index in find_shortest_command_indices(lab) or ()]
     lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in commands]
     return "\n".join(["```", *lines, "```"])
 
 
 def _read_choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:
     """Return the options with their own texts, or with `texts`."""
-    texts = texts or [tokens_to_markdown([o.inline]) for o in parts.options]
+    texts = texts or [convert_tokens_to_markdown([o.text_token]) for o in parts.options]
     return tuple(
-        ItemOption(text, o.ticked, tokens_to_markdown(o.feedback), credit=o.credit)
+        ItemOption(text, o.ticked, convert_tokens_to_markdown(o.feedback), credit=o.credit)
         for text, o in zip(texts, parts.options, strict=True)
     )
 
 
 def _read_number_options(
-    options: Sequence[ParsedOption], answer: object, values: Mapping[str, Value]
+    options: Sequence[ParsedOption], answer: object, drawn_values: Mapping[str, Value]
 ) -> tuple[ItemOption, ...]:
     if not isinstance(answer, NumericSpec):
         return ()
-    if values:
+    if drawn_values:
         try:
-            answer = with_computed_ranges(answer, values)
+            answer = fill_in_computed_ranges(answer, drawn_values)
         except ExpressionError as error:
             raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
     ordered = sorted(options, key=lambda o: not o.ticked)
@@ -244,14 +254,18 @@ def _read_number_options(
         raise ItemSkippedError("one of its numbers cannot be read")
     return tuple(
         ItemOption(
-            "", w.ticked, tokens_to_markdown(w.feedback), _displayed_range(o.range), w.credit
+            "",
+            w.ticked,
+            convert_tokens_to_markdown(w.feedback),
+            _convert_to_displayed_range(o.range),
+            w.credit,
         )
         for w, o in zip(ordered, answer.options, strict=True)
         if o.range is not None
     )
 
 
-def _displayed_range(accepted: AnswerRange) -> NumberRange:
+def _convert_to_displayed_range(accepted: AnswerRange) -> NumberRange:
     factor = UNITS[accepted.unit].factor
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
@@ -270,14 +284,16 @@ def _read_step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
         quote = next(
             (i for i, t in enumerate(step_tokens) if t.type == "blockquote_open"), len(step_tokens)
         )
-        feedback = tokens_to_markdown(step_tokens[quote + 1 : -1])
-        steps.append(ItemOption(tokens_to_markdown(step_tokens[:quote]), True, feedback))
+        feedback = convert_tokens_to_markdown(step_tokens[quote + 1 : -1])
+        steps.append(ItemOption(convert_tokens_to_markdown(step_tokens[:quote]), True, feedback))
         position = end + 1
     return tuple(steps)
 
 
 def _read_pair_table(table: list[Token]) -> dict[str, Any]:
-    cells = [[tokens_to_markdown(c) for c in row] + [""] * 3 for row in table_rows(table)]
+    cells = [
+        [convert_tokens_to_markdown(c) for c in row] + [""] * 3 for row in read_table_cells(table)
+    ]
     if not cells:
         raise ItemSkippedError("it has no table")
     header, *rows = cells
@@ -291,7 +307,7 @@ _LIKE_TYPED = re.compile(r"`|[-+−]?\s?[\d.$€£¥]")  # without a type, it mi
 _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
-def write_item_block(item: Item, item_id: str) -> str:
+def write_item_as_markdown(item: Item, item_id: str) -> str:
     """Return one item as Markdown with this id: heading, comment, answers, alerts."""
     heading, _, rest = ensure_heading_paragraph(item).stem.partition("\n\n")
     heading = re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", join_into_one_line(heading))
@@ -349,7 +365,7 @@ def _needs_type(item: Item) -> bool:
         return True
     if item.kind == "multiple" and sum(o.right for o in item.options) == 1:
         return True
-    if item.kind == "single" and is_true_or_false(item.options):
+    if item.kind == "single" and are_options_true_and_false(item.options):
         return True
     look_typed = bool(item.options) and all(_LIKE_TYPED.match(o.text) for o in item.options)
     return look_typed and item.kind != "true-false"
@@ -390,34 +406,34 @@ def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
 
 
 def _write_choice(option: ItemOption) -> str:
-    box = "[x]" if option.right else credit_box(option.credit)
+    box = "[x]" if option.right else format_credit_box(option.credit)
     return _write_option(f"- {box} ", option)
 
 
-def _write_option(mark: str, option: ItemOption) -> str:
+def _write_option(checkbox: str, option: ItemOption) -> str:
     text = (
-        write_code_span(format_range(option.span))
+        write_code_span(format_range_as_authored(option.span))
         if option.span is not None
         else join_into_one_line(option.text)
     )
-    lines = [mark + text]
-    indent = "  " if mark.startswith("-") else " " * len(mark)
+    lines = [checkbox + text]
+    indent = "  " if checkbox.startswith("-") else " " * len(checkbox)
     feedback = option.feedback.split("\n") if option.feedback else ()
     lines += [f"{indent}> {line}".rstrip() for line in feedback]
     return "\n".join(lines)
 
 
-def format_range(span: NumberRange) -> str:
+def format_range_as_authored(number_range: NumberRange) -> str:
     """Return the range as it is authored: `140 GB ± 4.2`."""
-    unit = f" {span.unit}" if span.unit else ""
-    center = f"{format_significant_digits(span.center)}{unit}"
-    if not span.tolerance and span.center == int(span.center):
+    unit = f" {number_range.unit}" if number_range.unit else ""
+    center = f"{format_significant_digits(number_range.center)}{unit}"
+    if not number_range.tolerance and number_range.center == int(number_range.center):
         return center
-    return f"{center} ± {format_significant_digits(span.tolerance)}"
+    return f"{center} ± {format_significant_digits(number_range.tolerance)}"
 
 
-def _write_pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
-    rows = [[titles[0] or "Item", titles[1] or "Match", "Why"], ["---"] * 3]
+def _write_pair_table(column_titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
+    rows = [[column_titles[0] or "Item", column_titles[1] or "Match", "Why"], ["---"] * 3]
     rows += [list(map(join_into_one_line, (p.left, p.right, p.why))) for p in pairs]
     columns = 3 if any(p.why for p in pairs) else 2
     return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in rows)
@@ -425,7 +441,7 @@ def _write_pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> s
 
 def write_blanks_into_text(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     """Return the text of a cloze with its blanks as they are authored."""
-    pieces = text.split(BLANK)
+    pieces = text.split(BLANK_CHARACTER)
     out = pieces[0]
     for blank, piece in zip(blanks, pieces[1:], strict=False):
         hint = f" ?{escape_markdown(blank.hint)}" if blank.hint else ""

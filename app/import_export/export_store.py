@@ -51,11 +51,11 @@ class OwnCardText:
 class StudiedCards:
     """The stored data of some cards of a learner, by card."""
 
-    logs_without_undone: Mapping[str, list[ReviewWithDuration | DatedEdit]]
-    suspended: frozenset[str]
-    added_info: Mapping[str, AddedCardInfo]
-    due_days_of_added: Mapping[str, dt.date]
-    own_texts: Mapping[str, OwnCardText]
+    log_by_card: Mapping[str, list[ReviewWithDuration | DatedEdit]]
+    suspended_card_ids: frozenset[str]
+    added_info_by_card: Mapping[str, AddedCardInfo]
+    due_day_by_added_card: Mapping[str, dt.date]
+    own_text_by_card: Mapping[str, OwnCardText]
 
 
 class AnkiOrigin(NamedTuple):
@@ -66,12 +66,14 @@ class AnkiOrigin(NamedTuple):
 
 
 class LearnerCards:
-    """All cards of a learner except `excluded_cards`; data is read a few cards at a time."""
+    """All cards of a learner except `excluded_card_ids`; data is read a few cards at a time."""
 
-    def __init__(self, db: Session, learner_id: int, excluded_cards: Collection[str] = ()) -> None:
+    def __init__(
+        self, db: Session, learner_id: int, excluded_card_ids: Collection[str] = ()
+    ) -> None:
         self._db = db
         self._learner_id = learner_id
-        self._excluded = excluded_cards
+        self._excluded = excluded_card_ids
 
     def list_card_ids(self) -> list[str]:
         """Return every card that was started, suspended or added, each once."""
@@ -86,7 +88,7 @@ class LearnerCards:
         card_ids = dict.fromkeys(itertools.chain.from_iterable(id_groups))
         return [card for card in card_ids if card not in self._excluded]
 
-    def list_anki_origins(self) -> dict[str, AnkiOrigin]:
+    def map_cards_to_anki_origins(self) -> dict[str, AnkiOrigin]:
         rows = self._db.execute(self._select_of_learner(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
         return {row.card: AnkiOrigin(row.guid, row.ordinal) for row in rows}
 
@@ -100,15 +102,15 @@ class LearnerCards:
         content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
-    def read_study_data(self, cards: Sequence[str]) -> StudiedCards:
+    def read_study_data(self, card_ids: Sequence[str]) -> StudiedCards:
         execute = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
-        log = execute(self._select_of_cards(cards, LOG, *LOGGED).order_by(*order))
-        suspended = self._db.scalars(self._select_of_cards(cards, SUSPENSION, SUSPENSION.c.card))
-        seeds = self._select_of_cards(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        log = execute(self._select_of_cards(card_ids, LOG, *LOGGED).order_by(*order))
+        suspended = self._db.scalars(self._select_of_cards(card_ids, SUSPENSION, SUSPENSION.c.card))
+        seeds = self._select_of_cards(card_ids, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         added = execute(seeds.where(ADDED.c.declined.is_(False)))
-        due = execute(self._select_of_cards(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
-        own = execute(self._select_of_cards(cards, OWN, OWN.c.card, *OWN_TEXT))
+        due = execute(self._select_of_cards(card_ids, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = execute(self._select_of_cards(card_ids, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
                 card: [_convert_log_row(row) for row in drop_undone_rows(rows)]
@@ -125,9 +127,9 @@ class LearnerCards:
         )
 
     def _select_of_cards(
-        self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
+        self, card_ids: Sequence[str], table: Table, *columns: ColumnElement[Any]
     ) -> Select[Any]:
-        return self._select_of_learner(table, *columns).where(table.c.card.in_(cards))
+        return self._select_of_learner(table, *columns).where(table.c.card.in_(card_ids))
 
     def _select_of_learner(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
         return select(*columns).where(table.c.learner_id == self._learner_id)
@@ -158,11 +160,13 @@ _COLUMNS = [
 COLUMNS = [column.name for column in _COLUMNS]
 
 
-def list_attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
+def iterate_attempt_rows(
+    session: Session, course_name: str | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
     query = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
-    if course is not None:
-        course_learners = select(col(Learner.id)).where(col(Learner.course) == course)
+    if course_name is not None:
+        course_learners = select(col(Learner.id)).where(col(Learner.course) == course_name)
         query = query.where(ATTEMPT.c.learner_id.in_(course_learners))
     rows = session.execute(query.execution_options(yield_per=1000))
     for row in rows.mappings():

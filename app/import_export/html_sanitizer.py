@@ -24,7 +24,7 @@ _NOT_EVEN_WORDS = (
 _CELLS = {"colspan", "rowspan"}
 
 
-EQUATION = "data-equation-content"
+EQUATION_ATTRIBUTE = "data-equation-content"
 """The attribute with the TeX of a formula; Canvas shows the formula as a picture."""
 _NAMED = re.compile(r"<([a-zA-Z][\w:-]*)")
 _MATHML = re.compile(r"<math\b[^<]*(?:<(?!/?math\b)[^<]*)*</math\s*>", re.IGNORECASE)
@@ -38,7 +38,7 @@ _UNREAD = frozenset(_UNREAD_TAGS.split())
 _OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
-def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
+def _filter_attribute(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 
@@ -53,7 +53,7 @@ _STRANGERS = nh3.Cleaner(
         "img": {"src", "alt"},
         "math": {"display"},
     },
-    attribute_filter=_allowed_attribute,
+    attribute_filter=_filter_attribute,
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer",
 )
@@ -83,7 +83,7 @@ def make_html_portable(text: str) -> str:
 def sanitize_for_conversion(text: str) -> str:
     """Return well-formed HTML without scripts, with all styling that affects visibility.
 
-    A formula in MathML becomes a picture with its TeX in `EQUATION`, as in Canvas. The result is
+    A formula in MathML becomes a picture with its TeX in `EQUATION_ATTRIBUTE`, as in Canvas. The result is
     for parsing only, not for display: styles and URLs are unchanged.
     """
     tag_names = {name.lower() for name in _NAMED.findall(text)}
@@ -95,7 +95,7 @@ def sanitize_for_conversion(text: str) -> str:
             "*": {"style", "class", "id", "hidden", "open", "popover", "bgcolor"},
             "a": {"href"},
             "font": {"color"},
-            "img": {"src", "alt", EQUATION},
+            "img": {"src", "alt", EQUATION_ATTRIBUTE},
             "ol": {"type", "start", "reversed"},
             "ul": {"type"},
             "li": {"type", "value"},
@@ -111,7 +111,7 @@ def _mathml_to_tex_image(match: re.Match[str]) -> str:
     """Return a formula as its TeX; empty if it has none."""
     tex = _TEX.search(match[0]) or _ALTTEXT.match(match[0])
     tex_text = html.unescape(tex[1]).strip() if tex else ""
-    return f'<img {EQUATION}="{html.escape(tex_text)}">'
+    return f'<img {EQUATION_ATTRIBUTE}="{html.escape(tex_text)}">'
 
 
 _ZERO = r"0*\.?0*(?:px|pt|em|rem|%)?\s*(?:!important)?\s*(?:;|$)"
@@ -187,16 +187,16 @@ def find_hiding_selectors(html: str) -> frozenset[str]:
     )
 
 
-def is_hiding_style(style: str, *, dark_background: bool = False) -> bool:
+def is_hiding_style(style: str, *, is_background_dark: bool = False) -> bool:
     """Return whether a style hides text, on a white page unless its background is dark."""
     plain = _COMMENT.sub("", style)
     tiny = _TINY.search(plain) and _CUT.search(plain)
     return bool(
-        tiny or _HIDES.search(plain) or _is_colorless(plain, dark_background=dark_background)
+        tiny or _HIDES.search(plain) or _is_colorless(plain, is_background_dark=is_background_dark)
     )
 
 
-def _is_colorless(style: str, *, dark_background: bool) -> bool:
+def _is_colorless(style: str, *, is_background_dark: bool) -> bool:
     """Return whether text has the color of its background, or is transparent."""
     colors = _COLOR.findall(style)
     backgrounds = _BACKGROUND.findall(style)
@@ -208,7 +208,7 @@ def _is_colorless(style: str, *, dark_background: bool) -> bool:
     background = _parse_color(backgrounds[-1]) if backgrounds else None
     if color.opacity < _UNSEEN or color == background:
         return True
-    on_white = background.is_white if background else not (backgrounds or dark_background)
+    on_white = background.is_white if background else not (backgrounds or is_background_dark)
     return on_white and color.is_white
 
 
@@ -258,16 +258,16 @@ def has_dark_background(attributes: Mapping[str, str | None]) -> bool:
     return bool(backgrounds) and not (color and color.is_white)
 
 
-def is_hidden(
+def is_element_hidden(
     tag: str,
     attributes: Mapping[str, str | None],
     hiding_selectors: frozenset[str],
     *,
-    dark_background: bool = False,
+    is_background_dark: bool = False,
 ) -> bool:
     """Return whether an element is hidden; `hiding_selectors` are those that style sheets hide.
 
-    >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
+    >>> is_element_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True
     """
     color = f"color:{attributes.get('color') or ''};" if tag == "font" else ""
@@ -282,6 +282,6 @@ def is_hidden(
         or styled & hiding_selectors
         or is_hiding_style(
             color + (attributes.get("style") or ""),
-            dark_background=dark_background or has_dark_background(attributes),
+            is_background_dark=is_background_dark or has_dark_background(attributes),
         )
     )

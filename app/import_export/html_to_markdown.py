@@ -13,18 +13,18 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from app.import_export.html_sanitizer import (
-    EQUATION,
+    EQUATION_ATTRIBUTE,
     HIDING_MARKUP,
     find_hiding_selectors,
     has_dark_background,
-    is_hidden,
+    is_element_hidden,
     sanitize_for_conversion,
 )
 from app.import_export.items import ItemSkippedError
 from app.import_export.markdown_text import (
-    BREAK,
-    EMPHASIS,
-    LINK,
+    EMPHASIS_MARK_BY_TAG,
+    LINE_BREAK_CHARACTER,
+    LINK_CHARACTER,
     collapse_spaces,
     escape_except_formulas,
     escape_line_start,
@@ -38,11 +38,11 @@ from app.import_export.markdown_text import (
     write_code_block,
     write_code_span_per_line,
     write_code_spans_on_one_line,
+    write_markdown_table,
     write_paragraph_line,
-    write_table,
 )
 
-DEEPEST = 60
+MAX_NESTING = 60
 
 # A tag that every parser reads alike, and anything else that a parser may take for one.
 _CLEAR_TAG = re.compile(
@@ -82,12 +82,12 @@ _AMONG_WORDS = frozenset(_INLINE.split())
 
 
 def is_nested_too_deeply(html: str) -> bool:
-    """Return whether more than `DEEPEST` tags may be open at once.
+    """Return whether more than `MAX_NESTING` tags may be open at once.
 
     >>> is_nested_too_deeply("<b>" * 61), is_nested_too_deeply("<ul>" + "<li>one" * 100 + "</ul>")
     (True, False)
     """
-    if html.count("<") <= DEEPEST:
+    if html.count("<") <= MAX_NESTING:
         return False
     open_tags: list[str] = []
     counts_end_tags, at = True, 0
@@ -101,25 +101,25 @@ def is_nested_too_deeply(html: str) -> bool:
             _push_element(open_tags, name)
         elif name and counts_end_tags:
             _close_element(open_tags, name)
-        if len(open_tags) > DEEPEST:
+        if len(open_tags) > MAX_NESTING:
             return True
     return False
 
 
-def _push_element(opened: list[str], name: str) -> None:
+def _push_element(open_elements: list[str], name: str) -> None:
     ended = _ENDED_BY.get(name, frozenset() if name in _AMONG_WORDS else {"p"})
-    while opened and opened[-1] in ended:
-        opened.pop()
-    opened.append(name)
+    while open_elements and open_elements[-1] in ended:
+        open_elements.pop()
+    open_elements.append(name)
 
 
-def _close_element(opened: list[str], name: str) -> None:
+def _close_element(open_elements: list[str], name: str) -> None:
     """Close an element and the implicitly closed ones in it; others stay open."""
-    depth = len(opened)
-    while depth and opened[depth - 1] != name and opened[depth - 1] in _LOOSE:
+    depth = len(open_elements)
+    while depth and open_elements[depth - 1] != name and open_elements[depth - 1] in _LOOSE:
         depth -= 1
-    if depth and opened[depth - 1] == name:
-        del opened[depth - 1 :]
+    if depth and open_elements[depth - 1] == name:
+        del open_elements[depth - 1 :]
 
 
 _STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE)
@@ -165,9 +165,9 @@ def format_list_label(number: int, style: str) -> str:
     if style == "none":
         return ""
     if kind == "alpha" and number > 0:
-        text = number_to_letters(number, string.ascii_lowercase)
+        text = format_number_in_letters(number, string.ascii_lowercase)
     elif style == "lower-greek" and number > 0:
-        text = number_to_letters(number, _GREEK)
+        text = format_number_in_letters(number, _GREEK)
     elif kind == "roman" and 0 < number <= _MOST_ROMAN:
         text = _to_roman(number)
     elif style == "decimal-leading-zero":
@@ -175,16 +175,16 @@ def format_list_label(number: int, style: str) -> str:
     return f"{text.upper() if case == 'upper' else text}."
 
 
-def number_to_letters(number: int, letters: str) -> str:
+def format_number_in_letters(number: int, alphabet: str) -> str:
     """Return a number from 1 on in letters.
 
-    >>> number_to_letters(1, "abc"), number_to_letters(3, "abc"), number_to_letters(4, "abc")
+    >>> format_number_in_letters(1, "abc"), format_number_in_letters(3, "abc"), format_number_in_letters(4, "abc")
     ('a', 'c', 'aa')
     """
     text = ""
     while number:
-        number, rest = divmod(number - 1, len(letters))
-        text = letters[rest] + text
+        number, rest = divmod(number - 1, len(alphabet))
+        text = alphabet[rest] + text
     return text
 
 
@@ -207,27 +207,29 @@ class ListItemMark(NamedTuple):
 class OpenList:
     """A list being read, and the number of its last item."""
 
-    ordered: bool
-    style: str
-    number: int
+    is_ordered: bool
+    label_style: str
+    last_number: int
     step: int = 1
-    is_numbered_alike: bool = True  # as Markdown numbers it
+    is_numbered_as_in_markdown: bool = True  # as Markdown numbers it
 
     def advance_to_next_item(self, attributes: Mapping[str, str | None]) -> ListItemMark:
         style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
-        style = style or self.style
+        style = style or self.label_style
         whole_number = _parse_whole_number(attributes.get("value"))
-        number = self.number + self.step if whole_number is None else whole_number
-        self.is_numbered_alike &= style in {"", "decimal"} and number == self.number + 1 >= 0
-        self.number = number
-        if not self.ordered and style in _BULLETS:
+        number = self.last_number + self.step if whole_number is None else whole_number
+        self.is_numbered_as_in_markdown &= (
+            style in {"", "decimal"} and number == self.last_number + 1 >= 0
+        )
+        self.last_number = number
+        if not self.is_ordered and style in _BULLETS:
             return ListItemMark("- ", "")
-        if self.ordered and self.is_numbered_alike:
+        if self.is_ordered and self.is_numbered_as_in_markdown:
             return ListItemMark(f"{number}. ", "")
         return ListItemMark("", format_list_label(number, style))
 
 
-def open_list(tag: str, attributes: Mapping[str, str | None]) -> OpenList:
+def start_list(tag: str, attributes: Mapping[str, str | None]) -> OpenList:
     """Return a list from its tag; without numbers if it counts down from no number."""
     style = parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
     first = _parse_whole_number(attributes.get("start"))
@@ -291,7 +293,7 @@ class HtmlReader(HTMLParser):
         self.rows: list[list[str]] | None = None
         self.lost: list[str] = []
 
-    def finish_blocks(self) -> list[str]:
+    def close_and_join_blocks(self) -> list[str]:
         """Return the blocks, with items of one list as one block."""
         self._flush_line()
         return _join_blocks(self.blocks)
@@ -314,7 +316,7 @@ class HtmlReader(HTMLParser):
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
             self._handle_tag_in_code(tag)
-        elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
+        elif tag in EMPHASIS_MARK_BY_TAG or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
             self._open_table(tag, attributes)
@@ -355,7 +357,7 @@ class HtmlReader(HTMLParser):
         elif self.code is not None:
             self.code.append(self._escape_for_code(data))
         elif self.open and self.open[-1].keeps_line_breaks:
-            self.line += BREAK.join(
+            self.line += LINE_BREAK_CHARACTER.join(
                 escape_except_formulas(collapse_spaces(x)) for x in data.split("\n")
             )
         else:
@@ -367,7 +369,7 @@ class HtmlReader(HTMLParser):
     def _escape_for_code(self, data: str) -> str:
         """Return text within code, with the line breaks and spaces that matter."""
         if self.open and self.open[-1].keeps_line_breaks:
-            return data.replace("\n", BREAK)
+            return data.replace("\n", LINE_BREAK_CHARACTER)
         text = re.sub(r"[ \t\r\n]+", " ", data)
         return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
@@ -375,8 +377,8 @@ class HtmlReader(HTMLParser):
         self, tag: str, attributes: dict[str, str | None], *, dark_background: bool
     ) -> bool:
         """Return whether an element is hidden, or cannot be imported; the latter is a loss."""
-        self.is_hidden = is_hidden(
-            tag, attributes, self.hiding_selectors, dark_background=dark_background
+        self.is_hidden = is_element_hidden(
+            tag, attributes, self.hiding_selectors, is_background_dark=dark_background
         )
         if self.is_hidden or tag not in _MEDIA | _FIELDS:
             return self.is_hidden
@@ -399,7 +401,7 @@ class HtmlReader(HTMLParser):
             self._close_code()
         elif tag in _KEPT:
             self.line += f"</{tag}>"
-        elif tag in EMPHASIS:
+        elif tag in EMPHASIS_MARK_BY_TAG:
             self.line += make_emphasis_placeholder(tag, is_opening=False)
         elif tag == "a" and self.links:
             self._close_link(self.links.pop())
@@ -410,22 +412,22 @@ class HtmlReader(HTMLParser):
         self.in_code -= 1
         if self.code is not None and self.in_code <= 0:
             code, self.code = "".join(self.code), None
-            self.line += write_code_spans_on_one_line(code.strip(BREAK))
+            self.line += write_code_spans_on_one_line(code.strip(LINE_BREAK_CHARACTER))
 
     def _handle_tag_in_code(self, tag: str) -> None:
         """Handle a tag within code: only line breaks matter."""
         if self.code is not None and (tag == "br" or tag in _BLOCKS or tag in _TABLE):
-            self.code.append(BREAK)
+            self.code.append(LINE_BREAK_CHARACTER)
         self.in_code += tag in _CODE
 
     def _handle_other_tag(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "br":
-            self.line = self.line.rstrip() + BREAK
+            self.line = self.line.rstrip() + LINE_BREAK_CHARACTER
         elif tag == "q":
             self.line += "\u201c"
         elif tag in _UNMARKED:
             self.lost.append(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
-        elif tag == "img" and (formula := attributes.get(EQUATION)) is not None:
+        elif tag == "img" and (formula := attributes.get(EQUATION_ATTRIBUTE)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
             space = " " if _JOINS.fullmatch(self.line[-1:]) else ""
@@ -435,7 +437,7 @@ class HtmlReader(HTMLParser):
             self.line += self._write_picture(alt, attributes.get("src") or "")
         elif tag == "a":
             self.links.append(attributes.get("href") or "")
-            self.line += LINK
+            self.line += LINK_CHARACTER
 
     def _write_picture(self, alt: str, address: str) -> str:
         name = self.name_picture(address)
@@ -447,7 +449,7 @@ class HtmlReader(HTMLParser):
         return f"![{escape_markdown(alt or 'Picture')}]({name})"
 
     def _close_link(self, address: str) -> None:
-        before, _, inside = self.line.rpartition(LINK)
+        before, _, inside = self.line.rpartition(LINK_CHARACTER)
         is_usable = re.match(r"^https?://[^\s<>()\\]+$", address)
         link_text = f"[{inside.strip()}]({address})" if is_usable else inside
         if address and not is_usable and inside.strip():
@@ -465,11 +467,11 @@ class HtmlReader(HTMLParser):
             self.pre = ""
         elif tag in _LISTS:
             self._write_pending_label()
-            opened = open_list(tag, attributes)
+            opened = start_list(tag, attributes)
             self.lists.append(opened)
-            if opened.step < 0 and opened.style == "none":
+            if opened.step < 0 and opened.label_style == "none":
                 self.lost.append("a list that counts down has no numbers here: add them")
-            if opened.ordered and opened.style not in _KNOWN:
+            if opened.is_ordered and opened.label_style not in _KNOWN:
                 self.lost.append("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
             mark = self.lists[-1].advance_to_next_item(attributes)
@@ -480,18 +482,18 @@ class HtmlReader(HTMLParser):
 
     def _open_in_cell(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Open a block in a cell: it becomes a line, code a span, items get marks."""
-        self.line += BREAK
+        self.line += LINE_BREAK_CHARACTER
         if tag == "pre":
             self.open[-1] = self.open[-1]._replace(keeps_line_breaks=True)
             self.code, self.in_code = [], 1
         elif tag in _LISTS:
-            self.lists.append(open_list(tag, attributes))
+            self.lists.append(start_list(tag, attributes))
         elif tag == "li" and self.lists:
             mark = self.lists[-1].advance_to_next_item(attributes)
             self.line += mark.marker.replace("-", "•") or f"{mark.label} "
 
     def _close_in_cell(self, tag: str) -> None:
-        self.line += BREAK
+        self.line += LINE_BREAK_CHARACTER
         if tag in _LISTS and self.lists:
             self.lists.pop()
 
@@ -516,7 +518,7 @@ class HtmlReader(HTMLParser):
         text = finish_inline_line(self.line)
         self.line = ""
         if text:
-            first, *others = text.split(BREAK)
+            first, *others = text.split(LINE_BREAK_CHARACTER)
             label, self.label = self.label, ""
             first_line = (
                 f"{label} {make_formulas_inline(first)}" if label else write_paragraph_line(first)
@@ -561,13 +563,13 @@ class HtmlReader(HTMLParser):
             self.rows = rows
         elif tag in {"td", "th"} and self.rows:
             cell = make_formulas_inline(finish_inline_line(self.line))
-            self.rows[-1].append(cell.replace(BREAK, "<br>"))
+            self.rows[-1].append(cell.replace(LINE_BREAK_CHARACTER, "<br>"))
             self.line = ""
         elif tag == "table":
             rows, self.rows, self.line = [r for r in self.rows if r], None, ""
             if any(any(row) for row in rows):
                 self._write_pending_label()
-                self._add_block(write_table(rows))
+                self._add_block(write_markdown_table(rows))
 
 
 def _join_blocks(blocks: list[str]) -> list[str]:
@@ -593,11 +595,13 @@ _DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
 class ConvertedHtml:
     """Markdown, and what the HTML contained that Markdown cannot express."""
 
-    text: str
+    markdown: str
     losses: tuple[str, ...] = ()
 
 
-def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> ConvertedHtml:
+def convert_html_to_markdown(
+    html: str, name_picture: Callable[[str], str] | None = None
+) -> ConvertedHtml:
     """Convert HTML to Markdown blocks, without scripts and hidden text.
 
     Pictures are left out, except those to whose URL `name_picture` gives a name. Raises
@@ -606,21 +610,23 @@ def to_markdown(html: str, name_picture: Callable[[str], str] | None = None) -> 
     if is_nested_too_deeply(html):
         visible_html = _COMMENT.sub("", html)
         if HIDING_MARKUP.search(visible_html):
-            raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
-        plain_markdown = convert_plain_text(unescape(re.sub(r"<[^<>]*>", " ", visible_html)))
+            raise ItemSkippedError(f"more than {MAX_NESTING} of its tags stand in each other")
+        plain_markdown = convert_plain_text_to_markdown(
+            unescape(re.sub(r"<[^<>]*>", " ", visible_html))
+        )
         return ConvertedHtml(
-            plain_markdown, (f"its tags are left out: more than {DEEPEST} stand in each other",)
+            plain_markdown, (f"its tags are left out: more than {MAX_NESTING} stand in each other",)
         )
     reader = HtmlReader(name_picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(sanitize_for_conversion(html))
     reader.close()
-    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish_blocks()))
+    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.close_and_join_blocks()))
     return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))
 
 
-def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
+def convert_plain_text_to_markdown(text: str, *, join_wrapped_lines: bool = False) -> str:
     """Convert plain text to Markdown: its lines, code and formulas stay.
 
     With `join_wrapped_lines`, the lines of a paragraph are joined.
@@ -631,7 +637,7 @@ def convert_plain_text(text: str, *, join_wrapped_lines: bool = False) -> str:
             blocks.append(write_code_block("\n".join(part.lines)))
         elif part.kind == "table":
             head, _, *rows = [_parse_piped_row(line) for line in part.lines]
-            blocks.append(write_table([head, *rows]))
+            blocks.append(write_markdown_table([head, *rows]))
         else:
             blocks += _write_paragraphs(
                 (" ".join(part.lines),) if join_wrapped_lines else part.lines

@@ -24,15 +24,15 @@ _SILENT = 60_000
 class ImportCounts:
     """How many cards are new, changed or unchanged; reviews imported, and skipped by reason.
 
-    `waiting_cards` counts cards without a review, a few of which start on each day.
+    `waiting_card_count` counts cards without a review, a few of which start on each day.
     """
 
-    new_cards: int = 0
-    changed_cards: int = 0
-    unchanged_cards: int = 0
-    imported_reviews: int = 0
-    skipped_reviews: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    waiting_cards: int = 0
+    new_card_count: int = 0
+    changed_card_count: int = 0
+    unchanged_card_count: int = 0
+    imported_review_count: int = 0
+    skipped_review_count_by_reason: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    waiting_card_count: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class NewImport:
 
     file_name: str
     card_count: int
-    skipped_cards: Mapping[str, int]
-    skipped_reviews: Mapping[str, int]
+    skipped_card_count_by_reason: Mapping[str, int]
+    skipped_review_count_by_reason: Mapping[str, int]
     lost_media_count: int
 
 
@@ -55,7 +55,7 @@ class ImportProgress:
     card_count: int
     written_card_count: int
     counts: ImportCounts
-    skipped_cards: Mapping[str, int]
+    skipped_card_count_by_reason: Mapping[str, int]
     lost_media_count: int
     began_at: int
 
@@ -70,8 +70,8 @@ def save_import_start(
     at = to_milliseconds(now)
     began_at = max(at, last.began_at + 1) if last else at
     skipped_by_reason = {
-        "cards": dict(new_import.skipped_cards),
-        "grades": dict(new_import.skipped_reviews),
+        "cards": dict(new_import.skipped_card_count_by_reason),
+        "grades": dict(new_import.skipped_review_count_by_reason),
     }
     db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
     row = {
@@ -93,25 +93,27 @@ def add_batch_result(
     db: Session,
     learner_id: int,
     began_at: int,
-    written_cards: int,
-    outcome: ImportCounts,
+    written_card_count: int,
+    batch_counts: ImportCounts,
     now: dt.datetime,
 ) -> None:
     """Add the result of a batch to the progress of its import."""
     import_filter = _import_filter(learner_id, began_at)
     row = db.connection().execute(select(IMPORTS).where(*import_filter)).one()
     refused = json.loads(row.refused)
-    grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.skipped_reviews)
+    grades = collections.Counter(refused["grades"]) + collections.Counter(
+        batch_counts.skipped_review_count_by_reason
+    )
 
     db.connection().execute(
         update(IMPORTS)
         .where(*import_filter)
         .values(
-            seen=IMPORTS.c.seen + written_cards,
-            new=IMPORTS.c.new + outcome.new_cards,
-            changed=IMPORTS.c.changed + outcome.changed_cards,
-            same=IMPORTS.c.same + outcome.unchanged_cards,
-            grades=IMPORTS.c.grades + outcome.imported_reviews,
+            seen=IMPORTS.c.seen + written_card_count,
+            new=IMPORTS.c.new + batch_counts.new_card_count,
+            changed=IMPORTS.c.changed + batch_counts.changed_card_count,
+            same=IMPORTS.c.same + batch_counts.unchanged_card_count,
+            grades=IMPORTS.c.grades + batch_counts.imported_review_count,
             refused=json.dumps({**refused, "grades": grades}),
             at=to_milliseconds(now),
         )
@@ -124,10 +126,10 @@ def is_import_running(db: Session, learner_id: int, began_at: int) -> bool:
     return db.connection().scalar(state) == RUNNING
 
 
-def save_import_end(db: Session, learner_id: int, began_at: int, state: str) -> None:
+def save_import_end(db: Session, learner_id: int, began_at: int, final_state: str) -> None:
     """Save how an import ended, unless it was already ended."""
     running_filter = (*_import_filter(learner_id, began_at), IMPORTS.c.state == RUNNING)
-    db.connection().execute(update(IMPORTS).where(*running_filter).values(state=state))
+    db.connection().execute(update(IMPORTS).where(*running_filter).values(state=final_state))
 
 
 def cancel_import(db: Session, learner_id: int) -> None:
@@ -150,7 +152,7 @@ def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportPr
         card_count=row.cards,
         written_card_count=row.seen,
         counts=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
-        skipped_cards=refused["cards"],
+        skipped_card_count_by_reason=refused["cards"],
         lost_media_count=row.media,
         began_at=row.began_at,
     )

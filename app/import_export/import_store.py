@@ -65,67 +65,82 @@ class NoteAndTopic(NamedTuple):
     topic: str
 
 
-def _is_of_cards(table: Table, learner_id: int, cards: Collection[str]) -> ColumnElement[bool]:
-    return (table.c.learner_id == learner_id) & table.c.card.in_(list(cards))
+def _belongs_to_cards_condition(
+    table: Table, learner_id: int, card_ids: Collection[str]
+) -> ColumnElement[bool]:
+    return (table.c.learner_id == learner_id) & table.c.card.in_(list(card_ids))
 
 
-def _load_suspended(db: Session, learner_id: int, cards: Collection[str]) -> set[str]:
-    of_cards = _is_of_cards(SUSPENSION, learner_id, cards)
+def _load_suspended(db: Session, learner_id: int, card_ids: Collection[str]) -> set[str]:
+    of_cards = _belongs_to_cards_condition(SUSPENSION, learner_id, card_ids)
     return set(db.connection().scalars(select(SUSPENSION.c.card).where(of_cards)))
 
 
 def rebuild_card_states(
-    db: Session, learner_id: int, placements: Mapping[str, NoteAndTopic], logs: LogRowsByCard
+    db: Session,
+    learner_id: int,
+    placement_by_card: Mapping[str, NoteAndTopic],
+    log_rows_by_card: LogRowsByCard,
 ) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
 
-    Cards without a log in `logs` get a row if they have none.
+    Cards without a log in `log_rows_by_card` get a row if they have none.
     """
     connection = db.connection()
-    of_placed = _is_of_cards(MEMORY, learner_id, placements)
+    of_placed = _belongs_to_cards_condition(MEMORY, learner_id, placement_by_card)
     cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(of_placed)))
-    rebuilt = [card for card in sorted(placements) if card in logs or card not in cards_with_row]
+    rebuilt = [
+        card
+        for card in sorted(placement_by_card)
+        if card in log_rows_by_card or card not in cards_with_row
+    ]
     suspended = _load_suspended(db, learner_id, rebuilt)
     added = load_added_card_starts(db, learner_id, rebuilt)
     rows = []
     for card in rebuilt:
-        log, start, placement = logs.get(card, ()), added.get(card), placements[card]
+        log, start, placement = (
+            log_rows_by_card.get(card, ()),
+            added.get(card),
+            placement_by_card[card],
+        )
         replayed = replay_card(card, log, start)
         values = build_columns_of_replayed_card(
             replayed, len(log), start, suspended=card in suspended
         )
         if values is not None:
             rows.append({"learner_id": learner_id, "card": card, **placement._asdict(), **values})
-    connection.execute(delete(MEMORY).where(_is_of_cards(MEMORY, learner_id, rebuilt)))
+    connection.execute(
+        delete(MEMORY).where(_belongs_to_cards_condition(MEMORY, learner_id, rebuilt))
+    )
     if rows:
         connection.execute(insert(MEMORY), rows)
 
 
 def load_log_rows_by_card(
-    db: Session, learner_id: int, cards: Collection[str]
+    db: Session, learner_id: int, card_ids: Collection[str]
 ) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
     rows = db.connection().execute(
         select(*LOGGED)
-        .where(_is_of_cards(LOG, learner_id, cards))
+        .where(_belongs_to_cards_condition(LOG, learner_id, card_ids))
         .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
     )
     return {card: list(log) for card, log in itertools.groupby(rows, lambda row: str(row.card))}
 
 
-def flatten_logs(logs: LogRowsByCard) -> list[Row[Any]]:
-    return [row for log in logs.values() for row in log]
+def flatten_logs(log_rows_by_card: LogRowsByCard) -> list[Row[Any]]:
+    return [row for log in log_rows_by_card.values() for row in log]
 
 
 def _batch_by_cost(
-    values: Iterable[T], cost_of: Callable[[T], int], most_cost: int
+    values: Iterable[T], compute_cost: Callable[[T], int], max_cost: int
 ) -> Iterator[tuple[T, ...]]:
-    """Yield values in batches that cost at most `most_cost`, or of a single costlier one."""
+    """Yield values in batches that cost at most `max_cost`, or of a single costlier one."""
     batch: list[T] = []
     batch_cost = 0
     for value in values:
-        cost = cost_of(value)
-        if batch and batch_cost + cost > most_cost:
+        cost = compute_cost(value)
+        if batch and batch_cost + cost > max_cost:
             yield tuple(batch)
             batch, batch_cost = [], 0
         batch.append(value)
@@ -157,13 +172,13 @@ class ImportedLogEntry:
 
     at_ms: int
     rating: int
-    took_ms: int
-    edit: str = ""
+    duration_ms: int
+    edit_kind: str = ""
     until_day: str | None = None
 
     @property
     def rating_or_edit(self) -> int | str:
-        return self.rating or self.edit
+        return self.rating or self.edit_kind
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,24 +186,24 @@ class ImportedCard:
     """A card from a file, by our id.
 
     `origin` identifies it in the file permanently. An own card has `own_text`, which shows
-    `pictures`. `retention`, `seed` and `due_since_ms` are None if not in the file.
+    `picture_by_name`. `desired_retention`, `seed` and `due_since_ms` are None if not in the file.
     """
 
-    card: str
-    note: str
-    topic: str
+    card_id: str
+    note_name: str
+    topic_slug: str
     origin: str
-    log: tuple[ImportedLogEntry, ...] = ()
+    log_entries: tuple[ImportedLogEntry, ...] = ()
     own_text: OwnCardText | None = None
-    pictures: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
-    suspended: bool = False
-    retention: float | None = None
+    picture_by_name: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+    is_suspended: bool = False
+    desired_retention: float | None = None
     seed: int | None = None
     due_since_ms: int | None = None
 
 
 class _LoggedAct(NamedTuple):
-    card: str
+    card_id: str
     rating_or_edit: int | str
 
 
@@ -196,18 +211,18 @@ class _LoggedAct(NamedTuple):
 class _ExistingCards:
     """What a learner already had of some cards; the times are in order."""
 
-    logs: LogRowsByCard
-    times_ms: dict[_LoggedAct, list[int]]
+    log_rows_by_card: LogRowsByCard
+    times_ms_by_act: dict[_LoggedAct, list[int]]
     begun_card_ids: set[str]
-    added_ids: set[str]
-    own_texts: dict[str, OwnCardText]
+    added_card_ids: set[str]
+    own_text_by_card: dict[str, OwnCardText]
 
 
 def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
     query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own_cards = set(db.connection().scalars(query))
-    if len(own_cards | {card.card for card in cards if card.own_text}) > OWN_CARDS.max_rows:
+    if len(own_cards | {card.card_id for card in cards if card.own_text}) > OWN_CARDS.max_rows:
         raise UnusableFileError(
             f"You would have more than {OWN_CARDS.max_rows:,} cards of your own."
         )
@@ -217,9 +232,9 @@ def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
     """Estimate how many bytes some cards take in the database, as if all were new."""
     total = 0
     for card in cards:
-        total += sum(map(len, card.pictures.values())) * 4 // 3  # stored as Base64
+        total += sum(map(len, card.picture_by_name.values())) * 4 // 3  # stored as Base64
         total += len((card.own_text.front + card.own_text.back).encode()) if card.own_text else 0
-        total += (_ROWS_OF_CARD + len(card.log)) * _BYTES_OF_STORED_ROW
+        total += (_ROWS_OF_CARD + len(card.log_entries)) * _BYTES_OF_STORED_ROW
     return total
 
 
@@ -229,8 +244,8 @@ def batch_cards_by_write_cost(cards: Iterable[ImportedCard]) -> Iterator[tuple[I
 
 
 def _write_cost_in_rows(card: ImportedCard) -> int:
-    pictures = sum(map(len, card.pictures.values()))
-    return _ROWS_OF_CARD + len(card.log) + pictures // _PICTURE_BYTES_AS_COSTLY_AS_ROW
+    pictures = sum(map(len, card.picture_by_name.values()))
+    return _ROWS_OF_CARD + len(card.log_entries) + pictures // _PICTURE_BYTES_AS_COSTLY_AS_ROW
 
 
 def import_cards(
@@ -238,15 +253,15 @@ def import_cards(
     learner: LearnerProfile,
     cards: Sequence[ImportedCard],
     now: dt.datetime,
-    already_waiting: int = 0,
+    earlier_waiting_card_count: int = 0,
 ) -> ImportCounts:
     """Write everything that is new, and rebuild memory rows and day totals.
 
-    Importing the same cards again changes nothing. `already_waiting` counts the cards without a
+    Importing the same cards again changes nothing. `earlier_waiting_card_count` counts the cards without a
     review that came before them from the same file.
     """
     at = to_milliseconds(now)
-    existing = _load_existing(db, learner.id, [card.card for card in cards])
+    existing = _load_existing(db, learner.id, [card.card_id for card in cards])
     skipped: collections.Counter[str] = collections.Counter()
     rows = [row for card in cards for row in _build_log_rows(card, learner, existing, at, skipped)]
     if rows:
@@ -256,15 +271,15 @@ def import_cards(
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
     new_cards = _select_gained_cards(cards, existing, first_reviews)
     waiting_cards = _schedule_added_cards(
-        db, learner, new_cards, at, first_reviews, already_waiting
+        db, learner, new_cards, at, first_reviews, earlier_waiting_card_count
     )
     store_pictures(db, learner.id, cards, at)
     changed_texts = _store_changed_own_texts(db, learner.id, cards, existing, at)
     _suspend_cards_suspended_in_file(db, learner.id, new_cards, at)
     _rebuild_card_states_and_day_totals(db, learner.id, cards, existing, first_reviews)
-    new = {card.card for card in new_cards}
+    new = {card.card_id for card in new_cards}
     changed = ({*first_reviews} | changed_texts) - new
-    unchanged_count = len({card.card for card in cards} - new - changed)
+    unchanged_count = len({card.card_id for card in cards} - new - changed)
     reviews = sum(row["rating"] > 0 for row in rows)
     return ImportCounts(len(new), len(changed), unchanged_count, reviews, skipped, waiting_cards)
 
@@ -274,32 +289,38 @@ def _rebuild_card_states_and_day_totals(
     learner_id: int,
     cards: Sequence[ImportedCard],
     existing: _ExistingCards,
-    first_reviews: Mapping[str, int],
+    first_review_ms_by_card: Mapping[str, int],
 ) -> None:
     """Rebuild memory rows and day totals of cards whose logs have grown."""
-    after = load_log_rows_by_card(db, learner_id, first_reviews)
-    before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
-    logs_without_memory = {
-        c: log for c, log in existing.logs.items() if c not in existing.begun_card_ids
+    after = load_log_rows_by_card(db, learner_id, first_review_ms_by_card)
+    before = {
+        card: existing.log_rows_by_card[card]
+        for card in first_review_ms_by_card
+        if card in existing.log_rows_by_card
     }
-    placements = {c.card: NoteAndTopic(c.note, c.topic) for c in cards}
+    logs_without_memory = {
+        c: log for c, log in existing.log_rows_by_card.items() if c not in existing.begun_card_ids
+    }
+    placements = {c.card_id: NoteAndTopic(c.note_name, c.topic_slug) for c in cards}
     rebuild_card_states(db, learner_id, placements, {**logs_without_memory, **after})
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
-def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
+def _load_existing(db: Session, learner_id: int, card_ids: Sequence[str]) -> _ExistingCards:
     times = collections.defaultdict[_LoggedAct, list[int]](list)
-    logs = load_log_rows_by_card(db, learner_id, cards)
+    logs = load_log_rows_by_card(db, learner_id, card_ids)
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
             times[_LoggedAct(row.card, row.rating or row.act)].append(row.at)
     connection = db.connection()
 
     def load_ids(table: Table) -> set[str]:
-        of_cards = _is_of_cards(table, learner_id, cards)
+        of_cards = _belongs_to_cards_condition(table, learner_id, card_ids)
         return set(connection.scalars(select(table.c.card).where(of_cards)))
 
-    own_texts = select(OWN.c.card, *OWN_TEXT).where(_is_of_cards(OWN, learner_id, cards))
+    own_texts = select(OWN.c.card, *OWN_TEXT).where(
+        _belongs_to_cards_condition(OWN, learner_id, card_ids)
+    )
     own = {card: OwnCardText(*columns) for card, *columns in connection.execute(own_texts)}
     return _ExistingCards(logs, times, load_ids(MEMORY), load_ids(ADDED), own)
 
@@ -308,32 +329,32 @@ def _build_log_rows(
     card: ImportedCard,
     learner: LearnerProfile,
     existing: _ExistingCards,
-    now: int,
-    skipped: collections.Counter[str],
+    now_ms: int,
+    skipped_count_by_reason: collections.Counter[str],
 ) -> list[dict[str, Any]]:
-    """Return the new log rows of a card; the others are counted in `skipped`."""
+    """Return the new log rows of a card; the others are counted in `skipped_count_by_reason`."""
     rows: dict[int, dict[str, Any]] = {}
-    today = learner.study_day(from_milliseconds(now))
-    free_entries = CARD_LOG.max_rows - len(existing.logs.get(card.card, ()))
-    for entry in card.log:
-        times = existing.times_ms.get(_LoggedAct(card.card, entry.rating_or_edit), [])
-        is_earlier_burial = entry.edit == "bury" and entry.at_ms < now
+    today = learner.study_day(from_milliseconds(now_ms))
+    free_entries = CARD_LOG.max_rows - len(existing.log_rows_by_card.get(card.card_id, ()))
+    for entry in card.log_entries:
+        times = existing.times_ms_by_act.get(_LoggedAct(card.card_id, entry.rating_or_edit), [])
+        is_earlier_burial = entry.edit_kind == "bury" and entry.at_ms < now_ms
         if is_earlier_burial and learner.study_day(from_milliseconds(entry.at_ms)) < today:
             continue  # a burial ends with its study day, in Anki too
-        if not _ANKI_BEGAN < entry.at_ms <= now:
-            skipped[_NO_MOMENT] += 1
+        if not _ANKI_BEGAN < entry.at_ms <= now_ms:
+            skipped_count_by_reason[_NO_MOMENT] += 1
         elif entry.at_ms in rows or _contains_nearby_time(times, entry.at_ms):
-            skipped[_ALREADY] += 1
+            skipped_count_by_reason[_ALREADY] += 1
         elif len(rows) >= free_entries:
-            skipped[_FULL_LOG] += 1
+            skipped_count_by_reason[_FULL_LOG] += 1
         else:
             rows[entry.at_ms] = _build_log_row(card, learner, entry)
     return list(rows.values())
 
 
-def _contains_nearby_time(times: list[int], time: int) -> bool:
-    index = bisect.bisect_left(times, time - _SAME_WITHIN)
-    return index < len(times) and times[index] <= time + _SAME_WITHIN
+def _contains_nearby_time(sorted_times_ms: list[int], time_ms: int) -> bool:
+    index = bisect.bisect_left(sorted_times_ms, time_ms - _SAME_WITHIN)
+    return index < len(sorted_times_ms) and sorted_times_ms[index] <= time_ms + _SAME_WITHIN
 
 
 def _build_log_row(
@@ -345,26 +366,28 @@ def _build_log_row(
     return {
         "learner_id": learner.id,
         "token": BROUGHT + hashlib.sha256(identity.encode()).hexdigest()[:48],
-        "card": card.card,
+        "card": card.card_id,
         "rating": entry.rating,
-        "retention": card.retention or learner.retention,
-        "milliseconds": entry.took_ms if 0 < entry.took_ms <= _LONGEST_LOOK else None,
+        "retention": card.desired_retention or learner.retention,
+        "milliseconds": entry.duration_ms if 0 < entry.duration_ms <= _LONGEST_LOOK else None,
         "study_day": day.isoformat(),
         "at": entry.at_ms,
-        "act": entry.edit,
-        "until_day": tomorrow if entry.edit == "bury" else entry.until_day,
+        "act": entry.edit_kind,
+        "until_day": tomorrow if entry.edit_kind == "bury" else entry.until_day,
     }
 
 
 def _select_gained_cards(
-    cards: Sequence[ImportedCard], existing: _ExistingCards, reviewed: Collection[str]
+    cards: Sequence[ImportedCard], existing: _ExistingCards, reviewed_card_ids: Collection[str]
 ) -> list[ImportedCard]:
     """Return the cards that are new for the learner: reviewed course cards, all added ones."""
     return [
         card
         for card in cards
-        if card.card not in existing.begun_card_ids | existing.added_ids
-        and (card.card in reviewed or is_added_card_id(card.card) or card.suspended)
+        if card.card_id not in existing.begun_card_ids | existing.added_card_ids
+        and (
+            card.card_id in reviewed_card_ids or is_added_card_id(card.card_id) or card.is_suspended
+        )
     ]
 
 
@@ -372,52 +395,58 @@ def _schedule_added_cards(
     db: Session,
     learner: LearnerProfile,
     cards: Sequence[ImportedCard],
-    now: int,
-    first_reviews: Mapping[str, int],
-    already_waiting: int,
+    now_ms: int,
+    first_review_ms_by_card: Mapping[str, int],
+    earlier_waiting_card_count: int,
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
-    Otherwise all cards of a new deck of a thousand would be due today. `already_waiting` counts
+    Otherwise all cards of a new deck of a thousand would be due today. `earlier_waiting_card_count` counts
     such cards in earlier batches. Returns how many this batch adds.
     """
     cards_per_day = max(1, count_new_cards_left(learner.minutes_a_day, DayCounts(0, 0, 0)))
-    waiting_before = already_waiting
+    waiting_before = earlier_waiting_card_count
     rows = []
     for card in cards:
-        if not is_added_card_id(card.card):
+        if not is_added_card_id(card.card_id):
             continue
         if card.due_since_ms is not None:
-            starts_at = min(card.due_since_ms, now + _LATEST_START)
-        elif card.card in first_reviews:
-            starts_at = first_reviews[card.card]
+            starts_at = min(card.due_since_ms, now_ms + _LATEST_START)
+        elif card.card_id in first_review_ms_by_card:
+            starts_at = first_review_ms_by_card[card.card_id]
         else:
-            starts_at = now + already_waiting // cards_per_day * _DAY_MS
-            already_waiting += 1
-        is_question = parse_card_id(card.card).source_kind == QUESTION
+            starts_at = now_ms + earlier_waiting_card_count // cards_per_day * _DAY_MS
+            earlier_waiting_card_count += 1
+        is_question = parse_card_id(card.card_id).source_kind == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
-        row = {"learner_id": learner.id, "card": card.card, "seed": seed}
+        row = {"learner_id": learner.id, "card": card.card_id, "seed": seed}
         rows.append({**row, "declined": False, "at": starts_at})
     if rows:
         db.connection().execute(insert(ADDED), rows)
-    return already_waiting - waiting_before
+    return earlier_waiting_card_count - waiting_before
 
 
 def _store_changed_own_texts(
-    db: Session, learner_id: int, cards: Sequence[ImportedCard], existing: _ExistingCards, at: int
+    db: Session,
+    learner_id: int,
+    cards: Sequence[ImportedCard],
+    existing: _ExistingCards,
+    now_ms: int,
 ) -> set[str]:
     """Save the text of own cards as in the file; returns those that changed."""
     new_rows, changed = [], set()
     for card in cards:
-        stored = existing.own_texts.get(card.card)
+        stored = existing.own_text_by_card.get(card.card_id)
         if card.own_text is None or card.own_text == stored:
             continue
         columns = dataclasses.asdict(card.own_text)
         if stored is None:
-            new_rows.append({"learner_id": learner_id, "card": card.card, "at": at, **columns})
+            new_rows.append(
+                {"learner_id": learner_id, "card": card.card_id, "at": now_ms, **columns}
+            )
             continue
-        changed.add(card.card)
-        this_card = (OWN.c.learner_id == learner_id) & (OWN.c.card == card.card)
+        changed.add(card.card_id)
+        this_card = (OWN.c.learner_id == learner_id) & (OWN.c.card == card.card_id)
         db.connection().execute(update(OWN).where(this_card).values(**columns))
     if new_rows:
         db.connection().execute(insert(OWN), new_rows)
@@ -426,11 +455,11 @@ def _store_changed_own_texts(
 
 
 def _suspend_cards_suspended_in_file(
-    db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int
+    db: Session, learner_id: int, cards: Sequence[ImportedCard], now_ms: int
 ) -> None:
-    names = {card.card for card in cards if card.suspended}
+    names = {card.card_id for card in cards if card.is_suspended}
     new_names = sorted(names - _load_suspended(db, learner_id, names))
-    rows = [{"learner_id": learner_id, "card": name, "at": at} for name in new_names]
+    rows = [{"learner_id": learner_id, "card": name, "at": now_ms} for name in new_names]
     if rows:
         db.connection().execute(insert(SUSPENSION), rows)
 
@@ -450,11 +479,11 @@ class OwnDeck:
 class ImportedSummary:
     """A learner's own decks, and the number of imported reviews of course cards."""
 
-    decks: tuple[OwnDeck, ...]
-    course_card_reviews: int
+    own_decks: tuple[OwnDeck, ...]
+    imported_course_review_count: int
 
 
-def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
+def summarize_imported_cards(db: Session, learner_id: int) -> ImportedSummary:
     if not learner_id:
         return ImportedSummary((), 0)
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
@@ -465,7 +494,7 @@ def summarize_imported(db: Session, learner_id: int) -> ImportedSummary:
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
     )
-    reviews = db.scalar(select(func.count()).where(*_imported_but_not_own_card(learner_id)))
+    reviews = db.scalar(select(func.count()).where(*_imported_course_review_conditions(learner_id)))
     return ImportedSummary(tuple(OwnDeck(*row) for row in decks), reviews or 0)
 
 
@@ -495,7 +524,7 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
 
 
 def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
-    query = select(LOG.c.card, func.count()).where(*_imported_but_not_own_card(learner_id))
+    query = select(LOG.c.card, func.count()).where(*_imported_course_review_conditions(learner_id))
     return _batch_by_removal_cost(db.connection().execute(query.group_by(LOG.c.card)))
 
 
@@ -505,17 +534,19 @@ def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ..
     return list(_batch_by_cost(costs, costs.__getitem__, _MOST_REMOVED_ROWS_OF_BATCH))
 
 
-def delete_own_cards(db: Session, learner_id: int, cards: Sequence[str]) -> None:
-    before = load_log_rows_by_card(db, learner_id, cards)
+def delete_own_cards(db: Session, learner_id: int, card_ids: Sequence[str]) -> None:
+    before = load_log_rows_by_card(db, learner_id, card_ids)
     for table in (LOG, MEMORY, SUSPENSION, ADDED, OWN):
-        db.connection().execute(delete(table).where(_is_of_cards(table, learner_id, cards)))
+        db.connection().execute(
+            delete(table).where(_belongs_to_cards_condition(table, learner_id, card_ids))
+        )
     replace_in_day_totals(db, learner_id, flatten_logs(before), ())
 
 
 def delete_imported_reviews(
     db: Session,
     learner_id: int,
-    cards: Sequence[str],
+    card_ids: Sequence[str],
     find_placement: Callable[[str], NoteAndTopic],
 ) -> None:
     """Delete the imported reviews of course cards.
@@ -524,23 +555,23 @@ def delete_imported_reviews(
     a card, and no number may be used twice.
     """
     connection = db.connection()
-    before = load_log_rows_by_card(db, learner_id, cards)
+    before = load_log_rows_by_card(db, learner_id, card_ids)
     graded_here = select(LOG.c.card).where(
-        _is_of_cards(LOG, learner_id, cards), LOG.c.token.not_like(f"{BROUGHT}%")
+        _belongs_to_cards_condition(LOG, learner_id, card_ids), LOG.c.token.not_like(f"{BROUGHT}%")
     )
     reviewed_here = list(connection.scalars(graded_here.distinct()))
-    imported_rows = and_(*_imported_but_not_own_card(learner_id), LOG.c.card.in_(cards))
+    imported_rows = and_(*_imported_course_review_conditions(learner_id), LOG.c.card.in_(card_ids))
     is_reviewed_here = LOG.c.card.in_(reviewed_here)
     unique_token = literal("gone:") + cast(LOG.c.id, String)
     blank_row = {"rating": 0, "act": "", "token": unique_token}
     connection.execute(update(LOG).where(imported_rows, is_reviewed_here).values(blank_row))
     connection.execute(delete(LOG).where(imported_rows, ~is_reviewed_here))
-    after = {**{card: [] for card in cards}, **load_log_rows_by_card(db, learner_id, cards)}
-    rebuild_card_states(db, learner_id, {c: find_placement(c) for c in cards}, after)
+    after = {**{card: [] for card in card_ids}, **load_log_rows_by_card(db, learner_id, card_ids)}
+    rebuild_card_states(db, learner_id, {c: find_placement(c) for c in card_ids}, after)
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
-def _imported_but_not_own_card(learner_id: int) -> tuple[ColumnElement[bool], ...]:
+def _imported_course_review_conditions(learner_id: int) -> tuple[ColumnElement[bool], ...]:
     return (
         LOG.c.learner_id == learner_id,
         LOG.c.token.like(f"{BROUGHT}%"),
@@ -548,59 +579,62 @@ def _imported_but_not_own_card(learner_id: int) -> tuple[ColumnElement[bool], ..
     )
 
 
-MOST_BYTES = 100_000_000
+MAX_PICTURE_BYTES = 100_000_000
 """Limit for all pictures of one learner in all courses, in bytes."""
-MOST_PICTURES = 20_000
-TOO_MANY = (
-    f"your pictures would take more than {MOST_BYTES // 1_000_000} MB, or "
-    f"more than {MOST_PICTURES:,}"
+MAX_PICTURES = 20_000
+TOO_MANY_PICTURES_REASON = (
+    f"your pictures would take more than {MAX_PICTURE_BYTES // 1_000_000} MB, or "
+    f"more than {MAX_PICTURES:,}"
 )
 
 
 class _StoredPicture(NamedTuple):
     learner_id: int
-    name: str
+    picture_name: str
 
 
-PictureSizes = Mapping[_StoredPicture, int]
+SizeByPicture = Mapping[_StoredPicture, int]
 """Sizes of pictures in bytes."""
 
 
-def read_person_picture_sizes(db: Session, learner_id: int) -> PictureSizes:
+def read_person_picture_sizes(db: Session, learner_id: int) -> SizeByPicture:
     """Return the size of every picture of a person, in all courses.
 
     The database reads all of them, so call this before a write transaction.
     """
-    return _select_picture_sizes(db, _is_picture_of_same_person(learner_id))
+    return _select_picture_sizes(db, _same_person_picture_condition(learner_id))
 
 
-def _is_picture_of_same_person(any_learner_id: int) -> ColumnElement[bool]:
+def _same_person_picture_condition(any_learner_id: int) -> ColumnElement[bool]:
     return PICTURE.c.learner_id.in_(select_person_learner_ids(any_learner_id))
 
 
-def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> PictureSizes:
+def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> SizeByPicture:
     columns = PICTURE.c.learner_id, PICTURE.c.name, func.length(PICTURE.c.content)
     rows = db.connection().execute(select(*columns).where(condition))
     return {_StoredPicture(owner, name): count * 3 // 4 for owner, name, count in rows}
 
 
 def drop_cards_beyond_picture_quota(
-    db: Session, learner_id: int, cards: Sequence[ImportedCard], earlier_sizes: PictureSizes
+    db: Session,
+    learner_id: int,
+    cards: Sequence[ImportedCard],
+    size_by_earlier_picture: SizeByPicture,
 ) -> tuple[ImportedCard, ...]:
     """Return the cards without those whose new pictures exceed the limit.
 
-    They are reported as `TOO_MANY`. Of the pictures in `earlier_sizes`, measured before this
+    They are reported as `TOO_MANY_PICTURES_REASON`. Of the pictures in `size_by_earlier_picture`, measured before this
     transaction, only the names are read again.
     """
-    if not any(card.pictures for card in cards):
+    if not any(card.picture_by_name for card in cards):
         return tuple(cards)
-    sizes = _refresh_picture_sizes(db, learner_id, earlier_sizes)
-    stored_names = {picture.name for picture in sizes if picture.learner_id == learner_id}
-    free_bytes = MOST_BYTES - sum(sizes.values())
-    free_pictures = MOST_PICTURES - len(sizes)
+    sizes = _refresh_picture_sizes(db, learner_id, size_by_earlier_picture)
+    stored_names = {picture.picture_name for picture in sizes if picture.learner_id == learner_id}
+    free_bytes = MAX_PICTURE_BYTES - sum(sizes.values())
+    free_pictures = MAX_PICTURES - len(sizes)
     fitting_cards = []
     for card in cards:
-        new_sizes = {n: len(c) for n, c in card.pictures.items() if n not in stored_names}
+        new_sizes = {n: len(c) for n, c in card.picture_by_name.items() if n not in stored_names}
         if new_sizes and (sum(new_sizes.values()) > free_bytes or len(new_sizes) > free_pictures):
             continue
         free_bytes -= sum(new_sizes.values())
@@ -611,26 +645,33 @@ def drop_cards_beyond_picture_quota(
 
 
 def _refresh_picture_sizes(
-    db: Session, learner_id: int, earlier_sizes: PictureSizes
-) -> PictureSizes:
+    db: Session, learner_id: int, size_by_earlier_picture: SizeByPicture
+) -> SizeByPicture:
     """Return the current sizes; reads only the pictures not yet measured."""
     names = select(PICTURE.c.learner_id, PICTURE.c.name).where(
-        _is_picture_of_same_person(learner_id)
+        _same_person_picture_condition(learner_id)
     )
     present = {_StoredPicture(*row) for row in db.connection().execute(names)}
-    sizes = {picture: earlier_sizes[picture] for picture in present & earlier_sizes.keys()}
-    for picture in present - earlier_sizes.keys():
-        is_it = (PICTURE.c.learner_id == picture.learner_id) & (PICTURE.c.name == picture.name)
+    sizes = {
+        picture: size_by_earlier_picture[picture]
+        for picture in present & size_by_earlier_picture.keys()
+    }
+    for picture in present - size_by_earlier_picture.keys():
+        is_it = (PICTURE.c.learner_id == picture.learner_id) & (
+            PICTURE.c.name == picture.picture_name
+        )
         sizes |= _select_picture_sizes(db, is_it)
     return sizes
 
 
-def store_pictures(db: Session, learner_id: int, cards: Iterable[ImportedCard], at: int) -> None:
+def store_pictures(
+    db: Session, learner_id: int, cards: Iterable[ImportedCard], now_ms: int
+) -> None:
     """Save the pictures of some cards, each once."""
-    pictures = {name: content for card in cards for name, content in card.pictures.items()}
+    pictures = {name: content for card in cards for name, content in card.picture_by_name.items()}
     for name, content in pictures.items():
         encoded = base64.b64encode(content).decode()
-        row = {"learner_id": learner_id, "name": name, "content": encoded, "at": at}
+        row = {"learner_id": learner_id, "name": name, "content": encoded, "at": now_ms}
         insert_if_absent(db, OwnPicture, row)
 
 

@@ -122,7 +122,7 @@ class Item:
 
     `stem` is Markdown (the front of a card). `options` are choices, accepted and foreseen answers,
     or the distractors of an ordering question, whose `steps` are in the right order. `text` is the
-    Markdown of a cloze with a `BLANK` for each of its `blanks`, or the back of a card. `topic` is
+    Markdown of a cloze with a `BLANK_CHARACTER` for each of its `blanks`, or the back of a card. `topic` is
     its source topic, `path` its file in a course, `line` its line in the file, from 1. `use` is
     “exam” for questions reserved for mock exams, `level` “deeper” for content beyond the exam.
     `lost` says what was lost in conversion, one sentence each. `params` and `lets` are those of an
@@ -161,7 +161,7 @@ class Item:
     lets: tuple[NamedExpression, ...] = ()
 
 
-BLANK = "\ue0ff"  # private-use character that marks a gap in the text of a cloze
+BLANK_CHARACTER = "\ue0ff"  # private-use character that marks a gap in the text of a cloze
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,21 +171,21 @@ class ItemRemark:
     `path` is its file, empty if only one file was read.
     """
 
-    name: str
-    line: int
-    reason: str
+    item_name: str
+    line_number: int
+    sentence: str
     path: str = ""
 
     @property
-    def place(self) -> str:
+    def path_and_line(self) -> str:
         """Its file and line; empty without a line."""
-        if not self.line:
+        if not self.line_number:
             return ""
-        return f"{self.path}:{self.line}" if self.path else f"line {self.line}"
+        return f"{self.path}:{self.line_number}" if self.path else f"line {self.line_number}"
 
     def __str__(self) -> str:
-        where = f"{self.place}: " if self.place else ""
-        return f"{where}{self.name}: {self.reason}"
+        where = f"{self.path_and_line}: " if self.path_and_line else ""
+        return f"{where}{self.item_name}: {self.sentence}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -198,11 +198,11 @@ class ImportResult:
     items: tuple[Item, ...]
     refused_items: tuple[ItemRemark, ...] = ()
     not_live_items: tuple[Item, ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks_on_file: tuple[str, ...] = ()
 
     @property
-    def lost(self) -> tuple[ItemRemark, ...]:
-        return tuple(remark for item in self.items for remark in list_losses(item))
+    def losses(self) -> tuple[ItemRemark, ...]:
+        return tuple(remark for item in self.items for remark in list_recorded_losses(item))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -217,8 +217,8 @@ class CourseInfo:
 class ExportResult:
     """Items in another format, which were refused, and what was lost."""
 
-    content: bytes
-    written_count: int
+    file_content: bytes
+    written_item_count: int
     refused_items: tuple[ItemRemark, ...] = ()
     losses: tuple[ItemRemark, ...] = ()
 
@@ -237,28 +237,32 @@ def format_significant_digits(number: float) -> str:
     return "0" if text == "-0" else text
 
 
-def is_true_or_false(options: Iterable[ItemOption]) -> bool:
+def are_options_true_and_false(options: Iterable[ItemOption]) -> bool:
     """Return whether the choices are “true” and “false”, in any case and with a period."""
     return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
 
 
-def append_number_until_unused(name: str, used_names: Collection[str]) -> str:
+def append_number_until_unused(wanted_name: str, used_names: Collection[str]) -> str:
     """Return the name, with a number behind it if it is used.
 
     >>> append_number_until_unused("kv-cache", {"kv-cache", "kv-cache-2"})
     'kv-cache-3'
     """
-    candidates = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
+    candidates = itertools.chain(
+        [wanted_name], (f"{wanted_name}-{count}" for count in itertools.count(2))
+    )
     return next(candidate for candidate in candidates if candidate not in used_names)
 
 
-def item_label(item: Item) -> str:
+def make_item_label(item: Item) -> str:
     text = item.stem.replace("\\\n", " ").split()
     return item.name or " ".join(text)[:50] or "(nameless)"
 
 
-def list_losses(item: Item) -> tuple[ItemRemark, ...]:
-    return tuple(ItemRemark(item_label(item), item.line, reason, item.path) for reason in item.lost)
+def list_recorded_losses(item: Item) -> tuple[ItemRemark, ...]:
+    return tuple(
+        ItemRemark(make_item_label(item), item.line, reason, item.path) for reason in item.lost
+    )
 
 
 _LARGEST_PICTURE = 2_000_000  # bytes
@@ -281,12 +285,12 @@ class ImageCollector:
     def pictures(self) -> tuple[ItemImage, ...]:
         return tuple(self._taken.values())
 
-    def collect_and_name_image(self, address: str) -> str:
+    def collect_and_name_image(self, url: str) -> str:
         """Return the name that a picture gets; "" if it cannot be imported."""
-        content = _decode_data_url(address)
+        content = _decode_data_url(url)
         if content is None and self._find is not None:
-            content = self._find(address)
-        name = make_image_name(content or b"", unquote(address))
+            content = self._find(url)
+        name = make_image_name(content or b"", unquote(url))
         if name and content:
             self._taken[name] = encode_image(name, content)
         return name
@@ -304,7 +308,7 @@ def decode_image_or_empty(picture: ItemImage) -> bytes:
         return b""
 
 
-def make_image_name(content: bytes, address: str) -> str:
+def make_image_name(content: bytes, url: str) -> str:
     """Return a unique name for a picture; "" if it is not a picture or too large.
 
     >>> make_image_name(b"GIF89a and more", "Our Rack.png")
@@ -316,7 +320,7 @@ def make_image_name(content: bytes, address: str) -> str:
     if not ending:
         return ""
     digest = compute_image_digest(content)
-    stem = "" if address.startswith("data:") else PurePosixPath(address).stem
+    stem = "" if url.startswith("data:") else PurePosixPath(url).stem
     # A name given here before is given again, even if it became a file name in the meantime.
     slug = slugify(stem.removesuffix(f"-{digest}").removeprefix(f"{_FOLDER}-"))
     return f"{_FOLDER}/{slug[:40].strip('-') or 'picture'}-{digest}.{ending}"
@@ -327,9 +331,9 @@ def compute_image_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def keep_topic_picture_name_or_empty(address: str) -> str:
+def find_topic_picture_name_or_empty(url: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
-    return address if is_path_inside(address) else ""
+    return url if is_path_inside(url) else ""
 
 
 def list_shown_picture_names(item: Item) -> tuple[str, ...]:
@@ -344,11 +348,11 @@ def list_shown_picture_names(item: Item) -> tuple[str, ...]:
     return tuple(names)
 
 
-def rename_or_drop_images(item: Item, names: Mapping[str, str]) -> Item:
+def rename_or_drop_images(item: Item, new_name_by_old_name: Mapping[str, str]) -> Item:
     """Return the item with its pictures renamed; one without a new name becomes its alt text."""
 
     def replace(match: re.Match[str]) -> str:
-        name = names.get(match[2], "")
+        name = new_name_by_old_name.get(match[2], "")
         return f"![{match[1]}]({name})" if name else match[1]
 
     return map_item_texts(item, lambda text: _SHOWN_PICTURE.sub(replace, text))
@@ -383,12 +387,12 @@ def map_item_texts(
     )
 
 
-def _decode_data_url(address: str) -> bytes | None:
+def _decode_data_url(url: str) -> bytes | None:
     """Return the bytes of a picture in a data URL."""
-    match = _DATA_URL.match(address)
-    if match is None or len(address) > 2 * _LARGEST_PICTURE:
+    match = _DATA_URL.match(url)
+    if match is None or len(url) > 2 * _LARGEST_PICTURE:
         return None
     try:
-        return base64.b64decode("".join(address[match.end() :].split()), validate=True)
+        return base64.b64decode("".join(url[match.end() :].split()), validate=True)
     except (binascii.Error, ValueError):
         return None

@@ -60,13 +60,13 @@ def write_code_block(text: str) -> str:
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
-EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
-BREAK = "\ue0fa"
+EMPHASIS_MARK_BY_TAG = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
+LINE_BREAK_CHARACTER = "\ue0fa"
 """Placeholder for a line break until the line is written."""
-LINK = "\ue0fb"
+LINK_CHARACTER = "\ue0fb"
 """Placeholder for the start of a link text."""
 _HARD = "\ue0fc"  # a space of code that no program strips
-_MARKS = list(dict.fromkeys(EMPHASIS.values()))
+_MARKS = list(dict.fromkeys(EMPHASIS_MARK_BY_TAG.values()))
 _SPACES = re.compile(r"[ \t\r\n\xa0]+")
 _MATH = re.compile(r"\\[(\[]|\$\$")
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
@@ -134,15 +134,17 @@ def make_formulas_inline(line: str) -> str:
 
 def write_code_spans_on_one_line(code: str) -> str:
     """Return code in one Markdown line: a span for each of its lines, indents kept."""
-    lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
-    return BREAK.join(write_code_span(_harden_indent(line)) for line in lines if line.strip())
+    lines = (line.rstrip(" \xa0") for line in code.split(LINE_BREAK_CHARACTER))
+    return LINE_BREAK_CHARACTER.join(
+        write_code_span(_harden_indent(line)) for line in lines if line.strip()
+    )
 
 
 def write_code_span_per_line(code: str) -> str:
     """Return the spans of the lines of some code, each on its own line."""
     return (
-        write_code_spans_on_one_line(code.replace("\n", BREAK))
-        .replace(BREAK, "\n")
+        write_code_spans_on_one_line(code.replace("\n", LINE_BREAK_CHARACTER))
+        .replace(LINE_BREAK_CHARACTER, "\n")
         .replace(_HARD, "\xa0")
     )
 
@@ -157,7 +159,7 @@ def _harden_indent(line: str) -> str:
 
 def make_emphasis_placeholder(tag: str, *, is_opening: bool) -> str:
     """Return a provisional emphasis mark; white space must be moved out of it later."""
-    code = _MARKS.index(EMPHASIS[tag])
+    code = _MARKS.index(EMPHASIS_MARK_BY_TAG[tag])
     return chr((0xE0F0 if is_opening else 0xE0F4) + code)
 
 
@@ -173,9 +175,11 @@ def collapse_spaces(text: str) -> str:
 
 def finish_inline_line(line: str) -> str:
     """Return one line without extra spaces, with marks written and unpaired ones dropped."""
-    lines = map(_keep_hard_spaces_in_indent, line.replace(LINK, "").split(BREAK))
-    text = BREAK.join(lines).strip(f" {BREAK}")
-    text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
+    lines = map(
+        _keep_hard_spaces_in_indent, line.replace(LINK_CHARACTER, "").split(LINE_BREAK_CHARACTER)
+    )
+    text = LINE_BREAK_CHARACTER.join(lines).strip(f" {LINE_BREAK_CHARACTER}")
+    text = re.sub(f"{LINE_BREAK_CHARACTER}{{2,}}", LINE_BREAK_CHARACTER, re.sub(" {2,}", " ", text))
     for code, mark in enumerate(_MARKS):
         opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
         pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
@@ -205,7 +209,7 @@ def _emphasize_if_valid(mark: str, match: re.Match[str]) -> str:
     return f"{match[1]}{emphasized}{match[3]}"
 
 
-def write_table(rows: list[list[str]]) -> str:
+def write_markdown_table(rows: list[list[str]]) -> str:
     """Return a table whose first row is its header."""
     width = max(map(len, rows))
     padded = [row + [""] * (width - len(row)) for row in rows]
@@ -259,12 +263,14 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     yield from _split_unfenced_lines(prose_lines)
 
 
-def _find_fence_end_or_zero(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
-    """Return the line among `ends` that closes the fence at `at`; 0 for none."""
-    match = _FENCE.fullmatch(lines[at])
+def _find_fence_end_or_zero(
+    lines: Sequence[str], fence_index: int, end_indices: Sequence[int]
+) -> int:
+    """Return the line among `end_indices` that closes the fence at `fence_index`; 0 for none."""
+    match = _FENCE.fullmatch(lines[fence_index])
     if not match:
         return 0
-    next_ends = ends[bisect.bisect_right(ends, at) :][:_NEAR]
+    next_ends = end_indices[bisect.bisect_right(end_indices, fence_index) :][:_NEAR]
     closing_lines = (n for n in next_ends if lines[n].strip().startswith(match["mark"]))
     return next(closing_lines, 0)
 

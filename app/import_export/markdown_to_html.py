@@ -11,8 +11,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from app.import_export.html_to_markdown import to_markdown
-from app.import_export.items import Item, keep_topic_picture_name_or_empty, map_item_texts
+from app.import_export.html_to_markdown import convert_html_to_markdown
+from app.import_export.items import Item, find_topic_picture_name_or_empty, map_item_texts
 from app.markup.markdown_tokens import closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
@@ -37,47 +37,52 @@ _NAMES_AS_URLS: Mapping[str, str] = {}  # each picture has its name in the topic
 
 
 @functools.lru_cache(maxsize=4096)
-def to_html(markdown: str) -> str:
+def convert_markdown_to_html(markdown: str) -> str:
     """Return Markdown as HTML; a single paragraph has no `<p>`.
 
     Links into the course become their text, pictures their alt text.
     """
-    return tokens_to_html(parse_markdown(markdown))
+    return convert_tokens_to_html(parse_markdown(markdown))
 
 
-def to_html_with_pictures(markdown: str, picture_urls: Mapping[str, str] = _NAMES_AS_URLS) -> str:
-    """Return HTML like `to_html`, with pictures; one without a URL in `picture_urls` has its name."""
-    return tokens_to_html(parse_markdown(markdown), picture_urls)
+def convert_markdown_to_html_with_pictures(
+    markdown: str, url_by_picture_name: Mapping[str, str] = _NAMES_AS_URLS
+) -> str:
+    """Return HTML like `convert_markdown_to_html`, with pictures; one without a URL in `url_by_picture_name` has its name."""
+    return convert_tokens_to_html(parse_markdown(markdown), url_by_picture_name)
 
 
-def to_plain_text_or_html(markdown: str) -> str:
+def convert_markdown_to_plain_text_or_html(markdown: str) -> str:
     r"""Return plain text, or HTML with a tag in it if markup is needed.
 
     Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it
     has no format mark.
 
-    >>> to_plain_text_or_html("A & B"), to_plain_text_or_html("`x`"), to_plain_text_or_html(r"\<b> is a tag")
-    ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
+    >>> texts = ("A & B", "`x`", r"\<b> is a tag")
+    >>> [convert_markdown_to_plain_text_or_html(text) for text in texts]
+    ['A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>']
     """
-    text = to_html(markdown)
+    text = convert_markdown_to_html(markdown)
     plain = html.unescape(text)
     if "<" in text:
         return text
     return f"<span>{text}</span>" if _MARKUP.search(plain) else plain
 
 
-def tokens_to_html(tokens: Sequence[Token], picture_urls: Mapping[str, str] | None = None) -> str:
-    """Return tokens as HTML; pictures become their alt text without `picture_urls`."""
+def convert_tokens_to_html(
+    tokens: Sequence[Token], url_by_picture_name: Mapping[str, str] | None = None
+) -> str:
+    """Return tokens as HTML; pictures become their alt text without `url_by_picture_name`."""
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
-    return _WRITER.render(tokens, _OPTIONS, {"picture_urls": picture_urls}).strip()
+    return _WRITER.render(tokens, _OPTIONS, {"picture_urls": url_by_picture_name}).strip()
 
 
-def tokens_to_markdown(tokens: Sequence[Token]) -> str:
-    return to_markdown(
-        tokens_to_html(tokens, _NAMES_AS_URLS), keep_topic_picture_name_or_empty
-    ).text
+def convert_tokens_to_markdown(tokens: Sequence[Token]) -> str:
+    return convert_html_to_markdown(
+        convert_tokens_to_html(tokens, _NAMES_AS_URLS), find_topic_picture_name_or_empty
+    ).markdown
 
 
 class _PortableHtmlRenderer(RendererHTML):
@@ -115,7 +120,7 @@ class _PortableHtmlRenderer(RendererHTML):
         env: MutableMapping[str, Any],
     ) -> str:
         alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
-        name = keep_topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
+        name = find_topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
         urls: Mapping[str, str] | None = env["picture_urls"]
         if not name or urls is None:
             return alt
@@ -144,10 +149,10 @@ _KEPT = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
 _BRACE = re.compile(_KEPT + r"|(?<!\\)\{(?=[A-Za-z_])")
 
 
-def escape_braces(item: Item) -> Item:
+def escape_braces_in_item(item: Item) -> Item:
     r"""Return the item with braces escaped, for formats in which they mean nothing.
 
-    >>> escape_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
+    >>> escape_braces_in_item(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'
     """
     parameter_names = {name for name, _ in (*item.params, *item.lets)}

@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
-from app.import_export.html_to_markdown import convert_plain_text, join_formula_lines, to_markdown
+from app.import_export.html_to_markdown import (
+    convert_html_to_markdown,
+    convert_plain_text_to_markdown,
+    join_formula_lines,
+)
 from app.import_export.items import (
-    BLANK,
+    BLANK_CHARACTER,
     ImageCollector,
     ImportResult,
     Item,
@@ -20,7 +24,7 @@ from app.import_export.items import (
     NumberRange,
     build_scored_option,
 )
-from app.import_export.markdown_to_html import to_html
+from app.import_export.markdown_to_html import convert_markdown_to_html
 from app.markup.quantities import known_unit
 from app.questions.types import number_parsing
 
@@ -50,7 +54,7 @@ class PicturesAndLosses:
     image_collector: ImageCollector = dataclasses.field(default_factory=ImageCollector)
     loss_texts: dict[str, None] = dataclasses.field(default_factory=dict)
 
-    def add(self, loss: str) -> None:
+    def add_loss(self, loss: str) -> None:
         """Record a loss, once."""
         self.loss_texts[loss] = None
 
@@ -59,71 +63,77 @@ class SourceItem(NamedTuple):
     """An item of a file before it is read: its name and line for reports, and its pictures."""
 
     name: str
-    line: int
-    read: Callable[[PicturesAndLosses], Item]
+    line_number: int
+    read_item: Callable[[PicturesAndLosses], Item]
     find_picture: Callable[[str], bytes | None] | None = None
 
 
-def read_source_items(sources: Iterable[SourceItem], *notes: str) -> ImportResult:
+def read_source_items(sources: Iterable[SourceItem], *remarks_on_file: str) -> ImportResult:
     """Read items; one that raises ItemSkippedError is refused with its message."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
     for source in sources:
         losses = PicturesAndLosses(ImageCollector(source.find_picture))
         try:
-            item = source.read(losses)
+            item = source.read_item(losses)
         except ItemSkippedError as error:
-            refused.append(ItemRemark(source.name or "(nameless)", source.line, str(error)))
+            refused.append(ItemRemark(source.name or "(nameless)", source.line_number, str(error)))
             continue
         pictures = (*item.pictures, *losses.image_collector.pictures)
         lost = (*item.lost, *losses.loss_texts)
-        items.append(dataclasses.replace(item, line=source.line, pictures=pictures, lost=lost))
-    return ImportResult(tuple(items), tuple(refused), notes=notes)
+        items.append(
+            dataclasses.replace(item, line=source.line_number, pictures=pictures, lost=lost)
+        )
+    return ImportResult(tuple(items), tuple(refused), remarks_on_file=remarks_on_file)
 
 
 def build_cloze_item(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
     """Return the item as a cloze; its first paragraph is the stem if it has no gap."""
-    if text.count(BLANK) != len(blanks) or not all(blank.answers for blank in blanks):
+    if text.count(BLANK_CHARACTER) != len(blanks) or not all(blank.answers for blank in blanks):
         raise ItemSkippedError("its gaps do not fit its text, or one of them is hidden")
     stem, _, cloze_text = text.partition("\n\n")
-    if not cloze_text or BLANK in stem:
-        stem, cloze_text = convert_plain_text(item.name or "Complete the text."), text
+    if not cloze_text or BLANK_CHARACTER in stem:
+        stem, cloze_text = convert_plain_text_to_markdown(item.name or "Complete the text."), text
     return dataclasses.replace(item, kind="cloze", stem=stem, text=cloze_text, blanks=tuple(blanks))
 
 
-def convert_text(text: str, text_format: str, losses: PicturesAndLosses) -> str:
+def convert_text_to_markdown(text: str, text_format: str, losses: PicturesAndLosses) -> str:
     """Return the Markdown of a text in the format html, plain, moodle or markdown.
 
     `moodle` is plain text in which tags count if there are any.
     """
     if text_format == "markdown":
-        return convert_html(_MARKDOWN.render(text.strip()), losses)
+        return convert_html_noting_losses(_MARKDOWN.render(text.strip()), losses)
     if text_format == "moodle" and _TAG.search(text):
-        return convert_html(_insert_br_tags(text), losses)
-    return convert_html(text, losses) if text_format == "html" else convert_plain_text(text)
+        return convert_html_noting_losses(_convert_newlines_to_br_tags(text), losses)
+    return (
+        convert_html_noting_losses(text, losses)
+        if text_format == "html"
+        else convert_plain_text_to_markdown(text)
+    )
 
 
-def _insert_br_tags(text: str) -> str:
+def _convert_newlines_to_br_tags(text: str) -> str:
     """Return text with tags as HTML; Moodle shows its newlines as line breaks."""
     joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
-def convert_html(html: str, losses: PicturesAndLosses) -> str:
-    converted = to_markdown(html, losses.image_collector.collect_and_name_image)
+def convert_html_noting_losses(html: str, losses: PicturesAndLosses) -> str:
+    converted = convert_html_to_markdown(html, losses.image_collector.collect_and_name_image)
     for loss in converted.losses:
-        losses.add(loss)
-    return converted.text
+        losses.add_loss(loss)
+    return converted.markdown
 
 
-def to_plain_text_or_none(markdown: str) -> str | None:
+def plain_text_of_markdown_or_none(markdown: str) -> str | None:
     """Return the text of Markdown that is plain text in one line, otherwise None."""
-    markup = to_html(markdown)
+    markup = convert_markdown_to_html(markdown)
     if "<" in markup or "\n" in markup or "\\(" in markup or "\\[" in markup:
         return None
     text = unescape(markup)
-    return text if convert_plain_text(text) == markdown else None
+    return text if convert_plain_text_to_markdown(text) == markdown else None
 
 
 def add_unit_to_stem(stem: str, unit: str) -> str:
@@ -148,7 +158,7 @@ def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesA
     if feedback and not item.mistake:
         return dataclasses.replace(item, mistake=feedback)
     if feedback:
-        losses.add("feedback on any other answer is left out")
+        losses.add_loss("feedback on any other answer is left out")
     return item
 
 
@@ -163,28 +173,28 @@ def add_short_answer(
     if text == "*" and percent <= 0:
         return add_default_feedback_as_mistake(item, feedback, losses)
     if "*" in text.replace("\\*", ""):
-        losses.add(f"the pattern “{text}” is left out: add the words it stands for")
+        losses.add_loss(f"the pattern “{text}” is left out: add the words it stands for")
         return item
     option = build_scored_option(text.replace("\\*", "*"), percent, 100, feedback)
     return dataclasses.replace(item, options=(*item.options, option))
 
 
-def report_unused_feedback(
+def note_unused_feedback_as_loss(
     item: Item, feedback_texts: Iterable[str], losses: PicturesAndLosses
 ) -> None:
     """Record the feedback in a file that its item does not contain."""
     texts = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
     texts += [option.feedback for option in (*item.options, *item.steps)]
     if any(note and not any(note in text for text in texts) for note in feedback_texts):
-        losses.add("feedback that belongs to no choice is left out: explain it below")
+        losses.add_loss("feedback that belongs to no choice is left out: explain it below")
 
 
 def has_decimal_comma(text: str) -> bool:
     """Return whether a text is a number with a comma that can only be decimal."""
-    return bool(_DECIMAL_COMMA.search(text) and read_range_or_none(text))
+    return bool(_DECIMAL_COMMA.search(text) and parse_typed_range_or_none(text))
 
 
-def _expect_unambiguous_number(text: str) -> None:
+def _refuse_ambiguous_number(text: str) -> None:
     """Raise ItemSkippedError for a number whose separator is ambiguous."""
     if match := _AMBIGUOUS_SEPARATOR.search(text):
         as_thousands = re.sub("[.,]", "", match[0])
@@ -195,50 +205,56 @@ def _expect_unambiguous_number(text: str) -> None:
         )
 
 
-def read_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
+def parse_typed_number(text: str, *, may_use_decimal_comma: bool = False) -> float:
     """Read a number as learners type it, without a unit; raises ItemSkippedError.
 
     `may_use_decimal_comma`: the author may use decimal commas, so “1,024” is ambiguous.
 
-    >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
+    >>> parse_typed_number("1,024"), parse_typed_number("1,5"), parse_typed_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
     """
-    number = number_parsing.read_typed_number(text)
-    if number is None or number.unit or text.strip()[:1] in _ABOUT_SIGNS:
+    number = number_parsing.parse_typed_number(text)
+    if number is None or number.unit_word or text.strip()[:1] in _ABOUT_SIGNS:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if may_use_decimal_comma:
-        _expect_unambiguous_number(text)
+        _refuse_ambiguous_number(text)
     return number.value
 
 
-def read_range_or_none(text: str, *, may_use_decimal_comma: bool = False) -> NumberRange | None:
+def parse_typed_range_or_none(
+    text: str, *, may_use_decimal_comma: bool = False
+) -> NumberRange | None:
     """Read a number with unit and tolerance, such as “140 GB ± 4”; None if it is none.
 
     Raises ItemSkippedError for an ambiguous number.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
-    number = number_parsing.read_typed_number(center)
+    number = number_parsing.parse_typed_number(center)
     if number is None or text.strip()[:1] in _ABOUT_SIGNS:
         return None
-    unit = known_unit(number.unit)
-    half_width = number_parsing.read_typed_number(tolerance if sign else "0")
-    if unit is None or half_width is None or half_width.unit not in {"", "%", number.unit}:
+    unit = known_unit(number.unit_word)
+    half_width = number_parsing.parse_typed_number(tolerance if sign else "0")
+    if (
+        unit is None
+        or half_width is None
+        or half_width.unit_word not in {"", "%", number.unit_word}
+    ):
         return None
     if may_use_decimal_comma:
-        _expect_unambiguous_number(text)
-    is_percent = half_width.unit == "%" != unit
+        _refuse_ambiguous_number(text)
+    is_percent = half_width.unit_word == "%" != unit
     tolerance_value = half_width.value
     if is_percent:
         tolerance_value = abs(number.value) * tolerance_value / 100
     return make_range_around(number.value, tolerance_value, unit)
 
 
-def read_weight_in_percent(text: str) -> float:
+def parse_weight_percent(text: str) -> float:
     """Read a share of the mark in percent, -100 to 100; raises ItemSkippedError.
 
     A comma in it is decimal: with a thousands separator it would exceed the mark.
     """
-    weight = read_number(text.replace(",", "."))
+    weight = parse_typed_number(text.replace(",", "."))
     if abs(weight) > 100:
         raise ItemSkippedError(f"the weight “{text.strip()[:30]}” is more than 100%")
     return weight

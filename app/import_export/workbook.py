@@ -30,16 +30,16 @@ from python_calamine import (
 )
 
 from app.import_export import UnusableFileError
-from app.import_export.xml_files import read_xml
+from app.import_export.xml_files import parse_xml_and_locate_elements
 
-UNREADABLE = "\ue0f6"
+UNREADABLE_CELL_MARK = "\ue0f6"
 """Prefix of the reason why a cell has no text."""
 _ROOT = Path(__file__).resolve().parents[2]
 _MEMORY = 1 << 30
 _SECONDS = 60
 _MOST_CELLS = 2_000_000
 _NUMBER_TYPES = frozenset({"float", "percentage", "currency", "date", "time"})  # of ODS
-Rows = list[list[str]]
+TableRows = list[list[str]]
 
 
 class CellPosition(NamedTuple):
@@ -58,7 +58,7 @@ class Sheet(NamedTuple):
     """A sheet of a spreadsheet file: its name, and the text of its cells."""
 
     name: str
-    rows: Rows
+    rows: TableRows
 
 
 class WorkbookSheets(NamedTuple):
@@ -88,7 +88,7 @@ def read_workbook(data: bytes, error_prefix: str) -> WorkbookSheets:
     return WorkbookSheets([Sheet(*sheet) for sheet in result["sheets"]], result["hidden_names"])
 
 
-def _convert_standard_input() -> None:
+def _read_workbook_from_standard_input() -> None:
     """Read a workbook from standard input; write its sheets, or the error."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     data = sys.stdin.buffer.read()
@@ -118,7 +118,7 @@ def _read_sheets(data: bytes) -> WorkbookSheets:
     return result
 
 
-def _read_sheet_rows(sheet: CalamineSheet, non_text_cells: Iterable[DisplayedCell]) -> Rows:
+def _read_sheet_rows(sheet: CalamineSheet, non_text_cells: Iterable[DisplayedCell]) -> TableRows:
     last_row, last_column = sheet.end or (0, 0)
     if (last_row + 1) * (last_column + 1) > _MOST_CELLS:
         raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
@@ -136,17 +136,21 @@ def _read_sheet_rows(sheet: CalamineSheet, non_text_cells: Iterable[DisplayedCel
 def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, list[DisplayedCell]]:
     """Return what the cells of each sheet show that are not text."""
     targets = {
-        _attribute_in_any_namespace(link, "Id"): normpath(
-            join("/xl", _attribute_in_any_namespace(link, "Target"))
+        _find_attribute_in_any_namespace(link, "Id"): normpath(
+            join("/xl", _find_attribute_in_any_namespace(link, "Target"))
         ).lstrip("/")
-        for link in read_xml(archive.read("xl/_rels/workbook.xml.rels")).root
+        for link in parse_xml_and_locate_elements(archive.read("xl/_rels/workbook.xml.rels")).root
     }
     formats = _read_cell_formats(archive)
     result: dict[str, list[DisplayedCell]] = {}
-    for sheet in _elements_below(read_xml(archive.read("xl/workbook.xml")).root, "sheet"):
-        root = read_xml(archive.read(targets[_attribute_in_any_namespace(sheet, "id")])).root
+    for sheet in _find_elements_below(
+        parse_xml_and_locate_elements(archive.read("xl/workbook.xml")).root, "sheet"
+    ):
+        root = parse_xml_and_locate_elements(
+            archive.read(targets[_find_attribute_in_any_namespace(sheet, "id")])
+        ).root
         cells = _list_xlsx_non_text_cells(root, formats)
-        result[_attribute_in_any_namespace(sheet, "name")] = list(cells)
+        result[_find_attribute_in_any_namespace(sheet, "name")] = list(cells)
     return result
 
 
@@ -154,13 +158,13 @@ def _read_cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
     """Return the number format of each cell style; None for one that differs by country."""
     if "xl/styles.xml" not in archive.namelist():
         return []
-    root = read_xml(archive.read("xl/styles.xml")).root
+    root = parse_xml_and_locate_elements(archive.read("xl/styles.xml")).root
     custom = {
         int(node.get("numFmtId", "0")): node.get("formatCode", "")
-        for node in _elements_below(root, "numFmt")
+        for node in _find_elements_below(root, "numFmt")
     }
     formats: dict[int, str] = {**BUILTIN_FORMATS, **custom}
-    styles = next(_elements_below(root, "cellXfs"), ())
+    styles = next(_find_elements_below(root, "cellXfs"), ())
     return [formats.get(int(style.get("numFmtId", "0"))) for style in styles]
 
 
@@ -168,7 +172,7 @@ def _list_xlsx_non_text_cells(
     root: ET.Element, formats: list[str | None]
 ) -> Iterator[DisplayedCell]:
     row = -1
-    for line in _elements_below(root, "row"):
+    for line in _find_elements_below(root, "row"):
         row = int(line.get("r", row + 2)) - 1
         column = -1
         for cell in line:
@@ -185,45 +189,45 @@ def _list_xlsx_non_text_cells(
 def _format_xlsx_non_text_cell(cell: ET.Element, formats: list[str | None]) -> str | None:
     """Return what a cell shows that is not text; None for text and empty cells."""
     kind = cell.get("t", "n")
-    value = next(_elements_below(cell, "v"), None)
+    value = next(_find_elements_below(cell, "v"), None)
     text = "" if value is None else (value.text or "").strip()
     if kind == "e":
-        return f"{UNREADABLE}shows the error {text[:20]}"
+        return f"{UNREADABLE_CELL_MARK}shows the error {text[:20]}"
     if kind != "n":
         return None
     if not text:
-        return _NO_RESULT if next(_elements_below(cell, "f"), None) is not None else None
+        return _NO_RESULT if next(_find_elements_below(cell, "f"), None) is not None else None
     style = int(cell.get("s", "0"))
     code = formats[style] if style < len(formats) else "General"
     displayed = None if code is None else format_number_like_cell(float(text), code)
     if displayed is None:
         name = f" “{code[:30]}”" if code else ""
-        return f"{UNREADABLE}is shown by a format{name} that is not read"
+        return f"{UNREADABLE_CELL_MARK}is shown by a format{name} that is not read"
     return displayed
 
 
-_NO_RESULT = f"{UNREADABLE}holds a formula whose value is not in the file"
+_NO_RESULT = f"{UNREADABLE_CELL_MARK}holds a formula whose value is not in the file"
 
 # --- the files of LibreOffice ---
 
 
 def _read_ods_non_text_cells(archive: zipfile.ZipFile) -> dict[str, list[DisplayedCell]]:
     """Return what the cells of each sheet show that are not text: ODS stores it as text."""
-    root = read_xml(archive.read("content.xml")).root
+    root = parse_xml_and_locate_elements(archive.read("content.xml")).root
     return {
-        _attribute_in_any_namespace(t, "name"): list(_list_ods_non_text_cells(t))
-        for t in _elements_below(root, "table")
+        _find_attribute_in_any_namespace(t, "name"): list(_list_ods_non_text_cells(t))
+        for t in _find_elements_below(root, "table")
     }
 
 
 def _list_ods_non_text_cells(table: ET.Element) -> Iterator[DisplayedCell]:
     row = 0
-    for line in _elements_below(table, "table-row"):
-        repeated_rows = int(_attribute_in_any_namespace(line, "number-rows-repeated") or 1)
+    for line in _find_elements_below(table, "table-row"):
+        repeated_rows = int(_find_attribute_in_any_namespace(line, "number-rows-repeated") or 1)
         column = 0
         for cell in line:
             repeated_columns = int(
-                _attribute_in_any_namespace(cell, "number-columns-repeated") or 1
+                _find_attribute_in_any_namespace(cell, "number-columns-repeated") or 1
             )
             text = _format_ods_non_text_cell(cell)
             if text is not None:
@@ -243,8 +247,8 @@ def _format_ods_non_text_cell(cell: ET.Element) -> str | None:
     text = "\n".join(paragraphs).strip()
     kinds = {v for k, v in cell.items() if k.endswith("}value-type")}
     if "error" in kinds:
-        return f"{UNREADABLE}shows the error {text[:20]}"
-    if not kinds and _attribute_in_any_namespace(cell, "formula") and not text:
+        return f"{UNREADABLE_CELL_MARK}shows the error {text[:20]}"
+    if not kinds and _find_attribute_in_any_namespace(cell, "formula") and not text:
         return _NO_RESULT
     return text if _NUMBER_TYPES & kinds else None
 
@@ -256,11 +260,11 @@ def _local_name(node: ET.Element) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def _elements_below(node: ET.Element, name: str) -> Iterator[ET.Element]:
+def _find_elements_below(node: ET.Element, name: str) -> Iterator[ET.Element]:
     return (n for n in node.iter() if _local_name(n) == name)
 
 
-def _attribute_in_any_namespace(node: ET.Element, name: str) -> str:
+def _find_attribute_in_any_namespace(node: ET.Element, name: str) -> str:
     """Return an attribute in any namespace; empty if it is missing."""
     return next((v for k, v in node.items() if k.rpartition("}")[2] == name), "")
 
@@ -337,4 +341,4 @@ def _format_digits(value: Decimal, whole_pattern: str, decimals_pattern: str) ->
 
 
 if __name__ == "__main__":
-    _convert_standard_input()
+    _read_workbook_from_standard_input()

@@ -45,7 +45,7 @@ def serialize_document(root: ET.Element, *, indent: bool = True) -> bytes:
     return body + b"\n"
 
 
-MOST_BYTES = 32_000_000
+MAX_XML_BYTES = 32_000_000
 _MOST_DEPTH = 100
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -87,7 +87,7 @@ class DecodedText(NamedTuple):
     guess_note: str = ""
 
 
-def decode_or_guess(data: bytes) -> DecodedText:
+def decode_unicode_or_windows_1252(data: bytes) -> DecodedText:
     """Decode Unicode, or Windows-1252 as Excel writes it, with a note about that guess.
 
     Raises UnusableFileError if the letters then form no words.
@@ -109,8 +109,8 @@ def decode_or_guess(data: bytes) -> DecodedText:
 
 
 def _decode_as(data: bytes, encoding: str) -> str:
-    if len(data) > MOST_BYTES:
-        raise UnusableFileError(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
+    if len(data) > MAX_XML_BYTES:
+        raise UnusableFileError(f"The file is larger than {MAX_XML_BYTES // 1_000_000} MB.")
     for mark, name in _BOMS:
         if data.startswith(mark):
             data, encoding = data[len(mark) :], name
@@ -130,13 +130,13 @@ def _decode_as(data: bytes, encoding: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class XmlDocument:
-    """An XML document; `lines` are the line numbers of the requested elements, in order."""
+    """An XML document; `element_lines` are the line numbers of the requested elements, in order."""
 
     root: ET.Element
-    lines: tuple[int, ...]
+    element_lines: tuple[int, ...]
 
 
-def read_xml(data: bytes, *elements: str) -> XmlDocument:
+def parse_xml_and_locate_elements(data: bytes, *located_elements: str) -> XmlDocument:
     """Parse an XML document without a document type, with the lines of some elements.
 
     Raises UnusableFileError. A document type could define entities that grow without end or name
@@ -148,12 +148,12 @@ def read_xml(data: bytes, *elements: str) -> XmlDocument:
         raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
     text = _decode_as(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
-    lines = _check_xml_and_locate(plain, elements)
+    lines = _check_xml_and_find_lines(plain, located_elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
     return XmlDocument(root, tuple(lines))
 
 
-def _check_xml_and_locate(plain: bytes, elements: Sequence[str]) -> list[int]:
+def _check_xml_and_find_lines(xml_bytes: bytes, located_elements: Sequence[str]) -> list[int]:
     """Refuse a document type, deep nesting, and malformed XML."""
     depth = 0
     lines: list[int] = []
@@ -164,7 +164,7 @@ def _check_xml_and_locate(plain: bytes, elements: Sequence[str]) -> list[int]:
     def down(name: str, _attributes: object) -> None:
         nonlocal depth
         depth += 1
-        if name.rpartition(":")[2] in elements:
+        if name.rpartition(":")[2] in located_elements:
             lines.append(parser.CurrentLineNumber)
         if depth > _MOST_DEPTH:
             raise UnusableFileError(f"The file is nested deeper than {_MOST_DEPTH} elements.")
@@ -179,15 +179,15 @@ def _check_xml_and_locate(plain: bytes, elements: Sequence[str]) -> list[int]:
     parser.StartElementHandler = down
     parser.EndElementHandler = up
     try:
-        parser.Parse(plain, True)
+        parser.Parse(xml_bytes, True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise UnusableFileError(f"The file is not XML: {reason} in line {error.lineno}.") from None
     return lines
 
 
-MOST_FILES = 5_000
-ARCHIVE_MOST_BYTES = 64_000_000
+MAX_ARCHIVE_FILES = 5_000
+MAX_ARCHIVE_BYTES = 64_000_000
 _MOST_RATIO = 200
 _SMALL = 1_000_000  # below this size a high compression ratio does no harm
 # All that zipfile and its decompressors raise for damaged data; bz2 raises an OSError without
@@ -203,7 +203,7 @@ def open_archive(file: IO[bytes], error_prefix: str) -> Iterator[zipfile.ZipFile
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            expect_safe_entries(archive.infolist())
+            refuse_unsafe_archive_entries(archive.infolist())
             yield archive
     except UnusableFileError:
         raise
@@ -231,7 +231,7 @@ class ArchiveFile(NamedTuple):
     content: bytes
 
 
-def read_archive_files(data: bytes, ending: str) -> Iterator[ArchiveFile]:
+def read_archive_files(data: bytes, name_suffix: str) -> Iterator[ArchiveFile]:
     """Yield the files of an archive with this name ending, in order; raises UnusableFileError.
 
     The whole archive is refused if a name leaves its folder, if it has too many files, or if it
@@ -239,17 +239,17 @@ def read_archive_files(data: bytes, ending: str) -> Iterator[ArchiveFile]:
     """
     with open_archive(io.BytesIO(data), "The archive cannot be read") as archive:
         for entry in archive.infolist():
-            if entry.filename.lower().endswith(ending) and not entry.is_dir():
+            if entry.filename.lower().endswith(name_suffix) and not entry.is_dir():
                 yield ArchiveFile(entry.filename, _read_entry(archive, entry))
 
 
-def expect_safe_entries(entries: list[zipfile.ZipInfo]) -> None:
+def refuse_unsafe_archive_entries(entries: list[zipfile.ZipInfo]) -> None:
     """Raise UnusableFileError for an archive that leaves its folder or would expand too much."""
-    if len(entries) > MOST_FILES:
-        raise UnusableFileError(f"The archive has more than {MOST_FILES:,} files.")
+    if len(entries) > MAX_ARCHIVE_FILES:
+        raise UnusableFileError(f"The archive has more than {MAX_ARCHIVE_FILES:,} files.")
     total = sum(e.file_size for e in entries)
     packed = sum(e.compress_size for e in entries) or 1
-    if total > ARCHIVE_MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
+    if total > MAX_ARCHIVE_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
         raise UnusableFileError(
             "The archive would unpack to far more than its size; it is refused."
         )

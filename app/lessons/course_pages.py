@@ -17,13 +17,13 @@ from app.accounts.current_learner import (
 )
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
-from app.content.library import PICTURES, Library
+from app.content.library import PICTURE_SUFFIXES, Library
 from app.content.reading_routes import (
     Route,
-    has_essentials_read,
-    has_short_route,
-    reading_minutes_on_route,
-    sections_on_route,
+    are_essential_sections_read,
+    has_course_short_route,
+    list_sections_on_route,
+    sum_reading_minutes_on_route,
 )
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
@@ -164,12 +164,12 @@ def measure_progress_if_on_route(
 
     A page without headings is one section with an empty anchor.
     """
-    sections = sections_on_route(topic, route)
+    sections = list_sections_on_route(topic, route)
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
     return RouteReadingProgress(
-        reading_minutes_on_route(topic, route),
+        sum_reading_minutes_on_route(topic, route),
         len(anchors),
         len(anchors.intersection(read_anchors)),
     )
@@ -302,11 +302,11 @@ def find_next_page(
     listed = [slug for slug in routes if slug in library.topics]
     for slug in listed or cached_course_facts(library).pages:
         topic, anchors = library.topics[slug], sections_read.get(slug, ())
-        is_read = has_essentials_read(topic, anchors)
+        is_read = are_essential_sections_read(topic, anchors)
         if routes.get(slug) == "full":
             is_read = all(not s.anchor or s.anchor in anchors for s in topic.sections)
         page_route = routes.get(slug, route)
-        if not is_read and slug != left_page and sections_on_route(topic, page_route):
+        if not is_read and slug != left_page and list_sections_on_route(topic, page_route):
             return NextPage(topic, page_route, bool(listed))
     return NextPage(None, route, bool(listed))
 
@@ -353,7 +353,7 @@ def _list_pages_with_essentials_read(
     return {
         slug
         for slug, anchors in sections_read.items()
-        if slug in library.topics and has_essentials_read(library.topics[slug], anchors)
+        if slug in library.topics and are_essential_sections_read(library.topics[slug], anchors)
     }
 
 
@@ -408,12 +408,12 @@ def show_course(
         route=route,
         minutes={
             r: sum(
-                round_minutes(reading_minutes_on_route(library.topics[s], r))
+                round_minutes(sum_reading_minutes_on_route(library.topics[s], r))
                 for s in cached_course_facts(library).pages
             )
             for r in get_args(Route)
         },
-        has_routes=has_short_route(library.topics.values()),
+        has_routes=has_course_short_route(library.topics.values()),
     )
 
 
@@ -489,7 +489,7 @@ def serve_lesson_picture(
     files_in_folder = folder.rglob("*") if folder.is_dir() else ()
     file = next((f for f in files_in_folder if f.relative_to(folder).as_posix() == name), folder)
     is_own = file.resolve() == file  # no symbolic link to another file
-    if not is_own or file.suffix not in PICTURES or not file.is_file():
+    if not is_own or file.suffix not in PICTURE_SUFFIXES or not file.is_file():
         raise NotFoundError("There is no picture of this name beside the page.")
     return FileResponse(file, headers={"content-security-policy": _PICTURE_POLICY})
 
@@ -575,7 +575,7 @@ def _open_questions_by_id(
             learner_key=learner_key,
             earlier_seeds=seeds_by_question.get(item, ()),
             context="page",
-            back=f"/concepts/{page.topic.slug}{'?route=short' if page.route == 'short' else ''}#q-{item}",
+            back_url=f"/concepts/{page.topic.slug}{'?route=short' if page.route == 'short' else ''}#q-{item}",
         )
         for item in page.embedded_question_ids
         if item in library.questions

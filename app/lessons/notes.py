@@ -16,7 +16,7 @@ from app.errors import InvalidInputError
 from app.lessons import store
 from app.lessons.store import SavedNote
 from app.markup.model import Topic
-from app.questions.question_type import normalize_search_text, split_query
+from app.questions.question_type import normalize_search_text, split_search_query
 from app.web.dependencies import CurrentLibrary, public_base_url, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
@@ -69,7 +69,7 @@ def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tup
 
 def filter_notes(pages: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """Return the notes that contain every word of the query, titles included."""
-    words = split_query(query)
+    words = split_search_query(query)
     matching_pages = []
     for page in pages:
         matching_sections = tuple(

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from app.content.library import Library
 from app.content.reading_routes import (
     Route,
-    has_short_route,
-    reading_minutes_on_route,
-    sections_on_route,
+    has_course_short_route,
+    list_sections_on_route,
+    sum_reading_minutes_on_route,
 )
 from app.estimator import registry
 from app.markup.html_renderer import HOOK_LABEL
@@ -73,7 +73,7 @@ class RenderedPage:
 
     @property
     def minutes(self) -> float:
-        return reading_minutes_on_route(self.topic, self.route)
+        return sum_reading_minutes_on_route(self.topic, self.route)
 
 
 class RenderedPageCache:
@@ -198,8 +198,8 @@ def _build_head_context(library: Library, topic: Topic, route: Route) -> dict[st
         "topic": topic,
         "domains": list(domains.values()),
         "route": route,
-        "minutes": {r: reading_minutes_on_route(topic, r) for r in get_args(Route)},
-        "has_routes": has_short_route([topic]),
+        "minutes": {r: sum_reading_minutes_on_route(topic, r) for r in get_args(Route)},
+        "has_routes": has_course_short_route([topic]),
     }
 
 
@@ -209,7 +209,8 @@ def _build_sources_and_navigation_context(
     order = [
         slug
         for slug in library.syllabus.topics
-        if (page := library.topics.get(slug)) and (page is topic or sections_on_route(page, route))
+        if (page := library.topics.get(slug))
+        and (page is topic or list_sections_on_route(page, route))
     ]
     index = order.index(topic.slug) if topic.slug in order else len(order)
     previous = library.topics[order[index - 1]] if 0 < index < len(order) else None

@@ -7,7 +7,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from app.questions.question_type import LEVELS, wilson_interval
+from app.questions.question_type import CONFIDENCE_LEVELS, compute_wilson_interval
 from app.web.formatting import format_count_with_noun, format_percent
 from app.widgets.svg import (
     SHARES,
@@ -53,7 +53,7 @@ class CalibrationRow:
     @property
     def right_share_interval(self) -> tuple[float, float]:
         """The 90% interval of the share."""
-        return wilson_interval(self.right_count, self.answer_count)
+        return compute_wilson_interval(self.right_count, self.answer_count)
 
     @property
     def right_share_text(self) -> str:
@@ -106,12 +106,12 @@ def build_calibration_chart(
 
 
 def _build_calibration_row(level_number: int, right_count: int, wrong_count: int) -> CalibrationRow:
-    said = LEVELS[level_number - 1]
+    said = CONFIDENCE_LEVELS[level_number - 1]
     return CalibrationRow(
         said.label,
-        said.target_text,
-        said.min_share,
-        said.max_share,
+        said.target_probability_text,
+        said.min_right_share,
+        said.max_right_share,
         right_count + wrong_count,
         right_count,
     )

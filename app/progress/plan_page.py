@@ -22,7 +22,7 @@ from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
 from app.accounts.settings_page import build_settings_form, render_settings_page
 from app.clock import Now
-from app.content.course_facts import cached_course_facts, main_exam
+from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
 from app.content.reading_routes import Route
 from app.database.engine import DbSession
@@ -259,7 +259,7 @@ def show_plan(
     return ctx.page(
         "progress/plan.html",
         saved=kept == "yes",
-        exam=main_exam(ctx.library),
+        exam=find_main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,

@@ -214,7 +214,9 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     plan, record = load_study_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
     predictions = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
-    trend = build_score_trend(predictions, cached_course_facts(ctx.library).exam, estimate)
+    trend = build_score_trend(
+        predictions, cached_course_facts(ctx.library).main_exam_slug, estimate
+    )
     target = compute_target_right_answers(plan, learner.target)
     first_answer_counts = (
         history.count_first_answers_by_level_and_right(ctx.db, learner.id) if learner.id else {}
@@ -228,7 +230,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         trend=draw_score_trend(trend, target),
         chance=describe_chance_of_target(estimate, learner.target),
         target_questions=target,
-        guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
+        guessing=cached_course_facts(ctx.library).describe_guessing_score(),
         progress=plan,
         domains=build_domain_progress(
             ctx.library,

@@ -13,7 +13,7 @@ from app.accounts.learner import PlanCalendar
 from app.clock import from_milliseconds
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
-from app.content.reading_routes import has_essentials_read
+from app.content.reading_routes import are_essential_sections_read
 from app.progress import history_store as history
 from app.progress.history_store import OpenedPage
 from app.study_plan.loader import StudyPlan
@@ -74,7 +74,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
 def has_page_essentials_read(library: Library, page: OpenedPage) -> bool:
     """Return whether every essential section of a page is read."""
     topic = library.topics.get(page.topic)
-    return topic is not None and has_essentials_read(topic, page.read_ms_by_section)
+    return topic is not None and are_essential_sections_read(topic, page.read_ms_by_section)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from markupsafe import Markup
 from app.accounts.current_learner import ReadContext, RequestContext, WriteContext
 from app.accounts.learner_store import change_settings
 from app.clock import to_milliseconds
-from app.content.course_facts import cached_course_facts, main_exam
+from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
-from app.content.reading_routes import Route, reading_minutes_on_route
+from app.content.reading_routes import Route, sum_reading_minutes_on_route
 from app.errors import ConflictError
 from app.lessons.course_pages import build_domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
@@ -29,7 +29,7 @@ from app.progress.study_record import (
     load_last_seven_days_summary,
     load_study_record,
 )
-from app.questions.question_form import new_submission_token
+from app.questions.question_form import make_submission_token
 from app.quiz.next_steps import build_task_views
 from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
 from app.quiz.store import find_placement_test
@@ -78,7 +78,7 @@ def build_first_visit_offer(
         placement_minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
         first_page=first_topic,
         route=route,
-        first_page_minutes=reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
+        first_page_minutes=sum_reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
     )
 
 
@@ -128,15 +128,15 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "placement_test": placement if placement and placement.unanswered_count else None,
         "offers_placement": placement is None
         and bool(plan and plan.estimate and plan.estimate.answers < PLACEMENT_HELPS_BELOW),
-        "exam": main_exam(library),
+        "exam": find_main_exam(library),
         "estimate": plan.estimate if plan else None,
         "change": ScoreChange(),
         "trend": "",
-        "token": new_submission_token(),
+        "token": make_submission_token(),
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(
-            library, main_exam(library), learner.key, find_planned_route(ctx)
+            library, find_main_exam(library), learner.key, find_planned_route(ctx)
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
@@ -161,7 +161,9 @@ def _progress_context(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> Mapping[str, Any]:
     scores = progress_store.load_score_predictions(ctx.db, ctx.learner.id)
-    trend = build_score_trend(scores, cached_course_facts(ctx.library).exam, plan.estimate)
+    trend = build_score_trend(
+        scores, cached_course_facts(ctx.library).main_exam_slug, plan.estimate
+    )
     return {
         "change": trend.change_since_first(),
         "trend": draw_score_trend(trend, None, height=50),

@@ -187,7 +187,7 @@ async def _send_mails_in_loop(
 ) -> None:
     while True:
         await asyncio.sleep(_EVERY)
-        libraries = {name: live.current() for name, live in courses.libraries.items()}
+        libraries = {name: live.get_current_library() for name, live in courses.libraries.items()}
         try:
             await asyncio.to_thread(send_due_mails, engine, libraries, server, clock(), server.send)
         except (SQLAlchemyError, OSError, smtplib.SMTPException):

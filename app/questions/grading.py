@@ -21,7 +21,7 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
-    first_value,
+    sole_field_value_or_empty,
     wrap_in_div,
 )
 
@@ -33,12 +33,14 @@ def grade(variant: Variant, raw: SubmittedFields) -> GradeResult | UnreadableRes
     graded again. Never raises: a response that cannot be parsed is `UnreadableResponse`,
     which has a hint for the learner and does not count as an attempt.
     """
-    return types.type_of(variant).grade(variant.answer, raw, variant.question.partial)
+    return types.question_type_of(variant).grade(variant.answer, raw, variant.question.partial)
 
 
 def grade_unanswered(variant: Variant) -> GradeResult:
     """Return the solution of an unanswered question, as a result without points."""
-    verdict = grade(variant, types.type_of(variant).any_response(variant.answer))
+    verdict = grade(
+        variant, types.question_type_of(variant).build_some_valid_response(variant.answer)
+    )
     return (
         GradeResult(0.0, {})
         if isinstance(verdict, UnreadableResponse)
@@ -51,16 +53,16 @@ def grade_unreadable(
 ) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
     verdict = grade_unanswered(variant)
-    typed = first_value(raw, "answer")
+    typed = sole_field_value_or_empty(raw, "answer")
     return dataclasses.replace(
         verdict,
-        part_results=tuple(_with_entered_text(mark, raw) for mark in verdict.part_results),
+        part_results=tuple(_add_entered_text_to_part(mark, raw) for mark in verdict.part_results),
         given_answer=f"“{typed}”" if typed else "",
         unreadable_reason=unreadable.message,
     )
 
 
-def _with_entered_text(part_result: PartResult, raw: SubmittedFields) -> PartResult:
+def _add_entered_text_to_part(part_result: PartResult, raw: SubmittedFields) -> PartResult:
     """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{part_result.key}") and v]
     return (
@@ -91,12 +93,14 @@ class VariantPair:
 
     seen_variant: Variant
     current_variant: Variant
-    has_same_words: bool
+    has_same_wording: bool
 
-    def grade(self, raw: SubmittedFields, *, reworded: bool = False) -> float | RegradeRefusal:
+    def regrade(
+        self, raw: SubmittedFields, *, accept_rewording: bool = False
+    ) -> float | RegradeRefusal:
         """Return the score of a response to the seen version by the current key.
 
-        `reworded` says that the new wording has the same meaning. Kind, numbers and parts
+        `accept_rewording` says that the new wording has the same meaning. Kind, numbers and parts
         are always compared.
         """
         if not raw:  # The learner chose “I don't know”.
@@ -107,11 +111,15 @@ class VariantPair:
         )
         if isinstance(current_result, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
-        if isinstance(seen_result, GradeResult) and _comparable_response(
+        if isinstance(seen_result, GradeResult) and _make_response_comparable(
             seen_result
-        ) != _comparable_response(current_result):
+        ) != _make_response_comparable(current_result):
             return RegradeRefusal.PARTS
-        return current_result.score if self.has_same_words or reworded else RegradeRefusal.WORDS
+        return (
+            current_result.score
+            if self.has_same_wording or accept_rewording
+            else RegradeRefusal.WORDS
+        )
 
 
 def pair_seen_and_current_variants(
@@ -122,13 +130,13 @@ def pair_seen_and_current_variants(
     Only the key may differ: a learner who saw another type or other numbers did not
     answer the current question. Seeds that draw the same numbers give pairs that grade alike.
     """
-    if types.type_of(seen_question) is not types.type_of(current_question):
+    if types.question_type_of(seen_question) is not types.question_type_of(current_question):
         return RegradeRefusal.KIND
     try:
         seen, current = draw_variant(seen_question, seed), draw_variant(current_question, seed)
     except ExpressionError:
         return RegradeRefusal.NUMBERS
-    if seen.values != current.values:
+    if seen.parameter_values != current.parameter_values:
         return RegradeRefusal.NUMBERS
     return VariantPair(seen, current, _count_question_words(seen) == _count_question_words(current))
 
@@ -138,11 +146,13 @@ def is_only_key_changed(seen_question: Question, current_question: Question) -> 
     pair = pair_seen_and_current_variants(seen_question, current_question, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    response = types.type_of(seen_question).any_response(pair.seen_variant.answer)
-    return not isinstance(pair.grade(response), RegradeRefusal)
+    response = types.question_type_of(seen_question).build_some_valid_response(
+        pair.seen_variant.answer
+    )
+    return not isinstance(pair.regrade(response), RegradeRefusal)
 
 
-def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
+def _make_response_comparable(result: GradeResult) -> Mapping[str, Any]:
     """Return the parsed response, and the parts of the question that it could refer to."""
     parsed = {n: v for n, v in result.parsed.items() if n not in _JUDGED}
     if (
@@ -154,14 +164,14 @@ def _comparable_response(result: GradeResult) -> Mapping[str, Any]:
 
 def _count_question_words(variant: Variant) -> Mapping[str, int]:
     """Count the words that are read before answering; order and markup are ignored."""
-    text_below_stem = types.type_of(variant).collect_text_below_stem(variant.answer)
+    text_below_stem = types.question_type_of(variant).collect_text_below_stem(variant.answer)
     return collections.Counter(reduce_to_words(f"{variant.stem.html} {text_below_stem}").split())
 
 
-def question_card_faces(variant: Variant, gap: RenderGap) -> CardFaces:
+def render_question_card_faces(variant: Variant, render_gap: RenderGap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
-    kind = types.type_of(variant)
-    options_html, answer_html = kind.card_sides_below_stem(variant.answer, gap)
+    kind = types.question_type_of(variant)
+    options_html, answer_html = kind.render_card_sides_below_stem(variant.answer, render_gap)
     if note := kind.write_several_right_note(variant.stem):
         options_html += f"<p>{note}</p>"
     options_block = f'<div class="given">{options_html}</div>' if options_html else ""

@@ -47,16 +47,16 @@ class LabCommand:
     first: bool = False
 
     @property
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         return self.step > 0
 
     @property
-    def name(self) -> str:
+    def first_spelling(self) -> str:
         return self.spellings[0].plain
 
     @property
     def sample_line(self) -> str:
-        return self.name.replace(shell.ANYTHING, "text")
+        return self.first_spelling.replace(shell.ANY_TEXT, "text")
 
     @property
     def cue_line(self) -> str:
@@ -64,7 +64,7 @@ class LabCommand:
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
-    def has_noted_word(self, output: str) -> bool:
+    def contains_word_of_cue(self, output: str) -> bool:
         """Return whether a filtered output still has a word of the cue."""
         pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
         return not pieces or any(piece in output for piece in pieces)
@@ -82,7 +82,7 @@ class Lab:
     @property
     def goal_ids(self) -> tuple[str, ...]:
         """Return the goal states, and `#` with the index of each needed command."""
-        needed = (n for n, command in enumerate(self.commands) if command.needed)
+        needed = (n for n, command in enumerate(self.commands) if command.is_needed)
         return (*self.goal, *dict.fromkeys(map(self.goal_id_of_command, needed)))
 
     def goal_id_of_command(self, index: int) -> str:
@@ -97,7 +97,7 @@ class Lab:
     def goals_of_command(self, index: int, state: str) -> set[str]:
         """Return the goals that a command reaches in a state: where it leads, and its own step."""
         command = self.commands[index]
-        is_step = command.needed and state in self.states_in_which_needed(command)
+        is_step = command.is_needed and state in self.states_in_which_needed(command)
         reached = {command.to or state, *[self.goal_id_of_command(index)] * is_step}
         return reached & {*self.goal_ids}
 
@@ -110,7 +110,8 @@ class Lab:
         reachable_goals = (
             self.goal_id_of_command(n)
             for n, command in enumerate(self.commands)
-            if command.needed and set(self.states_in_which_needed(command)) & set(reachable_states)
+            if command.is_needed
+            and set(self.states_in_which_needed(command)) & set(reachable_states)
         )
         return not {*self.goal_ids} <= {*reached_goals, *reachable_states, *reachable_goals}
 
@@ -122,46 +123,46 @@ class Lab:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabEntry:
-    """A typed line and its answer; `commands` are the indices of what it ran.
+    """A typed line and its answer; `command_indices` are the indices of what it ran.
 
-    `note` is what a harmful command would have done. `refused` says that nothing ran.
+    `harm_note` is what a harmful command would have done. `is_refused` says that nothing ran.
     """
 
-    line: str
+    typed_line: str
     output: str
-    commands: tuple[int, ...] = ()
-    note: RichText = NO_TEXT
-    refused: bool = False
+    command_indices: tuple[int, ...] = ()
+    harm_note: RichText = NO_TEXT
+    is_refused: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabSession:
     """What was typed, the state that it led to, and the goals that were reached.
 
-    `cleared_entries` is the number of entries that `clear` removed from the screen, `variables` are the
-    exported ones as NAME=value, and `saved_files` has the contents of written files by name.
+    `cleared_entry_count` is the number of entries that `clear` removed from the screen, `exported_variables` are the
+    exported ones as NAME=value, and `content_by_saved_file` has the contents of written files by name.
     """
 
     entries: tuple[LabEntry, ...]
     state: str
     reached_goals: frozenset[str]
-    cleared_entries: int = 0
-    variables: tuple[str, ...] = ()
-    saved_files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cleared_entry_count: int = 0
+    exported_variables: tuple[str, ...] = ()
+    content_by_saved_file: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def visible_entries(self) -> tuple[LabEntry, ...]:
-        return self.entries[self.cleared_entries :]
+        return self.entries[self.cleared_entry_count :]
 
     @property
-    def executed_commands(self) -> tuple[int, ...]:
-        return tuple(index for entry in self.entries for index in entry.commands)
+    def executed_command_indices(self) -> tuple[int, ...]:
+        return tuple(index for entry in self.entries for index in entry.command_indices)
 
 
 class AuthoredPipeline(NamedTuple):
     """A spelling of a command of the lab, by the meaning of its parts."""
 
-    commands: tuple[ShellCommand, ...]
+    shell_commands: tuple[ShellCommand, ...]
     command_index: int
 
 
@@ -177,47 +178,53 @@ class CommandMatcher:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self.facts: dict[str, dict[str, str]] = {}
+        self.facts_by_state: dict[str, dict[str, str]] = {}
         """Facts read from the outputs, by state of the lab; only those looked up so far."""
         self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
         self._with_ellipsis: dict[str, list[AuthoredPipeline]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
             for spelling in command.spellings:
                 try:
-                    pipelines = shell.read_line(spelling.plain)
+                    pipelines = shell.parse_shell_line(spelling.plain)
                 except shell.UnclosedQuoteError:
                     continue
                 for pipeline_commands in (p.commands for p in pipelines[:1]):
-                    if shell.ANYTHING in spelling.plain or _count_variables(pipeline_commands):
+                    if shell.ANY_TEXT in spelling.plain or _count_variables(pipeline_commands):
                         candidates = self._with_ellipsis[pipeline_commands[0].program_on_host]
                         candidates.append(AuthoredPipeline(pipeline_commands, index))
                     else:
                         self._exact[pipeline_commands].append(index)
         for candidates in self._with_ellipsis.values():
-            candidates.sort(key=lambda candidate: shell.takes_any_rest(candidate.commands))
+            candidates.sort(
+                key=lambda candidate: shell.may_any_text_follow_pipeline(candidate.shell_commands)
+            )
 
-    def replay(self, lines: Sequence[str]) -> LabSession:
+    def replay_typed_lines(self, typed_lines: Sequence[str]) -> LabSession:
         """Answer the typed lines from the first state on."""
         lab = self.lab
         session = LabSession((), lab.start, frozenset({lab.start} & set(lab.goal)))
-        for line in lines:
+        for line in typed_lines:
             session = _answer_typed_line(self, session, line)
         return session
 
-    def find_meant_commands(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
+    def rank_command_indices_in_state(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
         One with more variables before it goes first, then one for certain states, then an exact
         one, and one that ends with `…` is the last.
         """
-        return self._sort_applicable_commands(state, self.matching_commands(tuple(typed)))
+        return self._sort_applicable_commands(
+            state, self.variable_counts_by_matching_command(tuple(typed))
+        )
 
-    def matching_commands(self, typed: tuple[ShellCommand, ...]) -> dict[int, int]:
+    def variable_counts_by_matching_command(
+        self, typed: tuple[ShellCommand, ...]
+    ) -> dict[int, int]:
         """Return the commands that are meant in any state, exact ones first.
 
         The values count the variables that their spellings name.
         """
-        exact = tuple(dataclasses.replace(command, variables=()) for command in typed)
+        exact = tuple(dataclasses.replace(command, environment_variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
         for pipeline_commands, index in self._with_ellipsis.get(typed[0].program_on_host, ()):
             if shell.pipeline_matches(pipeline_commands, typed):
@@ -225,27 +232,31 @@ class CommandMatcher:
         return counts
 
     def _sort_applicable_commands(
-        self, state: str, variable_counts: Mapping[int, int]
+        self, state: str, variable_count_by_command: Mapping[int, int]
     ) -> list[int]:
         """Return the commands that apply in a state, those that name most variables first.
 
         Of equal ones, commands for certain states go before the others.
         """
-        states = {index: self.lab.commands[index].states for index in variable_counts}
-        applicable = [n for n in variable_counts if not states[n] or state in states[n]]
-        return sorted(applicable, key=lambda index: (-variable_counts[index], not states[index]))
+        states = {index: self.lab.commands[index].states for index in variable_count_by_command}
+        applicable = [n for n in variable_count_by_command if not states[n] or state in states[n]]
+        return sorted(
+            applicable, key=lambda index: (-variable_count_by_command[index], not states[index])
+        )
 
     def find_command_and_filters(
-        self, state: str, pipeline: ShellPipeline, variables: Sequence[str] = ()
+        self, state: str, pipeline: ShellPipeline, exported_variables: Sequence[str] = ()
     ) -> CommandWithFilters:
-        """Return the command that a pipeline means; `variables` were exported before."""
-        stages = ((*variables, *pipeline.stages[0]), *pipeline.stages[1:])
+        """Return the command that a pipeline means; `exported_variables` were exported before."""
+        stages = ((*exported_variables, *pipeline.stages[0]), *pipeline.stages[1:])
         candidates = [(stages, ()), (stages[:1], stages[1:])]
-        split = text_filters.split_into_cat_and_filter(ShellPipeline(stages)).stages
+        split = text_filters.rewrite_as_cat_and_filter(ShellPipeline(stages)).stages
         if split != stages:
             candidates.append((split[:1], split[1:]))
         for commands, filters in candidates:
-            matches = self.find_meant_commands(state, [shell.read_command(c) for c in commands])
+            matches = self.rank_command_indices_in_state(
+                state, [shell.parse_shell_command(c) for c in commands]
+            )
             if matches:
                 return CommandWithFilters(matches[0], filters)
         return CommandWithFilters(None, stages[1:])
@@ -265,25 +276,27 @@ class CommandMatcher:
             for spelling in spellings[n]
         ]
 
-    def available_commands(self, state: str) -> list[int]:
+    def available_command_indices(self, state: str) -> list[int]:
         samples = enumerate(self.matches_of_first_spellings)
         return [n for n, m in samples if self._sort_applicable_commands(state, m)[:1] == [n]]
 
     @functools.cached_property
     def matches_of_first_spellings(self) -> list[dict[int, int]]:
         """For each command, what its first spelling matches: variable counts by command index."""
-        lines = (shell.read_line(command.sample_line) for command in self.lab.commands)
-        return [self.matching_commands(pipelines[0].commands) for pipelines in lines]
+        lines = (shell.parse_shell_line(command.sample_line) for command in self.lab.commands)
+        return [
+            self.variable_counts_by_matching_command(pipelines[0].commands) for pipelines in lines
+        ]
 
     @property
-    def programs(self) -> list[str]:
-        wild = (c.commands for candidates in self._with_ellipsis.values() for c in candidates)
+    def program_names(self) -> list[str]:
+        wild = (c.shell_commands for candidates in self._with_ellipsis.values() for c in candidates)
         return sorted({c[0].program.partition(" ")[0] for c in (*wild, *self._exact)})
 
     @functools.cached_property
-    def options(self) -> dict[str, list[str]]:
+    def option_names_by_program(self) -> dict[str, list[str]]:
         """The options that the spellings name, by their program."""
-        names: dict[str, set[str]] = {program: set() for program in self.programs}
+        names: dict[str, set[str]] = {program: set() for program in self.program_names}
         for spelling_words in (s.plain.split() for c in self.lab.commands for s in c.spellings):
             for program in names.keys() & {*spelling_words[:2]}:
                 names[program] |= {w.partition("=")[0] for w in spelling_words if w[0] == "-"}
@@ -291,20 +304,20 @@ class CommandMatcher:
 
 
 def _count_variables(pipeline: Sequence[ShellCommand]) -> int:
-    return sum(len(command.variables) for command in pipeline)
+    return sum(len(command.environment_variables) for command in pipeline)
 
 
-def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
+def replay_lab_lines(lab: Lab, typed_lines: Sequence[str]) -> LabSession:
     """Answer the typed lines from the first state on."""
-    return CommandMatcher(lab).replay(lines)
+    return CommandMatcher(lab).replay_typed_lines(typed_lines)
 
 
-def _answer_typed_line(matcher: CommandMatcher, session: LabSession, line: str) -> LabSession:
+def _answer_typed_line(matcher: CommandMatcher, session: LabSession, typed_line: str) -> LabSession:
     lab, state, reached = matcher.lab, session.state, set(session.reached_goals)
-    outputs, indices, note, saved = [], [], NO_TEXT, session.saved_files
-    refused, cleared, variables = False, session.cleared_entries, session.variables
+    outputs, indices, note, saved = [], [], NO_TEXT, session.content_by_saved_file
+    refused, cleared, variables = False, session.cleared_entry_count, session.exported_variables
     try:
-        pipelines = shell.read_line(line)
+        pipelines = shell.parse_shell_line(typed_line)
     except shell.UnclosedQuoteError:
         pipelines = ()
         refused = True
@@ -313,16 +326,16 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, line: str) 
     while queue:
         pipeline = queue.pop(0)
         index, filters = matcher.find_command_and_filters(state, pipeline, variables)
-        variables = _export_or_unset(variables, pipeline.stages[0])
+        variables = _update_exported_variables(variables, pipeline.stages[0])
         derived = index is None
         text = matcher.lab.commands[index].output.plain if index is not None else None
         if index is None:
-            original, pipeline = pipeline, text_filters.split_into_cat_and_filter(pipeline)
+            original, pipeline = pipeline, text_filters.rewrite_as_cat_and_filter(pipeline)
             filters = pipeline.stages[1:]
             answer = _derive_output_from_other_answers(matcher, state, pipeline.commands[0])
             if answer:
-                index, text = answer.source_index, answer.output
-        if index is None and (pipelines_by_argument := shell.split_by_argument(pipeline)):
+                index, text = answer.source_command_index, answer.output
+        if index is None and (pipelines_by_argument := shell.split_pipeline_by_argument(pipeline)):
             queue[:0] = pipelines_by_argument
             continue
         if index is None:
@@ -334,64 +347,70 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, line: str) 
             refused = refused or text is None
             cleared = len(session.entries) + 1 if pipeline.stages[0][0] == "clear" else cleared
             if text is None:
-                outputs.append(_refusal_message(matcher, pipeline.stages[0]))
+                outputs.append(_explain_unanswered_command(matcher, pipeline.stages[0]))
                 continue
         else:
             command = matcher.lab.commands[index]
             indices.append(index)
             note = command.note if command.harmful else note
-            if command.to or not derived or command.has_noted_word(text or ""):
+            if command.to or not derived or command.contains_word_of_cue(text or ""):
                 reached |= lab.goals_of_command(index, state)
             state = command.to or state
         text = _convert_dmesg_seconds(matcher, state, pipeline.stages[0], text or "")
-        text = _insert_typed_reason(text, [entry.line for entry in session.entries])
+        text = _fill_in_typed_reason(text, [entry.typed_line for entry in session.entries])
         text = _filter_output(text, filters)
-        outputs.append("" if pipeline.file else text)
-        saved = _save_files(matcher, state, pipeline, text, saved)
+        outputs.append("" if pipeline.output_file else text)
+        saved = _update_saved_files(matcher, state, pipeline, text, saved)
     output = "\n".join(filter(None, outputs))
-    entry = LabEntry(line, output, tuple(indices), note, refused)
+    entry = LabEntry(typed_line, output, tuple(indices), note, refused)
     return LabSession(
         (*session.entries, entry), state, frozenset(reached), cleared, variables, saved
     )
 
 
-def _export_or_unset(variables: tuple[str, ...], tokens: Sequence[str]) -> tuple[str, ...]:
+def _update_exported_variables(
+    exported_variables: tuple[str, ...], tokens: Sequence[str]
+) -> tuple[str, ...]:
     """Return the variables after `export NAME=value` and `unset NAME`, or as they were."""
     if tokens[0] == "export":
-        return shell.collect_variables([*variables, *tokens[1:]])
+        return shell.collect_environment_variables([*exported_variables, *tokens[1:]])
     if tokens[0] == "unset":
-        return tuple(text for text in variables if text.partition("=")[0] not in tokens[1:])
-    return variables
+        return tuple(
+            text for text in exported_variables if text.partition("=")[0] not in tokens[1:]
+        )
+    return exported_variables
 
 
-def _save_files(
+def _update_saved_files(
     matcher: CommandMatcher,
     state: str,
     pipeline: ShellPipeline,
     output: str,
-    saved: Mapping[str, str],
+    saved_files: Mapping[str, str],
 ) -> Mapping[str, str]:
     """Return the saved files and what a pipeline writes or copies."""
-    if pipeline.file:
-        earlier = saved.get(pipeline.file, "") if pipeline.appends else ""
-        return {**saved, pipeline.file: "\n".join(filter(None, (earlier, output)))}
+    if pipeline.output_file:
+        earlier = (
+            saved_files.get(pipeline.output_file, "") if pipeline.appends_to_output_file else ""
+        )
+        return {**saved_files, pipeline.output_file: "\n".join(filter(None, (earlier, output)))}
     *tokens, target = pipeline.stages[0]
     if tokens[:1] != ["cp"] or len(tokens) < 2:
-        return saved
-    matches = matcher.find_meant_commands(state, [ShellCommand("cat", (), (tokens[-1],))])
-    copied_text = saved.get(tokens[-1], "")
+        return saved_files
+    matches = matcher.rank_command_indices_in_state(state, [ShellCommand("cat", (), (tokens[-1],))])
+    copied_text = saved_files.get(tokens[-1], "")
     if matches:
         copied_text = matcher.lab.commands[matches[0]].output.plain
-    return {**saved, target: copied_text} if copied_text else saved
+    return {**saved_files, target: copied_text} if copied_text else saved_files
 
 
-def _insert_typed_reason(text: str, lines: Sequence[str]) -> str:
+def _fill_in_typed_reason(output: str, typed_lines: Sequence[str]) -> str:
     """Return an output with the reason that was typed last in place of `(your reason)`."""
-    if "(your reason)" not in text:
-        return text
-    reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(lines))
+    if "(your reason)" not in output:
+        return output
+    reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(typed_lines))
     reason = reasons[-1].strip("\"'")[:20] if reasons else "(your reason)"
-    return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", text)
+    return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", output)
 
 
 _CTIME_OPTION = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--ctime")
@@ -423,7 +442,7 @@ def _convert_dmesg_seconds(
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
     boot -= timedelta(days, hours=hours, minutes=minutes)
-    remote = shell.read_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
+    remote = shell.parse_shell_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
     time_format = "[%a %b %e %H:%M:%S %Y]"
     if is_journal:
         time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
@@ -440,7 +459,7 @@ def _convert_dmesg_seconds(
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     for tokens in filters:
-        filtered = text_filters.apply_filter(tokens, text)
+        filtered = text_filters.apply_text_filter(tokens, text)
         if filtered is None:
             return f"{text}\n({tokens[0]} is not part of this lab: the output is as it came.)"
         text = filtered
@@ -453,16 +472,16 @@ def _derive_output_from_other_answers(
     """Return an answer derived from other answers in this state; None if there is none."""
     ssh_prefix = typed.ssh_prefix
     prefix = f"{ssh_prefix} " if ssh_prefix else ""
-    typed = dataclasses.replace(typed, program=typed.program_on_host, variables=())
+    typed = dataclasses.replace(typed, program=typed.program_on_host, environment_variables=())
 
     def find(command: ShellCommand) -> int | None:
         host_command = dataclasses.replace(command, program=prefix + command.program)
-        return next(iter(matcher.find_meant_commands(state, [host_command])), None)
+        return next(iter(matcher.rank_command_indices_in_state(state, [host_command])), None)
 
     everyday = _load_everyday_answers_and_facts()
-    for n in everyday.matcher.find_meant_commands("", [typed]):
-        for line in everyday.same_lines[n]:
-            index = find(shell.read_line(line)[0].commands[0])
+    for n in everyday.matcher.rank_command_indices_in_state("", [typed]):
+        for line in everyday.equivalent_lines_by_answer[n]:
+            index = find(shell.parse_shell_line(line)[0].commands[0])
             if index is not None:
                 output = matcher.lab.commands[index].output.plain
                 return lab_tables.DerivedAnswer(index, output)
@@ -474,23 +493,23 @@ def _derive_output_from_other_answers(
         if answer.command.ssh_prefix == ssh_prefix
     ]
     user = _find_facts(matcher, state, ["user"])["user"]
-    return lab_tables.derive_answer(typed, find, answers, user)
+    return lab_tables.derive_answer_from_other_answers(typed, find, answers, user)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EverydayAnswers:
     """Commands that every lab answers, and patterns of the facts in their outputs.
 
-    By the index of the answer: `needed_facts` are filled into it, `same_lines` are lines that
-    mean the same, and `unless_named` is what a lab must not name for it to hold: command,
+    By the index of the answer: `fact_names_by_answer` are filled into it, `equivalent_lines_by_answer` are lines that
+    mean the same, and `excluded_subject_by_answer` is what a lab must not name for it to hold: command,
     program or unit.
     """
 
     matcher: CommandMatcher
-    fact_patterns: Mapping[str, Any]
-    needed_facts: tuple[tuple[str, ...], ...]
-    same_lines: tuple[tuple[str, ...], ...]
-    unless_named: tuple[str, ...]
+    pattern_by_fact_name: Mapping[str, Any]
+    fact_names_by_answer: tuple[tuple[str, ...], ...]
+    equivalent_lines_by_answer: tuple[tuple[str, ...], ...]
+    excluded_subject_by_answer: tuple[str, ...]
 
 
 @functools.cache
@@ -522,7 +541,9 @@ def _find_facts(
 
     A fact that no output states is empty.
     """
-    known_facts = matcher.facts.setdefault(preferred_state, {"host": matcher.lab.host.plain})
+    known_facts = matcher.facts_by_state.setdefault(
+        preferred_state, {"host": matcher.lab.host.plain}
+    )
     missing = [name for name in fact_names if name not in known_facts]
     if missing:
         commands = matcher.lab.commands
@@ -530,25 +551,25 @@ def _find_facts(
         other_commands = [c for c in commands if c.states and preferred_state not in c.states]
         text = "\n".join(c.output.plain for c in (*current, *other_commands))
     for name in missing:
-        fact = _load_everyday_answers_and_facts().fact_patterns[name]
+        fact = _load_everyday_answers_and_facts().pattern_by_fact_name[name]
         match = re.search(fact["pattern"], text)
         known_facts[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
     return {name: known_facts[name] for name in fact_names}
 
 
 def _answer_everyday_command(
-    matcher: CommandMatcher, state: str, tokens: Sequence[str], saved: Mapping[str, str]
+    matcher: CommandMatcher, state: str, tokens: Sequence[str], saved_files: Mapping[str, str]
 ) -> str | None:
     """Return the answer to a command that every lab knows, filled with the facts of this lab.
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
     everyday = _load_everyday_answers_and_facts()
-    everyday_matcher, same_lines = everyday.matcher, everyday.same_lines
-    typed, remote = shell.read_command(tokens), dict[str, str]()
+    everyday_matcher, same_lines = everyday.matcher, everyday.equivalent_lines_by_answer
+    typed, remote = shell.parse_shell_command(tokens), dict[str, str]()
     command = typed
-    if command.program == "cat" and tokens[-1] in saved:
-        return saved[tokens[-1]]
+    if command.program == "cat" and tokens[-1] in saved_files:
+        return saved_files[tokens[-1]]
     if prefix := command.ssh_prefix:
         if prefix not in {
             a.command.ssh_prefix for a in matcher.harmless_answers_by_specificity(state)
@@ -557,31 +578,33 @@ def _answer_everyday_command(
         remote = {"host": prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
         command = dataclasses.replace(command, program=command.program_on_host)
     lines = (
-        line for n in everyday_matcher.find_meant_commands("", [command]) for line in same_lines[n]
+        line
+        for n in everyday_matcher.rank_command_indices_in_state("", [command])
+        for line in same_lines[n]
     )
-    candidates = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
+    candidates = [command, *(shell.parse_shell_line(line)[0].commands[0] for line in lines)]
     for index in (
         n
         for candidate in candidates
-        for n in everyday_matcher.find_meant_commands("", [candidate])
+        for n in everyday_matcher.rank_command_indices_in_state("", [candidate])
         if not same_lines[n]
     ):
-        if _is_named_in_lab(matcher, typed, everyday.unless_named[index]):
+        if _is_named_in_lab(matcher, typed, everyday.excluded_subject_by_answer[index]):
             return None
-        facts = _find_facts(matcher, state, everyday.needed_facts[index]) | remote
+        facts = _find_facts(matcher, state, everyday.fact_names_by_answer[index]) | remote
         if all(facts.values()):
             text = everyday_matcher.lab.commands[index].output.plain
             for name, value in facts.items():
                 text = text.replace(f"{{{name}}}", value)
             return text
     lists_files = command.program in {"ls", "stat"}
-    if not lists_files or (files := _list_files(matcher, state, command, saved)) is None:
+    if not lists_files or (files := _list_files(matcher, state, command, saved_files)) is None:
         return None
     facts = _find_facts(matcher, state, ["user", "day", "clock"]) | remote
     is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
-    names = {name.rpartition("/")[2] for name in saved}
+    names = {name.rpartition("/")[2] for name in saved_files}
     rows = [row.format(*f, dates[f.name in names]) if is_long_format else f.name for f in files]
     return "\n".join(rows)
 
@@ -591,10 +614,10 @@ def _is_named_in_lab(matcher: CommandMatcher, typed: ShellCommand, subject_kind:
 
     The subject is its program or unit; where it is empty, nothing is asked.
     """
-    if not subject_kind or matcher.matching_commands((typed,)):
+    if not subject_kind or matcher.variable_counts_by_matching_command((typed,)):
         return bool(subject_kind)
     if subject_kind == "program":
-        return typed.program in matcher.programs
+        return typed.program in matcher.program_names
     units = [value for name, value in typed.options if name == "--unit"]
     units += typed.arguments[1:] if typed.program.endswith("systemctl") else ()
     commands = matcher.lab.commands
@@ -614,11 +637,11 @@ def _find_local_executables(lab: Lab) -> set[str]:
 
 class LabFile(NamedTuple):
     name: str
-    size: int
+    byte_count: int
 
 
 def _list_files(
-    matcher: CommandMatcher, state: str, command: ShellCommand, saved: Mapping[str, str]
+    matcher: CommandMatcher, state: str, command: ShellCommand, saved_files: Mapping[str, str]
 ) -> list[LabFile] | None:
     """Return the files of a folder, or the file itself, that a lab lists or prints."""
     path = (command.arguments[0] if command.arguments else "").rstrip("/")
@@ -627,10 +650,12 @@ def _list_files(
         for _, meaning, text in matcher.harmless_answers_by_specificity(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1 and text[:5] != "cat: "
     }
-    file_sizes |= {name: len(text) + 1 for name, text in saved.items()}
+    file_sizes |= {name: len(text) + 1 for name, text in saved_files.items()}
     if path in file_sizes:
         return [LabFile(path, file_sizes[path])]
-    listing = matcher.find_meant_commands(state, [ShellCommand("ls", (), command.arguments)])
+    listing = matcher.rank_command_indices_in_state(
+        state, [ShellCommand("ls", (), command.arguments)]
+    )
     if listing:
         output = matcher.lab.commands[listing[0]].output.plain
         return [LabFile(name, file_sizes.get(name, 4096)) for name in output.split()]
@@ -650,18 +675,18 @@ def _answer_builtin(
 ) -> str | None:
     """Return the answer of a shell builtin or manual; None if it does not know the command."""
     name, *arguments = shell.strip_wrappers(tokens) or tokens
-    spec = shell.known_programs().get(name)
+    spec = shell.load_program_specs().get(name)
     is_h_taken = spec and "-h" in {*spec.get("long", ()), *spec.get("ignore", ())}
     if spec and arguments in ([["--help"]] if is_h_taken else [["--help"], ["-h"]]):
         name, arguments = "man", [name]
     if name == "man" and arguments:
         return _read_manual(arguments[-1])
     if name in {"which", "type"} and arguments:
-        known_names = {*matcher.programs, *shell.known_programs()}
+        known_names = {*matcher.program_names, *shell.load_program_specs()}
         return f"/usr/bin/{arguments[-1]}" if arguments[-1] in known_names else ""
-    history = (f"{n:5}  {entry.line}" for n, entry in enumerate(session.entries, 1))
+    history = (f"{n:5}  {entry.typed_line}" for n, entry in enumerate(session.entries, 1))
     return {
-        "help": _HELP.format(programs=", ".join(matcher.programs)),
+        "help": _HELP.format(programs=", ".join(matcher.program_names)),
         "history": "\n".join(history),
         "echo": " ".join(text for text in arguments if not text.startswith("$")),
         **dict.fromkeys(["su", "sudo"], "You are root already."),
@@ -671,44 +696,48 @@ def _answer_builtin(
 
 
 def _read_manual(program: str) -> str:
-    spec = shell.known_programs().get(program)
+    spec = shell.load_program_specs().get(program)
     return "\n".join(spec["about"]) if spec else f"No manual entry for {program}"
 
 
-def _refusal_message(matcher: CommandMatcher, tokens: Sequence[str]) -> str:
+def _explain_unanswered_command(matcher: CommandMatcher, tokens: Sequence[str]) -> str:
     """Return why a command has no answer, and which commands have one."""
-    program = shell.read_command(tokens).program.partition(" ")[0]
-    programs = matcher.programs
+    program = shell.parse_shell_command(tokens).program.partition(" ")[0]
+    programs = matcher.program_names
     if program in programs:
-        options = ", ".join(matcher.options[program])
+        options = ", ".join(matcher.option_names_by_program[program])
         options_text = f" Options that it knows: {options}." if options else ""
         return f"{program}: this lab has no answer to that, or not now.{options_text}"
-    if program in shell.known_programs():
+    if program in shell.load_program_specs():
         return f"{program}: not part of this lab, which answers {', '.join(programs)}."
-    known_programs = [*programs, *shell.known_programs(), "help", "history", "clear"]
+    known_programs = [*programs, *shell.load_program_specs(), "help", "history", "clear"]
     closest = closest_word(program, known_programs)
     suggestion = f" Did you mean {closest}?" if closest else ""
     return f"bash: {program[:40]}: command not found.{suggestion}"
 
 
-def shortest_command_sequence(lab: Lab, *, allow_harmful: bool = False) -> tuple[int, ...] | None:
+def find_shortest_command_indices(
+    lab: Lab, *, allow_harmful: bool = False
+) -> tuple[int, ...] | None:
     """Return the fewest commands that reach every goal; None if nothing does.
 
     With `allow_harmful`, harmful commands may be used.
     """
     all_goals = frozenset(lab.goal_ids)
     states = _explore_states(lab, allow_harmful=allow_harmful)
-    return next((s.path for s in states if s.state_with_goals.reached_goals == all_goals), None)
+    return next(
+        (s.command_path for s in states if s.state_with_goals.reached_goals == all_goals), None
+    )
 
 
 class DeadEnd(NamedTuple):
     """Commands after which goals are out of reach, and those goals."""
 
-    commands: tuple[int, ...]
+    command_indices: tuple[int, ...]
     lost_goals: frozenset[str]
 
 
-def find_dead_end(lab: Lab) -> DeadEnd | None:
+def find_shortest_dead_end(lab: Lab) -> DeadEnd | None:
     """Return the dead end of the fewest commands; None if there is none.
 
     Harmful commands are not used. Commands needed `first` are no goals here: they are meant to be
@@ -733,7 +762,7 @@ def find_dead_end(lab: Lab) -> DeadEnd | None:
     for goal in later_goals:
         later_goals += set(reached_states[goal].next_by_command.values()).difference(later_goals)
     lost_goals = frozenset(lab.goal_ids).difference(*(goal.reached_goals for goal in later_goals))
-    return DeadEnd(dead_end.path, lost_goals)
+    return DeadEnd(dead_end.command_path, lost_goals)
 
 
 class StateWithGoals(NamedTuple):
@@ -748,7 +777,7 @@ class _ReachedState:
     """A state with its goals, the shortest path to it, and where each command leads from there."""
 
     state_with_goals: StateWithGoals
-    path: tuple[int, ...]
+    command_path: tuple[int, ...]
     next_by_command: Mapping[int, StateWithGoals]
 
 
@@ -758,7 +787,7 @@ def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]
     usable: Mapping[str, dict[int, set[str]]] = {
         state: {
             n: lab.goals_of_command(n, state)
-            for n in matcher.available_commands(state)
+            for n in matcher.available_command_indices(state)
             if allow_harmful or not lab.commands[n].harmful
         }
         for state in lab.states
@@ -779,9 +808,9 @@ def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]
                 queue.append(next_goal)
 
 
-def shortest_sequences_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
+def find_shortest_path_by_state(lab: Lab) -> dict[str, tuple[int, ...]]:
     """Return the shortest way to each state that can be reached, harmful commands included."""
     sequences: dict[str, tuple[int, ...]] = {}
     for reached_state in _explore_states(lab, allow_harmful=True):
-        sequences.setdefault(reached_state.state_with_goals.state, reached_state.path)
+        sequences.setdefault(reached_state.state_with_goals.state, reached_state.command_path)
     return sequences

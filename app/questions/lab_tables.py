@@ -20,7 +20,7 @@ class LabAnswer(NamedTuple):
     output: str
 
 
-Answers = Sequence[LabAnswer]
+LabAnswers = Sequence[LabAnswer]
 FindCommand = Callable[[ShellCommand], int | None]
 
 _GPU = re.compile(
@@ -51,27 +51,27 @@ _NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "m
 class DerivedAnswer(NamedTuple):
     """An output, and the index of the command from whose output it was derived."""
 
-    source_index: int
+    source_command_index: int
     output: str
 
 
-def derive_answer(
-    typed: ShellCommand, find: FindCommand, answers: Answers, user: str
+def derive_answer_from_other_answers(
+    typed: ShellCommand, find_command: FindCommand, answers: LabAnswers, user_name: str
 ) -> DerivedAnswer | None:
     """Return the answer derived from other answers; None if there is none.
 
-    `user` is the user that `$USER` and `--me` stand for.
+    `user_name` is the user that `$USER` and `--me` stand for.
     """
-    options, spec = dict(typed.options), shell.known_programs().get(typed.program, {})
+    options, spec = dict(typed.options), shell.load_program_specs().get(typed.program, {})
     if spec.get("gpus"):
         query = next((name for name in options if name.startswith("--query-")), "")
         return (
             _answer_gpu_query(query, options, answers)
             if query
-            else _answer_gpu_or_display_choice(typed, find, answers)
+            else _answer_gpu_or_display_choice(typed, find_command, answers)
         )
     if typed.program == "systemctl" and len(typed.arguments) > 1:
-        return _answer_systemd_unit_state(typed, find, answers)
+        return _answer_systemd_unit_state(typed, find_command, answers)
     if typed.program == "scontrol" or typed.arguments[:1] == ("describe",):
         show = (
             _answer_scontrol_show_node_or_hostnames
@@ -88,12 +88,12 @@ def derive_answer(
             return None
         grouped = [ShellOption(n) for n in ("--Node", "--summarize") if n in options]
         command = ShellCommand("sinfo", tuple(grouped), ())
-        answers = [LabAnswer(summary.source_index, command, summary.output), *answers]
-    return _answer_from_other_table(typed, spec, answers, user)
+        answers = [LabAnswer(summary.source_command_index, command, summary.output), *answers]
+    return _answer_from_other_table(typed, spec, answers, user_name)
 
 
 def _answer_gpu_query(
-    query: str, options: Mapping[str, str], answers: Answers
+    query_option: str, options: Mapping[str, str], answers: LabAnswers
 ) -> DerivedAnswer | None:
     """Answer `--query-gpu=FIELDS` and the like, from other such answers and the plain table."""
     columns: dict[str, GpuColumn] = {}
@@ -101,7 +101,7 @@ def _answer_gpu_query(
     query_outputs = [
         (n, [line.split(", ") for line in text.split("\n") if line[:1] != "["])
         for n, command, text in answers
-        if query in dict(command.options) and "--id" not in dict(command.options)
+        if query_option in dict(command.options) and "--id" not in dict(command.options)
         if dict(command.options).get("--format", "").startswith("csv")
     ]
     tables = [(n, text) for n, _, text in answers if _GPU.search(text)]
@@ -109,15 +109,17 @@ def _answer_gpu_query(
         if all(len(row) == len(header) for row in rows):
             _add_columns(columns, header, rows)
             sources.append(n)
-    for n, text in tables[:1] if query != "--query-remapped-rows" else ():
+    for n, text in tables[:1] if query_option != "--query-remapped-rows" else ():
         table = _read_gpus(text, [answer.output for answer in answers])
-        if query == "--query-compute-apps":
+        if query_option == "--query-compute-apps":
             table = _read_processes(text, table)
         _add_columns(columns, table.header, table.rows)
         sources.append(n)
     if not columns:
         return None
-    fields = [_field_name(query, name) for name in options[query].split(",") if name.strip()]
+    fields = [
+        _field_name(query_option, name) for name in options[query_option].split(",") if name.strip()
+    ]
     unknown = [name for name in fields if name not in columns]
     note = f"[This lab doesn't say {', '.join(unknown)}, but {', '.join(sorted(columns))}.]"
     if unknown == fields:
@@ -207,7 +209,7 @@ def _read_processes(table: str, gpus: GpuTable) -> GpuTable:
 
 
 def _answer_gpu_or_display_choice(
-    typed: ShellCommand, find: FindCommand, answers: Answers
+    typed: ShellCommand, find_command: FindCommand, answers: LabAnswers
 ) -> DerivedAnswer | None:
     """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
     options = dict(typed.options)
@@ -217,7 +219,7 @@ def _answer_gpu_or_display_choice(
     sources: list[int] = []
     for part in parts:
         display_options = options | ({"--display": part} if part else {})
-        index = find(
+        index = find_command(
             ShellCommand(typed.program, shell.sort_options(display_options), typed.arguments)
         )
         if index is None:
@@ -229,11 +231,15 @@ def _answer_gpu_or_display_choice(
     return DerivedAnswer(sources[0], output)
 
 
-def _keep_rows_of_gpu(text: str, gpu: str) -> str:
+def _keep_rows_of_gpu(text: str, gpu_index_or_id: str) -> str:
     """Return an output with one GPU only, if it shows several."""
     head, *blocks = re.split(r"^(?=GPU (?:[\dA-Fa-f]{8}:|\d+:))", text, flags=re.MULTILINE)
     if len(blocks) > 1:
-        blocks_of_gpu = [b for n, b in enumerate(blocks) if gpu == f"{n}" or b[4:].startswith(gpu)]
+        blocks_of_gpu = [
+            b
+            for n, b in enumerate(blocks)
+            if gpu_index_or_id == f"{n}" or b[4:].startswith(gpu_index_or_id)
+        ]
         return head + "".join(blocks_of_gpu)
     frame = r"^(?=\|\s+\d+\s+\S[^|]*\|\s+[\dA-F]{8}:)"
     head, *blocks = re.split(frame, text, flags=re.MULTILINE)
@@ -241,24 +247,26 @@ def _keep_rows_of_gpu(text: str, gpu: str) -> str:
         return text
     tail = blocks[-1].partition("\n\n")
     blocks[-1] = tail[0] + "\n"
-    return head + "".join(b for b in blocks if b.split()[1] == gpu) + "\n" + tail[2]
+    return head + "".join(b for b in blocks if b.split()[1] == gpu_index_or_id) + "\n" + tail[2]
 
 
 def _answer_systemd_unit_state(
-    typed: ShellCommand, find: FindCommand, answers: Answers
+    typed: ShellCommand, find_command: FindCommand, answers: LabAnswers
 ) -> DerivedAnswer | None:
     """Answer `systemctl is-active` and `is-enabled` from the unit's status."""
     verb, unit, *_ = typed.arguments
     pattern = {"is-active": r"Active: (\S+)", "is-failed": r"Active: (\S+)"}
     pattern["is-enabled"] = r"Loaded: [^;]*; (\w+)"
-    index = find(ShellCommand("systemctl", (), ("status", unit))) if verb in pattern else None
+    index = (
+        find_command(ShellCommand("systemctl", (), ("status", unit))) if verb in pattern else None
+    )
     text = next((answer.output for answer in answers if answer.command_index == index), "")
     match = re.search(pattern[verb], text) if text else None
     return DerivedAnswer(index, match[1]) if match and index is not None else None
 
 
 def _answer_kubectl_describe_by_prefix(
-    typed: ShellCommand, answers: Answers
+    typed: ShellCommand, answers: LabAnswers
 ) -> DerivedAnswer | None:
     """Answer `kubectl describe pod llm` with the first pod whose name begins with `llm`."""
     *kind, prefix = typed.arguments
@@ -273,7 +281,9 @@ def _answer_kubectl_describe_by_prefix(
 # --- tables of Slurm ---
 
 
-def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> DerivedAnswer | None:
+def _answer_sinfo_nodes_or_summary(
+    typed: ShellCommand, answers: LabAnswers
+) -> DerivedAnswer | None:
     """Answer `sinfo -N` with a line for each node, and `sinfo -s` with counts, from `sinfo`."""
     options = dict(typed.options)
     for index, command, text in answers:
@@ -301,7 +311,7 @@ def _answer_sinfo_nodes_or_summary(typed: ShellCommand, answers: Answers) -> Der
 
 
 def _answer_scontrol_show_node_or_hostnames(
-    typed: ShellCommand, answers: Answers
+    typed: ShellCommand, answers: LabAnswers
 ) -> DerivedAnswer | None:
     """Answer `scontrol show node` from the row of `sinfo`, and `show hostnames`."""
     if typed.arguments[:2] == ("show", "hostnames") and answers:
@@ -321,7 +331,7 @@ def _answer_scontrol_show_node_or_hostnames(
         for name, _, partition, state in (line.split() for line in by_node.output.split("\n")[1:])
         if typed.arguments[2:] in {(), (name,)}
     ]
-    return DerivedAnswer(by_node.source_index, "\n\n".join(nodes)) if nodes else None
+    return DerivedAnswer(by_node.source_command_index, "\n\n".join(nodes)) if nodes else None
 
 
 _VIEW_OPTIONS: tuple[str, ...] = ("--format", "--Format", "--noheader", "--parsable2", "--parsable")
@@ -332,32 +342,32 @@ class TableRequest(NamedTuple):
     """The display options of a table, the values that its rows must have, and all other options."""
 
     view_options: dict[str, str]
-    rows: dict[str, str]
-    rest: tuple[Any, ...]
+    required_cells: dict[str, str]
+    other_options: tuple[Any, ...]
 
 
 def _split_view_and_row_options(
-    command: ShellCommand, spec: Mapping[str, Any], user: str
+    command: ShellCommand, program_spec: Mapping[str, Any], user_name: str
 ) -> TableRequest:
     options = dict(command.options)
     arguments = [a for a in command.arguments if a not in {"where", "withassoc"}]
-    for text in [a for a in arguments if "=" in a and spec.get("keyed")]:
+    for text in [a for a in arguments if "=" in a and program_spec.get("keyed")]:
         arguments.remove(text)
         options[f"--{text.partition('=')[0].lower()}"] = text.partition("=")[2]
     rows: dict[str, str] = {}
-    if spec.get("keyed") and len(arguments) > 2:
+    if program_spec.get("keyed") and len(arguments) > 2:
         rows["Name" if arguments[1] == "qos" else "User"] = arguments.pop(2)
     if arguments[:1] == ["get"] and len(arguments) > 2:  # kubectl get pod NAME
         rows["NAME"] = arguments.pop(2)
     if options.get("--output") == "wide":
         del options["--output"]
     if "--me" in options:
-        options["--user"] = user
+        options["--user"] = user_name
         del options["--me"]
-    for name, header in spec["filters"].items():
+    for name, header in program_spec["filters"].items():
         if name not in options:
             continue
-        value = options.pop(name).replace("$USER", user)
+        value = options.pop(name).replace("$USER", user_name)
         if name == "--field-selector":
             field, _, value = value.partition("=")
             columns = {"status.phase": "STATUS", "spec.nodeName": "NODE"}
@@ -371,35 +381,39 @@ def _split_view_and_row_options(
 class _SourceTable(NamedTuple):
     """A table from which an answer may be derived, and how many wanted columns it has."""
 
-    match_count: int
+    matching_column_count: int
     command_index: int
-    table: list[list[str]]
+    rows: list[list[str]]
     lines: list[str]
 
 
 def _answer_from_other_table(
-    typed: ShellCommand, spec: Mapping[str, Any], answers: Answers, user: str
+    typed: ShellCommand, program_spec: Mapping[str, Any], answers: LabAnswers, user_name: str
 ) -> DerivedAnswer | None:
     """Answer a command that selects rows or columns, from another table of the same program."""
-    view, rows, rest = _split_view_and_row_options(typed, spec, user)
+    view, rows, rest = _split_view_and_row_options(typed, program_spec, user_name)
     format_text = view.get("--format", view.get("--Format", ""))
-    fields = _parse_column_format(format_text, spec, wide="--Format" in view)
+    fields = _parse_column_format(format_text, program_spec, use_wide_default="--Format" in view)
     best: _SourceTable | None = None
     for index, command, text in answers:
-        if command.program != typed.program or shell.ANYTHING in f"{command}":
+        if command.program != typed.program or shell.ANY_TEXT in f"{command}":
             continue
-        request = _split_view_and_row_options(command, spec, user)
+        request = _split_view_and_row_options(command, program_spec, user_name)
         lines = [line for line in text.split("\n") if line[:1] != "["] or [""]
-        is_applicable = request.rest == rest and request.rows.items() <= rows.items()
+        is_applicable = (
+            request.other_options == rest and request.required_cells.items() <= rows.items()
+        )
         if not is_applicable or len(lines[0].split()) < 2:
             continue
         table = _read_table(lines)
         column_names = {name.lower() for name in table[0]}
         column_names |= {*map(str.lower, _COUNTS)} if "state" in column_names else set()
         match_count = sum(field.header.lower() in column_names for field in fields)
-        match_count = match_count if match_count == len(fields) or not spec["letters"] else 0
+        match_count = (
+            match_count if match_count == len(fields) or not program_spec["letters"] else 0
+        )
         match_count = 9 * match_count + sum(header.lower() in column_names for header in rows)
-        if best is None or match_count > best.match_count:
+        if best is None or match_count > best.matching_column_count:
             best = _SourceTable(match_count, index, table, lines)
     if best is None:
         return None
@@ -407,7 +421,7 @@ def _answer_from_other_table(
     names = {name.lower(): name for name in header}
     fields = [f._replace(header=names.get(f.header.lower(), f.header)) for f in fields]
     header_line_count = len(lines) - len(cells)
-    if not spec["letters"]:  # as wide as the ruler; job ids are aligned left
+    if not program_spec["letters"]:  # as wide as the ruler; job ids are aligned left
         ruler = lines[1] if len(lines) > 1 else ""
         rules = dict(zip(header, map(len, ruler.split()), strict=False))
         fields = [f._replace(width=f.width or rules.get(f.header, 10)) for f in fields]
@@ -450,7 +464,7 @@ def _answer_from_other_table(
         rule = rule if header_line_count > 1 and separator == " " else []
         shown_rows = [[field.header for field in fields], *rule, *shown_rows]
     separator = "" if "--Format" in view else separator
-    cut_mark = "" if spec["letters"] else "+"
+    cut_mark = "" if program_spec["letters"] else "+"
     output_lines = [
         separator.join(
             c if separator == "|" or not field.width else _fit_cell(c, field.width, cut_mark)
@@ -462,10 +476,14 @@ def _answer_from_other_table(
     return DerivedAnswer(index, "\n".join(output_lines))
 
 
-def _fit_cell(text: str, width: int, cut: str) -> str:
-    """Return a cell as wide as its column, on the right if positive; `cut` ends a longer text."""
+def _fit_cell(text: str, width: int, truncation_mark: str) -> str:
+    """Return a cell as wide as its column, on the right if positive; `truncation_mark` ends a longer text."""
     cell_width = abs(width)
-    text = text if len(text) <= cell_width else text[: cell_width - len(cut)] + cut
+    text = (
+        text
+        if len(text) <= cell_width
+        else text[: cell_width - len(truncation_mark)] + truncation_mark
+    )
     return f"{text:{'<>'[width > 0]}{cell_width}}"
 
 
@@ -507,23 +525,23 @@ class ColumnFormat(NamedTuple):
 
 
 def _parse_column_format(
-    format_text: str, spec: Mapping[str, Any], *, wide: bool
+    format_text: str, program_spec: Mapping[str, Any], *, use_wide_default: bool
 ) -> list[ColumnFormat]:
-    columns = spec.get("columns", {})
+    columns = program_spec.get("columns", {})
     fields: list[ColumnFormat] = []
-    if "%" in format_text and spec["letters"] and not wide:
+    if "%" in format_text and program_spec["letters"] and not use_wide_default:
         for right, width, letter in re.findall(r"%(\.?)(\d*)([A-Za-z])", format_text):
             header, _, key = columns.get(letter, f"%{letter}").partition("=")
             fields.append(ColumnFormat(int(width or 0) * (1 if right else -1), header, key))
         return fields
     by_name = {name.lower(): text for name, text in columns.items()}
     for part in filter(None, re.split(r"[,\s]+", format_text)):
-        name, _, width = part.partition(":" if spec["letters"] else "%")
+        name, _, width = part.partition(":" if program_spec["letters"] else "%")
         header, _, key = by_name.get(name.lower(), name).partition("=")
         digits = re.sub(r"[^\d-]", "", width)
-        default = -20 if spec["letters"] else 0
+        default = -20 if program_spec["letters"] else 0
         size = int(digits) if digits not in {"", "-"} else default
-        fields.append(ColumnFormat(-abs(size) if spec["letters"] else size, header, key))
+        fields.append(ColumnFormat(-abs(size) if program_spec["letters"] else size, header, key))
     return fields
 
 
@@ -540,9 +558,9 @@ def _read_table(lines: Sequence[str]) -> list[list[str]]:
     return [header, *([r.strip() for r in row] for row in rows if len(row) == len(header))]
 
 
-def _row_matches(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+def _row_matches(row: Mapping[str, str], required_cells: Mapping[str, str]) -> bool:
     """Return whether a row has the wanted values; columns that it lacks are ignored."""
-    for header, text in wanted.items():
+    for header, text in required_cells.items():
         name = next((n for n in row if n.startswith(header)), "")
         values = {v.lower() for v in text.split(",")}
         values |= {_JOB_STATES.get(v.upper(), v).lower() for v in values}

@@ -60,7 +60,7 @@ class Question:
 
         Design exercises, deeper questions, and choices between two options are excluded.
         """
-        kind = types.type_of(self)
+        kind = types.question_type_of(self)
         return (
             kind.is_allowed_in_exams
             and self.level != "deeper"
@@ -72,7 +72,7 @@ class Question:
         """Return whether practice leaves it out until it was seen in a mock exam."""
         return self.use == "exam" and self.is_for_exams
 
-    def domain(self, domain_by_objective: Mapping[str, str]) -> str:
+    def find_domain(self, domain_by_objective: Mapping[str, str]) -> str:
         """Return the domain that it counts in: that of its first objective, or "".
 
         A question that serves two domains would otherwise be counted twice.
@@ -89,7 +89,7 @@ class Variant:
 
     `question` is the authored item; `answer` has ranges and texts filled in and
     options in the order displayed. The same (question, seed) gives the same variant.
-    `values` are the drawn parameters, e.g. {"batch": 8}; `calculator` is the URL
+    `parameter_values` are the drawn parameters, e.g. {"batch": 8}; `calculator_url` is the URL
     of the calculator with these numbers ("/calculators/kv-cache?..."), or empty.
     """
 
@@ -100,11 +100,11 @@ class Variant:
     hints: tuple[RichText, ...]
     explanation: RichText
     mistake: RichText
-    values: Mapping[str, str | int | float]
-    calculator: str = ""
+    parameter_values: Mapping[str, str | int | float]
+    calculator_url: str = ""
 
 
-MOST_VARIANTS = 200
+MAX_VARIANTS = 200
 _SEEDS = 2**31
 _log = logging.getLogger("headroom")
 
@@ -128,10 +128,10 @@ def draw_variant(question: Question, seed: int) -> Variant:
 
 
 def _draw_values_and_order(question: Question, seed: int) -> Variant:
-    kind, drawn = types.type_of(question), DrawnNumbers({}, {}, question.answer)
+    kind, drawn = types.question_type_of(question), DrawnNumbers({}, {}, question.answer)
     if question.computed:
         drawn = _find_valid_combination(question.computed, question.answer, seed)
-    values = drawn.values
+    values = drawn.parameters_and_expressions
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
@@ -141,7 +141,7 @@ def _draw_values_and_order(question: Question, seed: int) -> Variant:
         tuple(expressions.fill_rich_text(h, values) for h in question.hints),
         expressions.fill_rich_text(question.explanation, values),
         expressions.fill_rich_text(question.mistake, values),
-        drawn.parameters,
+        drawn.drawn_parameters,
         _calculator_url(question.computed, values) if question.computed else "",
     )
 
@@ -149,8 +149,8 @@ def _draw_values_and_order(question: Question, seed: int) -> Variant:
 class DrawnNumbers(NamedTuple):
     """The parameters of a variant, these with the computed values, and the answer filled in."""
 
-    parameters: dict[str, str | float]
-    values: dict[str, Value]
+    drawn_parameters: dict[str, str | float]
+    parameters_and_expressions: dict[str, Value]
     answer: Answer
 
 
@@ -159,8 +159,8 @@ def _find_valid_combination(
 ) -> DrawnNumbers:
     kind = types.type_of_answer(answer)
     first_error: ExpressionError | None = None
-    for offset in range(min(count_combinations(computed), MOST_VARIANTS)):
-        parameters = nth_combination(computed, seed + offset)
+    for offset in range(min(count_combinations(computed), MAX_VARIANTS)):
+        parameters = build_nth_combination(computed, seed + offset)
         try:
             values = evaluate_combination(computed, parameters)
             return DrawnNumbers(parameters, values, kind.fill_values(answer, values))
@@ -169,19 +169,19 @@ def _find_valid_combination(
     raise first_error or ExpressionError("E47", "There is no combination of parameters.")
 
 
-def seed_for_attempt(question: Question, salt: str, attempt_index: int) -> int:
+def compute_seed_for_attempt(question: Question, learner_salt: str, attempt_index: int) -> int:
     """Return the seed of a learner's n-th attempt (from 0) at a question, below 2^31.
 
-    `salt` is any constant of the learner. Two consecutive attempts never draw the same
+    `learner_salt` is any constant of the learner. Two consecutive attempts never draw the same
     numbers if there are several combinations. All combinations occur before one repeats.
     """
     count = count_combinations(question.computed) if question.computed else 1
-    start = _integer_hash(f"{salt}:{question.id}")
+    start = _integer_hash(f"{learner_salt}:{question.id}")
     if count >= _SEEDS // 2:
         return (start + attempt_index) % _SEEDS
     stride = _coprime_stride(start // 7, count)
     index = (start + attempt_index * stride) % count
-    rounds = _integer_hash(f"{salt}:{question.id}:{attempt_index}") % (_SEEDS // count)
+    rounds = _integer_hash(f"{learner_salt}:{question.id}:{attempt_index}") % (_SEEDS // count)
     return index + count * rounds
 
 
@@ -189,10 +189,10 @@ def _integer_hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 
-def _coprime_stride(wanted: int, count: int) -> int:
-    """Return a step that visits all of `count` positions before it returns to the first."""
-    step = wanted % count or 1
-    while math.gcd(step, count) != 1:
+def _coprime_stride(preferred_stride: int, position_count: int) -> int:
+    """Return a step that visits all of `position_count` positions before it returns to the first."""
+    step = preferred_stride % position_count or 1
+    while math.gcd(step, position_count) != 1:
         step += 1
     return step
 
@@ -201,12 +201,12 @@ def count_combinations(computed: QuestionParameters) -> int:
     return math.prod(len(values) for values in computed.params.values())
 
 
-def combination_index(question: Question, seed: int) -> int:
+def find_combination_index(question: Question, seed: int) -> int:
     """Return which combination a seed draws; seeds with the same one differ only in order."""
     return seed % count_combinations(question.computed) if question.computed else 0
 
 
-def nth_combination(computed: QuestionParameters, index: int) -> dict[str, str | float]:
+def build_nth_combination(computed: QuestionParameters, index: int) -> dict[str, str | float]:
     """Return the parameters of one combination; an `index` beyond the last wraps around."""
     remaining = index % count_combinations(computed)
     parameters: dict[str, str | float] = {}
@@ -217,7 +217,7 @@ def nth_combination(computed: QuestionParameters, index: int) -> dict[str, str |
 
 
 def evaluate_combination(
-    computed: QuestionParameters, chosen: Mapping[str, str | float]
+    computed: QuestionParameters, drawn_parameters: Mapping[str, str | float]
 ) -> dict[str, Value]:
     """Evaluate parameters and expressions; raises ExpressionError.
 
@@ -225,29 +225,29 @@ def evaluate_combination(
     """
     values: dict[str, Value] = {
         name: value if isinstance(value, str) else Quantity(value, None)
-        for name, value in chosen.items()
+        for name, value in drawn_parameters.items()
     }
     for name, text in computed.lets:
         values[name] = evaluate_expression(compile_expression(text), values)
     return values
 
 
-def variants_up_to_limit(question: Question) -> Iterator[Variant]:
-    """Yield all variants of a computed question, or `MOST_VARIANTS` spread evenly.
+def iterate_variants_up_to_limit(question: Question) -> Iterator[Variant]:
+    """Yield all variants of a computed question, or `MAX_VARIANTS` spread evenly.
 
     A combination without an answer is replaced by the next that has one; raises
     ExpressionError if none has one. A plain question has one variant.
     """
-    for seed in seeds_up_to_variant_limit(question):
+    for seed in list_seeds_up_to_variant_limit(question):
         yield draw_variant(question, seed)
 
 
-def seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
-    """Return the seeds of `variants_up_to_limit`: each combination once, or some spread evenly."""
+def list_seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
+    """Return the seeds of `iterate_variants_up_to_limit`: each combination once, or some spread evenly."""
     count = count_combinations(question.computed) if question.computed else 1
-    if count <= MOST_VARIANTS:
+    if count <= MAX_VARIANTS:
         return range(count)
-    return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
+    return [i * count // MAX_VARIANTS for i in range(MAX_VARIANTS)]
 
 
 def _calculator_url(computed: QuestionParameters, values: Mapping[str, Value]) -> str:

@@ -51,7 +51,7 @@ class ScorableOption(Protocol):
     def credit(self) -> float: ...
 
 
-def option_score(option: ScorableOption | None) -> float:
+def score_option(option: ScorableOption | None) -> float:
     """Return the score 0..1 of a chosen or typed option; 0 if no option matches."""
     if option is None:
         return 0.0
@@ -66,32 +66,32 @@ class ParsedOption:
     """
 
     ticked: bool
-    inline: Token
+    text_token: Token
     feedback: list[Token]
     line: int
     pinned_key: str
-    source: str
+    markdown: str
     credit: float = 0.0
 
     @property
-    def words(self) -> str:
+    def plain_text(self) -> str:
         """Return the plain text of the option."""
-        return plain_text([self.inline])
+        return plain_text([self.text_token])
 
     @property
     def checkbox(self) -> str:
-        return "[x]" if self.ticked else credit_box(self.credit)
+        return "[x]" if self.ticked else format_credit_box(self.credit)
 
-    def report(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
+    def report_problem(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
         """Report a problem at its text, after the box."""
-        first = self.source.strip().split("\n")[0]
+        first = self.markdown.strip().split("\n")[0]
         source_file.report_text(code, first, self.line, self.line, message, hint)
 
 
-def credit_box(credit: float) -> str:
+def format_credit_box(credit: float) -> str:
     """Return the box of an option that is not right, in Markdown.
 
-    >>> credit_box(0.5), credit_box(0.3333333), credit_box(0.0)
+    >>> format_credit_box(0.5), format_credit_box(0.3333333), format_credit_box(0.0)
     ('[50%]', '[33.33333%]', '[ ]')
     """
     return f"[{100 * credit:.7g}%]" if credit else "[ ]"
@@ -112,13 +112,15 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
     ]
 
 
-def read_options(tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
+def read_task_list_options(list_tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
     options: list[ParsedOption] = []
-    end = closing_index(tokens, 0)
+    end = closing_index(list_tokens, 0)
     index = 1
     while index < end:
-        closing = closing_index(tokens, index)
-        option = _parse_option(tokens[index + 1 : closing], first_line(tokens[index]), source_file)
+        closing = closing_index(list_tokens, index)
+        option = _parse_option(
+            list_tokens[index + 1 : closing], first_line(list_tokens[index]), source_file
+        )
         if option is not None:
             options.append(option)
         index = closing + 1
@@ -130,7 +132,7 @@ def _check_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> 
     """Check that pinned keys are valid and unique (E10, E11)."""
     seen: dict[str, int] = {}
     for option in options:
-        match = _PIN.search(option.source)
+        match = _PIN.search(option.markdown)
         if match and not option.pinned_key:
             message = f"The key in “{match[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
@@ -144,8 +146,10 @@ def _check_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> 
         seen.setdefault(option.pinned_key, option.line)
 
 
-def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> ParsedOption | None:
-    inline = inside[1] if len(inside) > 1 else None
+def _parse_option(
+    item_tokens: list[Token], line: int, source_file: SourceFile
+) -> ParsedOption | None:
+    inline = item_tokens[1] if len(item_tokens) > 1 else None
     if inline is None or inline.type != "inline":
         source_file.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
         return None
@@ -160,7 +164,7 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
         source_file.report("E24", line, column, message, hint, derived=True)
         return None
-    _report_nested_options(inside, source_file)
+    _report_nested_options(item_tokens, source_file)
     _strip_box(inline, match.end())
     source = (
         inline.content
@@ -172,11 +176,11 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
     ticked = "x" in match["inside"].lower()
     box_text = match["inside"]
     credit = round(float(box_text[:-1]) / 100, 7) if "%" in box_text else 0.0
-    return ParsedOption(ticked, inline, _option_feedback(inside), line, pinned, source, credit)
+    return ParsedOption(ticked, inline, _option_feedback(item_tokens), line, pinned, source, credit)
 
 
-def _report_nested_options(inside: list[Token], source_file: SourceFile) -> None:
-    for token in inside[2:]:
+def _report_nested_options(item_tokens: list[Token], source_file: SourceFile) -> None:
+    for token in item_tokens[2:]:
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
             hint = "Take the spaces before it away."
@@ -200,18 +204,18 @@ def _strip_box(inline: Token, length: int) -> None:
             return
 
 
-def _option_feedback(inside: list[Token]) -> list[Token]:
+def _option_feedback(item_tokens: list[Token]) -> list[Token]:
     """Return the feedback: the quote below an option, or its further paragraphs."""
-    rest = inside[3:]
+    rest = item_tokens[3:]
     if rest and rest[0].type == "blockquote_open":
         end = closing_index(rest, 0)
         return rest[1:end] + rest[end + 1 :]
     return rest
 
 
-def sole_code_span(option: ParsedOption) -> str | None:
+def sole_code_span_or_none(option: ParsedOption) -> str | None:
     """Return the content of an option that is one code span, else None."""
-    visible = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
+    visible = [c for c in option.text_token.children or [] if c.content.strip() or c.nesting]
     if len(visible) == 1 and visible[0].type == "code_inline":
         return visible[0].content
     return None
@@ -222,7 +226,7 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
     hashed_text = (
         f"= {option.pinned_key}"
         if option.pinned_key
-        else reduce_to_words(replace_figure_links_by_text(option.source))
+        else reduce_to_words(replace_figure_links_by_text(option.markdown))
     )
     key = hash_to_letters(item_id, hashed_text)
     count = 1
@@ -233,7 +237,7 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
     return key
 
 
-def optional_rich_text(tokens: list[Token], context: RenderContext) -> RichText:
+def render_optional_rich_text(tokens: list[Token], context: RenderContext) -> RichText:
     """Render feedback and the like; an empty text if there is none."""
     return render_tokens(tokens, context) if tokens else NO_TEXT
 
@@ -245,9 +249,9 @@ def build_choices(
     choices = []
     for option in options:
         key = make_option_key(item_id, option, taken_keys)
-        text = render_tokens([option.inline], context)
-        is_pinned = refers_to_other_options(option.words)
-        feedback = optional_rich_text(option.feedback, context)
+        text = render_tokens([option.text_token], context)
+        is_pinned = refers_to_other_options(option.plain_text)
+        feedback = render_optional_rich_text(option.feedback, context)
         choices.append(Choice(key, text, option.ticked, feedback, is_pinned, option.credit))
     return tuple(choices)
 
@@ -266,22 +270,22 @@ def refers_to_other_options(option_text: str) -> bool:
 
 def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str | None:
     """Return the one code span of an option; report any other content."""
-    template = sole_code_span(option)
+    template = sole_code_span_or_none(option)
     if template is None:
-        text = " ".join(option.words.replace("`", "").split())
+        text = " ".join(option.plain_text.replace("`", "").split())
         sample_answer = text if len(text) <= _LONGEST_ANSWER else "140 GB ± 3%"
         hint = f"Write the whole answer as one code span: - {option.checkbox} `{sample_answer}`."
-        children = option.inline.children or ()
+        children = option.text_token.children or ()
         spans = [c for c in children if c.type == "code_inline"]
         between = "".join(c.content for c in children if c.type == "text").strip()
         if len(spans) > 1 and between:
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{text[:_LONGEST_ANSWER]}” is not one code span."
-        option.report("E40", message, hint, source_file)
+        option.report_problem("E40", message, hint, source_file)
     elif match := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
-        option.report("E76", message, "Delete it; it is not seen.", source_file)
+        option.report_problem("E76", message, "Delete it; it is not seen.", source_file)
     return template
 
 
@@ -307,7 +311,7 @@ def report_if_too_many_parts(
     return True
 
 
-TWO_ANSWERS = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(?: \w[\w-]*)?)$")
+TWO_ANSWERS_PATTERN = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(?: \w[\w-]*)?)$")
 """Pattern of a typed answer that is likely two answers."""
 
 
@@ -379,7 +383,7 @@ def check_option_count(
 def check_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     seen: dict[str, int] = {}
     for option in options:
-        normalized_text = " ".join(option.words.lower().split()).rstrip(".")
+        normalized_text = " ".join(option.plain_text.lower().split()).rstrip(".")
         if normalized_text in seen:
             message = f"This option says the same as the one in line {seen[normalized_text]}."
             source_file.report("E23", option.line, 1, message, "Change or delete one of them.")
@@ -392,6 +396,6 @@ def check_feedback_of_wrong_options(
     for option in options:
         if not option.ticked and not option.feedback:
             verdict = "not wholly right" if option.credit else "wrong"
-            message = f"“{option.words[:50]}” does not say why it is {verdict}."
+            message = f"“{option.plain_text[:50]}” does not say why it is {verdict}."
             hint = "Write a quote below it: two spaces, > and a sentence."
             source_file.report("W25", option.line, 1, message, hint)

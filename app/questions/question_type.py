@@ -28,7 +28,7 @@ _WHOLE = 1 - 1e-9
 MAX_RESPONSE_LENGTH = 200
 
 
-def name_result(score: float) -> Result:
+def classify_score(score: float) -> Result:
     """Return a score, 0 to 1, as one of three words."""
     if score >= _WHOLE:
         return "right"
@@ -78,7 +78,7 @@ class GradeResult:
 
     @property
     def result(self) -> Result:
-        return name_result(self.score)
+        return classify_score(self.score)
 
     @property
     def without_response(self) -> "GradeResult":
@@ -100,21 +100,23 @@ class UnreadableResponse:
     hint: str = ""
 
 
-def first_value(raw: SubmittedFields, name: str) -> str:
+def sole_field_value_or_empty(raw: SubmittedFields, name: str) -> str:
     """Return the single value of a field, stripped; empty if there is not exactly one."""
     values = raw.get(name) or [""]
     return values[0].strip()
 
 
-def clamp_fraction(part: float, total: float) -> float:
-    """Return `part` of `total`, clamped to 0..1."""
-    return min(1.0, max(0.0, part / total)) if total else 0.0
+def clamp_fraction(numerator: float, denominator: float) -> float:
+    """Return `numerator` of `denominator`, clamped to 0..1."""
+    return min(1.0, max(0.0, numerator / denominator)) if denominator else 0.0
 
 
-def score_parts(right_count: float, count: int, credit_rule: str) -> float:
+def score_by_right_parts(right_count: float, part_count: int, credit_rule: str) -> float:
     """Return the share of right parts, or all or nothing for the rule `off`."""
     return (
-        float(right_count == count) if credit_rule == "off" else clamp_fraction(right_count, count)
+        float(right_count == part_count)
+        if credit_rule == "off"
+        else clamp_fraction(right_count, part_count)
     )
 
 
@@ -127,14 +129,14 @@ class ConfidenceLevel:
     """A confidence level, and the share (0..1) of such answers that are right."""
 
     label: str
-    target_text: str
-    min_share: float
-    max_share: float
+    target_probability_text: str
+    min_right_share: float
+    max_right_share: float
 
 
 # If answers are scored by confidence, “think so” pays from 67% right and “sure” from
 # 80%. Below that is a guess, down to one choice in four.
-LEVELS = (
+CONFIDENCE_LEVELS = (
     ConfidenceLevel("Guess", "under 67%", 0.25, 0.67),
     ConfidenceLevel("Think so", "67 to 79%", 0.67, 0.80),
     ConfidenceLevel("Sure", "80% or more", 0.80, 1.0),
@@ -181,17 +183,17 @@ _BESIDE_SIGN = re.compile(r"\s*([,:;()])\s*")  # full-width signs bring their ow
 _EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
 
 
-def same_words(first_text: str, second_text: str, *, case_sensitive: bool = False) -> bool:
+def have_same_words(first_text: str, second_text: str, *, case_sensitive: bool = False) -> bool:
     """Compare two phrases, ignoring spacing, hyphens, quotes, and end punctuation.
 
-    >>> same_words("All-Reduce", "all reduce")
+    >>> have_same_words("All-Reduce", "all reduce")
     True
-    >>> same_words("„prefill“", "prefill。")
+    >>> have_same_words("„prefill“", "prefill。")
     True
-    >>> same_words("KV caches", "KV cache")
+    >>> have_same_words("KV caches", "KV cache")
     False
     """
-    return _comparable_words(first_text, case_sensitive) == _comparable_words(
+    return _normalize_for_comparison(first_text, case_sensitive) == _normalize_for_comparison(
         second_text, case_sensitive
     )
 
@@ -217,17 +219,17 @@ def normalize_search_text(text: str) -> str:
     return remove_invisible_characters(text).translate(_QUOTES).casefold()
 
 
-def split_query(query: str) -> list[str]:
+def split_search_query(query: str) -> list[str]:
     """Split a search query into normalized words, without the quotes around them.
 
-    >>> split_query("„KV cache“")
+    >>> split_search_query("„KV cache“")
     ['kv', 'cache']
     """
     words = (word.strip("\"'") for word in normalize_search_text(query).split())
     return [word for word in words if word]
 
 
-def _comparable_words(text: str, case_sensitive: bool) -> str:
+def _normalize_for_comparison(text: str, case_sensitive: bool) -> str:
     # A standalone acute accent is a quote; NFKC would turn it into a space.
     plain = unicodedata.normalize("NFKC", text.translate(_QUOTES))
     visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
@@ -248,25 +250,27 @@ def _remove_gap_within_word(gap: re.Match[str]) -> str:
 
 
 NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
-"""Values of z in `wilson_interval` for ranges that hold the true value in 90% and 95% of cases."""
+"""Values of z in `compute_wilson_interval` for ranges that hold the true value in 90% and 95% of cases."""
 
 
-def wilson_interval(successes: float, trials: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
+def compute_wilson_interval(
+    successes: float, trials: int, z_score: float = NINE_IN_TEN
+) -> tuple[float, float]:
     """Return the 90% Wilson interval (0..1) of the share `successes` ÷ `trials`.
 
     It keeps a width at 0 and 1.
 
     (p + z²/2n ± z·√(p(1−p)/n + z²/4n²)) ÷ (1 + z²/n).
 
-    >>> tuple(round(x, 2) for x in wilson_interval(7, 10))
+    >>> tuple(round(x, 2) for x in compute_wilson_interval(7, 10))
     (0.44, 0.87)
     """
     if not trials:
         return 0.0, 1.0
-    share, spread = successes / trials, z**2 / trials
+    share, spread = successes / trials, z_score**2 / trials
     middle = (share + spread / 2) / (1 + spread)
     noise = share * (1 - share) / trials + spread / (4 * trials)
-    half = z * math.sqrt(noise) / (1 + spread)
+    half = z_score * math.sqrt(noise) / (1 + spread)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -277,26 +281,28 @@ class CardFaces(NamedTuple):
     back: str
 
 
-def list_items_html(parts: Iterable[str]) -> str:
-    return "".join(f"<li>{part}</li>" for part in parts)
+def render_list_items(items_html: Iterable[str]) -> str:
+    return "".join(f"<li>{part}</li>" for part in items_html)
 
 
-def div_blocks_html(parts: Iterable[str]) -> str:
-    return "".join(f"<div>{part}</div>" for part in parts)
+def render_div_blocks(blocks_html: Iterable[str]) -> str:
+    return "".join(f"<div>{part}</div>" for part in blocks_html)
 
 
-def titled_list_html(title: str, parts: list[str]) -> str:
+def render_titled_list(title: str, items_html: list[str]) -> str:
     """Render the parts under a title; empty without parts."""
-    if not parts:
+    if not items_html:
         return ""
-    return f'<div class="others"><p><b>{title}</b></p><ul>{list_items_html(parts)}</ul></div>'
+    return (
+        f'<div class="others"><p><b>{title}</b></p><ul>{render_list_items(items_html)}</ul></div>'
+    )
 
 
-def option_with_feedback_html(choice: Choice) -> str:
-    return f"{choice.text.html}{feedback_html(choice.feedback)}"
+def render_option_with_feedback(choice: Choice) -> str:
+    return f"{choice.text.html}{render_feedback(choice.feedback)}"
 
 
-def feedback_html(feedback: RichText) -> str:
+def render_feedback(feedback: RichText) -> str:
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
@@ -308,20 +314,20 @@ def wrap_in_div(text: RichText) -> str:
 class ItemComment:
     id: str
     fields: YamlMapping
-    line: int
+    first_line: int
     column: int
 
     def field_text(self, name: str) -> str:
         return strict_yaml.single_text(self.fields.values.get(name))
 
-    def is_true(self, name: str) -> bool:
+    def is_set_to_yes(self, name: str) -> bool:
         """Return whether a key that defaults to no is set to yes."""
         return self.field_text(name).lower() in {"yes", "true"}
 
     def field_location(self, name: str) -> TextPosition:
         """Return the position of a key's value, or of the comment if the key is absent."""
         node = self.fields.values.get(name)
-        return TextPosition(*((node.line, node.column) if node else (self.line, self.column)))
+        return TextPosition(*((node.line, node.column) if node else (self.first_line, self.column)))
 
 
 @dataclasses.dataclass(slots=True)
@@ -337,7 +343,7 @@ class ItemSource:
     line: int
     level: int
     text: str
-    broken: bool = False
+    has_invalid_comment: bool = False
     text_after_comment: str = ""
 
 
@@ -345,12 +351,12 @@ class ItemSource:
 class ItemParts:
     """The blocks of an item by their role.
 
-    `block` is the list or table from which some types read their answer.
+    `answer_block` is the list or table from which some types read their answer.
     """
 
     stem: list[Token]
     options: list[ParsedOption]
-    block: list[Token]
+    answer_block: list[Token]
     hints: list[list[Token]]
     explanation: list[Token]
     mistake: list[Token]
@@ -359,16 +365,16 @@ class ItemParts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthoredItem:
-    """What a type reads its answer from. `computed`: numbers are drawn later.
+    """What a type reads its answer from. `has_computed_parameters`: numbers are drawn later.
 
-    `in_exam_file` is whether mock exams draw from its file at all.
+    `is_file_open_to_exams` is whether mock exams draw from its file at all.
     """
 
     source: ItemSource
     parts: ItemParts
     context: RenderContext
-    computed: bool = False
-    in_exam_file: bool = False
+    has_computed_parameters: bool = False
+    is_file_open_to_exams: bool = False
 
     @property
     def comment(self) -> ItemComment:
@@ -384,7 +390,7 @@ class AuthoredItem:
         if self.comment.field_text("use").lower() == "exam":
             return "only"
         deeper = self.comment.field_text("level").lower() == "deeper"
-        return "maybe" if self.in_exam_file and not deeper else ""
+        return "maybe" if self.is_file_open_to_exams and not deeper else ""
 
     @property
     def line(self) -> int:
@@ -438,8 +444,8 @@ class VariantFault(NamedTuple):
 class QuestionType(abc.ABC, Generic[A]):
     """A question type, from Markdown to statistics.
 
-    `name` is its `type` in the comment. `models` are the classes of its answer, the answer
-    itself first. `keys` are its own keys of the comment; if there is a `telling_key`, only an
+    `name` is its `type` in the comment. `answer_classes` are the classes of its answer, the answer
+    itself first. `comment_keys` are its own keys of the comment; if there is a `key_implying_type`, only an
     item with it can be of this type without saying so. `answer_block` is the token that opens
     the list or table with its answer, or `fence` and the name of a block; `has_several_blocks`
     is whether there may be several, each with a quote below. `gap_pattern` is the Markdown of a
@@ -448,29 +454,29 @@ class QuestionType(abc.ABC, Generic[A]):
     whether it needs a course with calculators.
 
     `template` has its macros `form` and `feedback`, and `exam` if exams use another form.
-    `fields` are the names of its form fields, or their prefixes up to a dot; `working_fields`
-    are no answer by themselves. `options_field` is the field of the answer that lists keyed
-    options, `names_options` whether a response names some of them, and `least_exam_options` how
-    many of them a question of a mock exam has. `has_independent_fields` is whether each form
+    `form_fields` are the names of its form fields, or their prefixes up to a dot; `unanswering_form_fields`
+    are no answer by themselves. `options_attribute` is the field of the answer that lists keyed
+    options, `response_names_options` whether a response names some of them, and `min_exam_options` how
+    many of them a question of a mock exam has. `is_each_field_an_answer` is whether each form
     field is an answer of its own.
     """
 
     name: ClassVar[str]
-    models: ClassVar[tuple[type, ...]]
+    answer_classes: ClassVar[tuple[type, ...]]
     template: ClassVar[str]
-    keys: ClassVar[tuple[str, ...]] = ()
-    telling_key: ClassVar[str] = ""
-    fields: ClassVar[tuple[str, ...]] = ("answer",)
-    working_fields: ClassVar[tuple[str, ...]] = ()
+    comment_keys: ClassVar[tuple[str, ...]] = ()
+    key_implying_type: ClassVar[str] = ""
+    form_fields: ClassVar[tuple[str, ...]] = ("answer",)
+    unanswering_form_fields: ClassVar[tuple[str, ...]] = ()
     answer_block: ClassVar[str] = ""
     has_several_blocks: ClassVar[bool] = False
     gap_pattern: ClassVar[re.Pattern[str] | None] = None
-    options_field: ClassVar[str] = ""
-    names_options: ClassVar[bool] = False
-    least_exam_options: ClassVar[int] = 0
+    options_attribute: ClassVar[str] = ""
+    response_names_options: ClassVar[bool] = False
+    min_exam_options: ClassVar[int] = 0
     has_several_right_options: ClassVar[bool] = False
     has_option_boxes: ClassVar[bool] = True
-    has_independent_fields: ClassVar[bool] = False
+    is_each_field_an_answer: ClassVar[bool] = False
     supports_partial_credit: ClassVar[bool] = False
     credit_rules: ClassVar[tuple[str, ...]] = ("off", "each")
     supports_weighted_options: ClassVar[bool] = False
@@ -482,7 +488,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- authoring ---
 
-    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Return whether a block of the body says that an item without `type` is of this type.
 
         `options` are the item's options, none of them ticked.
@@ -490,16 +496,16 @@ class QuestionType(abc.ABC, Generic[A]):
         del block, options
         return False
 
-    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_options(self, options: Sequence[ParsedOption]) -> bool:
         del options
         return False
 
     @abc.abstractmethod
-    def parse(self, authored: AuthoredItem) -> A:
+    def parse_answer(self, authored: AuthoredItem) -> A:
         """Parse the answer; malformed parts are reported."""
 
     @abc.abstractmethod
-    def check(self, answer: A, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: A, authored: AuthoredItem) -> None:
         """Report problems of the answer."""
 
     def check_wording(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
@@ -509,31 +515,31 @@ class QuestionType(abc.ABC, Generic[A]):
         """Return the right answers as text, which no hint may contain."""
         return [o.text for o in self.options_for_statistics(answer) if o.right]
 
-    def key_texts(self, answer: A) -> list[str]:
+    def answer_key_texts(self, answer: A) -> list[str]:
         """Return the key as text; a changed key requires a review of the item."""
         return self.right_answer_texts(answer)
 
     def options_for_statistics(self, answer: A) -> tuple[StatisticsOption, ...]:
         """Return the options for answer statistics, in authored order."""
-        options = getattr(answer, self.options_field) if self.options_field else ()
+        options = getattr(answer, self.options_attribute) if self.options_attribute else ()
         return tuple(StatisticsOption(o.key, o.text.plain, o.right, o.credit) for o in options)
 
-    def rename_option_keys(self, answer: A, names: Mapping[str, str]) -> A:
+    def rename_option_keys(self, answer: A, new_key_by_old_key: Mapping[str, str]) -> A:
         """Return the answer with the option keys of an earlier revision."""
-        if not self.options_field:
+        if not self.options_attribute:
             return answer
         options = tuple(
-            dataclasses.replace(o, key=names.get(o.key, o.key))
-            for o in getattr(answer, self.options_field)
+            dataclasses.replace(o, key=new_key_by_old_key.get(o.key, o.key))
+            for o in getattr(answer, self.options_attribute)
         )
-        changed: Any = dataclasses.replace(answer, **{self.options_field: options})  # type: ignore[type-var]
+        changed: Any = dataclasses.replace(answer, **{self.options_attribute: options})  # type: ignore[type-var]
         return changed  # type: ignore[no-any-return]
 
     def has_enough_exam_options(self, answer: A) -> bool:
         """Return whether it has as many options as mock exams require."""
         return (
-            not self.least_exam_options
-            or len(getattr(answer, self.options_field)) >= self.least_exam_options
+            not self.min_exam_options
+            or len(getattr(answer, self.options_attribute)) >= self.min_exam_options
         )
 
     def position_of_only_right_option(self, answer: A) -> int | None:
@@ -556,9 +562,9 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return ()
 
-    def embed_figures(self, answer: A, figures: Mapping[str, SvgFigure]) -> A:
+    def embed_figures(self, answer: A, figure_by_file_name: Mapping[str, SvgFigure]) -> A:
         """Return the answer with its figures, by file name."""
-        del figures
+        del figure_by_file_name
         return answer
 
     # --- computed numbers ---
@@ -588,21 +594,21 @@ class QuestionType(abc.ABC, Generic[A]):
         )
         return filled
 
-    def shuffle_options(self, answer: A, mixer: random.Random) -> A:
+    def shuffle_options(self, answer: A, rng: random.Random) -> A:
         """Return the answer in the order that one attempt shows."""
-        del mixer
+        del rng
         return answer
 
     # --- the learner ---
 
-    def template_data(self, answer: A, typed: DraftFields) -> Any:
-        """Return what its template needs besides the answer; `typed` is the draft response."""
-        del answer, typed
+    def build_template_data(self, answer: A, draft_fields: DraftFields) -> Any:
+        """Return what its template needs besides the answer; `draft_fields` is the draft response."""
+        del answer, draft_fields
 
-    def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
+    def apply_button_press(self, fields: DraftFields, pressed_button: str) -> DraftFields:
         """Return the form's values after one of its own buttons was pressed."""
-        del move
-        return raw
+        del pressed_button
+        return fields
 
     def autosaved_response(self, answer: A, raw: DraftFields, marked_answered: str) -> DraftFields:
         """Return what counts as the response when an exam saves the form automatically.
@@ -618,7 +624,7 @@ class QuestionType(abc.ABC, Generic[A]):
     ) -> GradeResult | UnreadableResponse:
         """Grade a response; one that cannot be parsed is `UnreadableResponse`."""
 
-    def any_response(self, answer: A) -> SubmittedFields:
+    def build_some_valid_response(self, answer: A) -> SubmittedFields:
         """Return any valid response, to render the solution by grading it."""
         del answer
         return {"answer": ["0"]}
@@ -633,9 +639,9 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, parsed
         return ""
 
-    def card_sides_below_stem(self, answer: A, gap: RenderGap) -> CardFaces:
+    def render_card_sides_below_stem(self, answer: A, render_gap: RenderGap) -> CardFaces:
         """Return what a card shows below the stem, and its right answer."""
-        del answer, gap
+        del answer, render_gap
         return CardFaces("", "")
 
     def write_several_right_note(self, stem: RichText) -> str:
@@ -644,7 +650,7 @@ class QuestionType(abc.ABC, Generic[A]):
         return ""
 
     def collect_text_below_stem(self, answer: A) -> str:
-        return self.card_sides_below_stem(answer, "({})".format).front
+        return self.render_card_sides_below_stem(answer, "({})".format).front
 
     # --- statistics and previews ---
 
@@ -659,12 +665,12 @@ class QuestionType(abc.ABC, Generic[A]):
         del responses
         return {}
 
-    def guess_rate(self, answer: A, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: A, credit_rule: str) -> float:
         """Return the expected score (0..1) of a blind guess."""
         del answer, credit_rule
         return 0.0
 
-    def guess_percent(self, answer: A) -> float | None:
+    def compute_guess_percent(self, answer: A) -> float | None:
         """Return the expected percent of a blind guess; None if it is undefined."""
         del answer
         return None

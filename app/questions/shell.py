@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ANYTHING = "…"
+ANY_TEXT = "…"
 """Stands for any text in an author's command; at its end, for any further text or none."""
 _ANY_REST = "…*"
 _QUOTED = r"""'[^']*'|"(?:\\.|[^"\\])*\""""
@@ -37,14 +37,14 @@ class ShellOption(NamedTuple):
 class ShellCommand:
     """A command by its meaning: program, sorted options with their values, arguments.
 
-    Arguments of the form `NAME=value` come last, sorted. `variables` are the environment variables
+    Arguments of the form `NAME=value` come last, sorted. `environment_variables` are the environment variables
     set before the program, as `NAME=value`.
     """
 
     program: str
     options: tuple[ShellOption, ...]
     arguments: tuple[str, ...]
-    variables: tuple[str, ...] = ()
+    environment_variables: tuple[str, ...] = ()
 
     @property
     def ssh_prefix(self) -> str:
@@ -58,15 +58,15 @@ class ShellCommand:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShellPipeline:
-    """Commands joined by bars, as tokens; the output goes to `file`, or to its end, if it is set."""
+    """Commands joined by bars, as tokens; the output goes to `output_file`, or to its end, if it is set."""
 
     stages: tuple[tuple[str, ...], ...]
-    file: str = ""
-    appends: bool = False
+    output_file: str = ""
+    appends_to_output_file: bool = False
 
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
-        return tuple(map(read_command, self.stages))
+        return tuple(map(parse_shell_command, self.stages))
 
 
 def sort_options(value_by_name: Mapping[str, str]) -> tuple[ShellOption, ...]:
@@ -78,25 +78,25 @@ class UnclosedQuoteError(ValueError):
 
 
 @functools.cache
-def known_programs() -> Mapping[str, Mapping[str, Any]]:
+def load_program_specs() -> Mapping[str, Mapping[str, Any]]:
     """Return the options, aliases and manual of each program that labs and learners use."""
     file = Path(__file__).parent / "types" / "console_programs.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 @functools.cache
-def _program_aliases() -> Mapping[str, str]:
+def _load_program_name_by_alias() -> Mapping[str, str]:
     """Return the name by which a program is known, for each of its other names."""
     return {
-        alias: name for name, spec in known_programs().items() for alias in spec.get("also", ())
+        alias: name for name, spec in load_program_specs().items() for alias in spec.get("also", ())
     }
 
 
 @functools.lru_cache(4096)
-def read_line(line: str) -> tuple[ShellPipeline, ...]:
+def parse_shell_line(line: str) -> tuple[ShellPipeline, ...]:
     """Split a line at `;`, `&&` and `|`; raises UnclosedQuoteError.
 
-    >>> [p.stages for p in read_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
+    >>> [p.stages for p in parse_shell_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
     [(('dmesg', '-T'), ('grep', 'Xid 79')), (('sinfo', '-R'),)]
     """
     line = _ECHO.sub(r"\1\2", _LOOP.sub(_unroll_loop, line))
@@ -171,20 +171,20 @@ def _unroll_loop(loop: re.Match[str]) -> str:
 
 
 @functools.lru_cache(4096)
-def read_command(tokens: tuple[str, ...]) -> ShellCommand:
+def parse_shell_command(tokens: tuple[str, ...]) -> ShellCommand:
     """Return the meaning of a command: without `sudo` and path, options in their long form.
 
-    >>> dict(read_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options)
+    >>> dict(parse_shell_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options)
     {'--long': '', '--user': 'bob'}
     """
     unwrapped = strip_wrappers(tokens)
     if not unwrapped:
         return ShellCommand(tokens[0], (), ())
     name = unwrapped[0].rpartition("/")[2] or unwrapped[0]
-    if name == "ssh" and (remote := _read_ssh_command(unwrapped)):
+    if name == "ssh" and (remote := _parse_ssh_command(unwrapped)):
         return remote
-    program = _program_aliases().get(name, name)
-    spec = known_programs().get(program, {})
+    program = _load_program_name_by_alias().get(name, name)
+    spec = load_program_specs().get(program, {})
     options: list[ShellOption] = []
     arguments: list[str] = []
     position = 1
@@ -195,9 +195,9 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
             arguments.extend(_expand_resource_alias(word, spec) if word != "--" else ())
             continue
         following = unwrapped[position] if position < len(unwrapped) else None
-        parsed = _read_option(word, following, spec)
+        parsed = _parse_option_token(word, following, spec)
         options.extend(parsed.options)
-        position += parsed.takes_following
+        position += parsed.uses_following_token
     if spec.get("fold") and arguments[:1] == ["show"]:
         aliases = spec.get("words", {})
         arguments = [aliases.get(p, p) for a in arguments for p in a.split("=", 1)]
@@ -206,30 +206,33 @@ def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     if suffix := spec.get("suffix"):
         options = [ShellOption(o.name, o.value.removesuffix(suffix)) for o in options]
         arguments = [argument.removesuffix(suffix) for argument in arguments]
-    if tokens[-1] == ANYTHING and arguments[-1:] == [ANYTHING]:
+    if tokens[-1] == ANY_TEXT and arguments[-1:] == [ANY_TEXT]:
         arguments[-1] = _ANY_REST
-    elif ends_with_any_rest(tokens[-1]):
-        options = [ShellOption(o.name, _mark_rest(o.value, tokens[-1])) for o in options]
-        arguments = [_mark_rest(argument, tokens[-1]) for argument in arguments]
+    elif may_any_text_follow_spelling(tokens[-1]):
+        options = [
+            ShellOption(o.name, _mark_if_end_of_last_word(o.value, tokens[-1])) for o in options
+        ]
+        arguments = [_mark_if_end_of_last_word(argument, tokens[-1]) for argument in arguments]
     # The order of NAME=value makes no difference.
     arguments.sort(key=lambda a: a.partition("=")[0] if _NAMED_ARGUMENT.match(a) else "")
-    variables = collect_variables(tokens[: len(tokens) - len(unwrapped)])
+    variables = collect_environment_variables(tokens[: len(tokens) - len(unwrapped)])
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments), variables)
 
 
-def ends_with_any_rest(spelling: str) -> bool:
+def may_any_text_follow_spelling(spelling: str) -> bool:
     """Return whether any text or none may follow a spelling. After `=` a value is required.
 
-    >>> [ends_with_any_rest(s) for s in ("ping …", "ping gpu…", "ping gpu… -q", "x reason=…")]
+    >>> spellings = ("ping …", "ping gpu…", "ping gpu… -q", "x reason=…")
+    >>> [may_any_text_follow_spelling(s) for s in spellings]
     [True, True, False, False]
     """
-    return spelling.endswith(ANYTHING) and not spelling.endswith(f"={ANYTHING}")
+    return spelling.endswith(ANY_TEXT) and not spelling.endswith(f"={ANY_TEXT}")
 
 
-def _mark_rest(piece: str, last_word: str) -> str:
+def _mark_if_end_of_last_word(piece: str, last_word: str) -> str:
     """Return a piece of a command, marked if it is the end of the last word."""
     ends = (
-        piece != ANYTHING and piece.endswith(ANYTHING) and last_word.lower().endswith(piece.lower())
+        piece != ANY_TEXT and piece.endswith(ANY_TEXT) and last_word.lower().endswith(piece.lower())
     )
     return f"{piece}*" if ends else piece
 
@@ -239,24 +242,24 @@ def _expand_slurm_key(text: str) -> str:
     return re.sub("^job=", "jobid=", re.sub("^node=", "nodename=", text))
 
 
-def _read_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
+def _parse_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
     """Return the meaning of `ssh HOST COMMAND`: the command, with the host before its program."""
     try:
         line = shlex.join(tokens[2:]) if len(tokens) > 3 else "".join(tokens[2:])
-        pipelines = read_line(line)
+        pipelines = parse_shell_line(line)
     except UnclosedQuoteError:
         return None
     if tokens[1:2] == [] or tokens[1][0] == "-" or [len(p.stages) for p in pipelines] != [1]:
         return None
-    inner = read_command(pipelines[0].stages[0])
+    inner = parse_shell_command(pipelines[0].stages[0])
     host = tokens[1].rpartition("@")[2]
     return dataclasses.replace(inner, program=f"ssh {host} {inner.program}")
 
 
-def collect_variables(tokens: Sequence[str]) -> tuple[str, ...]:
+def collect_environment_variables(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return the variables among the tokens, sorted; of one name the last.
 
-    >>> collect_variables(["sudo", "B=1", "A=2", "B=3"])
+    >>> collect_environment_variables(["sudo", "B=1", "A=2", "B=3"])
     ('A=2', 'B=3')
     """
     last = {text.partition("=")[0]: text for text in tokens if _VARIABLE.match(text)}
@@ -277,14 +280,14 @@ def strip_wrappers(tokens: Sequence[str]) -> list[str]:
     return rest
 
 
-def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
+def split_pipeline_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
     """Return one pipeline for each argument of `systemctl stop a b` and the like; empty for one.
 
-    >>> [p.stages for p in split_by_argument(read_line("systemctl stop a b")[0])]
+    >>> [p.stages for p in split_pipeline_by_argument(parse_shell_line("systemctl stop a b")[0])]
     [(('systemctl', 'stop', 'a'),), (('systemctl', 'stop', 'b'),)]
     """
     unwrapped = strip_wrappers(pipeline.stages[0])
-    fixed_count = known_programs().get(unwrapped[0] if unwrapped else "", {}).get("each")
+    fixed_count = load_program_specs().get(unwrapped[0] if unwrapped else "", {}).get("each")
     options = [text for text in unwrapped[1:] if text.startswith("-")]
     names = [text for text in unwrapped[1:] if not text.startswith("-")]
     if fixed_count is None or len(names) < fixed_count + 2:
@@ -296,14 +299,14 @@ def split_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
         dataclasses.replace(
             pipeline,
             stages=(command, *pipeline.stages[1:]),
-            appends=pipeline.appends or number > 0,
+            appends_to_output_file=pipeline.appends_to_output_file or number > 0,
         )
         for number, command in enumerate(commands)
     ]
 
 
-def _expand_resource_alias(token: str, spec: Mapping[str, Any]) -> list[str]:
-    aliases = spec.get("words", {})
+def _expand_resource_alias(token: str, program_spec: Mapping[str, Any]) -> list[str]:
+    aliases = program_spec.get("words", {})
     kind, slash, name = token.partition("/")
     if slash and aliases and kind and name and aliases.get(kind, kind) in aliases.values():
         return [aliases.get(kind, kind), name]
@@ -314,45 +317,54 @@ class OptionsOfToken(NamedTuple):
     """The options in a token, and whether the last one's value is the following token."""
 
     options: list[ShellOption]
-    takes_following: bool
+    uses_following_token: bool
 
 
-def _read_option(token: str, following: str | None, spec: Mapping[str, Any]) -> OptionsOfToken:
-    long, values = spec.get("long", {}), spec.get("values", ())
+def _parse_option_token(
+    token: str, following_token: str | None, program_spec: Mapping[str, Any]
+) -> OptionsOfToken:
+    long, values = program_spec.get("long", {}), program_spec.get("values", ())
     name, equals, value = token.partition("=")
     is_single_option = (
-        name.startswith("--") or name in long or name in values or spec.get("joined") is False
+        name.startswith("--")
+        or name in long
+        or name in values
+        or program_spec.get("joined") is False
     )
     if not is_single_option:
-        return _read_joined_options(token, following, spec)
+        return _parse_joined_options(token, following_token, program_spec)
     numbered = re.fullmatch(r"(-[A-Za-z]+)(\d[\w,.:]*)", name)
     if numbered and name not in long and not name.startswith("--"):
         name, equals, value = numbered[1], "=", numbered[2]
     name = long.get(name, name)
-    takes_value = not equals and name in values and following is not None
-    takes_value = takes_value and not re.match("--?[A-Za-z]", following or "")
-    if name in spec.get("ignore", ()):
+    takes_value = not equals and name in values and following_token is not None
+    takes_value = takes_value and not re.match("--?[A-Za-z]", following_token or "")
+    if name in program_spec.get("ignore", ()):
         return OptionsOfToken([], takes_value)
     if takes_value:
-        value = following or ""
+        value = following_token or ""
     return OptionsOfToken([ShellOption(name, value)], takes_value)
 
 
-def _read_joined_options(
-    token: str, following: str | None, spec: Mapping[str, Any]
+def _parse_joined_options(
+    token: str, following_token: str | None, program_spec: Mapping[str, Any]
 ) -> OptionsOfToken:
     """Read single-letter options in one token, such as `-la` or `-n50`."""
-    long, values, ignored = spec.get("long", {}), spec.get("values", ()), spec.get("ignore", ())
+    long, values, ignored = (
+        program_spec.get("long", {}),
+        program_spec.get("values", ()),
+        program_spec.get("ignore", ()),
+    )
     options: list[ShellOption] = []
     for position, letter in enumerate(token[1:], 2):
         name = long.get(f"-{letter}", f"-{letter}")
         takes_value, rest = name in values, token[position:]
-        value = rest or following or "" if takes_value else ""
+        value = rest or following_token or "" if takes_value else ""
         if name not in ignored:
             options.append(ShellOption(name, value))
         if takes_value:
-            return OptionsOfToken(options, not rest and following is not None)
-    return OptionsOfToken(options, takes_following=False)
+            return OptionsOfToken(options, not rest and following_token is not None)
+    return OptionsOfToken(options, uses_following_token=False)
 
 
 def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellCommand]) -> bool:
@@ -360,7 +372,7 @@ def pipeline_matches(authored: Sequence[ShellCommand], typed: Sequence[ShellComm
     return len(authored) == len(typed) and all(map(_command_matches, authored, typed))
 
 
-def takes_any_rest(pipeline: Sequence[ShellCommand]) -> bool:
+def may_any_text_follow_pipeline(pipeline: Sequence[ShellCommand]) -> bool:
     """Return whether a pipeline has a command that ends with `…`."""
     values = ((*c.arguments, *(option.value for option in c.options)) for c in pipeline)
     return any(value.endswith(_ANY_REST) for command in values for value in command)
@@ -371,16 +383,17 @@ def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
 
     Variables of the author must be typed; others are ignored.
 
-    >>> ping, = read_line("ping -q …")[0].commands
-    >>> [_command_matches(ping, read_line(t)[0].commands[0]) for t in ("ping -q -c 3 a b", "ping a")]
+    >>> ping, = parse_shell_line("ping -q …")[0].commands
+    >>> typed = ("ping -q -c 3 a b", "ping a")
+    >>> [_command_matches(ping, parse_shell_line(t)[0].commands[0]) for t in typed]
     [True, False]
-    >>> unit, = read_line("journalctl -u fabric…")[0].commands
+    >>> unit, = parse_shell_line("journalctl -u fabric…")[0].commands
     >>> typed = ("journalctl -u fabric", "journalctl -u fabricmanager x", "journalctl -u fab")
-    >>> [_command_matches(unit, read_line(t)[0].commands[0]) for t in typed]
+    >>> [_command_matches(unit, parse_shell_line(t)[0].commands[0]) for t in typed]
     [True, True, False]
     """
-    for variable in authored.variables:
-        if not any(_text_matches(variable, text) for text in typed.variables):
+    for variable in authored.environment_variables:
+        if not any(_text_matches(variable, text) for text in typed.environment_variables):
             return False
     authored_words, typed_words = [], list(typed.arguments)
     for text in authored.arguments:
@@ -396,7 +409,7 @@ def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     if len(authored_words) > len(typed_words) or not all(map(_text_matches, pieces, typed_pieces)):
         return False
     more_options = len(typed.options) - len(authored.options)
-    if not takes_any_rest([authored]):
+    if not may_any_text_follow_pipeline([authored]):
         pairs = zip(authored.options, typed.options, strict=False)
         same_options = not more_options and all(_option_matches(a, o) for a, o in pairs)
         return same_options and len(authored_words) == len(typed_words)
@@ -411,12 +424,12 @@ def _option_matches(authored: ShellOption, typed: ShellOption) -> bool:
 
 
 def _text_matches(pattern: str, text: str) -> bool:
-    if ANYTHING not in pattern:
+    if ANY_TEXT not in pattern:
         return pattern == text
     if pattern.endswith(_ANY_REST):
         start = pattern.removesuffix(_ANY_REST)
-        return _text_matches(start, text) or _text_matches(start + ANYTHING, text)
-    first, *others = pattern.split(ANYTHING)
+        return _text_matches(start, text) or _text_matches(start + ANY_TEXT, text)
+    first, *others = pattern.split(ANY_TEXT)
     position, last = len(first), others.pop()
     for piece in others:
         position = text.find(piece, position) + len(piece)

@@ -20,11 +20,11 @@ _READERS = _EDITORS | {"less", "more", "head", "tail", "grep", "egrep", "sort", 
 _READERS |= {"awk", "cut", "uniq"}
 
 
-def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
+def rewrite_as_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
 
-    >>> from app.questions.shell import read_line
-    >>> split_into_cat_and_filter(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
+    >>> from app.questions.shell import parse_shell_line
+    >>> rewrite_as_cat_and_filter(parse_shell_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
     unwrapped = strip_wrappers(pipeline.stages[0])
@@ -46,21 +46,21 @@ def split_into_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     return dataclasses.replace(pipeline, stages=stages)
 
 
-def apply_filter(tokens: Sequence[str], output: str) -> str | None:
+def apply_text_filter(filter_tokens: Sequence[str], text: str) -> str | None:
     """Return the output after a bar; None if this program is no filter of a lab.
 
     An option that the program doesn't have gives its own message; one that labs don't read, or an
     unknown value, a sentence with those that they read.
     """
-    program, arguments = tokens[0].rpartition("/")[2], list(tokens[1:])
+    program, arguments = filter_tokens[0].rpartition("/")[2], list(filter_tokens[1:])
     if program in _PAGERS | _EDITORS:
-        return output
+        return text
     if program == "egrep":
         program, arguments = "grep", ["-E", *arguments]
     handler = _FILTERS.get(program)
     if handler is None:
         return None
-    lines = output.split("\n") if output else []
+    lines = text.split("\n") if text else []
     try:
         return "\n".join(handler(lines, _read_arguments(program, arguments)))
     except WrongUsageError as error:
@@ -70,9 +70,7 @@ def apply_filter(tokens: Sequence[str], output: str) -> str | None:
         known_options = ", ".join(
             f"-{letter}" for letter in options.letters_with_value + options.letters_without_value
         )
-        return (
-            f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(tokens)[:40]}”.)"
-        )
+        return f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(filter_tokens)[:40]}”.)"
 
 
 class UnknownFilterOptionError(ValueError):
@@ -89,8 +87,8 @@ class FilterArguments(NamedTuple):
     Patterns and keys may be given several times; they are joined by line ends.
     """
 
-    options: dict[str, str]
-    positional: list[str]
+    value_by_option_letter: dict[str, str]
+    positional_arguments: list[str]
 
 
 class FilterOptions(NamedTuple):
@@ -288,7 +286,7 @@ def _decode_lines(data: bytes) -> list[str]:
 
 
 def _head(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.options
+    options = arguments.value_by_option_letter
     sign, count = _parse_signed_count(options.get("c", options.get("n", "10")))
     data = _encode_lines(lines)
     end = max(len(data if "c" in options else lines) - count, 0) if sign == "-" else count
@@ -296,7 +294,7 @@ def _head(lines: list[str], arguments: FilterArguments) -> list[str]:
 
 
 def _tail(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.options
+    options = arguments.value_by_option_letter
     sign, count = _parse_signed_count(options.get("c", options.get("n", "10")))
     data = _encode_lines(lines)
     length = len(data if "c" in options else lines)
@@ -305,7 +303,7 @@ def _tail(lines: list[str], arguments: FilterArguments) -> list[str]:
 
 
 def _wc(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.options
+    options = arguments.value_by_option_letter
     data = _encode_lines(lines)
     text = data.decode()
     counts = {
@@ -322,14 +320,14 @@ def _wc(lines: list[str], arguments: FilterArguments) -> list[str]:
 class SortKey(NamedTuple):
     """A key of `sort -k`: from a field, counted from 0, to before the end; None for all others."""
 
-    start: int
-    end: int | None
+    first_field: int
+    end_field: int | None
     flags: str
 
-    def read(self, line: str, separator: str | None) -> float | str:
+    def extract_sort_value(self, line: str, separator: str | None) -> float | str:
         text = line
-        if self.start or self.end is not None:
-            text = (separator or " ").join(line.split(separator)[self.start : self.end])
+        if self.first_field or self.end_field is not None:
+            text = (separator or " ").join(line.split(separator)[self.first_field : self.end_field])
         if "h" in self.flags or "n" in self.flags:
             match = re.match(r"\s*(-?\d+(?:\.\d+)?)([KMGTPE]?)", text)
             unit = "KMGTPE".find(match[2]) + 1 if match and match[2] and "h" in self.flags else 0
@@ -351,26 +349,28 @@ def _parse_sort_keys(options: Mapping[str, str]) -> list[SortKey]:
 
 
 def _sort(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.options
+    options = arguments.value_by_option_letter
     keys, separator = _parse_sort_keys(options), options.get("t") or None
     if "u" in options:
         line_by_keys = dict[tuple[float | str, ...], str]()
         for line in lines:
-            line_by_keys.setdefault(tuple(key.read(line, separator) for key in keys), line)
+            line_by_keys.setdefault(
+                tuple(key.extract_sort_value(line, separator) for key in keys), line
+            )
         ordered = list(line_by_keys.values())
     else:
         ordered = lines if "s" in options else sorted(lines, reverse="r" in options)
     for key in reversed(keys):
         ordered = sorted(
             ordered,
-            key=functools.partial(key.read, separator=separator),
+            key=functools.partial(key.extract_sort_value, separator=separator),
             reverse="r" in key.flags,
         )
     return ordered
 
 
 def _uniq(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.options
+    options = arguments.value_by_option_letter
     groups = itertools.groupby(lines, str.casefold if "i" in options else None)
     runs = [[*run] for _, run in groups]
     if "d" in options:
@@ -407,7 +407,7 @@ def _awk(lines: list[str], arguments: FilterArguments) -> list[str]:
 
 
 def _cut(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.options
+    options = arguments.value_by_option_letter
     delimiter = options.get("d") or "\t"
     position_list = options.get("c", options.get("b"))
     if position_list is None and "f" not in options:

@@ -9,11 +9,11 @@ from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from app.errors import InvalidInputError
 from app.questions.question_type import SubmittedFields
-from app.questions.types import KINDS
+from app.questions.types import QUESTION_TYPES
 from app.quiz.selection import MODES, Mode, PracticeRequest
 from app.web.dependencies import LAST_ROW, Address, validate_form
 
-_SENT = {name for kind in KINDS.values() for name in kind.fields}
+_SENT = {name for kind in QUESTION_TYPES.values() for name in kind.form_fields}
 _PREFIXES = tuple(name for name in _SENT if name.endswith("."))
 _MOST_FIELDS = 60
 _MOST_VALUES = 40

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from app.clock import round_minutes
-from app.content.course_facts import domain_by_objective
+from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_unspaced_letters
@@ -92,13 +92,13 @@ def summarize_run(
 def _find_costliest_domain(
     library: Library, scores_by_question: Mapping[str, float]
 ) -> DomainResult | None:
-    domain_of = domain_by_objective(library)
+    domain_of = map_objectives_to_domains(library)
     results = []
     for domain in library.syllabus.domains:
         domain_scores = [
             score
             for item, score in scores_by_question.items()
-            if library.questions[item].domain(domain_of) == domain.number
+            if library.questions[item].find_domain(domain_of) == domain.number
         ]
         if domain_scores:
             right = sum(score >= 1 for score in domain_scores)

@@ -17,22 +17,22 @@ from app.accounts.learner_store import list_questions_in_past_exams
 from app.clock import to_milliseconds
 from app.content.course_facts import (
     cached_course_facts,
-    domain_by_objective,
-    questions_of_objective,
-    questions_of_topic,
-    unmet_exam_only_questions,
+    find_unseen_exam_only_question_ids,
+    list_questions_of_objective,
+    list_questions_of_topic,
+    map_objectives_to_domains,
 )
 from app.content.library import Library
-from app.content.reading_routes import ESSENTIAL_SHARE, has_essentials_read
+from app.content.reading_routes import ESSENTIAL_SHARE, are_essential_sections_read
 from app.errors import ConflictError, NotFoundError
 from app.lessons.store import load_anchors_read_by_topic
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
+    compute_seed_of_next_attempt,
     excerpt_first_line,
-    new_submission_token,
-    question_title,
-    seed_of_next_attempt,
+    make_question_title,
+    make_submission_token,
 )
 from app.quiz import store
 from app.quiz.forms import PostedRunRequest, PracticeForm, QueriedSubmission, QuestionSubmission
@@ -146,7 +146,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         flagged=len(
             store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()
         ),
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -158,7 +158,7 @@ def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) ->
     if objective is None:
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{objective.number} {objective.name}"
-    questions = questions_of_objective(ctx.library, number)
+    questions = list_questions_of_objective(ctx.library, number)
     return _render_practice_offer(ctx, title, f"objective:{number}", questions, count)
 
 
@@ -166,7 +166,7 @@ def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) ->
 def show_topic_practice(ctx: ReadContext, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
     title = require_topic(ctx.library, topic).title
-    questions = questions_of_topic(ctx.library, topic)
+    questions = list_questions_of_topic(ctx.library, topic)
     return _render_practice_offer(ctx, title, f"topic:{topic}", questions, count)
 
 
@@ -194,7 +194,7 @@ def _render_practice_offer(
         rows=rows,
         count=min(len(rows), count),
         reserved_count=sum(q.id in kept for q in questions),
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -210,20 +210,20 @@ def _build_question_row(
 def _format_title_as_asked(ctx: RequestContext, question: Question, *, use_last_seed: bool) -> str:
     """Return the title with the numbers that its page shows: of the last answer, or the next."""
     if question.computed is None:
-        return question_title(question)
+        return make_question_title(question)
     before = store.load_seeds_newest_first(ctx.db, ctx.learner.id, question.id)
     seed = (
         before[0]
         if use_last_seed and before
-        else seed_of_next_attempt(question, ctx.learner.key, before)
+        else compute_seed_of_next_attempt(question, ctx.learner.key, before)
     )
-    return question_title(question, seed)
+    return make_question_title(question, seed)
 
 
 def _list_questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = list_questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
-    return unmet_exam_only_questions(ctx.library, met)
+    return find_unseen_exam_only_question_ids(ctx.library, met)
 
 
 def _count_questions(
@@ -243,14 +243,14 @@ def _list_topic_practices(
     return [
         TopicPractice(slug, library.topics[slug].title, _count_questions(pool, past_by_question))
         for slug in dict.fromkeys([*order, *library.topics])
-        if (pool := questions_of_topic(library, slug))
+        if (pool := list_questions_of_topic(library, slug))
     ]
 
 
 def _list_domain_practices(
     ctx: RequestContext, past_by_question: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
-    parts, domains = [], domain_by_objective(ctx.library)
+    parts, domains = [], map_objectives_to_domains(ctx.library)
     questions = ctx.library.questions.values()
     known = load_estimates_by_objective(ctx)
     for domain in ctx.library.syllabus.domains:
@@ -261,9 +261,9 @@ def _list_domain_practices(
                 known[objective.number].chance_percent if objective.number in known else None,
             )
             for objective in domain.objectives
-            if (pool := questions_of_objective(ctx.library, objective.number))
+            if (pool := list_questions_of_objective(ctx.library, objective.number))
         ]
-        mine = [q for q in questions if q.domain(domains) == domain.number]
+        mine = [q for q in questions if q.find_domain(domains) == domain.number]
         parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past_by_question)))
     return [part for part in parts if part.objectives]
 
@@ -308,7 +308,7 @@ def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -
     wish = form.request
     # The buttons of a page share its token, and each starts a run of its own.
     token, scope = (
-        f"{form.token or new_submission_token()}.{form.pick}.{form.count}",
+        f"{form.token or make_submission_token()}.{form.pick}.{form.count}",
         wish.topic_or_objective_or_run,
     )
     if wish.mode == "today":  # from whichever tab and however often, a list has one run
@@ -363,7 +363,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         plan=plan,
         tasks=build_task_views(plan, ctx.library),
         estimate=plan.estimate if plan and is_new else None,
-        guessing=cached_course_facts(ctx.library).describe_score_of_guessing(),
+        guessing=cached_course_facts(ctx.library).describe_guessing_score(),
         run=build_run_frame(state, 0),
         rows=rows,
         summary=summarize_run(ctx.library, scores, list(state.questions)),
@@ -375,7 +375,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         later_pages=len(_find_unread_pages_missed(ctx, scores) - named) if pages else 0,
         no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.is_suspended_or_declined for card in added),
-        token=new_submission_token(),
+        token=make_submission_token(),
     )
 
 
@@ -401,7 +401,7 @@ def _find_unread_pages_missed(ctx: RequestContext, scores: Mapping[str, float]) 
     return {
         slug
         for slug in missed & cached_course_facts(ctx.library).pages.keys()
-        if not has_essentials_read(ctx.library.topics[slug], anchors.get(slug, ()))
+        if not are_essential_sections_read(ctx.library.topics[slug], anchors.get(slug, ()))
     }
 
 

@@ -17,7 +17,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import list_questions_in_past_exams, list_questions_in_running_exam
 from app.clock import to_milliseconds
-from app.content.course_facts import unmet_exam_only_questions
+from app.content.course_facts import find_unseen_exam_only_question_ids
 from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
@@ -26,13 +26,17 @@ from app.markup.model import CitedSource, Topic
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered, grade_unreadable
 from app.questions.model import Question, Variant, draw_variant
-from app.questions.question_form import OpenQuestion, new_submission_token, seed_of_next_attempt
+from app.questions.question_form import (
+    OpenQuestion,
+    compute_seed_of_next_attempt,
+    make_submission_token,
+)
 from app.questions.question_type import (
     GradeResult,
     QuestionType,
     ResultColumnTitles,
     UnreadableResponse,
-    name_result,
+    classify_score,
 )
 from app.quiz import store
 from app.quiz.forms import (
@@ -94,7 +98,7 @@ class AnswerFeedback:
 
     @property
     def question_type(self) -> QuestionType[Any]:
-        return types.type_of(self.variant)
+        return types.question_type_of(self.variant)
 
     @property
     def column_titles(self) -> ResultColumnTitles:
@@ -185,8 +189,8 @@ def _load_variant_as_answered(
 
 
 def _build_calculator_url(variant: Variant, verdict: GradeResult) -> str:
-    planned = types.type_of(variant).calculator_url(variant.answer, verdict.parsed)
-    return planned or variant.calculator
+    planned = types.question_type_of(variant).calculator_url(variant.answer, verdict.parsed)
+    return planned or variant.calculator_url
 
 
 def _build_estimate_view(calculator: str, library: Library) -> EstimateView | None:
@@ -277,7 +281,7 @@ def build_run_frame(run: PracticeRunState, place_in_run: int) -> RunFrame:
         if item in run.questions_not_known
         else ""
         if score is None
-        else name_result(score)
+        else classify_score(score)
         for item, score in zip(run.questions, scores, strict=True)
     )
     return RunFrame(
@@ -305,7 +309,7 @@ def list_questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = ctx.db, ctx.learner.id
-    kept = unmet_exam_only_questions(
+    kept = find_unseen_exam_only_question_ids(
         ctx.library, list_questions_in_past_exams(db, learner, ctx.now)
     )
     return kept | list_questions_in_running_exam(db, learner, ctx.now)
@@ -322,22 +326,22 @@ def open_question(
     seed = form.seed
     if seed is None:
         before = store.load_seeds_newest_first(ctx.db, ctx.learner.id, question.id)
-        seed = seed_of_next_attempt(question, ctx.learner.key, before)
+        seed = compute_seed_of_next_attempt(question, ctx.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
-        raw = types.type_of(variant).respond_to_button(raw, form.move)
+        raw = types.question_type_of(variant).apply_button_press(raw, form.move)
     return OpenQuestion(
         variant=variant,
-        token=form.token or new_submission_token(),
+        submission_token=form.token or make_submission_token(),
         context=form.context,
         back_url=form.back,
         run_id=form.run,
-        place=run.questions.index(question.id) + 1 if run else 0,
+        position_in_run=run.questions.index(question.id) + 1 if run else 0,
         shown_hint_count=min(form.hints + form.more, len(variant.hints)),
         first_shown_ms=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
         typed_fields=raw,
-        asked_again=form.asked_again,
+        is_asked_again=form.asked_again,
     )
 
 
@@ -370,7 +374,7 @@ def build_recorded_feedback(
         onward = f"/quiz/{question.topic}" if question else "/quiz"
         words = "All questions of this topic"
     here = build_feedback_url(attempt, frame, submission)
-    links = NextLinks(back, onward, words, here, new_submission_token())
+    links = NextLinks(back, onward, words, here, make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, attempt, links, graded)
     return add_missed_card_to_feedback(ctx, outcome)
 
@@ -552,13 +556,15 @@ def _submit_answer(
     asked = open_question(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
-        shown = dataclasses.replace(asked, parse_error=verdict.message, hint=verdict.hint)
+        shown = dataclasses.replace(
+            asked, parse_error=verdict.message, parse_error_hint=verdict.hint
+        )
         return SubmitResult(
             shown, _build_run_frame_with_attempt(question, run), status=verdict.status
         )
-    if verdict.near_miss_message and not asked.asked_again:
+    if verdict.near_miss_message and not asked.is_asked_again:
         shown = dataclasses.replace(
-            asked, near_miss_message=verdict.near_miss_message, asked_again=True
+            asked, near_miss_message=verdict.near_miss_message, is_asked_again=True
         )
         return SubmitResult(shown, _build_run_frame_with_attempt(question, run))
     given = _save_attempt(ctx, asked, verdict, submission)
@@ -611,7 +617,7 @@ def _grade_or_reject(
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
     variant = open_question.variant
-    missing = open_question.kind.describe_missing_input(
+    missing = open_question.question_type.describe_missing_input(
         variant.answer, submission.raw, variant.stem
     )
     if missing:
@@ -630,7 +636,7 @@ def _save_attempt(
         seed=open_question.variant.seed,
         raw_response=submission.raw,
         verdict=verdict,
-        form_token=open_question.token,
+        form_token=open_question.submission_token,
         context=submission.form.context,
         run_id=submission.form.run or None,
         certainty=submission.form.certainty or None,

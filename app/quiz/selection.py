@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from app.accounts.current_learner import RequestContext
-from app.content.course_facts import apportion, cached_course_facts
+from app.content.course_facts import apportion_by_weight, cached_course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
-from app.questions.question_type import name_result
+from app.questions.question_type import classify_score
 from app.study_plan.loader import load_study_plan
 from app.study_plan.score import ObjectiveEstimate
 
@@ -31,7 +31,7 @@ class PastAttempts:
     @property
     def was_last_missed(self) -> bool:
         """Whether the last answer was not fully right."""
-        return name_result(self.last_score) != "right"
+        return classify_score(self.last_score) != "right"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -158,11 +158,11 @@ def draw_placement_test(
     domain were used. Choice questions come first, then unseen ones: the test is short, and a seen
     question says less.
     """
-    counts = apportion({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
+    counts = apportion_by_weight({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
         (q for q in questions if q.is_for_exams),
         key=lambda q: (
-            not types.type_of(q).names_options,
+            not types.question_type_of(q).response_names_options,
             q.id in past_by_question,
             _hash_shuffle_key(seed, q.id),
         ),
@@ -170,7 +170,7 @@ def draw_placement_test(
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
-        mine = [q for q in order if q.domain(there) == domain.number]
+        mine = [q for q in order if q.find_domain(there) == domain.number]
         numbers = [o.number for o in domain.objectives]
         numbers.sort(key=lambda number: _hash_shuffle_key(seed, number))
         taken |= dict.fromkeys(
@@ -203,9 +203,9 @@ def list_objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     known = load_estimates_by_objective(ctx)
     objectives = cached_course_facts(ctx.library).objectives.values()
     gains = {
-        o.number: o.weight * (1 - known[o.number].known if o.number in known else 1)
+        o.number: o.exam_share * (1 - known[o.number].known if o.number in known else 1)
         for o in objectives
-        if o.questions
+        if o.question_ids
     }
     return tuple(sorted(gains, key=lambda number: -gains[number]))
 

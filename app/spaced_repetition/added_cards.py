@@ -426,7 +426,7 @@ _UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 def search_own_card_ids(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
     """Yield the own cards that contain all `words`, newest first.
 
-    The words are those of `split_query`.
+    The words are those of `split_search_query`.
     """
     wanted = (
         select(col(OwnCard.card), col(OwnCard.front), col(OwnCard.back), col(OwnCard.tags))

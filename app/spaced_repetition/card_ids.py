@@ -14,7 +14,7 @@ from app.content.library import Library
 from app.markup.mathml import convert_html_formulas
 from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
-from app.questions.grading import question_card_faces
+from app.questions.grading import render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import CardFaces
 
@@ -88,7 +88,7 @@ def find_topic_of_added_card(library: Library, card: str) -> str:
 
 
 def is_usable_as_card(question: Question) -> bool:
-    return types.type_of(question).is_allowed_as_card
+    return types.question_type_of(question).is_allowed_as_card
 
 
 LONGEST_FACE = 20_000
@@ -112,7 +112,7 @@ def build_question_card(question: Question, seed: int) -> Flashcard:
     `seed` sets the numbers and the order. The text is that of the current revision.
     """
     variant = draw_variant(question, seed)
-    faces = question_card_faces(
+    faces = render_question_card_faces(
         variant, lambda hint: f'<span class="blank">{hint or _NO_HINT}</span>'
     )
     return Flashcard(

@@ -122,9 +122,9 @@ def choose_new_cards(
         slug: cards
         for slug, page in course.pages.items()
         if (slug in read or missed[slug])
-        and (cards := [card for card in page.cards if card not in started])
+        and (cards := [card for card in page.card_ids if card not in started])
     }
-    weights = {domain.number: domain.weight for domain in course.domains}
+    weights = {domain.number: domain.exam_share for domain in course.domains}
     of_pages = (
         course.pages[c.page].domain for c in learner.started_cards if c.page in course.pages
     )
@@ -132,9 +132,9 @@ def choose_new_cards(
 
     def gain(slug: str) -> tuple[bool, float]:
         page = course.pages[slug]
-        weight = course.objectives[page.objectives[0]].weight
+        weight = course.objectives[page.objectives[0]].exam_share
         value = 0.3 * (missed[slug] > 0) + 5 * weight * (1 - chance_known_by_page.get(slug, 0.3))
-        used = len(page.cards) - len(left[slug])
+        used = len(page.card_ids) - len(left[slug])
         return today[slug] < _A_PAGE, value - 0.12 * used
 
     while left and len(chosen) < max_cards:
@@ -145,7 +145,7 @@ def choose_new_cards(
         card = left[slug].pop(0)
         if not left[slug]:
             del left[slug]
-        note = course.notes.get(card, card)
+        note = course.note_by_card.get(card, card)
         if note not in notes:
             notes.add(note)
             chosen.append(card)

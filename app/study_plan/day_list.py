@@ -92,10 +92,7 @@ class DayList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayActivity:
-    """What was done on a study day, until the list is shown.
-
-    A card is finished once it does not come back on that day.
-    """
+    """What was done on a study day until now. A finished card doesn't come back on that day."""
 
     finished_cards: Collection[str] = frozenset()
     pages_read: Collection[str] = frozenset()
@@ -185,8 +182,8 @@ def make_day_list(
     day_minutes = max(0.0, day_minutes - placement)
     due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, day_minutes))
     review = Task("review", len(due) * paces.review_minutes, cards=due)
-    if course.exam and calendar.due_mock_exam_day(day, learner.last_exam_day):
-        mock = Task("mock", course.exam_minutes, exam=course.exam)
+    if course.main_exam_slug and calendar.due_mock_exam_day(day, learner.last_exam_day):
+        mock = Task("mock", course.main_exam_minutes, exam=course.main_exam_slug)
         return DayList(day, (review, mock) if due else (mock,), undone, route=route)
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
@@ -258,12 +255,12 @@ def choose_route(
     What is read on the day itself doesn't change it. Once all essentials are read, the rest follows.
     """
     read, pages = sum_readings_by_page(learner.readings), course.pages.values()
-    if all(read[p.slug].covers_essential_sections for p in pages if p.short_minutes):
+    if all(read[p.slug].covers_essential_sections for p in pages if p.essential_reading_minutes):
         return "full"
     if length != "auto" or calendar.exam_day is None:
         return "short" if length == "short" else "full"
     begun = {reading.page for reading in learner.readings if reading.day < learner.day}
-    full = sum(page.minutes for page in pages if page.slug not in begun)
+    full = sum(page.reading_minutes for page in pages if page.slug not in begun)
     ahead = calendar.study_days_after(learner.day)
     time = _PAGES_SHARE * day_minutes * max(ahead - 2, min(ahead, 1))
     return "short" if full > time else "full"
@@ -274,9 +271,9 @@ def list_unread_pages(course: CourseFacts, learner: LearnerFacts, route: Route) 
     read, left, is_short = sum_readings_by_page(learner.readings), [], route == "short"
     for page in course.pages.values():
         part = read[page.slug]
-        minutes = page.minutes - page.compute_minutes_of_fraction(part)
+        minutes = page.reading_minutes - page.compute_reading_minutes_of_fraction(part)
         if is_short:
-            minutes = page.short_minutes * (1 - part.essential_share)
+            minutes = page.essential_reading_minutes * (1 - part.essential_share)
         if minutes > _NOTHING:
             is_rest = part.covers_essential_sections
             left.append(
@@ -304,14 +301,16 @@ def _choose_pages(
         return 1 - estimate.objectives[objective].known if estimate else 0.5
 
     weakness = {
-        domain.number: sum(course.objectives[o].weight * unknown(o) for o in domain.objectives)
+        domain.number: sum(
+            course.objectives[o].exam_share * unknown(o) for o in domain.objective_numbers
+        )
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
     objectives = collections.Counter[str]()
     for slug, done in read.items():
         if (facts := course.pages.get(slug)) is not None:
-            reading[facts.domain] += facts.compute_minutes_of_fraction(done)
+            reading[facts.domain] += facts.compute_reading_minutes_of_fraction(done)
             objectives.update(facts.objectives)
     mock, placement = (_pages_missed_in(course, learner, kind) for kind in ("exam", "placement"))
     unread, chosen = list(unread), list[PageToRead]()
@@ -349,7 +348,7 @@ def _find_unread_requirement(
 ) -> PageToRead:
     """Return the first unread page that a page requires, directly or not; itself without any."""
     others = [other for other in unread if other is not page]
-    requires = course.pages[page.slug].requires
+    requires = course.pages[page.slug].required_pages
     before = next((other for other in others if other.slug in requires), None)
     return _find_unread_requirement(course, before, others) if before else page
 
@@ -381,7 +380,9 @@ def draw_practice_questions(
     """
     rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
     questions = {answer.question for answer in learner.first_answers}
-    free = {q.id: q for q in course.questions.values() if q.id not in questions and not q.exam_only}
+    free = {
+        q.id: q for q in course.questions.values() if q.id not in questions and not q.is_exam_only
+    }
     sat = any(answer.context == "exam" for answer in learner.first_answers)
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
     since = learner.day - dt.timedelta(days=_JUST_READ)
@@ -401,7 +402,7 @@ def draw_practice_questions(
 
     def unknown(number: str) -> float:
         known = estimate.objectives[number].known if estimate else 0.5
-        return course.objectives[number].weight * (1 - known)
+        return course.objectives[number].exam_share * (1 - known)
 
     gainful = sorted(course.objectives, key=lambda o: -unknown(o))[:_WEAK_OBJECTIVES]
     rng.shuffle(gainful)
@@ -411,7 +412,7 @@ def draw_practice_questions(
     )
     rare = sorted(
         course.objectives,
-        key=lambda o: (counts[o] / (course.objectives[o].weight or 1), rng.random()),
+        key=lambda o: (counts[o] / (course.objectives[o].exam_share or 1), rng.random()),
     )
     for some in (rare[:_RARE_OBJECTIVES], rare):
         left = free.keys() - picked.keys()
@@ -430,7 +431,7 @@ def _draw_in_turn(
 ) -> dict[str, None]:
     """Return `count` of the free questions, one of each objective in turn."""
     piles = [
-        sorted(q for q in course.objectives[number].questions if q in available)
+        sorted(q for q in course.objectives[number].question_ids if q in available)
         for number in objectives
     ]
     picked: dict[str, None] = {}

@@ -221,7 +221,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     """
     if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
-    exam = cached_course_facts(ctx.library).exam
+    exam = cached_course_facts(ctx.library).main_exam_slug
     try:
         await write_in_own_transaction(
             request, lambda db: store.save_day_list(db, ctx.learner, made, exam, ctx.now)

@@ -232,12 +232,12 @@ class ScoreModel:
     def _compute_mean_recall(self, page: PageFacts) -> float:
         """Return the mean recall (0 to 1) of a page's cards, those not started being 0."""
         total, today = 0.0, self._day
-        for card in (self._cards[name] for name in page.cards if name in self._cards):
+        for card in (self._cards[name] for name in page.card_ids if name in self._cards):
             if card.last_day < today:
                 total += compute_retrievability_after((today - card.last_day).days, card.stability)
             elif card.first_day < today:
                 total += _REVIEWED
-        return total / len(page.cards) if total else 0.0
+        return total / len(page.card_ids) if total else 0.0
 
     def estimate(self) -> ScoreEstimate:
         """Return the expected score as of the present day."""
@@ -245,17 +245,18 @@ class ScoreModel:
         gradient = [0.0] * self._size
         domains, objectives, luck = {}, {}, 0.0
         for domain in self._course.domains:
-            each = domain.questions / max(1, len(domain.objectives))
+            each = domain.exam_question_count / max(1, len(domain.objective_numbers))
             expected = 0.0
-            for number in domain.objectives:
+            for number in domain.objective_numbers:
                 facts = self._course.objectives[number]
-                known = sum(share * pages[slug][0] for slug, share in facts.pages.items())
-                for slug, share in facts.pages.items():
+                share_by_page = facts.question_share_by_page
+                known = sum(share * pages[slug][0] for slug, share in share_by_page.items())
+                for slug, share in share_by_page.items():
                     chance, terms = pages[slug]
                     slope = each * share * (1 - facts.guess_score) * chance * (1 - chance)
                     for n, value in terms:
                         gradient[n] += slope * value
-                if not facts.pages:
+                if not share_by_page:
                     known = _sigmoid(self._mean[self._index[number]])
                 right = facts.guess_score + (1 - facts.guess_score) * known
                 objectives[number] = ObjectiveEstimate(number, known, right, self._asked[number])
@@ -268,7 +269,7 @@ class ScoreModel:
         )
         mean = sum(domains.values())
         return ScoreEstimate(
-            questions=self._course.exam_question_count,
+            questions=self._course.main_exam_question_count,
             mean=mean,
             shown=mean,
             sd=math.sqrt(belief + luck + _MODEL_SD**2),
@@ -290,7 +291,9 @@ def estimate_score(
     course: CourseFacts, learner: LearnerFacts, priors: ScorePriors = PRIORS
 ) -> ScoreEstimate | None:
     """Return the expected score on the morning of the learner's day; None without exam questions."""
-    return ScoreModel(course, learner, priors).estimate() if course.exam_question_count else None
+    return (
+        ScoreModel(course, learner, priors).estimate() if course.main_exam_question_count else None
+    )
 
 
 def _sigmoid(x: float) -> float:

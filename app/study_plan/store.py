@@ -61,7 +61,9 @@ def load_learner_facts(
         due_added_cards=added,
         unavailable_cards=unavailable,
         paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
-        last_exam_day=_load_day_of_last_exam(db, learner, cached_course_facts(library).exam),
+        last_exam_day=_load_day_of_last_exam(
+            db, learner, cached_course_facts(library).main_exam_slug
+        ),
     )
 
 

@@ -24,7 +24,7 @@ def show_course_chooser(request: Request) -> Response:
     named = [
         (name, library, template_language_marks(library.syllabus.language)["lang"])
         for name, live in courses.libraries.items()
-        for library in (live.current(),)
+        for library in (live.get_current_library(),)
     ]
     return render_page(request, "shared/courses.html", courses=named)
 

@@ -279,7 +279,7 @@ def resolve_course_or_redirect(
     if last not in courses.libraries:
         if len(courses.libraries) > 1 and not path.startswith(_PATH_STARTS_OF_ANY_COURSE):
             return CourseRoute(scope, redirect="/courses")
-        last = courses.default_course
+        last = courses.default_course_name
     return CourseRoute(scope, redirect=f"/courses/{last}{quote(path)}{query}")
 
 
@@ -349,7 +349,9 @@ class EdgeMiddleware:
     async def _serve_page(
         self, route: CourseRoute, receive: Receive, exchange: HttpExchange
     ) -> None:
-        live = self._config.courses.libraries[route.course or self._config.courses.default_course]
+        live = self._config.courses.libraries[
+            route.course or self._config.courses.default_course_name
+        ]
         exchange.request_id = secrets.token_hex(4)
         state = {
             "visitor": exchange.visitor,
@@ -465,4 +467,4 @@ async def _load_current_course(live: LiveLibrary) -> Library:
     recent = live.get_recently_checked_library()
     if recent is not None:
         return recent
-    return await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)
+    return await to_thread.run_sync(live.get_current_library, limiter=_COURSE_THREAD)

@@ -258,7 +258,7 @@ class _CachedCheck:
 def _check_course(name: str, live: LiveLibrary) -> HealthCheckResult:
     subject = f"content {name}" if name else "content"
     try:
-        course = live.current()
+        course = live.get_current_library()
     except Exception:  # noqa: BLE001 - any error is reported
         return HealthCheckResult(subject, f"The course cannot be read. {_CHECK_CONTENT}")
     if not course.topics:

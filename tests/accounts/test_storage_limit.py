@@ -141,7 +141,7 @@ def test_an_address_is_counted_for_itself_and_day_by_day():
 def test_two_classes_behind_one_address_send_the_largest_files(settings: Settings):
     quota = DailyQuota(settings.client_data_mb * 1e6)
     pictures = {"a.png": bytes(20_000_000)}
-    largest = ImportedCard("own:1", "", "", "", pictures=pictures)
+    largest = ImportedCard("own:1", "", "", "", picture_by_name=pictures)
     for _ in range(60):
         quota.raise_if_used_up("a")
         quota.add_stored_bytes("a", estimate_stored_bytes([largest]))

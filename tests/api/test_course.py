@@ -6,7 +6,7 @@ import re
 import pytest
 from httpx2 import Response
 
-from app.content.item_splitter import page_source_without_items
+from app.content.item_splitter import remove_items_from_page_source
 from app.content.library import Library
 from app.main import create_app
 from app.questions import types as kinds
@@ -99,7 +99,9 @@ def check_keys(questions: list[Question], answered: Response) -> None:
         html = told[item]["html"]
         for said in (question.explanation, question.mistake):
             assert not said.html or said.html not in html, item
-        for option in getattr(question.answer, kinds.type_of(question).options_field or "_", ()):
+        for option in getattr(
+            question.answer, kinds.question_type_of(question).options_attribute or "_", ()
+        ):
             why = getattr(option, "feedback", None)
             assert not (why and why.html) or why.html not in html, item
     assert not re.search(r'"(?:right|key|feedback|explanation)":', answered.text)
@@ -132,7 +134,7 @@ Words before.
 
 Words behind.
 """
-    told = page_source_without_items(page)
+    told = remove_items_from_page_source(page)
 
     assert told.startswith("Words before.")
     assert "Words behind." in told
@@ -159,7 +161,7 @@ Words <!-- the key is b --> go on, `<!-- kept -->` too.
 
 ## Two <!-- the key is f -->
 """
-    told = page_source_without_items(page)
+    told = remove_items_from_page_source(page)
 
     assert "key" not in told
     assert "Words  go on, `<!-- kept -->` too." in told

@@ -54,7 +54,7 @@ def play_class(session: Session, library: Library, learners: Iterable[int]) -> N
     for place, learner in enumerate(learners):
         skill = 0.25 + 0.7 * place / CLASS
         for question in library.questions.values():
-            if types.type_of(question).is_allowed_in_exams:
+            if types.question_type_of(question).is_allowed_in_exams:
                 play(session, question, learner, place, knows=mix.random() < skill)
     session.commit()
 
@@ -63,7 +63,7 @@ def play(session: Session, question: Question, learner: int, place: int, *, know
     """Answer as a learner does: what is true, or one of the foreseen wrong responses."""
     variant = draw_variant(question, place)
     _, *others = responses = [
-        raw for _, raw in types.type_of(variant).sample_responses(variant.answer)
+        raw for _, raw in types.question_type_of(variant).sample_responses(variant.answer)
     ]
     raw = responses[0] if knows else others[place % len(others)]
     if question.id == "k-phase":

@@ -41,7 +41,7 @@ def live_library(request: pytest.FixtureRequest, folder: Path) -> LiveLibrary:
 
 @pytest.fixture
 def library(live_library: LiveLibrary) -> Library:
-    return live_library.current()
+    return live_library.get_current_library()
 
 
 @pytest.fixture

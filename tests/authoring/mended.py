@@ -34,7 +34,7 @@ class Author:
 
     @property
     def question(self) -> Question:
-        return self.live.current().questions[ITEM]
+        return self.live.get_current_library().questions[ITEM]
 
     def key_of(self, words: str) -> str:
         options = self.question.answer.options
@@ -76,7 +76,7 @@ def attempts(session: Session) -> list[dict[str, object]]:
 def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
     """Let the key of now count, as the command does; returns how many it graded."""
     with Session(engine) as db:
-        regrading = preview_regrade(db, "", author.question, reworded=reworded)
+        regrading = preview_regrade(db, "", author.question, accept_rewording=reworded)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         count = confirm_regrade(db, "", regrading, 0, NOW)

@@ -14,7 +14,7 @@ from app.authoring.response_table import ResponseOutcome, build_response_table
 from app.authoring.store import AnswerFilter, list_logged_answers
 from app.content.library import Library, LiveLibrary
 from app.database.tables import Attempt, Learner
-from app.import_export.export_store import list_attempts
+from app.import_export.export_store import iterate_attempt_rows
 from app.questions.grading import grade
 from app.questions.model import draw_variant
 from app.quiz.store import NewAttempt, save_attempt_once
@@ -44,7 +44,7 @@ def log_of(session: Session, item: str) -> list[Attempt]:
 
 def current_scores(session: Session, item: str = "") -> list[float]:
     session.rollback()
-    rows = [row for row in list_attempts(session) if item in {"", row["item"]}]
+    rows = [row for row in iterate_attempt_rows(session) if item in {"", row["item"]}]
     return [row["current_score"] for row in rows]
 
 
@@ -64,19 +64,23 @@ def test_every_table_agrees_with_the_log(
             logged = list_logged_answers(session, "", item, AnswerFilter())
             table = build_response_table(question, logged)
 
-            assert table.count == len(log) >= 20
-            assert table.unreadable == table.dont_know == 0
+            assert table.answer_count == len(log) >= 20
+            assert table.unreadable_count == table.dont_know_count == 0
             right = sum(row.score == 1 for row in log)
-            if table.groups:
-                assert sum(group.count for group in table.groups) == len(log)
-                counted = [g.count for g in table.groups if g.outcome is ResponseOutcome.ACCEPTED]
+            if table.response_groups:
+                assert sum(group.learner_count for group in table.response_groups) == len(log)
+                counted = [
+                    g.learner_count
+                    for g in table.response_groups
+                    if g.outcome is ResponseOutcome.ACCEPTED
+                ]
                 assert sum(counted) == right
-            for part in table.parts:
+            for part in table.part_tables:
                 assert sum(response.count for response in part.responses) == len(log)
                 good = [r.count for r in part.responses if r.right]
                 assert sum(good) == part.right_count >= right
-            assert sum(row.count for row in table.certainty) == len(log)
-            assert sum(row.count for row in table.times) == len(log)
+            assert sum(row.count for row in table.certainty_rows) == len(log)
+            assert sum(row.count for row in table.time_rows) == len(log)
             assert f"{len(log)}\xa0answers" in answers_page(client, item)
 
 
@@ -87,7 +91,7 @@ def test_typed_answers_are_grouped_by_what_they_are_graded_as(
     logged = list_logged_answers(session, "", "k-phase", AnswerFilter())
     table = build_response_table(library.questions["k-phase"], logged)
 
-    found = {g.outcome: {r.text: r.count for r in g.responses} for g in table.groups}
+    found = {g.outcome: {r.text: r.count for r in g.responses} for g in table.response_groups}
     assert found == {
         ResponseOutcome.ACCEPTED: {"prefill": 12},
         ResponseOutcome.FORESEEN: {"decode": 5},
@@ -108,7 +112,7 @@ def test_the_wrong_key_is_found_and_no_good_question_flagged(client: TestClient)
 def test_a_spelling_is_accepted_in_the_file_and_regraded(
     client: TestClient, session: Session, folder: Path, live_library: LiveLibrary
 ) -> None:
-    revision = live_library.current().questions["k-phase"].revision
+    revision = live_library.get_current_library().questions["k-phase"].revision
     form = {"answer": "prefill phase", "revision": revision}
     before = log_of(session, "k-phase")
 
@@ -188,7 +192,7 @@ def test_line_endings_of_the_file_stay(client: TestClient, folder: Path) -> None
     quiz = folder / "topics/kv-cache/quiz.md"
     quiz.write_bytes(quiz.read_text().replace("\n", "\r\n").encode())
     page = answers_page(client, "k-phase")
-    question = LiveLibrary(folder).current().questions["k-phase"]
+    question = LiveLibrary(folder).get_current_library().questions["k-phase"]
     assert "Nobody has answered it yet." in page
 
     form = {"answer": "reading", "revision": question.revision}

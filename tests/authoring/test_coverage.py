@@ -43,7 +43,7 @@ def _text(words: str) -> RichText:
 
 
 def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
-    found = {cue.rule: cue for cue in measure_answer_cues(bank(longest=True))}
+    found = {cue.cue_description: cue for cue in measure_answer_cues(bank(longest=True))}
 
     assert found["the longest"].right_share == 1.0
     assert found["the longest"].is_significant
@@ -51,7 +51,7 @@ def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
 
 
 def test_a_bank_without_a_cue_tells_nothing() -> None:
-    found = {cue.rule: cue for cue in measure_answer_cues(bank(longest=False))}
+    found = {cue.cue_description: cue for cue in measure_answer_cues(bank(longest=False))}
 
     assert not found["the longest"].is_significant
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from app.authoring.item_statistics import ItemResponse, compute_item_statistics
-from app.authoring.to_do import find_statistics_reasons
+from app.authoring.to_do import find_fix_reasons_in_statistics
 from app.content.library import Library
 from app.questions.model import Question
 
@@ -40,7 +40,9 @@ def simulated_class(
             if number < misgraded:  # what is true stands at a distractor
                 chosen = {right: wrong[0], wrong[0]: right}.get(chosen, chosen)
             mark = float(chosen.key == right.key)
-            responses.append(ItemResponse(learner, str(number), mark, chosen_options=(chosen.key,)))
+            responses.append(
+                ItemResponse(learner, str(number), mark, chosen_option_keys=(chosen.key,))
+            )
     return responses
 
 
@@ -49,7 +51,9 @@ def test_at_most_two_percent_of_good_questions_are_flagged(size: int, question: 
     flagged = 0
     for seed in range(CLASSES[size]):
         statistics = compute_item_statistics(simulated_class(size, question, seed))
-        flagged += sum(bool(find_statistics_reasons(question, s)) for s in statistics.values())
+        flagged += sum(
+            bool(find_fix_reasons_in_statistics(question, s)) for s in statistics.values()
+        )
 
     assert flagged <= 0.02 * ITEMS * CLASSES[size]
 
@@ -58,6 +62,6 @@ def test_a_wrong_key_is_flagged_in_three_of_four_classes_of_thirty(question: Que
     flagged = 0
     for seed in range(40):
         statistics = compute_item_statistics(simulated_class(30, question, seed, misgraded=1))["0"]
-        flagged += bool(find_statistics_reasons(question, statistics))
+        flagged += bool(find_fix_reasons_in_statistics(question, statistics))
 
     assert flagged >= 30

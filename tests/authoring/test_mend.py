@@ -94,7 +94,7 @@ def test_a_page_that_waits_for_a_reader_is_due(folder):
 
     found = list_due_content_reviews(made, min(t.reviewed for t in made.topics.values()))
 
-    assert [(d.topic, d.reason) for d in found] == [("kv-cache", "waits for a second reader")]
+    assert [(d.topic_slug, d.reason) for d in found] == [("kv-cache", "waits for a second reader")]
 
 
 def test_the_bench_lists_what_is_due(client, folder):

@@ -9,7 +9,7 @@ from app.authoring.preview import grade_sample_responses
 from app.content.file_reader import parse_file
 from app.database.tables import Attempt
 from app.questions.model import draw_variant
-from app.questions.types import type_of
+from app.questions.types import question_type_of
 
 AT = "/authoring/questions"
 
@@ -49,7 +49,7 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
     for question in library.questions.values():
         if question.type == "design":
             continue
-        results = {state.result for state in grade_sample_responses(draw_variant(question, 3))}
+        results = {state.result_name for state in grade_sample_responses(draw_variant(question, 3))}
         assert "right" in results, question.id
         assert results & {"wrong", "partly"}, question.id
 
@@ -57,14 +57,14 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
 def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(library):
     states = grade_sample_responses(draw_variant(library.questions["k-size"], 0))
 
-    assert {"right", "wrong", "near", "refused"} <= {s.result for s in states}
+    assert {"right", "wrong", "near", "refused"} <= {s.result_name for s in states}
 
 
 def test_a_number_says_from_where_to_where_it_counts():
     text = "### What share?\n<!-- q: a -->\n\n- [x] `78 % ± 2 %`\n- [ ] `50%`\n  > Half.\n"
     [question] = parse_file(text, "topics/kv-cache/quiz.md").questions
 
-    labels = [label for label, _ in type_of(question).sample_responses(question.answer)]
+    labels = [label for label, _ in question_type_of(question).sample_responses(question.answer)]
 
     assert labels[:2] == ["78 % (from 76.44 to 79.56%)", "50% (from 49 to 51%)"]
 

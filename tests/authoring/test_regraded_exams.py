@@ -69,7 +69,7 @@ def test_a_closed_exam_counts_by_the_mended_key_and_says_what_it_was(
     assert session.exec(select(SittingAnswer)).one().model_dump() == kept
     assert [score for _, score, _ in load_finished_sittings(session, learner)] == [1]
     assert [result.score for result in load_exam_results(session, learner, 5)] == [1]
-    assert [sum(paper.scores) for paper in load_first_exam_sittings(session, "")] == [1]
+    assert [sum(paper.score_by_position) for paper in load_first_exam_sittings(session, "")] == [1]
 
 
 def test_an_exam_whose_points_stay_says_nothing_of_it(

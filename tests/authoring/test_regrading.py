@@ -20,7 +20,7 @@ from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.cli import main
 from app.database.engine import WRITING
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
-from app.import_export.export_store import list_attempts as exported
+from app.import_export.export_store import iterate_attempt_rows as exported
 from app.questions.grading import RegradeRefusal
 from app.quiz.store import QUESTION, find_run, load_past_attempts_by_question, save_revision_once
 from app.settings import Settings

@@ -6,8 +6,8 @@ import datetime as dt
 import pytest
 
 from app.authoring.statistics_tables import (
-    hash_question_content,
-    hash_stored_question_content,
+    hash_relevant_stored_content,
+    hash_statistically_relevant_content,
     map_to_newest_equal_revisions,
 )
 from app.content.library import load_library
@@ -45,14 +45,14 @@ def test_what_stands_beside_the_question_does_not_matter(folder, old, new):
     before, after = edited(folder, old, new)
 
     assert before.revision != after.revision
-    assert hash_question_content(before) == hash_question_content(after)
+    assert hash_statistically_relevant_content(before) == hash_statistically_relevant_content(after)
 
 
 @pytest.mark.parametrize(("old", "new"), MAJOR)
 def test_stem_and_options_matter(folder, old, new):
     before, after = edited(folder, old, new)
 
-    assert hash_question_content(before) != hash_question_content(after)
+    assert hash_statistically_relevant_content(before) != hash_statistically_relevant_content(after)
 
 
 def test_the_key_matters(library):
@@ -60,25 +60,27 @@ def test_the_key_matters(library):
     options = tuple(dataclasses.replace(o, right=not o.right) for o in question.answer.options)
     answer = dataclasses.replace(question.answer, options=options)
 
-    assert hash_question_content(
+    assert hash_statistically_relevant_content(
         dataclasses.replace(question, answer=answer)
-    ) != hash_question_content(question)
+    ) != hash_statistically_relevant_content(question)
 
 
 def test_a_kept_wording_is_compared_as_the_question_is(library):
     for question in library.questions.values():
         body = QUESTION.dump_json(question).decode()
-        assert hash_stored_question_content(body, "x") == hash_question_content(question)
+        assert hash_relevant_stored_content(body, "x") == hash_statistically_relevant_content(
+            question
+        )
 
 
 def test_a_wording_that_cannot_be_read_is_like_no_other():
-    assert hash_stored_question_content("{}", "old") == "old"
-    assert hash_stored_question_content("not JSON", "older") == "older"
+    assert hash_relevant_stored_content("{}", "old") == "old"
+    assert hash_relevant_stored_content("not JSON", "older") == "older"
 
 
 def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
     question = library.questions[ITEM]
-    same = hash_question_content(question)
+    same = hash_statistically_relevant_content(question)
     known = [(ITEM, "first", same), (ITEM, "other", "x"), (ITEM, "third", "x")]
 
     found = map_to_newest_equal_revisions({ITEM: question}, known)
@@ -92,7 +94,7 @@ def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
 
 
 def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_library):
-    before = live_library.current().questions[ITEM]
+    before = live_library.get_current_library().questions[ITEM]
     save_revision_once(crowd.session, before, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
     for learner in crowd.join(12):
         crowd.answer(before, learner, 1.0)
@@ -101,6 +103,6 @@ def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_libr
 
     html = client.get(f"/authoring/questions/{ITEM}").text
 
-    assert live_library.current().questions[ITEM].revision != before.revision
+    assert live_library.get_current_library().questions[ITEM].revision != before.revision
     assert "12 first answers" in html.replace("\xa0", " ")
     assert '<th scope="row">Before' not in html

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.authoring import scaffold as new_files
-from app.authoring.scaffold import KINDS
+from app.authoring.scaffold import ITEM_TYPES
 from app.cli import main
 from app.content.check import check_course
-from app.content.course_facts import apportion
+from app.content.course_facts import apportion_by_weight
 from app.content.library import load_library
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -39,7 +39,7 @@ def lacking(folder):
     return [p for p in check_course(folder) if p.code not in {"W36", "W77"}]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ITEM_TYPES)
 def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
@@ -52,14 +52,14 @@ OF_ONE_SUBJECT = re.compile(r"\b(?:GPU|model|weights|FP\d+|BF16|token|estimate)s
 
 
 def test_a_question_to_begin_with_speaks_of_no_subject(subtests: pytest.Subtests):
-    for kind in [kind for kind in KINDS if kind != "design"]:
+    for kind in [kind for kind in ITEM_TYPES if kind != "design"]:
         with subtests.test(kind=kind):
             for file in STARTS.glob(f"{kind}.*"):
                 assert OF_ONE_SUBJECT.findall(file.read_text(encoding="utf-8")) == []
 
 
 def test_all_types_together_pass_the_check_twice_over(folder):
-    for kind in (*KINDS, *KINDS):
+    for kind in (*ITEM_TYPES, *ITEM_TYPES):
         assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
     assert lacking(folder) == []
@@ -95,7 +95,7 @@ def test_an_id_is_taken_once(folder, capsys):
 
 def test_an_id_that_was_retired_is_not_given_again(folder):
     new(folder, "question", "--topic", "weights")
-    check_course(folder, fix=True)
+    check_course(folder, apply_fixes=True)
     lock = folder / "ids.lock"
     lines = lock.read_text().splitlines()
     gone = [i for i, line in enumerate(lines) if line.startswith("weights-single ")]
@@ -185,7 +185,7 @@ def test_an_exam_counts_items_without_an_id(folder):
     exam = tomllib.loads((folder / "exams/e.toml").read_text())
     assert exam["domains"] == {"1": 6, "2": 4}
     assert quiz.read_text() == before
-    assert check_course(folder, fix=True) == []
+    assert check_course(folder, apply_fixes=True) == []
 
 
 def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
@@ -200,7 +200,7 @@ def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
     assert re.findall(r"of (\d+)", said) == ["24", "16"]
     assert "Not counted are drafts, labs, designs, questions with “level: deeper”" in said
     fits = re.search(r"--questions (\d+) would do", said)[1]
-    assert apportion({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
+    assert apportion_by_weight({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
     assert new(folder, "exam", "e", "--questions", fits) == 0
     assert "Drafts" not in capsys.readouterr().out
     assert new(folder, "exam", "f", "--questions", str(int(fits) + 1)) == 0
@@ -251,9 +251,9 @@ def test_a_course_to_begin_with_names_no_license(tmp_path):
 
 
 def test_questions_are_parted_by_weight():
-    assert apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
+    assert apportion_by_weight({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
     for number in range(60):
-        assert sum(apportion({"a": 1, "b": 1, "c": 1}, number).values()) == number
+        assert sum(apportion_by_weight({"a": 1, "b": 1, "c": 1}, number).values()) == number
 
 
 def test_what_was_begun_is_seen_by_authors_alone(folder):

@@ -21,7 +21,7 @@ from app.authoring.item_statistics import (
     find_never_chosen_options,
     find_probably_right_distractor,
 )
-from app.questions.types.choice import guess_percent
+from app.questions.types.choice import compute_choice_guess_percent
 
 # Slots 8 9 10 11 12, then 19 20 17 18 14 15 16 13, one line per attempt.
 SLOTS = (8, 9, 10, 11, 12, 19, 20, 17, 18, 14, 15, 16, 13)
@@ -93,7 +93,7 @@ def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
     shares = [sum(row[i] for row in rows) / 5 for i in range(3)]
     kr20 = 3 / 2 * (1 - sum(p * (1 - p) * 5 / 4 for p in shares) / variance)
 
-    assert compute_test_statistics(responses).alpha == pytest.approx(100 * kr20)
+    assert compute_test_statistics(responses).cronbach_alpha_percent == pytest.approx(100 * kr20)
 
 
 def test_under_ten_first_attempts_nothing_is_enough() -> None:
@@ -105,7 +105,7 @@ def test_under_ten_first_attempts_nothing_is_enough() -> None:
 
 
 def an_item(*options: OptionStatistics) -> ItemStatistics:
-    return ItemStatistics("q", 40, options=options)
+    return ItemStatistics("q", 40, option_statistics=options)
 
 
 def test_an_option_that_the_strong_prefer_to_the_key_is_named() -> None:
@@ -126,16 +126,16 @@ def test_a_difference_that_chance_can_explain_names_no_option() -> None:
 
 
 def test_a_distractor_that_nobody_takes_is_named() -> None:
-    item = ItemStatistics("q", 60, options=(OptionStatistics("a", 60, 1.0, 0.5),))
+    item = ItemStatistics("q", 60, option_statistics=(OptionStatistics("a", 60, 1.0, 0.5),))
 
     assert find_never_chosen_options(item, ["b", "c"]) == ("b", "c")
 
 
 def test_blind_guessing_has_a_price() -> None:
-    assert guess_percent("single", 4, 1) == 25
-    assert guess_percent("multiple", 4, 2) == pytest.approx(100 / 6)
-    assert guess_percent("true-false", 2, 1) == 50
-    assert guess_percent("numeric", 0, 0) is None
+    assert compute_choice_guess_percent("single", 4, 1) == 25
+    assert compute_choice_guess_percent("multiple", 4, 2) == pytest.approx(100 / 6)
+    assert compute_choice_guess_percent("true-false", 2, 1) == 50
+    assert compute_choice_guess_percent("numeric", 0, 0) is None
 
 
 @given(

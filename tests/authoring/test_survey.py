@@ -107,9 +107,10 @@ def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, lib
     cache: StatisticsCache = app.state.statistics[""]
 
     with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda _: cache.newest(), range(20)))
+        results = list(threads.map(lambda _: cache.get_newest_statistics(), range(20)))
 
     assert len(read) == 1
     assert {
-        result.items["k-trade", library.questions["k-trade"].revision].count for result in results
+        result.statistics_by_revision["k-trade", library.questions["k-trade"].revision].count
+        for result in results
     } == {12}

@@ -124,7 +124,7 @@ def test_no_letter_covers_a_word_in_any_drawing(
 ) -> None:
     questions = [
         q
-        for q in live_shipped.current().questions.values()
+        for q in live_shipped.get_current_library().questions.values()
         if q.type == "place" and not q.is_reserved_for_exams and not q.level
     ]
     assert len(questions) > 30

@@ -11,12 +11,12 @@ import app.cli.content
 import app.cli.people
 import app.cli.server  # noqa: F401
 from app.content.library import LiveLibrary
-from app.content.parse_cache import parser_code_hash
+from app.content.parse_cache import compute_parser_code_hash
 from app.main import all_routes, load_assets
 from tests.kept import keep_compiled
 
-parser_code_hash()
-LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").current()
+compute_parser_code_hash()
+LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").get_current_library()
 all_routes(authoring=True)
 _templates = load_assets().templates
 keep_compiled(_templates)

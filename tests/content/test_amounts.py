@@ -10,7 +10,11 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
-from app.content.uncomputed_amounts import KEEP_PLAIN, check_plain_amounts_and_ratios, read_amounts
+from app.content.uncomputed_amounts import (
+    KEEP_PLAIN,
+    check_plain_amounts_and_ratios,
+    find_amounts_in_source,
+)
 from app.estimator import data_files
 from app.estimator.hardware import catalog
 from app.estimator.hardware.part_values import find_part
@@ -32,7 +36,11 @@ MEMORY = "hw:h100-sxm5-80#memory"
 
 def targets(text: str) -> list[tuple[str, str]]:
     """The plain amounts of a text that a figure has, with that figure."""
-    return [(a.text, a.target) for a in read_amounts(text).plain_amounts if a.target]
+    return [
+        (a.text, a.equal_figure_target)
+        for a in find_amounts_in_source(text).plain_amounts
+        if a.equal_figure_target
+    ]
 
 
 def test_an_amount_is_told_if_a_part_beside_it_has_this_value(
@@ -76,9 +84,9 @@ def test_an_estimate_of_the_page_is_told_in_the_questions_of_its_topic() -> None
     page = "It takes [1,120 GB](calc:training-memory?model=70B#states)."
     question = "The state takes 1120 GB."
     files = {
-        "topics/a/concept.md": read_amounts(page),
-        "topics/a/quiz.md": read_amounts(question),
-        "topics/b/quiz.md": read_amounts(question),
+        "topics/a/concept.md": find_amounts_in_source(page),
+        "topics/a/quiz.md": find_amounts_in_source(question),
+        "topics/b/quiz.md": find_amounts_in_source(question),
     }
 
     found = list(check_plain_amounts_and_ratios(files))
@@ -102,12 +110,12 @@ def test_a_ratio_in_words_is_compared_with_the_two_figures_of_its_sentence(
         f"{h100} is twice what you need.": False,
     }.items():
         with subtests.test(words):
-            assert bool(read_amounts(words).ratios) == told
+            assert bool(find_amounts_in_source(words).doubtful_ratios) == told
 
 
 def test_reading_the_amounts_of_a_hostile_file_ends() -> None:
     for text in ("<!--" * 50_000, "```\n" * 50_001, "H100 80 GB 7 " * 9_000, "[" * 99_999):
-        assert len(read_amounts(text).plain_amounts) <= 1_000
+        assert len(find_amounts_in_source(text).plain_amounts) <= 1_000
 
 
 QUIZ = f"""---
@@ -148,7 +156,7 @@ def test_a_figure_in_a_question_changes_neither_revision_nor_keys() -> None:
     assert [o.key for o in question.answer.options] == [
         o.key for o in getattr(same.answer, "options", ())
     ]
-    for name in ("sketch", "options", "key", "heading", "body", "sketch_with_comment"):
+    for name in ("sketch", "options", "answer_key_hash", "heading", "body", "sketch_with_comment"):
         assert getattr(linked.fingerprints[0], name) == getattr(plain.fingerprints[0], name)
 
 
@@ -185,7 +193,7 @@ def test_a_stale_figure_in_an_item_is_told_and_mended(subtests: pytest.Subtests)
 
 def mended(text: str, parsed: ParsedFile) -> str:
     lines = text.split("\n")
-    for edit in parsed.edits:
+    for edit in parsed.text_edits:
         line = lines[edit.line - 1]
         start = edit.column - 1
         assert line.startswith(edit.old_text, start)

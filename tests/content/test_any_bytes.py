@@ -82,7 +82,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     folder = tmp_path_factory.mktemp("any-bytes")
     course = Path(shutil.copytree(TINY, folder / "course"))
     (course / "ids.lock").write_bytes(LOCK)
-    LiveLibrary(course, folder / "cache").current()
+    LiveLibrary(course, folder / "cache").get_current_library()
     return course, folder / "cache"
 
 
@@ -92,7 +92,7 @@ def served(workplace: Workplace, path: str, content: bytes) -> Library:
     before = (course / path).read_bytes()
     (course / path).write_bytes(content)
     try:
-        return LiveLibrary(course, cache).current()
+        return LiveLibrary(course, cache).get_current_library()
     finally:
         (course / path).write_bytes(before)
 

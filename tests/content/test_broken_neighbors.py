@@ -73,7 +73,7 @@ def served(library: Library, slugs: set[str]) -> set[str]:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
     course = tmp_path_factory.mktemp("sound") / "course"
     lay_out(course)
-    return LiveLibrary(course).current()
+    return LiveLibrary(course).get_current_library()
 
 
 def test_there_are_six_hundred_of_which_the_check_tells_something() -> None:
@@ -106,7 +106,7 @@ def test_its_neighbors_are_served_from_the_start_and_while_it_breaks(
     for item in (item for item in representatives() if item[0] == kind):
         whole = break_in(item, course)
         age(course)
-        for library in (LiveLibrary(course).current(), running.current()):
+        for library in (LiveLibrary(course).get_current_library(), running.get_current_library()):
             failed = [p for p in library.problems if "Headroom failed" in p.message]
             if failed or served(library, whole) != served(sound, whole):
                 lost.append((names(item), failed))

@@ -77,8 +77,8 @@ def test_a_server_starts_on_a_hostile_value(
     app.state.engine.dispose()
 
     assert set(answers.values()) == {200}
-    assert state.loaded
-    assert state.errors >= 1
+    assert state.is_loaded
+    assert state.error_count >= 1
 
 
 def test_a_restart_on_broken_content_serves_what_was_last_good(
@@ -95,4 +95,4 @@ def test_a_restart_on_broken_content_serves_what_was_last_good(
     app.state.engine.dispose()
 
     assert page.status_code == 200
-    assert state.outdated == ("syllabus.toml", QUIZ)
+    assert state.outdated_paths == ("syllabus.toml", QUIZ)

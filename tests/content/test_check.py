@@ -71,7 +71,7 @@ def test_fix_writes_ids_from_headings(course: Path) -> None:
     empty = more.replace("FP8?\n", "FP4?\n<!-- q:\ndifficulty: 1\n-->\n")
     quiz.write_text(quiz.read_text() + more + empty)
 
-    assert check_course(course, fix=True, today=DAY) == []
+    assert check_course(course, apply_fixes=True, today=DAY) == []
 
     text = quiz.read_text()
     assert "### How wide is FP8?\n<!-- q: how-wide-is-fp8 -->\n" in text
@@ -79,11 +79,11 @@ def test_fix_writes_ids_from_headings(course: Path) -> None:
 
 
 def test_fix_enters_every_id_into_the_lock_and_then_rests(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     lock = (course / "ids.lock").read_text()
     assert "\nw-bf16-70b single 2026-11-21 - " in lock
 
-    check_course(course, fix=True, today=DAY + dt.timedelta(days=9))
+    check_course(course, apply_fixes=True, today=DAY + dt.timedelta(days=9))
 
     assert (course / "ids.lock").read_text() == lock
 
@@ -94,20 +94,20 @@ def test_fix_never_reuses_an_id_of_the_lock(course: Path) -> None:
     more = "\n### How wide?\n\n- [x] True\n- [ ] False\n  > No.\n"
     quiz.write_text(quiz.read_text() + more)
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
 
     assert "<!-- q: how-wide-2 -->" in quiz.read_text()
 
 
 def test_fix_gives_a_copy_an_id_of_its_own(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     text = quiz.read_text()
     start = text.index("### How much memory do the BF16")
     end = text.index("### Which of these make")
     quiz.write_text(text + "\n" + text[start:end].replace("do the", "would the"))
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert [p.code for p in found if p.severity == "error"] == []
     assert "<!-- q: w-bf16-70b-2\n" in quiz.read_text()
@@ -120,7 +120,7 @@ def test_fix_gives_new_ids_to_a_copied_topic_and_none_to_its_original(
     shutil.copytree(course / "topics/weights", course / "topics/a-copy")
     before = check_course(course, today=DAY)
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
 
     copied = {p.path for p in before if p.code == "E08"}
     assert copied
@@ -139,7 +139,7 @@ def test_an_item_of_a_copied_topic_is_asked_where_its_original_stands(
 
 @pytest.mark.parametrize("comment", ["<!-- q: w-grow\n", "<!-- Q: w-grow -->\n"])
 def test_fix_writes_no_second_id_beside_a_broken_comment(course: Path, comment: str) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     text = quiz.read_text()
     start = text.index("<!-- q: w-grow")
@@ -148,7 +148,7 @@ def test_fix_writes_no_second_id_beside_a_broken_comment(course: Path, comment: 
     quiz.write_text(broken)
     lock = (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert quiz.read_text() == broken
     assert (course / "ids.lock").read_text() == lock
@@ -161,7 +161,7 @@ def test_fix_rewrites_a_stale_figure_in_its_own_form(course: Path) -> None:
     assert "[140 GB](calc:" in text
     page.write_text(text.replace("[140 GB](calc:", "[about 139.5 GB](calc:"))
 
-    assert check_course(course, fix=True, today=DAY) == []
+    assert check_course(course, apply_fixes=True, today=DAY) == []
 
     assert page.read_text() == text.replace("[140 GB](calc:", "[about 140.0 GB](calc:")
 
@@ -171,7 +171,7 @@ def test_fix_keeps_the_line_ends_of_a_file(course: Path) -> None:
     text = page.read_text().replace("[140 GB](calc:", "[150 GB](calc:")
     page.write_bytes(text.replace("\n", "\r\n").encode())
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
 
     raw = page.read_bytes()
     assert b"[140 GB](calc:" in raw
@@ -181,13 +181,13 @@ def test_fix_keeps_the_line_ends_of_a_file(course: Path) -> None:
 def test_fix_changes_nothing_in_a_sound_course(course: Path) -> None:
     before = {f: f.read_bytes() for f in course.rglob("*.*")}
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
 
     assert {f: f.read_bytes() for f in before} == before
 
 
 def test_a_typo_mended_keeps_the_id_quiet(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
 
@@ -195,7 +195,7 @@ def test_a_typo_mended_keeps_the_id_quiet(course: Path) -> None:
 
 
 def test_a_deleted_item_is_missed_until_it_is_retired(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     cards = course / "topics/kv-cache/cards.md"
     text = cards.read_text()
     cards.write_text(text[: text.index("### Keys and values")])
@@ -212,7 +212,7 @@ def test_a_deleted_item_is_missed_until_it_is_retired(course: Path) -> None:
 
 
 def test_items_that_are_gone_together_are_told_together(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     (course / "topics/weights/quiz.md").unlink()
 
     gone, missing = check_course(course, today=DAY)

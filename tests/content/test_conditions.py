@@ -5,7 +5,7 @@ import pytest
 from app.content.file_reader import parse_file
 from app.markup.expressions import ExpressionError, Value
 from app.markup.quantities import Quantity
-from app.questions.types.design import evaluate_condition, read_condition
+from app.questions.types.design import evaluate_condition, parse_condition
 
 PLAN: dict[str, Value] = {
     "fits": True,
@@ -28,7 +28,7 @@ def test_a_condition_is_met_or_missed_by_a_share(subtests: pytest.Subtests) -> N
         ("cost_per_month <= 1.1 * best(cost_per_month)", False, 1 / 11),
     ]:
         with subtests.test(text=text, met=met, excess=excess):
-            judgment = evaluate_condition(read_condition(text), PLAN, BEST)
+            judgment = evaluate_condition(parse_condition(text), PLAN, BEST)
 
             assert judgment.is_met is met
             assert judgment.relative_excess == pytest.approx(excess)
@@ -44,13 +44,13 @@ def test_what_cannot_be_compared_is_refused(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(text=text, code=code):
             with pytest.raises(ExpressionError) as refused:
-                evaluate_condition(read_condition(text), PLAN, BEST)
+                evaluate_condition(parse_condition(text), PLAN, BEST)
 
             assert refused.value.code == code
 
 
 def test_a_condition_names_the_best_values_it_needs() -> None:
-    condition = read_condition("cost_per_month <= 1.2 * best(cost_per_month)")
+    condition = parse_condition("cost_per_month <= 1.2 * best(cost_per_month)")
 
     assert condition.outputs_with_best_value == {"cost_per_month"}
     assert condition.output_names == {"cost_per_month"}

@@ -35,7 +35,7 @@ def written(course: Path) -> dict[Path, bytes]:
 @pytest.fixture
 def unfinished(course: Path) -> Path:
     """A course with an item without an id and a stale figure."""
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text() + MORE)
     page = course / "topics/weights/concept.md"
@@ -77,12 +77,12 @@ def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
 
 
 def test_a_list_of_ids_that_cannot_be_read_is_not_written_anew(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     lock = course / "ids.lock"
     lock.write_bytes(lock.read_bytes() + b"\xff\n")
     before = lock.read_bytes()
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
 
     assert lock.read_bytes() == before
 
@@ -144,7 +144,7 @@ def test_an_example_is_shown_below_its_meaning() -> None:
 def test_a_repository_knows_a_file_that_is_gone(course: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     for words in (["init", "-q"], ["add", "ids.lock", "exams"]):
         subprocess.run(["git", *words], cwd=course, check=True)
     (course / "ids.lock").unlink()
@@ -169,19 +169,19 @@ def read_again(course: Path, day: str) -> None:
 
 
 def test_a_changed_key_asks_for_a_review_until_there_was_one(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     rekeyed(course)
     later = DAY + dt.timedelta(days=9)
 
-    assert [p.code for p in check_course(course, fix=True, today=later)] == ["W19"]
+    assert [p.code for p in check_course(course, apply_fixes=True, today=later)] == ["W19"]
 
     read_again(course, later.isoformat())
-    assert check_course(course, fix=True, today=later) == []
+    assert check_course(course, apply_fixes=True, today=later) == []
     assert check_course(course, today=later + dt.timedelta(days=9)) == []
 
 
 def test_an_edited_reason_asks_for_no_review(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("One byte each would", "One byte would"))
 
@@ -192,7 +192,7 @@ def test_the_figure_of_a_card_asks_for_a_review(course: Path) -> None:
     cards = course / "topics/weights/cards.md"
     more = "\n### How many bits has a byte?\n<!-- q: c-bits -->\n\nA byte has 8 bits.\n"
     cards.write_text(cards.read_text() + more)
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     later = DAY + dt.timedelta(days=9)
     cards.write_text(cards.read_text().replace("A byte has 8", "Each has 8"))
     assert check_course(course, today=later) == []
@@ -203,7 +203,7 @@ def test_the_figure_of_a_card_asks_for_a_review(course: Path) -> None:
 
 
 def test_a_list_of_ids_of_before_is_read_as_it_was(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     lock = course / "ids.lock"
     lines = lock.read_text().split("\n")
     lock.write_text("\n".join(x if x[:1] == "#" else " ".join(x.split()[:6]) for x in lines))
@@ -237,7 +237,7 @@ UNNAMED = """
 
 
 def test_what_an_item_without_an_id_has_is_told_with_the_missing_id(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text() + UNNAMED)
     first = quiz.read_text().split("\n").index("### How wide is FP8?") + 1
@@ -259,7 +259,7 @@ def test_what_an_item_without_an_id_has_is_told_with_the_missing_id(course: Path
 
 
 def test_a_lock_changes_in_the_lines_of_what_changed_alone(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     lock, quiz = course / "ids.lock", course / "topics/weights/quiz.md"
     head, *lines = lock.read_text().split("\n#\n")
     rows = "".join(lines).splitlines(keepends=True)

@@ -12,7 +12,7 @@ from app.content.parsed_file import ParsedFile
 from app.markup.expressions import ExpressionError, compile_expression, evaluate_expression
 from app.markup.problems import ContentProblem
 from app.markup.quantities import Quantity, format_with_spec
-from app.questions.types.number_parsing import AnswerRangeError, read_answer_range
+from app.questions.types.number_parsing import AnswerRangeError, parse_answer_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
@@ -227,7 +227,7 @@ def test_a_number_that_is_none_can_be_shown(value: float) -> None:
 @pytest.mark.parametrize("text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999])
 def test_a_range_without_an_end_is_refused(text: str) -> None:
     with pytest.raises(AnswerRangeError):
-        read_answer_range(text)
+        parse_answer_range(text)
 
 
 LARGE = {

@@ -12,7 +12,7 @@ from app.cli import main
 from app.content.check import check_course, fix_course_files, plan_file_changes
 from app.content.file_reader import parse_file
 from app.content.library import load_library
-from app.content.lock_file import format_lock_file, read_lock
+from app.content.lock_file import format_lock_file, parse_lock_file
 from app.markup.problems import ContentProblem, SourceFile
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -108,7 +108,7 @@ def test_of_two_that_say_the_same_in_one_file_nobody_knows_the_copy(
     put(course, item(course, "w-bf16-70b"), above="w-smaller")
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
     [told] = [p for p in found if p.severity == "error"]
@@ -124,7 +124,7 @@ def test_where_words_and_file_disagree_nothing_is_written(course: Path) -> None:
     edit(course, "  > One byte each would be FP8 or INT8.", "  > That is half.")
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E04", QUIZ)]
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
@@ -138,7 +138,7 @@ def test_an_id_that_the_list_does_not_know_goes_to_none_of_two(course: Path) -> 
     put(course, new.replace("How much", "In full, how much"), OTHER)
     before = (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E04", QUIZ)]
     assert (course / "ids.lock").read_text() == before
@@ -151,7 +151,7 @@ def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
     texts = {p: p.read_text() for p in course.rglob("*.*")}
     edit(course, "q: w-smaller\n", "q: w-grow\n")
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert (course / "ids.lock").read_text() == texts[course / "ids.lock"]
     [told] = [p for p in found if p.severity == "error"]
@@ -176,7 +176,7 @@ def test_two_ids_that_changed_places_are_told_and_asked_under_neither(
     edit(course, "q: ?\n", "q: w-bf16-70b\n")
     before = (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert [p.message for p in found if p.severity == "error"] == [
         "“w-smaller” stands here with the words of “w-bf16-70b”.",
@@ -191,7 +191,7 @@ def test_an_item_that_has_the_right_id_all_the_same_can_be_accepted(
 ) -> None:
     new = "### Of what do racks consist?\n<!-- q: w-fp32 -->\n\n- [x] Units\n"
     edit(course, item(course, "w-fp32"), f"{new}- [ ] Yards\n  > No.\n\n")
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
     assert "W07" in [p.code for p in found if p.item == "w-fp32"]
     assert "--fix --accept w-fp32" in next(p.hint for p in found if p.item == "w-fp32")
 
@@ -208,11 +208,11 @@ def test_the_line_of_an_item_in_error_stays_as_it_is(course: Path) -> None:
     edit(course, "About 70 GB", "Around 70 GB")
     edit(course, "difficulty: 2", "difficulty: 9")
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     assert line_of(course, "w-bf16-70b") == before
 
     edit(course, "difficulty: 9", "difficulty: 2")
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     assert line_of(course, "w-bf16-70b") != before
 
 
@@ -220,11 +220,11 @@ def test_a_new_item_in_error_is_entered_once_it_is_sound(course: Path) -> None:
     new = "### How wide is FP8?\n<!-- q: w-fp8\ndifficulty: 9\n-->\n\n- [x] True\n"
     put(course, f"{new}- [ ] False\n  > No.\n")
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     assert "\nw-fp8 " not in (course / "ids.lock").read_text()
 
     edit(course, "difficulty: 9", "difficulty: 1")
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     assert line_of(course, "w-fp8").startswith("w-fp8 true-false ")
 
 
@@ -243,7 +243,7 @@ def test_an_id_apart_from_its_heading_is_told_and_none_is_written(
     edit(course, "<!-- q: w-grow", f"{APART[between]}<!-- q: w-grow")
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
     [told] = [p for p in found if p.severity == "error"]
@@ -258,7 +258,7 @@ def test_a_copy_beside_a_broken_original_is_not_taken_for_it(course: Path) -> No
     edit(course, "<!-- q: w-grow", "<!-- TODO -->\n<!-- q: w-grow")
     before = (course / OTHER).read_text(), (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E02", QUIZ)]
     assert ((course / OTHER).read_text(), (course / "ids.lock").read_text()) == before
@@ -280,7 +280,7 @@ def test_an_item_that_lost_its_id_is_given_no_other(course: Path, how: str) -> N
     edit(course, text, lost)
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
     [told] = [p for p in found if p.code in {"E01", "E06"}]
@@ -293,7 +293,7 @@ def test_a_misspelled_key_of_an_id_is_told_and_none_is_written(course: Path) -> 
     put(course, item(course, "w-grow").replace("w-grow", "w-smaller"), OTHER)
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E01", QUIZ)]
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
@@ -303,7 +303,7 @@ def test_a_misspelled_id_is_not_entered_beside_the_right_one(course: Path) -> No
     edit(course, "q: w-smaller\n", "q: w-smaler\n")
     before = (course / "ids.lock").read_text()
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert (course / "ids.lock").read_text() == before
     [told] = [p for p in found if p.severity == "error"]
@@ -320,7 +320,7 @@ def test_an_item_may_have_a_new_id_once_the_old_one_is_retired(course: Path) -> 
     old = line_of(course, "w-smaller")
     lock.write_text(lock.read_text().replace(old, old.replace(" - ", " 2026-11-21 ", 1)))
 
-    assert errors(check_course(course, fix=True, today=DAY)) == []
+    assert errors(check_course(course, apply_fixes=True, today=DAY)) == []
 
     assert line_of(course, "w-shrink").startswith("w-shrink multiple 2026-11-21 - ")
 
@@ -333,7 +333,7 @@ def test_a_copy_whose_own_id_is_gone_is_given_it_back_by_its_author(
     assert line_of(course, "w-grow-2")
     edit(course, "q: w-grow-2\n", "q: w-grow\n", OTHER)
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     [told] = [p for p in found if p.severity == "error"]
     assert (told.code, told.path) == ("E08", OTHER)
@@ -351,7 +351,7 @@ def test_ids_that_the_list_does_not_have_are_named(course: Path) -> None:
     assert "4 ids are not in ids.lock yet" in told[0].message
     assert (told[0].path, told[0].severity) == (QUIZ, "warning")
 
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     assert "W97" not in {p.code for p in check_course(course, today=DAY)}
 
 
@@ -453,7 +453,7 @@ def test_a_list_with_an_id_on_two_lines_is_not_written_anew(course: Path) -> Non
     again = line_of(course, "w-grow").replace(" - ", " 2026-11-20 ", 1)
     lock.write_text(f"{text}{again}\n")
 
-    found = check_course(course, fix=True, today=DAY)
+    found = check_course(course, apply_fixes=True, today=DAY)
 
     assert ("E11", "ids.lock") in errors(found)
     assert lock.read_text() == f"{text}{again}\n"
@@ -467,7 +467,7 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
         for path in course.glob("topics/*/*.md")
         for fact in parse_file(path.read_text(), str(path.relative_to(course))).fingerprints
     }
-    for entry in read_lock(SourceFile("ids.lock", new)):
+    for entry in parse_lock_file(SourceFile("ids.lock", new)):
         full = facts[entry.id].sketch_with_comment
         lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
     lock.write_text(format_lock_file(lines))

@@ -3,7 +3,7 @@
 import pytest
 
 from app.content.file_reader import parse_file
-from app.questions.lab import replay
+from app.questions.lab import replay_lab_lines
 from app.questions.types.console import ConsoleSpec
 
 LAB = """---
@@ -60,7 +60,7 @@ def answers(spelling: str, typed: str) -> bool:
     text = LAB.replace("iblinkinfo …", spelling)
     question = parse_file(text, "topics/a/quiz.md").questions[0]
     assert isinstance(question.answer, ConsoleSpec)
-    return bool(replay(question.answer.lab, [typed]).entries[0].commands)
+    return bool(replay_lab_lines(question.answer.lab, [typed]).entries[0].command_indices)
 
 
 def test_the_lab_has_no_problem() -> None:
@@ -138,8 +138,8 @@ def test_a_command_that_is_needed_in_two_states_is_one_step_that_either_answer_r
 
     assert problems(once, twice) == []
     assert [len(lab.goal_ids) for lab in labs] == [2, 2, 3]
-    assert [len(replay(lab, lines).reached_goals) for lab in labs] == [1, 2, 2]
-    assert len(replay(labs[1], ["ibstat"]).reached_goals) == 1
+    assert [len(replay_lab_lines(lab, lines).reached_goals) for lab in labs] == [1, 2, 2]
+    assert len(replay_lab_lines(labs[1], ["ibstat"]).reached_goals) == 1
 
 
 NEEDED = LAB.replace("first in slow", "needed in slow")
@@ -184,7 +184,7 @@ def test_first_without_a_state_counts_in_the_first_state_and_answers_in_all() ->
     answer = parse_file(text, "topics/a/quiz.md").questions[0].answer
     assert isinstance(answer, ConsoleSpec)
     before, after = (
-        replay(answer.lab, lines)
+        replay_lab_lines(answer.lab, lines)
         for lines in (["ibstat", "ibportstate 12 7 reset"], ["ibportstate 12 7 reset", "ibstat"])
     )
 

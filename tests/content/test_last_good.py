@@ -58,15 +58,15 @@ def copies(data: Path) -> dict[str, bytes]:
 def test_a_restart_on_a_broken_file_serves_what_was_last_good(
     name: str, course: Path, data: Path
 ) -> None:
-    before = start(course, data).current()
+    before = start(course, data).get_current_library()
     (course / QUIZ).write_bytes(BROKEN[name])
 
     for _ in range(2):  # what is broken is never kept in place of what was good
-        after = start(course, data).current()
+        after = start(course, data).get_current_library()
 
         assert after.questions == before.questions
         assert errors_of(after) == {QUIZ}
-        assert after.outdated == (QUIZ,)
+        assert after.outdated_paths == (QUIZ,)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_restart_on_a_broken_file_serves_what_was_last_good(
 def test_a_restart_on_a_broken_register_serves_what_was_last_good(
     path: str, course: Path, data: Path
 ) -> None:
-    before = start(course, data).current()
+    before = start(course, data).get_current_library()
     (course / path).write_bytes(b"= [[[\xff")
 
-    after = start(course, data).current()
+    after = start(course, data).get_current_library()
 
     assert (after.syllabus, after.sources) == (before.syllabus, before.sources)
     assert (after.exams, after.glossary) == (before.exams, before.glossary)
@@ -90,25 +90,27 @@ def test_a_file_that_broke_while_it_was_served_is_the_same_after_a_restart(
     course: Path, data: Path
 ) -> None:
     live = start(course, data)
-    live.current()
+    live.get_current_library()
     (course / QUIZ).write_bytes(b"---\nbroken")
 
-    assert live.current().questions == start(course, data).current().questions
+    assert (
+        live.get_current_library().questions == start(course, data).get_current_library().questions
+    )
 
 
 def test_a_mended_file_is_served_as_it_is(course: Path, data: Path) -> None:
-    start(course, data).current()
+    start(course, data).get_current_library()
     good = (course / QUIZ).read_text(encoding="utf-8")
     (course / QUIZ).write_bytes(b"\xff")
     live = start(course, data)
-    live.current()
+    live.get_current_library()
 
     (course / QUIZ).write_text(good.replace("dense 70B", "large"), encoding="utf-8")
 
-    assert "large" in live.current().questions["w-bf16-70b"].stem.plain
-    assert live.current().outdated == ()
+    assert "large" in live.get_current_library().questions["w-bf16-70b"].stem.plain
+    assert live.get_current_library().outdated_paths == ()
     (course / QUIZ).write_bytes(b"\xff")
-    after = start(course, data).current()
+    after = start(course, data).get_current_library()
     assert "large" in after.questions["w-bf16-70b"].stem.plain
 
 
@@ -117,7 +119,7 @@ def test_without_a_good_version_what_is_sound_is_served(course: Path, data: Path
     broken = text.replace("- [x] About 140 GB", "- [ ] About 140 GB")
     (course / QUIZ).write_text(broken, encoding="utf-8")
 
-    library = start(course, data).current()
+    library = start(course, data).get_current_library()
 
     assert "w-bf16-70b" not in library.questions
     assert "w-grow" in library.questions
@@ -126,34 +128,34 @@ def test_without_a_good_version_what_is_sound_is_served(course: Path, data: Path
 
 def test_a_deleted_file_is_deleted(course: Path, data: Path) -> None:
     live = start(course, data)
-    live.current()
+    live.get_current_library()
     assert QUIZ in copies(data)
 
     (course / QUIZ).unlink()
 
-    assert "w-grow" not in live.current().questions
-    assert "w-grow" not in start(course, data).current().questions
+    assert "w-grow" not in live.get_current_library().questions
+    assert "w-grow" not in start(course, data).get_current_library().questions
     assert QUIZ not in copies(data)
 
 
 def test_a_course_whose_disk_is_missing_loses_no_copy(course: Path, data: Path) -> None:
-    start(course, data).current()
+    start(course, data).get_current_library()
     kept = copies(data)
     away = course.rename(course.with_name("away"))
 
-    assert start(course, data).current().topics == {}
+    assert start(course, data).get_current_library().topics == {}
 
     assert copies(data) == kept
     away.rename(course)
-    assert set(start(course, data).current().topics) == {"weights", "kv-cache"}
+    assert set(start(course, data).get_current_library().topics) == {"weights", "kv-cache"}
 
 
 def test_courses_do_not_share_their_copies(course: Path, data: Path, tmp_path: Path) -> None:
-    start(course, data).current()
+    start(course, data).get_current_library()
     other = Path(shutil.copytree(TINY, tmp_path / "other"))
     (other / "syllabus.toml").write_bytes(b"\xff")
 
-    assert start(other, data).current().syllabus.exam == ""
+    assert start(other, data).get_current_library().syllabus.exam == ""
 
 
 def test_where_nothing_can_be_kept_the_course_is_served(
@@ -162,26 +164,26 @@ def test_where_nothing_can_be_kept_the_course_is_served(
     (data / "last-good").write_text("a file, not a folder")
     live = start(course, data)
 
-    assert set(live.current().topics) == {"weights", "kv-cache"}
+    assert set(live.get_current_library().topics) == {"weights", "kv-cache"}
 
     os.utime(course / QUIZ, (1, 1))
-    live.current()
+    live.get_current_library()
     refused = [r for r in caplog.records if "cannot be kept" in r.getMessage()]
     assert len(refused) == 1
 
 
 def test_two_processes_keep_the_same_copies(course: Path, data: Path) -> None:
     one, other = start(course, data), start(course, data)
-    one.current()
-    other.current()
+    one.get_current_library()
+    other.get_current_library()
     text = (course / QUIZ).read_text(encoding="utf-8")
 
     (course / QUIZ).write_text(text.replace("dense 70B", "large"), encoding="utf-8")
-    other.current()
-    one.current()
+    other.get_current_library()
+    one.get_current_library()
 
     assert b"large" in copies(data)[QUIZ]
-    assert one.current().version == other.current().version
+    assert one.get_current_library().version == other.get_current_library().version
     assert not [name for name in copies(data) if "/." in name]
 
 
@@ -194,13 +196,13 @@ def test_a_copy_takes_the_place_of_whatever_stands_there(
     (course / "topics/a/quiz.md/icon.svg").write_text(drawing)
     (course / "topics/a/concept.md").write_text((course / PAGE).read_text())
     live = start(course, data)
-    live.current()
+    live.get_current_library()
     [kept] = (data / "last-good").iterdir()
     assert (kept / "topics/a/quiz.md/icon.svg").is_file()
 
     shutil.rmtree(course / "topics/a/quiz.md")
     (course / "topics/a/quiz.md").write_text("# Quiz\n")
-    live.current()
+    live.get_current_library()
     assert (kept / "topics/a/quiz.md").read_text() == "# Quiz\n"
 
     shutil.rmtree(kept / "topics")
@@ -208,7 +210,7 @@ def test_a_copy_takes_the_place_of_whatever_stands_there(
     (kept / "syllabus.toml").unlink()
     (kept / "syllabus.toml").mkdir()
     (kept / "syllabus.toml" / "deep").mkdir()
-    start(course, data).current()
+    start(course, data).get_current_library()
 
     assert copies(data)[QUIZ] == (course / QUIZ).read_bytes()
     assert (kept / "syllabus.toml").read_bytes() == (TINY / SYLLABUS).read_bytes()
@@ -217,12 +219,12 @@ def test_a_copy_takes_the_place_of_whatever_stands_there(
 
 def test_a_copy_that_another_process_dropped_is_written_again(course: Path, data: Path) -> None:
     live = start(course, data)
-    live.current()
+    live.get_current_library()
     [kept] = (data / "last-good").iterdir()
     (kept / QUIZ).unlink()
 
     os.utime(course / QUIZ, (1, 1))
-    live.current()
+    live.get_current_library()
 
     assert QUIZ in copies(data)
 
@@ -230,7 +232,7 @@ def test_a_copy_that_another_process_dropped_is_written_again(course: Path, data
 def test_half_written_copies_of_the_dead_go_and_those_of_the_living_stay(
     course: Path, data: Path
 ) -> None:
-    start(course, data).current()
+    start(course, data).get_current_library()
     [kept] = (data / "last-good").iterdir()
     (kept / "topics/weights/.quiz.md.0123").write_bytes(b"half")
     (kept / ".syllabus.toml.77").mkdir()
@@ -238,10 +240,10 @@ def test_half_written_copies_of_the_dead_go_and_those_of_the_living_stay(
     with written.open("xb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
 
-        start(course, data).current()
+        start(course, data).get_current_library()
 
         assert {n for n in copies(data) if "/." in n} == {"topics/weights/.quiz.md.4567"}
-    start(course, data).current()
+    start(course, data).get_current_library()
     assert not list(kept.rglob(".*"))
 
 
@@ -278,7 +280,7 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
     assert [errors for _, errors in said] == ["", "", ""]
     assert [one.returncode, other.returncode] == [0, 0]
     kept = LastGoodFiles(folder, Path("/course"))
-    kept.delete_all_but(["a/b/one.md", "two.md", "three"])
+    kept.delete_copies_except(["a/b/one.md", "two.md", "three"])
     found = [f for f in folder.rglob("*") if f.is_file()]
     assert {f.name for f in found} == {"one.md", "two.md", "three"}
     whole = {word.encode() * 20_000 for word in ("one", "two", "six")}
@@ -287,25 +289,25 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
 
 def test_the_state_says_what_is_served(course: Path, data: Path) -> None:
     live = start(course, data)
-    assert live.status == CourseStatus(loaded=True, outdated=(), errors=0)
+    assert live.status == CourseStatus(is_loaded=True, outdated_paths=(), error_count=0)
 
     (course / QUIZ).write_bytes(b"\xff")
-    assert live.status == CourseStatus(loaded=True, outdated=(QUIZ,), errors=1)
+    assert live.status == CourseStatus(is_loaded=True, outdated_paths=(QUIZ,), error_count=1)
 
     shutil.rmtree(course)
-    assert live.status == CourseStatus(loaded=False, outdated=(), errors=2)
+    assert live.status == CourseStatus(is_loaded=False, outdated_paths=(), error_count=2)
 
 
 def test_a_failed_reading_is_logged_once(
     course: Path, data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     live = start(course, data)
-    live.current()
+    live.get_current_library()
     (course / QUIZ).write_bytes(b"\xff")
 
-    live.current()
+    live.get_current_library()
     os.utime(course / QUIZ, (1, 1))
-    live.current()
+    live.get_current_library()
 
     said = [r.getMessage() for r in caplog.records]
     why = "E00 The file cannot be read: it is not UTF-8 text."
@@ -354,7 +356,7 @@ def test_a_file_at_which_building_fails_is_served_as_it_was(course: Path) -> Non
     library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course, previous_files=readings)
 
     assert "w-grow" in library.questions
-    assert library.outdated == (QUIZ,)
+    assert library.outdated_paths == (QUIZ,)
     assert [p.path for p in library.problems if p.code == "E00"] == [QUIZ]
 
 
@@ -365,7 +367,7 @@ def test_a_course_with_two_such_files_is_served_as_it_was(course: Path) -> None:
     library = assemble_library({**readings, **both}, course, previous_files=readings)
 
     assert "w-grow" in library.questions
-    assert set(library.outdated) == set(both)
+    assert set(library.outdated_paths) == set(both)
     assert "E00" in {p.code for p in library.problems}
 
 
@@ -384,11 +386,11 @@ def test_a_course_that_cannot_be_built_at_all_is_empty(
 def test_a_folder_that_cannot_be_looked_at_is_a_problem(tmp_path: Path) -> None:
     live = LiveLibrary(Path(f"{tmp_path}/\0"), last_good_folder=tmp_path / "kept")
 
-    library = live.current()
+    library = live.get_current_library()
 
     assert library.topics == {}
     assert [p.code for p in library.problems] == ["E00"]
-    assert live.current() is library
+    assert live.get_current_library() is library
 
 
 def test_reading_near_the_end_of_the_stack_is_a_problem() -> None:

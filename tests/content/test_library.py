@@ -9,7 +9,7 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.library import LiveLibrary, load_library
-from app.content.parse_cache import ParseCache, decode_value, encode_value
+from app.content.parse_cache import ParseCache, decode_cached_value, encode_value_for_cache
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 
@@ -59,12 +59,12 @@ def test_an_embedded_question_knows_its_section() -> None:
 
 
 def test_a_saved_file_is_live_at_the_next_look(live: LiveLibrary) -> None:
-    before = live.current()
+    before = live.get_current_library()
     quiz = live.folder / "topics/weights/quiz.md"
 
     edit(quiz, "dense 70B model take", "dense model of 70B take")
 
-    after = live.current()
+    after = live.get_current_library()
     assert "model of 70B" in after.questions["w-bf16-70b"].stem.plain
     assert after.version != before.version
     old = before.questions["w-bf16-70b"]
@@ -72,59 +72,63 @@ def test_a_saved_file_is_live_at_the_next_look(live: LiveLibrary) -> None:
 
 
 def test_nothing_changed_is_the_same_state(live: LiveLibrary) -> None:
-    assert live.current() is live.current() or live.current() is live.current()
+    assert (
+        live.get_current_library() is live.get_current_library()
+        or live.get_current_library() is live.get_current_library()
+    )
 
 
 def test_a_broken_file_keeps_its_last_good_version(live: LiveLibrary) -> None:
-    live.current()
+    live.get_current_library()
     quiz = live.folder / "topics/weights/quiz.md"
 
     edit(quiz, "- [x] About 140 GB", "- [ ] About 140 GB")
 
-    after = live.current()
+    after = live.get_current_library()
     assert "w-bf16-70b" in after.questions
     assert [p.code for p in after.problems if p.severity == "error"] == ["E20"]
 
     edit(quiz, "- [ ] About 140 GB", "- [x] About 140 GB")
-    assert live.current().problems == ()
+    assert live.get_current_library().problems == ()
 
 
 def test_a_broken_syllabus_keeps_the_course_in_order(live: LiveLibrary) -> None:
-    live.current()
+    live.get_current_library()
 
     (live.folder / "syllabus.toml").write_text("exam = ", encoding="utf-8")
 
-    after = live.current()
+    after = live.get_current_library()
     assert after.syllabus.exam == "CB-1"
     assert {p.code for p in after.problems} == {"E10"}
 
 
 def test_a_file_that_is_not_text_is_named(live: LiveLibrary) -> None:
-    live.current()
+    live.get_current_library()
 
     (live.folder / "topics/weights/quiz.md").write_bytes(b"\xff\xfe\x00")
 
-    after = live.current()
+    after = live.get_current_library()
     assert "w-bf16-70b" in after.questions
     assert [p.code for p in after.problems] == ["E00"]
 
 
 def test_a_new_topic_appears_and_a_deleted_one_goes(live: LiveLibrary) -> None:
-    live.current()
+    live.get_current_library()
     folder = live.folder / "topics/new"
     folder.mkdir()
     (folder / "concept.md").write_text("---\ntitle: New\nsources: herd\n---\n\nText.\n")
 
-    assert "new" in live.current().topics
+    assert "new" in live.get_current_library().topics
 
     shutil.rmtree(folder)
-    assert "new" not in live.current().topics
+    assert "new" not in live.get_current_library().topics
 
 
 def test_threads_see_one_state(live: LiveLibrary) -> None:
     seen: list[str] = []
     threads = [
-        threading.Thread(target=lambda: seen.append(live.current().version)) for _ in range(8)
+        threading.Thread(target=lambda: seen.append(live.get_current_library().version))
+        for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -167,7 +171,7 @@ def test_a_reading_survives_its_way_through_the_cache() -> None:
     for file in sorted(TINY.rglob("*.*")):
         path = str(file.relative_to(TINY))
         reading = parse_file(file.read_text(encoding="utf-8"), path)
-        assert decode_value(encode_value(reading)) == reading
+        assert decode_cached_value(encode_value_for_cache(reading)) == reading
 
 
 def test_old_readings_are_forgotten(tmp_path: Path) -> None:
@@ -185,13 +189,17 @@ def test_nothing_is_written_where_the_data_folder_was(tmp_path: Path) -> None:
     data, course = tmp_path / "data", tmp_path / "course"
     shutil.copytree(TINY, course)
     live = LiveLibrary(course, data / "cache", last_good_folder=data / "last-good")
-    assert live.current().topics
+    assert live.get_current_library().topics
 
     assert not data.exists(), "a disk that is missing comes back there"
     data.mkdir()
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
-    assert LiveLibrary(course, data / "cache", last_good_folder=data / "last-good").current().topics
+    assert (
+        LiveLibrary(course, data / "cache", last_good_folder=data / "last-good")
+        .get_current_library()
+        .topics
+    )
     assert {f.name for f in data.iterdir()} == {"cache", "last-good"}
 
 

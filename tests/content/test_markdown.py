@@ -190,15 +190,15 @@ def test_the_first_mention_of_a_term_is_linked_and_no_other() -> None:
 def test_a_term_is_not_found_inside_another_word_or_link() -> None:
     linker = FirstMentionLinker(compile_glossary_names([("node", "node"), ("MIG", "mig")]))
 
-    assert linker.link('<a href="/x">node</a> nodejs <b>node</b>').count("term") == 0
-    assert linker.link("A mig is not MIG.").endswith(">MIG</a>.")
+    assert linker.link_first_mentions('<a href="/x">node</a> nodejs <b>node</b>').count("term") == 0
+    assert linker.link_first_mentions("A mig is not MIG.").endswith(">MIG</a>.")
 
 
 def test_a_name_with_capitals_inside_is_not_found_in_lower_case() -> None:
     linker = FirstMentionLinker(compile_glossary_names([("ZeRO", "zero"), ("Warp", "warp")]))
 
-    assert linker.link("A warp skips zeros.").count("term") == 1
-    assert linker.link("ZeRO shards.").startswith("<a ")
+    assert linker.link_first_mentions("A warp skips zeros.").count("term") == 1
+    assert linker.link_first_mentions("ZeRO shards.").startswith("<a ")
 
 
 def test_math_becomes_mathml_without_a_namespace_or_style() -> None:

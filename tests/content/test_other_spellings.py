@@ -153,7 +153,7 @@ def test_a_term_has_as_many_names_as_its_parentheses_hold() -> None:
     names = compile_glossary_names([("Fat tree (Clos network, fabric)", "fat-tree")])
 
     for name in ("fat trees", "Clos network", "fabric"):
-        assert "fat-tree" in FirstMentionLinker(names).link(f"A {name} here")
+        assert "fat-tree" in FirstMentionLinker(names).link_first_mentions(f"A {name} here")
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_a_pinned_heading_keeps_its_address_when_the_words_change() -> None:
         "### Gray <!-- = grey -->\n\nMore.\n",
         "topics/t/concept.md",
     )
-    terms = parse_file("## Center <!-- = centre -->\n\nMiddle.\n", "glossary.md").terms
+    terms = parse_file("## Center <!-- = centre -->\n\nMiddle.\n", "glossary.md").glossary_terms
 
     assert page.topic is not None
     section = page.topic.sections[0]

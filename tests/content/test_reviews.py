@@ -85,7 +85,7 @@ def with_item(course: Path, item: str) -> Path:
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(f"{quiz.read_text()}\n{item}")
     assert [p for p in check_course(course, today=DAY) if p.severity == "error"] == []
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     return quiz
 
 
@@ -96,7 +96,7 @@ def edit(quiz: Path, old: str, new: str) -> None:
 
 
 def reviews(course: Path, *, fix: bool = False) -> list[str]:
-    found = check_course(course, fix=fix, today=LATER)
+    found = check_course(course, apply_fixes=fix, today=LATER)
     return [p.item for p in found if p.code == "W19"]
 
 
@@ -151,7 +151,7 @@ def test_a_figure_that_comes_into_a_card_asks_for_a_review(course: Path) -> None
     cards = course / "topics/weights/cards.md"
     more = "\n### What is a byte?\n<!-- q: c-byte -->\n\nA group of bits.\n"
     cards.write_text(cards.read_text() + more)
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
 
     edit(cards, "A group of bits.", "A bundle of bits.")
     assert reviews(course) == []

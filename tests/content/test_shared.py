@@ -125,32 +125,32 @@ def test_the_shared_file_is_mended_in_its_place(content: Path) -> None:
 
 def test_a_change_of_a_shared_file_is_live_in_both(content: Path) -> None:
     courses = [LiveLibrary(content / name) for name in ("aid", "sizing")]
-    before = [one.current().version for one in courses]
+    before = [one.get_current_library().version for one in courses]
     edit(content / "shared" / "glossary.md", "Was eine Wunde bedeckt", "Ein Tuch")
 
     for one, version in zip(courses, before, strict=True):
-        assert one.current().glossary["verband"].meaning.plain == "Ein Tuch."
-        assert one.current().version != version
+        assert one.get_current_library().glossary["verband"].meaning.plain == "Ein Tuch."
+        assert one.get_current_library().version != version
 
 
 def test_a_shared_folder_that_appears_is_noticed(tmp_path: Path) -> None:
     content = two_courses(tmp_path / "content")
     aid = LiveLibrary(content / "aid")
-    assert "verband" not in aid.current().glossary
+    assert "verband" not in aid.get_current_library().glossary
     (content / "shared").mkdir()
     (content / "shared" / "glossary.md").write_text(TERMS, encoding="utf-8")
 
-    assert "verband" in aid.current().glossary
+    assert "verband" in aid.get_current_library().glossary
 
 
 def test_a_broken_shared_file_keeps_its_last_good_version(content: Path) -> None:
     aid = LiveLibrary(content / "aid")
-    aid.current()
+    aid.get_current_library()
     edit(content / "shared" / "sources.toml", "[who]", "[who")
 
-    now = aid.current()
+    now = aid.get_current_library()
     assert "who" in now.sources
-    assert "shared/sources.toml" in now.outdated
+    assert "shared/sources.toml" in now.outdated_paths
 
 
 def test_a_course_of_that_name_shares_nothing(content: Path) -> None:

@@ -6,4 +6,4 @@ from tests.conftest import SHIPPED
 
 
 def test_the_shipped_course_has_no_problem(live_shipped: LiveLibrary) -> None:
-    assert format_problems(check_course(SHIPPED, cache=live_shipped.cache)) == "No problems."
+    assert format_problems(check_course(SHIPPED, cache_folder=live_shipped.cache)) == "No problems."

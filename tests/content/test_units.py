@@ -16,15 +16,15 @@ from app.questions.types.number_parsing import (
     AnswerRangeError,
     NumericOption,
     NumericSpec,
-    read_answer_range,
-    read_typed_number,
-    read_unit,
+    parse_answer_range,
+    parse_typed_number,
+    parse_unit,
 )
 from app.questions.types.numeric import NumericType
 
 
 def score(asked: str, typed: str) -> float | str:
-    answer = NumericSpec((NumericOption("a", asked, read_answer_range(asked), right=True),))
+    answer = NumericSpec((NumericOption("a", asked, parse_answer_range(asked), right=True),))
     found = NumericType().grade(answer, {"answer": [typed]}, "")
     return getattr(found, "score", str(found))
 
@@ -61,7 +61,9 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 
 
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
-    answer = NumericSpec((NumericOption("a", "50 km/h", read_answer_range("50 km/h"), right=True),))
+    answer = NumericSpec(
+        (NumericOption("a", "50 km/h", parse_answer_range("50 km/h"), right=True),)
+    )
 
     assert "wrong unit" in NumericType().grade(answer, {"answer": ["50 m/s"]}, "").near_miss_message
 
@@ -71,13 +73,13 @@ def test_every_unit_is_read_in_a_key_and_in_an_answer(
 ) -> None:
     for unit in [u for u in UNITS if u]:
         with subtests.test(unit=unit):
-            found = read_answer_range(f"8 {unit}")
-            typed = read_unit(unit, unit)
+            found = parse_answer_range(f"8 {unit}")
+            typed = parse_unit(unit, unit)
 
             assert found.unit == unit
             assert typed is not None
-            assert typed.fits
-            assert math.isclose(8 * typed.factor, found.center)
+            assert typed.fits_expected_unit
+            assert math.isclose(8 * typed.factor_to_base_unit, found.center)
 
 
 def test_what_is_typed_for_a_unit_is_one() -> None:
@@ -92,18 +94,18 @@ def test_numbers_with_these_units_can_be_computed_with() -> None:
 
 def test_a_unit_that_nobody_knows_has_a_way_around() -> None:
     with pytest.raises(AnswerRangeError) as refused:
-        read_answer_range("3 Schritte")
+        parse_answer_range("3 Schritte")
 
     assert "write “Schritte” into the question" in refused.value.hint
 
 
 def test_a_fraction_is_written_as_learners_type_it():
-    found = read_answer_range("1/250 s ± 3%")
+    found = parse_answer_range("1/250 s ± 3%")
 
     assert found.center == 0.004
     assert found.unit == "s"
-    assert read_answer_range("-3 / 4 ± 1%").center == -0.75
-    assert read_answer_range("1/2 .. 3/4 km").high == 750
+    assert parse_answer_range("-3 / 4 ± 1%").center == -0.75
+    assert parse_answer_range("1/2 .. 3/4 km").high == 750
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_a_fraction_is_written_as_learners_type_it():
 )
 def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
     with pytest.raises(AnswerRangeError) as refused:
-        read_answer_range(text)
+        parse_answer_range(text)
 
     assert refused.value.code == code
 
@@ -134,28 +136,28 @@ def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
     ],
 )
 def test_a_rate_of_bytes_is_not_taken_for_one_of_bits(typed: str, unit: str) -> None:
-    number = read_typed_number(typed)
+    number = parse_typed_number(typed)
     assert number is not None
-    read = read_unit(number.unit, "GB/s")
+    read = parse_unit(number.unit_word, "GB/s")
     assert read is not None
-    assert (read.name, read.fits) == (unit, True)
+    assert (read.name, read.fits_expected_unit) == (unit, True)
 
     with pytest.raises(AnswerRangeError) as raised:
-        read_answer_range(typed)
+        parse_answer_range(typed)
     assert (raised.value.code, raised.value.hint) == ("E42", f"Write {unit}.")
 
 
 @pytest.mark.parametrize("capitals", ["GBPS", "KBps"])
 def test_a_rate_in_capitals_may_be_either(capitals: str) -> None:
-    assert read_unit(capitals, "GB/s") is None
+    assert parse_unit(capitals, "GB/s") is None
 
     with pytest.raises(AnswerRangeError) as raised:
-        read_answer_range(f"900 {capitals}")
+        parse_answer_range(f"900 {capitals}")
     prefix = capitals[0].replace("K", "k")
     assert raised.value.hint == f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
 
 
 def test_transfers_are_no_misspelled_bytes() -> None:
     with pytest.raises(AnswerRangeError) as raised:
-        read_answer_range("32 GT/s")
+        parse_answer_range("32 GT/s")
     assert "ask for the number alone, 32, and write “GT/s” into the question" in raised.value.hint

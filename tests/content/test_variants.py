@@ -10,7 +10,7 @@ from app.content.file_reader import parse_file
 from app.content.library import Library
 from app.markup.expressions import ExpressionError
 from app.questions import model
-from app.questions.model import Question, draw_variant, seed_for_attempt
+from app.questions.model import Question, compute_seed_for_attempt, draw_variant
 from app.questions.types.choice import ChoiceSpec
 from app.questions.types.matching import MatchSpec
 from app.questions.types.number_parsing import NumericSpec
@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_variant(library: Library) -> None:
 def test_a_computed_question_is_filled_everywhere() -> None:
     variant = draw_variant(COMPUTED, 1)
 
-    assert variant.values == {"n": 2000, "size": "7B"}
+    assert variant.parameter_values == {"n": 2000, "size": "7B"}
     assert variant.stem.html == "How much for 2,000 of 7B?"
     assert isinstance(variant.answer, NumericSpec)
     right, wrong = variant.answer.options
@@ -71,7 +71,7 @@ def test_a_computed_question_is_filled_everywhere() -> None:
 def test_the_calculator_opens_with_the_numbers_drawn(library: Library) -> None:
     variant = draw_variant(library.questions["k-size"], 0)
 
-    path, _, query = variant.calculator.partition("?")
+    path, _, query = variant.calculator_url.partition("?")
     assert path == "/calculators/kv-cache"
     assert query == "model=llama-3.1-8b&sequences=1&context=2048&cache=fp16"
 
@@ -132,17 +132,21 @@ def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
 @given(st.text(max_size=20), st.integers(0, 50))
 def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
     one, other = (
-        draw_variant(COMPUTED, seed_for_attempt(COMPUTED, learner, i)) for i in (n, n + 1)
+        draw_variant(COMPUTED, compute_seed_for_attempt(COMPUTED, learner, i)) for i in (n, n + 1)
     )
 
-    assert one.values != other.values
+    assert one.parameter_values != other.parameter_values
 
 
 @given(st.text(max_size=20))
 def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
     count = model.count_combinations(COMPUTED.computed) if COMPUTED.computed else 0
     drawn = [
-        tuple(draw_variant(COMPUTED, seed_for_attempt(COMPUTED, learner, n)).values.values())
+        tuple(
+            draw_variant(
+                COMPUTED, compute_seed_for_attempt(COMPUTED, learner, n)
+            ).parameter_values.values()
+        )
         for n in range(count)
     ]
 
@@ -151,19 +155,19 @@ def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
 
 @given(st.text(max_size=20), st.integers(0, 1000))
 def test_a_seed_fits_a_column_of_32_bits(learner: str, n: int) -> None:
-    assert 0 <= seed_for_attempt(COMPUTED, learner, n) < 2**31
+    assert 0 <= compute_seed_for_attempt(COMPUTED, learner, n) < 2**31
 
 
 def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> None:
     question = library.questions["w-smaller"]
-    seeds = {seed_for_attempt(question, "rosa", n) for n in range(20)}
+    seeds = {compute_seed_for_attempt(question, "rosa", n) for n in range(20)}
 
     assert len(seeds) == 20
 
 
 def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
     for question in library.questions.values():
-        for variant in model.variants_up_to_limit(question):
+        for variant in model.iterate_variants_up_to_limit(question):
             if isinstance(variant.answer, NumericSpec):
                 assert all(o.range for o in variant.answer.options)
 
@@ -177,7 +181,7 @@ def test_many_combinations_are_sampled_over_their_whole_range() -> None:
         ),
     )
 
-    seeds = model.seeds_up_to_variant_limit(wide)
+    seeds = model.list_seeds_up_to_variant_limit(wide)
 
     assert len(seeds) == 200
     assert max(seeds) == 995

@@ -12,7 +12,7 @@ from app.content import front_matter as metadata
 from app.content.check import check_course
 from app.content.library import Library, LiveLibrary
 from app.markup.quantities import format_with_spec, known_unit
-from app.questions.question_type import same_words
+from app.questions.question_type import have_same_words
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def library(course: Path) -> Library:
-    return LiveLibrary(course).current()
+    return LiveLibrary(course).get_current_library()
 
 
 def test_the_document_is_up_to_date() -> None:
@@ -65,13 +65,13 @@ def test_every_kind_of_question_has_an_example(library: Library) -> None:
     shown = {q.type for q in library.questions.values()}
     shown |= {"card"} if library.cards else set()
 
-    assert shown == set(metadata.TYPES)
+    assert shown == set(metadata.ITEM_TYPES)
 
 
 def test_every_kind_of_question_has_a_heading() -> None:
     headings = re.findall(r"^### `([a-z-]+)`$", TEXT, re.MULTILINE)
 
-    assert set(headings) == set(metadata.TYPES)
+    assert set(headings) == set(metadata.ITEM_TYPES)
 
 
 def test_every_field_of_an_item_is_explained() -> None:
@@ -85,7 +85,7 @@ def test_every_field_of_a_front_matter_is_explained() -> None:
 def test_every_rule_of_partial_credit_is_explained() -> None:
     said = first_column(section("### Partial credit")) - {"partial"}
 
-    assert said == set(metadata.PARTIAL) - {""}
+    assert said == set(metadata.PARTIAL_CREDIT_RULES) - {""}
 
 
 def test_the_formats_of_numbers_are_shown_as_they_are() -> None:
@@ -104,9 +104,9 @@ def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None
 
 
 def test_what_is_said_of_short_answers_holds() -> None:
-    assert same_words("pre-fill", "Prefill.")
+    assert have_same_words("pre-fill", "Prefill.")
     for other in ("the prefill", "prefills", "prefil", "préfill"):
-        assert not same_words("prefill", other)
+        assert not have_same_words("prefill", other)
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_what_is_said_of_two_options_in_mock_exams_holds(
     asked = f"\n### Is it so?\n<!-- q: two -->\n\n{options}  > A reason.\n"
     quiz.write_text(quiz.read_text(encoding="utf-8") + asked, encoding="utf-8")
 
-    assert LiveLibrary(copy).current().questions["two"].is_for_exams is drawn
+    assert LiveLibrary(copy).get_current_library().questions["two"].is_for_exams is drawn

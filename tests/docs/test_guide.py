@@ -41,11 +41,11 @@ def test_it_has_at_most_1200_words_and_60_about_ids() -> None:
 
 def test_its_course_has_no_problem_once_ids_are_written(course: Path) -> None:
     assert {p.code for p in check_course(course, today=DAY)} <= {"E01", "W97", "E71", "W87", "W73"}
-    assert check_course(course, fix=True, today=DAY) == []
+    assert check_course(course, apply_fixes=True, today=DAY) == []
 
 
 def test_it_shows_the_common_kinds(course: Path) -> None:
-    check_course(course, fix=True, today=DAY)
+    check_course(course, apply_fixes=True, today=DAY)
     library = load_library(course)
 
     kinds = [question.type for question in library.questions.values()]

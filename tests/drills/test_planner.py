@@ -41,7 +41,7 @@ def test_new_cards_have_the_weights_of_the_domains(
     results: Results,
 ) -> None:
     for domain in course.domains:
-        number, weight = domain.number, domain.weight
+        number, weight = domain.number, domain.exam_share
         assert results.of(FULL).domains[number] == pytest.approx(weight, abs=0.03)
         assert results.of(PART).domains[number] == pytest.approx(weight, abs=0.05)
 

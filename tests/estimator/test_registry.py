@@ -105,7 +105,7 @@ def topics() -> set[str]:
 def terms() -> set[str]:
     """The anchors of the glossary of the course."""
     text = SYLLABUS.with_name("glossary.md").read_text()
-    return {term.anchor for term in parse_file(text, "glossary.md").terms}
+    return {term.anchor for term in parse_file(text, "glossary.md").glossary_terms}
 
 
 def answered(entry: EstimateSpec) -> Estimate:

@@ -194,7 +194,7 @@ def test_a_paper_that_cannot_be_cut_is_not_there(rosa: TestClient, exam: str) ->
 def test_the_questions_are_tried_once_for_each_state_of_the_course(
     live_library: HandLibrary,
 ) -> None:
-    course = live_library.current()
+    course = live_library.get_current_library()
 
     assert list_solvable_questions(course) is list_solvable_questions(course)
     assert len(list_solvable_questions(course)) == 70

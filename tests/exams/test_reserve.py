@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.course_facts import unmet_exam_only_questions
+from app.content.course_facts import find_unseen_exam_only_question_ids
 from app.content.library import Library, LiveLibrary
 from tests.exams.sitting import begin, finish
 
 
 @pytest.fixture
 def library(live_library: LiveLibrary) -> Library:
-    return live_library.current()
+    return live_library.get_current_library()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_question_that_an_exam_has_asked_is_no_longer_kept(
     sitting = begin(client)
     finish(client, sitting)
 
-    assert unmet_exam_only_questions(library, {kept}) == frozenset()
+    assert find_unseen_exam_only_question_ids(library, {kept}) == frozenset()
     for _ in range(8):
         if client.get(f"/quiz/{topic}/{kept}").status_code == 200:
             return

@@ -88,7 +88,7 @@ class HandLibrary:
     def __init__(self, *cards: Flashcard) -> None:
         self.held = a_library(*cards)
 
-    def current(self) -> Library:
+    def get_current_library(self) -> Library:
         return self.held
 
     def get_recently_checked_library(self) -> Library:

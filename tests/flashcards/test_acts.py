@@ -46,7 +46,7 @@ def is_as_rebuilt(session: Session, course: HandLibrary) -> bool:
     session.rollback()
     learner = session.exec(select(Learner)).one()
     before = rows()
-    rebuild(session, learner.id, course.current().cards)
+    rebuild(session, learner.id, course.get_current_library().cards)
     session.expire_all()
     same = before == rows()
     session.rollback()

@@ -150,7 +150,7 @@ def explained(session: Session, app: FastAPI) -> Iterator[Callable[[], list[str]
 def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, asked) -> None:
     """20,000 reviews and 2,000 cards, 200 of them due."""
     learner = veteran(session, MANY)
-    library = HandLibrary(*cards_of("weights", MANY + 50)).current()
+    library = HandLibrary(*cards_of("weights", MANY + 50)).get_current_library()
     limits = QueueScope(DAY, 1_781_000_000_000)
     asked.clear()
 
@@ -166,7 +166,7 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
 
 def test_the_whole_memory_can_be_made_again_from_a_long_log(session) -> None:
     learner = veteran(session, 200)
-    cards = HandLibrary(*cards_of("weights", 200)).current().cards
+    cards = HandLibrary(*cards_of("weights", 200)).get_current_library().cards
 
     rebuild(session, learner, cards)
 

@@ -164,7 +164,7 @@ def test_the_most_forgotten_card_comes_first(hands, clock: Clock) -> None:
 def test_a_learning_step_is_not_waited_for_when_nothing_else_is_due(
     hands, course: HandLibrary
 ) -> None:
-    course.remove(*(c for c in course.current().cards if c != "weights-1"))
+    course.remove(*(c for c in course.get_current_library().cards if c != "weights-1"))
     hands.grade(3)  # ten minutes
 
     assert hands.card() == "weights-1"
@@ -339,7 +339,7 @@ def test_when_nothing_is_left_the_desk_says_until_when(hands, session) -> None:
 
 
 def test_a_course_without_cards_says_so(client, course: HandLibrary) -> None:
-    course.remove(*course.current().cards)
+    course.remove(*course.get_current_library().cards)
 
     assert "This course has no cards yet" in client.get("/flashcards").text
 

@@ -113,7 +113,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
 
 @pytest.fixture(scope="module")
 def cards():
-    return HandLibrary(*two_topics()).current().cards
+    return HandLibrary(*two_topics()).get_current_library().cards
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,8 +6,11 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from app.import_export.html_to_markdown import convert_plain_text, to_markdown
-from app.import_export.items import BLANK, Item, ItemBlank, ItemOption, ItemPair, Kind
+from app.import_export.html_to_markdown import (
+    convert_html_to_markdown,
+    convert_plain_text_to_markdown,
+)
+from app.import_export.items import BLANK_CHARACTER, Item, ItemBlank, ItemOption, ItemPair, Kind
 from app.import_export.text_conversion import make_range_around
 
 QUESTIONS = tuple(kind for kind in get_args(Kind) if kind != "card")
@@ -28,14 +31,14 @@ PIECES = st.sampled_from(
         "{} <a href='https://example.org/a?b=c&amp;d'>there</a> H<sub>2</sub>O",
     ]
 )
-PLAIN = WORDS.map(convert_plain_text).filter(bool)
+PLAIN = WORDS.map(convert_plain_text_to_markdown).filter(bool)
 
 
 @st.composite
 def rich(draw: Callable) -> str:
     words = draw(st.from_regex(r"[a-z]{1,9}( [a-z<>&]{1,5}){0,3}", fullmatch=True))
     html = words.replace("&", "&amp;").replace("<", "&lt;")
-    return to_markdown(draw(PIECES).format(html)).text
+    return convert_html_to_markdown(draw(PIECES).format(html)).markdown
 
 
 STEMS = st.one_of(PLAIN, rich()).filter(lambda t: not t.startswith(("`", "|")))
@@ -139,7 +142,7 @@ FIELDS = {
     "match": fields(pairs=PAIRS),
     "cloze": fields(
         stem=PLAIN,
-        text=st.just(f"It is {BLANK} and {BLANK}."),
+        text=st.just(f"It is {BLANK_CHARACTER} and {BLANK_CHARACTER}."),
         blanks=st.tuples(
             BARE.map(lambda w: ItemBlank((w,))),
             st.one_of(

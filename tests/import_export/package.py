@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from app.import_export.anki.package_format import TABLES, PackageWriter
+from app.import_export.anki.package_format import COLLECTION_SCHEMA, PackageWriter
 
 BASIC = ("{{Front}}", "{{FrontSide}}<hr id=answer>{{Back}}")
 CLOZE = ("{{cloze:Text}}", "{{cloze:Text}}<br>{{Extra}}")
@@ -58,7 +58,7 @@ def database(*notes: Made, models: str = "", script: str = "") -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c"
         db = sqlite3.connect(path)
-        db.executescript(TABLES)
+        db.executescript(COLLECTION_SCHEMA)
         decks = json.dumps({"7": {"id": 7, "name": "Networks::RDMA"}})
         values = (1, 0, 0, 0, 11, 0, 0, 0, "{}", models or types(), decks, "{}", "{}")
         db.execute(f"INSERT INTO col VALUES ({','.join('?' * 13)})", values)  # noqa: S608
@@ -105,7 +105,7 @@ def written(database: bytes, media: dict[str, bytes], *, modern: bool) -> bytes:
     with tempfile.NamedTemporaryFile() as file:
         file.write(database)
         file.flush()
-        package.finish(Path(file.name))
+        package.write_collection_and_finish(Path(file.name))
     return out.getvalue()
 
 

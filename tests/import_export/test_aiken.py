@@ -48,7 +48,7 @@ def test_plain_choices_come_back(stem: str, texts: list[str], right: int) -> Non
     written = write_aiken((item,))
 
     if not written.refused_items:
-        again = read_aiken(written.content.decode()).items
+        again = read_aiken(written.file_content.decode()).items
         assert [dataclasses.replace(i, line=0) for i in again] == [item]
 
 
@@ -58,7 +58,7 @@ def test_a_question_that_other_programs_take_for_no_question_is_refused(
 ) -> None:
     options = (ItemOption("One", True), ItemOption("Two", False))
 
-    assert write_aiken((Item("", "single", stem, options),)).written_count == 0
+    assert write_aiken((Item("", "single", stem, options),)).written_item_count == 0
 
 
 def test_a_letter_needs_no_space_where_it_comes_next() -> None:
@@ -71,7 +71,7 @@ def test_a_letter_needs_no_space_where_it_comes_next() -> None:
 def test_what_is_no_single_choice_is_refused() -> None:
     written = write_aiken((Item("x", "numeric", "How much?"),))
 
-    assert written.written_count == 0
+    assert written.written_item_count == 0
     assert str(written.refused_items[0]) == "x: Aiken knows single choices only"
 
 
@@ -79,7 +79,7 @@ def test_words_apart_from_a_question_do_not_take_it_with_them() -> None:
     found = read_aiken("A heading\n\nWhat is it?\nA. One\nB. Two\nC. Three\nANSWER: B\n")
 
     assert [i.stem for i in found.items] == ["What is it?"]
-    assert [(r.name, r.line) for r in found.refused_items] == [("A heading", 1)]
+    assert [(r.item_name, r.line_number) for r in found.refused_items] == [("A heading", 1)]
 
 
 def test_an_answer_is_a_letter_before_it_is_words(subtests: pytest.Subtests) -> None:
@@ -109,7 +109,7 @@ def test_an_answer_that_says_two_things_is_refused(subtests: pytest.Subtests) ->
             reading = read_aiken(f"Which?\n{lines}\n\nAnd?\nA. x\nB. y\nANSWER: A\n")
 
             assert [item.stem for item in reading.items] == ["And?"]
-            assert reason in reading.refused_items[0].reason
+            assert reason in reading.refused_items[0].sentence
 
 
 def test_a_line_below_an_option_goes_on_with_it() -> None:

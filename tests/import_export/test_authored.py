@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from app.import_export.course_items import read_authored_items, write_item_block
+from app.import_export.course_items import read_items_of_course_file, write_item_as_markdown
 from app.import_export.items import Item, ItemOption
 from app.import_export.text_conversion import make_range_around
 from tests.amounts import FACTOR
@@ -18,8 +18,8 @@ FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
 
 def again(item: Item, file: str = "quiz.md") -> Item:
     """The item after it was written as Markdown and parsed."""
-    text = FRONT + write_item_block(item, item.name)
-    reading = read_authored_items(text, f"topics/t/{file}")
+    text = FRONT + write_item_as_markdown(item, item.name)
+    reading = read_items_of_course_file(text, f"topics/t/{file}")
     assert [str(r) for r in reading.refused_items] == [], text
     return reading.items[0]
 
@@ -73,7 +73,7 @@ def test_every_item_of_the_course_is_read_as_it_was_written(subtests: pytest.Sub
 def read_again(path: Path) -> None:
     place = f"topics/{path.parent.name}/{path.name}"
     text = path.read_text(encoding="utf-8")
-    for item in read_authored_items(text, place).items:
+    for item in read_items_of_course_file(text, place).items:
         file = "cards.md" if item.kind == "card" else "quiz.md"
         known = dataclasses.replace(
             again(item, file), objectives=item.objectives, sources=item.sources

@@ -57,7 +57,7 @@ def test_a_reading_is_shown_by_the_filters_that_ask_for_it() -> None:
 
 @pytest.mark.parametrize(("factor", "counts"), [(2500, True), (0, False)])
 def test_a_review_in_a_filtered_deck_counts_if_it_reschedules(factor: int, counts: bool) -> None:
-    row = RevlogEntry(1, 3, 1000, kind=3, interval=5, factor=factor)
+    row = RevlogEntry(1, 3, 1000, revlog_kind=3, interval=5, factor=factor)
 
     found = _convert_revlog_entry(row, None, is_last=True)
 

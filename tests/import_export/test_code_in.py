@@ -3,9 +3,13 @@
 import pytest
 
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
-from app.import_export.html_to_markdown import convert_plain_text, join_into_one_line, to_markdown
+from app.import_export.html_to_markdown import (
+    convert_html_to_markdown,
+    convert_plain_text_to_markdown,
+    join_into_one_line,
+)
 from app.import_export.items import ItemSkippedError
-from app.import_export.markdown_to_html import tokens_to_markdown
+from app.import_export.markdown_to_html import convert_tokens_to_markdown
 from app.markup.markdown_tokens import parse_markdown
 
 LOOP = "for i in range(3):\n    if i == 1:\n        print(i)"
@@ -29,8 +33,8 @@ def test_lines_of_plain_text_stay_lines(subtests: pytest.Subtests) -> None:
         ("__init__ and *x*", "\\_\\_init\\_\\_ and \\*x\\*"),
     ]:
         with subtests.test(words=words):
-            assert convert_plain_text(words) == markdown
-            assert tokens_to_markdown(parse_markdown(markdown)) == markdown
+            assert convert_plain_text_to_markdown(words) == markdown
+            assert convert_tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 
 def test_code_in_an_option_keeps_its_lines_and_indents() -> None:
@@ -60,8 +64,8 @@ def test_lines_of_html_code_stay_lines(subtests: pytest.Subtests) -> None:
         ),
     ]:
         with subtests.test(html=html):
-            assert to_markdown(html).text == markdown
-            assert tokens_to_markdown(parse_markdown(markdown)) == markdown
+            assert convert_html_to_markdown(html).markdown == markdown
+            assert convert_tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 
 def test_items_of_lists_keep_their_labels(subtests: pytest.Subtests) -> None:
@@ -85,18 +89,20 @@ def test_items_of_lists_keep_their_labels(subtests: pytest.Subtests) -> None:
         ("<ul><li>x</li><li>y</li></ul>", "- x\n- y"),
     ]:
         with subtests.test(html=html):
-            assert to_markdown(html).text == markdown
-            assert tokens_to_markdown(parse_markdown(markdown)) == markdown
+            assert convert_html_to_markdown(html).markdown == markdown
+            assert convert_tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 
 def test_a_formula_in_mathml_is_its_tex_or_refused() -> None:
     tex = '<annotation encoding="application/x-tex">2^{10}</annotation>'
     power = "<msup><mn>2</mn><mn>10</mn></msup>"
 
-    assert to_markdown(f"<math>{power}{tex}</math> bytes").text == "$2^{10}$ bytes"
-    assert to_markdown(f"<math alttext='2^{{10}}'>{power}</math>").text == "$2^{10}$"
+    assert convert_html_to_markdown(f"<math>{power}{tex}</math> bytes").markdown == "$2^{10}$ bytes"
+    assert (
+        convert_html_to_markdown(f"<math alttext='2^{{10}}'>{power}</math>").markdown == "$2^{10}$"
+    )
     with pytest.raises(ItemSkippedError, match="MathML without TeX"):
-        to_markdown(f"<math>{power}</math>")
+        convert_html_to_markdown(f"<math>{power}</math>")
 
 
 def test_what_html_shows_beside_words_is_told(subtests: pytest.Subtests) -> None:
@@ -108,13 +114,15 @@ def test_what_html_shows_beside_words_is_told(subtests: pytest.Subtests) -> None
         ("<table><tr><td colspan=2>x</table>", "| x |\n|---|", "a cell of a table"),
     ]:
         with subtests.test(html=html):
-            turned = to_markdown(html)
+            turned = convert_html_to_markdown(html)
 
-            assert turned.text == text
+            assert turned.markdown == text
             assert len(turned.losses) == 1
             assert turned.losses[0].startswith(lost)
 
 
 def test_words_are_not_joined_where_html_parts_them() -> None:
-    assert to_markdown("<header>a</header><main>b</main>").text == "a\n\nb"
-    assert to_markdown("<table><caption>c</caption><tr><td>x</table>").text == ("c\n\n| x |\n|---|")
+    assert convert_html_to_markdown("<header>a</header><main>b</main>").markdown == "a\n\nb"
+    assert convert_html_to_markdown("<table><caption>c</caption><tr><td>x</table>").markdown == (
+        "c\n\n| x |\n|---|"
+    )

@@ -25,14 +25,14 @@ def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_gift((item,))
 
     assert written.refused_items == ()
-    assert [bare(i) for i in read_gift(written.content.decode()).items] == [bare(item)]
+    assert [bare(i) for i in read_gift(written.file_content.decode()).items] == [bare(item)]
 
 
 def test_real_files_survive_a_second_round(subtests: pytest.Subtests) -> None:
     for path in REAL:
         with subtests.test(path.stem):
             first = read_gift(path.read_text(encoding="utf-8")).items
-            again = read_gift(write_gift(first).content.decode()).items
+            again = read_gift(write_gift(first).file_content.decode()).items
 
             assert [bare(i) for i in again] == [bare(i) for i in first]
 
@@ -41,7 +41,7 @@ def test_every_question_of_the_real_files_is_read_or_named() -> None:
     readings = [read_gift(p.read_text(encoding="utf-8")) for p in REAL]
 
     assert sum(len(r.items) for r in readings) == 66
-    assert {x.reason for r in readings for x in r.refused_items} == {
+    assert {x.sentence for r in readings for x in r.refused_items} == {
         "an essay cannot be judged by a program",
         "it asks nothing: a description has no place in a quiz",
     }
@@ -72,7 +72,7 @@ def test_answers_in_the_middle_leave_a_gap() -> None:
 def test_half_credit_is_kept(text: str) -> None:
     reading = read_gift(text)
 
-    assert reading.lost == ()
+    assert reading.losses == ()
     (item,) = reading.items
     assert [(o.text, o.right, o.credit) for o in item.options] == [
         ("a", False, 0.0),
@@ -84,7 +84,7 @@ def test_half_credit_is_kept(text: str) -> None:
 def test_half_credit_beside_two_full_ones_is_named_as_lost() -> None:
     reading = read_gift("Which?{=a ~%50%b =c}")
 
-    assert [str(x) for x in reading.lost] == [
+    assert [str(x) for x in reading.losses] == [
         "line 1: Which?: either answer counted in full; here both must be ticked",
         "line 1: Which?: “b” is worth 50%; here nothing",
     ]
@@ -132,7 +132,7 @@ def order(*texts: str, partial: str = "") -> Item:
     ],
 )
 def test_an_order_names_its_rule_as_moodle_knows_it(partial: str, name: str) -> None:
-    text = write_gift((order("a", "b", "c", partial=partial),)).content.decode()
+    text = write_gift((order("a", "b", "c", partial=partial),)).file_content.decode()
 
     assert f"{{>3 ALL VERTICAL {name} SHOW none\na\nb\nc\n}}" in text
     assert only(text).partial == partial
@@ -142,7 +142,7 @@ def test_a_rule_of_moodle_that_is_none_of_ours_is_named_as_lost() -> None:
     reading = read_gift("In order?{>2 RANDOM VERTICAL RELATIVE_TO_CORRECT\na\nb\nc\n}")
 
     assert reading.items[0].partial == "each"
-    assert [r.reason for r in reading.lost] == [
+    assert [r.sentence for r in reading.losses] == [
         "all 3 steps are asked, not 2 of them",
         "its rule of credit is replaced by the nearest one",
     ]
@@ -159,7 +159,7 @@ def test_steps_stand_as_moodle_takes_them_without_marks_and_escapes() -> None:
         r"$\frac{1}{2}$",
         "\\<b",
     )
-    text = write_gift((order(*steps),)).content.decode()
+    text = write_gift((order(*steps),)).file_content.decode()
     inside = text.partition("SHOW none\n")[2].rpartition("\n}")[0]
 
     assert inside.split("\n") == [
@@ -178,7 +178,7 @@ def test_steps_stand_as_moodle_takes_them_without_marks_and_escapes() -> None:
 def test_right_sides_have_no_mark_since_moodle_would_show_it() -> None:
     pairs = (ItemPair("**a**", "`x`"), ItemPair("b", "c = d"), ItemPair("e", "f"))
     item = Item("m", "match", "Which?", pairs=pairs)
-    text = write_gift((item,)).content.decode()
+    text = write_gift((item,)).file_content.decode()
 
     assert re.findall(r"-> (.+)", text) == ["<code>x</code>", r"c \= d", "f"]
     assert only(text).pairs == pairs
@@ -221,7 +221,7 @@ def test_where_a_question_ends_is_not_guessed(subtests: pytest.Subtests) -> None
         with subtests.test(text=text):
             (refused,) = read_gift(text).refused_items
 
-            assert reason in refused.reason
+            assert reason in refused.sentence
 
 
 @pytest.mark.parametrize("between", ["\n", "\n\n"])
@@ -229,23 +229,23 @@ def test_a_brace_that_is_not_closed_takes_no_other_question_along(between: str) 
     reading = read_gift(f"One?{{=a ~b{between}Two?{{=c ~d}}\n\nThree?{{T}}")
 
     assert [item.stem for item in reading.items] == ["Two?", "Three?"]
-    assert [r.line for r in reading.refused_items] == [1]
-    assert "its answers are not closed" in reading.refused_items[0].reason
+    assert [r.line_number for r in reading.refused_items] == [1]
+    assert "its answers are not closed" in reading.refused_items[0].sentence
 
 
 def test_words_below_the_answers_are_told() -> None:
     reading = read_gift("He was {=a ~b}\nborn there.")
 
     assert reading.items[0].stem == "He was \\_\\_\\_\\_\\_\\\nborn there."
-    assert "the text below its answers" in reading.lost[0].reason
-    assert read_gift("He was {=a ~b}\n.").lost == ()
+    assert "the text below its answers" in reading.losses[0].sentence
+    assert read_gift("He was {=a ~b}\n.").losses == ()
 
 
 def test_one_right_of_several_boxes_is_a_single_choice() -> None:
     reading = read_gift("Which?{~%100%a ~%-100%b ~%-100%c}")
 
     assert [(i.kind, i.partial) for i in reading.items] == [("single", "")]
-    assert [r.reason for r in reading.lost] == [
+    assert [r.sentence for r in reading.losses] == [
         "several boxes could be ticked there; here it is a single choice"
     ]
 
@@ -273,14 +273,14 @@ def test_pairs_of_which_one_has_no_partner_are_no_words_to_type() -> None:
     reading = read_gift("Match.{=HBM -> GPU =DDR -&gt; CPU =tape → shelf}")
 
     assert not reading.items
-    assert "have no “->”" in reading.refused_items[0].reason
+    assert "have no “->”" in reading.refused_items[0].sentence
 
 
 def test_a_comment_behind_answers_is_no_part_of_the_question() -> None:
     reading = read_gift("::a::Is it?{T} // checked\n\n::b::And this?{F}")
 
     assert [i.name for i in reading.items] == ["b"]
-    assert "a comment follows its answers" in reading.refused_items[0].reason
+    assert "a comment follows its answers" in reading.refused_items[0].sentence
 
 
 @pytest.mark.parametrize(
@@ -292,12 +292,12 @@ def test_a_comment_behind_answers_is_no_part_of_the_question() -> None:
     ],
 )
 def test_marks_that_count_otherwise_here_are_told(answers: str, lost: str) -> None:
-    (remark,) = read_gift(f"Which?{{{answers}}}").lost
+    (remark,) = read_gift(f"Which?{{{answers}}}").losses
 
-    assert lost in remark.reason
+    assert lost in remark.sentence
 
 
 def test_the_rule_that_a_tag_names_needs_no_remark() -> None:
     text = "// [tag:partial:off]\nWhich?{~%50%a ~%50%b ~%-100%c}"
 
-    assert not read_gift(text).lost
+    assert not read_gift(text).losses

@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import CardStateRow, Learner, OwnCard, Review
 from app.import_export.anki import package_reader as opening
-from app.import_export.anki.package_reader import open_package
+from app.import_export.anki.package_reader import open_package_database
 from app.import_export.anki.package_writer import make_note_guid
 from app.settings import Settings
 from tests.import_export.package import Made, database, package, types, zipped
@@ -257,7 +257,7 @@ def test_a_refused_file_leaves_nothing_behind(rosa, session) -> None:
 
 
 def test_the_collection_is_opened_for_reading_alone(tmp_path) -> None:
-    with open_package(io.BytesIO(package(NOTE)), tmp_path) as db:
+    with open_package_database(io.BytesIO(package(NOTE)), tmp_path) as db:
         for statement in (
             "DELETE FROM notes",
             "ATTACH 'x' AS y",

@@ -10,13 +10,13 @@ import pytest
 
 from app.import_export.formats import READERS
 from app.import_export.formats.gift import split_at_marks, split_gift_blocks
-from app.import_export.formats.moodle_xml import read_cloze_gaps
+from app.import_export.formats.moodle_xml import parse_embedded_answers
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import (
-    DEEPEST,
-    convert_plain_text,
+    MAX_NESTING,
+    convert_html_to_markdown,
+    convert_plain_text_to_markdown,
     is_nested_too_deeply,
-    to_markdown,
 )
 from app.import_export.items import ItemSkippedError
 from app.import_export.text_conversion import PicturesAndLosses
@@ -39,25 +39,27 @@ def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:
 
     reading = READERS["gift"](f"::a::Q {{{answers}=x}}".encode())
 
-    assert len(reading.lost) == 20_000
+    assert len(reading.losses) == 20_000
 
 
 @pytest.mark.parametrize("mark", ["\\\\(", "\\\\[", "\\\\[ \\\\( ", "$$ x "])
 def test_formulas_that_are_never_closed_stay_words(mark: str) -> None:
-    assert convert_plain_text(mark * 60_001)
+    assert convert_plain_text_to_markdown(mark * 60_001)
 
 
 def test_formulas_are_found_as_before() -> None:
-    assert convert_plain_text(r"a \( b \( c \) d \[e\] f \(") == r"a $b \( c$ d $e$ f \\("
+    assert (
+        convert_plain_text_to_markdown(r"a \( b \( c \) d \[e\] f \(") == r"a $b \( c$ d $e$ f \\("
+    )
 
 
 def test_gaps_that_are_never_closed_are_no_gaps() -> None:
-    text, blanks = read_cloze_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, PicturesAndLosses())
+    text, blanks = parse_embedded_answers("{1:SA:=a} " + "{1:SA:=" * 100_000, PicturesAndLosses())
 
     assert len(blanks) == 1
     assert text.endswith("{1:SA:=")
     with pytest.raises(ItemSkippedError):
-        read_cloze_gaps("{1:SA:=" * 100_000, PicturesAndLosses())
+        parse_embedded_answers("{1:SA:=" * 100_000, PicturesAndLosses())
 
 
 def test_gaps_of_qti_are_read_once_each() -> None:
@@ -123,8 +125,8 @@ def test_tags_in_tags_are_told_before_they_are_parsed(
             html = "".join(unit.replace("%d", str(n)) for n in range(20_000))
 
             assert is_nested_too_deeply(html)
-            turned = to_markdown(f"{html}some words")
-            assert "some words" in turned.text
+            turned = convert_html_to_markdown(f"{html}some words")
+            assert "some words" in turned.markdown
             assert turned.losses == ("its tags are left out: more than 60 stand in each other",)
 
 
@@ -138,7 +140,7 @@ def test_tags_that_follow_each_other_are_not_deep(subtests: pytest.Subtests) -> 
         "<b>a</b> <i>b</i><br>" * 500,
         "1 < 2 and 3 > 2 " * 500,
         "<!-- note --><hr><img src='a.png'>" * 500,
-        "<div>" * DEEPEST + "</div>" * DEEPEST,
+        "<div>" * MAX_NESTING + "</div>" * MAX_NESTING,
     ]:
         with subtests.test(html=html):
             assert not is_nested_too_deeply(html)

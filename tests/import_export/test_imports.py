@@ -19,7 +19,11 @@ from app.database.engine import WRITING, make_engine, make_write_session_factory
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
-from app.import_export.anki_package_import import AT_ONCE, BackgroundImports, match_package
+from app.import_export.anki_package_import import (
+    MAX_FILES_AT_ONCE,
+    BackgroundImports,
+    match_package_with_course,
+)
 from app.import_export.import_progress_store import NewImport, save_import_start
 from app.import_export.import_store import (
     ImportedCard,
@@ -70,7 +74,9 @@ class Desk:
     def __init__(self, app: FastAPI, session: Session, library, clock: Clock) -> None:
         self.app, self.clock = app, clock
         self.learner = LearnerProfile("", id=learners(session)[0])
-        self.arrivals = match_package(read_package(io.BytesIO(deck())), library).cards
+        self.arrivals = match_package_with_course(
+            read_package(io.BytesIO(deck())), library
+        ).imported_cards
 
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:
@@ -91,7 +97,7 @@ class Desk:
 
         async def run() -> None:
             imports = BackgroundImports(make_write_session_factory(self.app.state.engine), clock)
-            async with imports.lifespan(), imports.reserve_slot() as room:
+            async with imports.lifespan(), imports.reserve_file_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.start_and_wait_briefly(*work))
 
@@ -155,7 +161,7 @@ def counted(session: Session) -> tuple[int, int]:
 
 def test_pictures_make_slices_short_as_well() -> None:
     cards = [
-        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), pictures={f"{n}.png": bytes(10**6)})
+        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), picture_by_name={f"{n}.png": bytes(10**6)})
         for n in range(9)
     ]
 
@@ -173,7 +179,9 @@ def test_a_file_is_written_in_slices_that_are_short() -> None:
     parts = list(batch_cards_by_write_cost(cards))
 
     assert [card for part in parts for card in part] == cards
-    assert all(sum(len(card.log) for card in part) <= 300 or len(part) == 1 for part in parts)
+    assert all(
+        sum(len(card.log_entries) for card in part) <= 300 or len(part) == 1 for part in parts
+    )
     assert all(len(part) <= 100 for part in parts)
 
 
@@ -206,7 +214,7 @@ def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -
         session.commit()
 
         assert everything(session, desk.learner.id) == before
-        cards = {card.card for card in part}
+        cards = {card.card_id for card in part}
         held = session.exec(select(CardStateRow).where(CardStateRow.card.in_(cards))).all()
         assert {row.reviews for row in held} == {GRADES}
 
@@ -269,7 +277,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             return desk.clock()
 
         imports = BackgroundImports(make_write_session_factory(desk.app.state.engine), clock)
-        async with imports.lifespan(), imports.reserve_slot() as room:
+        async with imports.lifespan(), imports.reserve_file_slot() as room:
             job = imports.start_and_wait_briefly(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
             await at_work.wait()
@@ -322,17 +330,17 @@ def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
         imports = BackgroundImports(
             make_write_session_factory(app.state.engine), app.state.clock, max_wait_seconds=0.05
         )
-        rooms = [imports.reserve_slot() for _ in range(AT_ONCE)]
+        rooms = [imports.reserve_file_slot() for _ in range(MAX_FILES_AT_ONCE)]
         for room in rooms:
             await room.__aenter__()
         with pytest.raises(HTTPException, match="Other files") as refused:
-            async with imports.reserve_slot():
+            async with imports.reserve_file_slot():
                 pass
         assert refused.value.status_code == 503
         assert refused.value.headers == {"retry-after": "60"}
         for room in rooms:
             await room.__aexit__(None, None, None)
-        async with imports.reserve_slot():
+        async with imports.reserve_file_slot():
             pass
 
     outcome(run())

@@ -68,6 +68,6 @@ def comes_back(form: str, item: Item) -> None:
     assert written.refused_items == ()
     expected = bare(item)
     for remark in written.losses:
-        assert remark.reason in {*LOST, *KEPT}
-        expected = LOST.get(remark.reason, lambda i: i)(expected)
-    assert [bare(i) for i in read(written.content).items] == [expected]
+        assert remark.sentence in {*LOST, *KEPT}
+        expected = LOST.get(remark.sentence, lambda i: i)(expected)
+    assert [bare(i) for i in read(written.file_content).items] == [expected]

@@ -261,10 +261,10 @@ class TestHostile:
         reading = package_format.open_zstd_stream
         monkeypatch.setattr(opening, "open_zstd_stream", lambda s: unpacked.append(s) or reading(s))
         names = [f"p{number}" for number in range(150)]
-        large = b"\0" * (opening.MOST_OF_A_FILE + 1)
+        large = b"\0" * (opening.MAX_FILE_BYTES + 1)
         content = written(database(NOTE), dict.fromkeys(names, large), modern=True)
 
-        assert opening.read_media(io.BytesIO(content), set(names)) == {}
+        assert opening.read_media_by_name(io.BytesIO(content), set(names)) == {}
         assert len(unpacked) < 110
 
     def test_no_more_media_are_listed_than_an_archive_may_hold(self) -> None:

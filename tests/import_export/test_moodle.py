@@ -6,14 +6,14 @@ from hypothesis import given
 from app.import_export import UnusableFileError
 from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import (
-    read_cloze_gaps,
+    parse_embedded_answers,
     read_moodle,
-    write_cloze_gap,
+    write_embedded_answer,
     write_moodle,
 )
 from app.import_export.items import Item, ItemBlank, ItemImage, ItemOption, ItemPair
 from app.import_export.text_conversion import PicturesAndLosses
-from app.import_export.xml_files import read_xml
+from app.import_export.xml_files import parse_xml_and_locate_elements
 from tests.import_export.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
@@ -38,7 +38,7 @@ def test_what_is_written_is_read_again(item: Item) -> None:
     written = write_moodle((item,), "a & b")
 
     assert written.refused_items == ()
-    assert [bare(i) for i in read_moodle(written.content).items] == [bare(item)]
+    assert [bare(i) for i in read_moodle(written.file_content).items] == [bare(item)]
 
 
 def test_a_number_takes_its_unit_from_the_file() -> None:
@@ -83,10 +83,10 @@ def test_words_to_be_chosen_stay_words_to_choose_from(kind: str, option: str) ->
 def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
     losses = PicturesAndLosses()
 
-    _, (gap,) = read_cloze_gaps("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
+    _, (gap,) = parse_embedded_answers("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
 
     assert gap == ItemBlank(("GPU",), wrong=("card", "CPU"))
-    assert write_cloze_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
+    assert write_embedded_answer(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
     assert any("partly right" in words for words in losses.loss_texts)
 
 
@@ -142,7 +142,7 @@ def test_half_the_mark_for_a_number_that_is_only_near() -> None:
 {near}{exact}</question></quiz>"""
     reading = read_moodle(text.encode())
 
-    assert reading.lost == ()
+    assert reading.losses == ()
     (item,) = reading.items
     assert [(o.span.low, o.right, o.credit) for o in item.options if o.span] == [
         (7.9, True, 0.0),
@@ -210,24 +210,24 @@ def test_an_answer_that_is_no_number_does_not_take_the_others_along() -> None:
     )
 
     assert [o.span.center for o in found.items[0].options] == [4]
-    assert "Frog" in found.lost[0].reason
+    assert "Frog" in found.losses[0].sentence
 
 
 def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> None:
     steps = tuple(ItemOption(text, True, f"Why {text}") for text in ("a", "b", "c"))
     item = Item("o", "order", "In order?", steps=steps, explanation="So.")
     written = write_moodle((item,))
-    node = next(read_xml(written.content).root.iter("question"))
+    node = next(parse_xml_and_locate_elements(written.file_content).root.iter("question"))
 
     assert node.findtext("shownumcorrect") == "1"
     assert node.findtext("numberingstyle") == "none"
     # Moodle keeps no feedback of single steps.
     assert node.find("answer/feedback") is None
     assert "Why b" in (node.findtext("generalfeedback/text") or "")
-    assert [r.reason for r in written.losses] == [
+    assert [r.sentence for r in written.losses] == [
         "feedback on single steps is appended to the explanation"
     ]
-    again = read_moodle(written.content).items[0]
+    again = read_moodle(written.file_content).items[0]
     assert (again.steps, again.explanation) == (steps, "So.")
 
 
@@ -242,7 +242,7 @@ def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> 
 def test_an_order_gives_credit_by_the_same_rule_on_both_sides(partial: str, name: str) -> None:
     steps = tuple(ItemOption(text, True) for text in "abc")
     item = Item("o", "order", "In order?", steps=steps, partial=partial)
-    text = write_moodle((item,)).content.decode()
+    text = write_moodle((item,)).file_content.decode()
     made_there = text.replace("<tags>", "<x>").replace("</tags>", "</x>")
 
     assert f"<gradingtype>{name}</gradingtype>" in text
@@ -255,8 +255,8 @@ def test_pictures_on_the_right_of_a_match_are_told_and_become_words() -> None:
     item = Item("m", "match", "Which?", pairs=pairs, pictures=(picture,))
     written = write_moodle((item,))
 
-    assert "<text>A rack one</text>" in written.content.decode()
-    assert [r.reason for r in written.losses] == [
+    assert "<text>A rack one</text>" in written.file_content.decode()
+    assert [r.sentence for r in written.losses] == [
         "the pictures on the right are not exported, only their descriptions"
     ]
 
@@ -265,7 +265,7 @@ def test_a_match_that_is_all_or_nothing_says_that_moodle_counts_each_row() -> No
     pairs = (ItemPair("a", "one"), ItemPair("b", "two"))
     item = Item("m", "match", "Which?", pairs=pairs, partial="off")
 
-    assert [r.reason for r in write_moodle((item,)).losses] == [
+    assert [r.sentence for r in write_moodle((item,)).losses] == [
         "there its rule of partial credit is only similar"
     ]
 
@@ -280,7 +280,9 @@ def test_a_picture_in_a_field_of_older_files_is_told() -> None:
         ).encode()
     )
 
-    assert [r.reason for r in reading.lost] == ["a picture in a field of older files is left out"]
+    assert [r.sentence for r in reading.losses] == [
+        "a picture in a field of older files is left out"
+    ]
 
 
 def test_a_gap_that_nobody_sees_is_refused() -> None:
@@ -299,7 +301,7 @@ def test_what_is_said_to_a_right_answer_is_told() -> None:
         <answer fraction="0"><text>b</text></answer></question>"""
 
     told = [
-        read_moodle(QUESTION.format(body.format(words)).encode()).lost
+        read_moodle(QUESTION.format(body.format(words)).encode()).losses
         for words in ("Your answer is correct.", "Yes, since V.")
     ]
     assert [len(lost) for lost in told] == [0, 1]
@@ -308,7 +310,7 @@ def test_what_is_said_to_a_right_answer_is_told() -> None:
 @pytest.mark.parametrize("gap", ["SHORTANSWER:=sun~%50%star", "NUMERICAL:=3:0~%50%4:1"])
 def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
     losses = PicturesAndLosses()
-    read_cloze_gaps(f"The {{1:{gap}}} shines.", losses)
+    parse_embedded_answers(f"The {{1:{gap}}} shines.", losses)
 
     assert "a word of a gap that is partly right counts as wrong" in losses.loss_texts
 
@@ -334,7 +336,10 @@ def test_the_common_mistake_of_typed_answers_is_written_alike() -> None:
     options = (ItemOption("a*b", True),)
     item = Item("q", "short", "Which?", options=options, mistake="Not that.")
 
-    gift, xml = write_gift((item,)).content.decode(), write_moodle((item,), "x").content.decode()
+    gift, xml = (
+        write_gift((item,)).file_content.decode(),
+        write_moodle((item,), "x").file_content.decode(),
+    )
 
     assert r"=%100%a\*b" in gift
     assert "=%0%*#Not that." in gift

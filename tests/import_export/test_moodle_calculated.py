@@ -80,7 +80,7 @@ def test_data_sets_are_params_and_the_formula_is_let(course: Path, kind: str) ->
     (asked,) = parse_file(text, "topics/case/quiz.md").questions
     for seed in range(8):
         drawn = draw_variant(asked, seed)
-        a, b = (float(drawn.values[n]) for n in "ab")
+        a, b = (float(drawn.parameter_values[n]) for n in "ab")
         right = grade(drawn, {"answer": [f"{a * b * 1.005} kW"]})
         wrong = grade(drawn, {"answer": [f"{a + b} kW"]})
         assert isinstance(right, GradeResult)
@@ -134,14 +134,14 @@ def test_what_cannot_be_computed_is_refused_with_its_reason(formula: str, reason
     result = read_moodle(question(formula, A, B).encode())
 
     assert result.items == ()
-    assert reason in result.refused_items[0].reason
+    assert reason in result.refused_items[0].sentence
 
 
 def test_what_is_drawn_otherwise_than_in_moodle_is_said() -> None:
     many = [dataset(n, *map(str, range(1, 101))) for n in "ab"]
     result = read_moodle(question("{a}*{b}", *many).encode())
 
-    assert [r.reason for r in result.lost] == [
+    assert [r.sentence for r in result.losses] == [
         "the values of its wildcards are drawn independently of each other",
         "of up to 100 values of a wildcard the first 14 are drawn",
     ]
@@ -155,7 +155,9 @@ def test_other_braces_of_the_text_are_no_placeholders(course: Path) -> None:
 
 def test_a_parameter_is_kept_whose_name_ends_the_last_expression() -> None:
     item = Item("power", "single", "Of {a}?", (ItemOption("twice as much", True),))
-    parameters = CalculatedParameters({"a": ["2"], "b": ["4"]}, lets={"answer_1": "a * b"})
+    parameters = CalculatedParameters(
+        {"a": ["2"], "b": ["4"]}, expression_by_name={"answer_1": "a * b"}
+    )
 
     computed = add_used_parameters(item, parameters, PicturesAndLosses())
 

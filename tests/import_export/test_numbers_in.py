@@ -3,7 +3,7 @@
 import pytest
 
 from app.import_export.formats.gift import read_gift
-from app.import_export.formats.moodle_xml import read_cloze_gaps, read_moodle
+from app.import_export.formats.moodle_xml import parse_embedded_answers, read_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.items import ImportResult, Item
 from app.import_export.text_conversion import PicturesAndLosses
@@ -70,7 +70,7 @@ def test_what_is_no_number_is_refused_with_what_was_written(form) -> None:
     for written in ("12,34,567", "≈5", "1.2.3"):
         (refused,) = form(written).refused_items
 
-        assert refused.reason == f"“{written}” is not a number"
+        assert refused.sentence == f"“{written}” is not a number"
 
 
 def test_a_weight_has_a_decimal_comma_and_is_never_a_thousand() -> None:
@@ -78,7 +78,7 @@ def test_a_weight_has_a_decimal_comma_and_is_never_a_thousand() -> None:
     refused = read_gift("Which?{=a ~%150%b ~c}").refused_items
 
     assert round(item.options[1].credit, 4) == 0.3333
-    assert refused[0].reason == "the weight “150” is more than 100%"
+    assert refused[0].sentence == "the weight “150” is more than 100%"
 
 
 def test_a_weight_that_cannot_be_read_does_not_make_an_answer_wrong() -> None:
@@ -88,11 +88,13 @@ def test_a_weight_that_cannot_be_read_does_not_make_an_answer_wrong() -> None:
         </answer><answer fraction="0"><text>b</text></answer></question></quiz>"""
     )
 
-    assert [r.reason for r in reading.refused_items] == ["“full” is not a number"]
+    assert [r.sentence for r in reading.refused_items] == ["“full” is not a number"]
 
 
 def test_a_number_in_a_gap_counts_with_and_without_its_comma() -> None:
-    _, (gap,) = read_cloze_gaps("It has {1:NUMERICAL:=1,024:0.5} bytes.", PicturesAndLosses())
+    _, (gap,) = parse_embedded_answers(
+        "It has {1:NUMERICAL:=1,024:0.5} bytes.", PicturesAndLosses()
+    )
 
     assert gap.answers == ("1,024", "1024")
 
@@ -119,5 +121,5 @@ def test_a_comma_that_may_be_decimal_is_not_taken_for_a_group() -> None:
 
     assert [center(item) for item in clear.items] == [1024, 2048]
     assert [center(item) for item in mixed.items] == [1.5, 2048]
-    assert "can be 1024 or 1.024" in mixed.refused_items[0].reason
-    assert "can be 1024 or 1.024" in beside.lost[0].reason
+    assert "can be 1024 or 1.024" in mixed.refused_items[0].sentence
+    assert "can be 1024 or 1.024" in beside.losses[0].sentence

@@ -36,7 +36,7 @@ def kept(session: Session) -> tuple[int, int]:
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_BYTES", 3500)
+    monkeypatch.setattr(pictures, "MAX_PICTURE_BYTES", 3500)
 
 
 @pytest.mark.usefixtures("little_room")
@@ -104,7 +104,7 @@ def test_pictures_that_came_since_they_were_measured_count(rosa: TestClient, ses
     measured = pictures.read_person_picture_sizes(session, learner)
     bring(rosa, illustrated(2, word="q"))
     session.rollback()
-    arrival = ImportedCard("own:1", "", "", "", pictures={"x.png": bytes(1000)})
+    arrival = ImportedCard("own:1", "", "", "", picture_by_name={"x.png": bytes(1000)})
 
     def fits() -> bool:
         return bool(pictures.drop_cards_beyond_picture_quota(session, learner, [arrival], measured))
@@ -117,7 +117,7 @@ def test_pictures_that_came_since_they_were_measured_count(rosa: TestClient, ses
 def test_the_number_of_pictures_is_bounded_as_well(
     rosa: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pictures, "MOST_PICTURES", 2)
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
 
     assert "Cards 3 " in bring(rosa, illustrated(5, size=20))
     assert kept(session) == (2, 2)

@@ -18,7 +18,7 @@ from app.content.check import check_course
 from app.content.library import LiveLibrary
 from app.import_export.formats import READERS
 from app.import_export.items import decode_image_or_empty, make_image_name
-from app.import_export.xml_files import read_xml
+from app.import_export.xml_files import parse_xml_and_locate_elements
 from app.main import create_app
 from app.settings import Settings
 
@@ -151,7 +151,7 @@ def test_the_same_words_about_another_picture_are_another_question(
 
 
 def test_moodle_finds_each_picture_beside_its_text(course: Path, tmp_path: Path) -> None:
-    root = read_xml(send(course, "moodle", tmp_path).read_bytes()).root
+    root = parse_xml_and_locate_elements(send(course, "moodle", tmp_path).read_bytes()).root
     node = next(q for q in root if q.findtext("idnumber") == "pic-marked")
 
     held = {}
@@ -175,7 +175,7 @@ def test_a_package_of_qti_names_the_pictures_of_each_item(
 
     assert inside["images/img-rack.png"] == PNG
     assert inside["images/host.gif"] == GIF
-    manifest = read_xml(inside["imsmanifest.xml"]).root
+    manifest = parse_xml_and_locate_elements(inside["imsmanifest.xml"]).root
     item = next(r for r in manifest.iter() if "pic-marked" in (r.get("href") or ""))
     resource = next(r for r in manifest.iter() if item.get("href") == r.get("href"))
     named = [f.get("href") for f in resource]
@@ -279,7 +279,7 @@ def test_what_is_no_picture_of_the_file_is_left_out_and_told(
             (item,) = found.items
             assert not item.pictures
             assert item.stem == "Which? A rack"
-            assert [r.reason for r in found.lost] == ["a picture (A rack) is left out"]
+            assert [r.sentence for r in found.losses] == ["a picture (A rack) is left out"]
 
 
 def test_a_picture_without_words_gets_some_and_is_told() -> None:
@@ -287,7 +287,7 @@ def test_a_picture_without_words_gets_some_and_is_told() -> None:
     found = READERS["moodle"](moodle(stem, as_file(PNG)))
 
     assert found.items[0].stem.startswith("Which? ![Picture](img/a-rack-")
-    assert "a picture has no words: say what it shows" in [r.reason for r in found.lost]
+    assert "a picture has no words: say what it shows" in [r.sentence for r in found.losses]
 
 
 def test_canvas_names_its_files_by_a_word_of_its_own() -> None:

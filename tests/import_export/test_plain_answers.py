@@ -2,7 +2,10 @@
 
 import pytest
 
-from app.import_export.formats.text_lists import find_named_choices, read_answer_without_choices
+from app.import_export.formats.text_lists import (
+    find_labels_named_by_answer,
+    read_answer_without_choices,
+)
 from app.import_export.items import ItemSkippedError
 from app.import_export.text_conversion import has_decimal_comma
 
@@ -45,7 +48,7 @@ def test_a_choice_is_named_by_its_label_its_words_or_both(
         ("/", {"A": "*", "B": "/"}, "B"),
     ]:
         with subtests.test(answer=answer, choices=choices):
-            assert "".join(sorted(find_named_choices(answer, choices))) == named
+            assert "".join(sorted(find_labels_named_by_answer(answer, choices))) == named
 
 
 def test_an_answer_that_names_two_choices_or_none_is_refused(
@@ -65,15 +68,15 @@ def test_an_answer_that_names_two_choices_or_none_is_refused(
     ]:
         with subtests.test(answer=answer, choices=choices):
             with pytest.raises(ItemSkippedError) as refused:
-                find_named_choices(answer, choices)
+                find_labels_named_by_answer(answer, choices)
 
             assert reason in str(refused.value)
 
 
 def test_letters_come_before_words_where_a_file_says_letters() -> None:
-    assert find_named_choices("B", BLOOD, labels_first=True) == {"B"}
+    assert find_labels_named_by_answer("B", BLOOD, prefer_labels=True) == {"B"}
     with pytest.raises(ItemSkippedError):  # two letters, or the words of one choice
-        find_named_choices("AB", BLOOD, labels_first=True)
+        find_labels_named_by_answer("AB", BLOOD, prefer_labels=True)
 
 
 def test_a_number_is_read_as_learners_type_it(subtests: pytest.Subtests) -> None:

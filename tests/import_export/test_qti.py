@@ -40,7 +40,7 @@ def test_what_is_written_is_read_again(version: str, item: Item) -> None:
     written = write_qti((item,), version)
 
     assert written.refused_items == ()
-    assert [bare(i) for i in read_qti(written.content).items] == [bare(item)]
+    assert [bare(i) for i in read_qti(written.file_content).items] == [bare(item)]
 
 
 def test_a_choice_of_another_program_is_read() -> None:
@@ -94,7 +94,7 @@ def test_a_package_lists_its_files(version: str) -> None:
     assert str(written.refused_items[0]) == "x-1: QTI has no question of the type card"
 
     item = read_qti(CHOICE.encode()).items[0]
-    archive = zipfile.ZipFile(io.BytesIO(write_qti((item, item), version).content))
+    archive = zipfile.ZipFile(io.BytesIO(write_qti((item, item), version).file_content))
 
     assert archive.namelist() == ["imsmanifest.xml", "items/Sky.xml", "items/Sky-2.xml"]
     assert b'href="items/Sky-2.xml"' in archive.read("imsmanifest.xml")
@@ -136,7 +136,7 @@ def test_feedback_that_follows_no_choice_and_ranges_are_told() -> None:
         '<modalFeedback identifier="x" outcomeIdentifier="F">Near.</modalFeedback>'
         "</assessmentItem>"
     )
-    lost = [remark.reason.partition(":")[0] for remark in read_qti(text.encode()).lost]
+    lost = [remark.sentence.partition(":")[0] for remark in read_qti(text.encode()).losses]
 
     assert lost == [
         "its range is not read",
@@ -163,7 +163,7 @@ def test_a_number_in_a_gap_may_be_typed_as_its_digits(base: str) -> None:
     reading = read_qti(text_entry(base, right))
 
     assert reading.items[0].blanks[0].answers == ("1,024", "1024")
-    assert "a number in a gap is compared as words" in reading.lost[0].reason
+    assert "a number in a gap is compared as words" in reading.losses[0].sentence
 
 
 def test_a_word_in_a_gap_that_is_worth_a_part_is_told() -> None:
@@ -174,4 +174,4 @@ def test_a_word_in_a_gap_that_is_worth_a_part_is_told() -> None:
     reading = read_qti(text_entry("string", mapped))
 
     assert reading.items[0].blanks[0].answers == ("HBM",)
-    assert "partly right counts as wrong" in reading.lost[0].reason
+    assert "partly right counts as wrong" in reading.losses[0].sentence

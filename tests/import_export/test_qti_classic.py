@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from app.import_export.formats.qti_reader import read_qti
-from app.import_export.items import BLANK, ImportResult, ItemBlank
+from app.import_export.items import BLANK_CHARACTER, ImportResult, ItemBlank
 
 
 def choice(*labels: tuple[str, str]) -> str:
@@ -174,12 +174,12 @@ def test_gaps_to_choose_for_keep_their_choices() -> None:
     found = read(item("multiple_dropdowns_question", stem, asked, rules))
 
     (one,) = found.items
-    assert one.text == f"Each {BLANK} switch meets each {BLANK} switch."
+    assert one.text == f"Each {BLANK_CHARACTER} switch meets each {BLANK_CHARACTER} switch."
     assert one.blanks == (
         ItemBlank(("leaf",), wrong=("root",)),
         ItemBlank(("spine",), wrong=("branch",)),
     )
-    assert not found.lost
+    assert not found.losses
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_has_no_counterpart_is_refused_with_a_reason(
     found = read(item(kind, "Say.", asked, rules))
 
     assert not found.items
-    assert reason in found.refused_items[0].reason
+    assert reason in found.refused_items[0].sentence
 
 
 def test_a_package_names_the_file_of_what_it_refuses() -> None:
@@ -224,7 +224,7 @@ def test_a_package_names_the_file_of_what_it_refuses() -> None:
         archive.writestr("quiz/quiz.xml", text)
     (refused,) = read_qti(packed.getvalue()).refused_items
 
-    assert refused.name == "quiz/quiz.xml: An item"
+    assert refused.item_name == "quiz/quiz.xml: An item"
 
 
 def blank(kind: str, stem: str, *labels: tuple[str, str], right: str = "1") -> ImportResult:
@@ -243,7 +243,7 @@ def test_a_blank_alone_takes_all_of_its_spellings() -> None:
     (one,) = blank(kind, "The [organ] holds [other] it.", *labels).items
 
     assert one.kind == "cloze"
-    assert one.text == f"The {BLANK} holds \\[other\\] it."
+    assert one.text == f"The {BLANK_CHARACTER} holds \\[other\\] it."
     assert one.blanks == (ItemBlank(("HBM", "GPU memory")),)
 
 
@@ -251,7 +251,7 @@ def test_a_list_to_choose_from_alone_is_a_gap() -> None:
     labels = (("1", "red"), ("2", "&lt;b&gt;blue&lt;/b&gt;"))
     (one,) = blank("multiple_dropdowns_question", "It is [organ].", *labels).items
 
-    assert (one.kind, one.text) == ("cloze", f"It is {BLANK}.")
+    assert (one.kind, one.text) == ("cloze", f"It is {BLANK_CHARACTER}.")
     assert one.blanks == (ItemBlank(("red",), wrong=("<b>blue</b>",)),)
 
 
@@ -267,7 +267,7 @@ def test_blanks_to_type_into_are_gaps() -> None:
 def test_a_gap_without_a_place_is_refused() -> None:
     found = blank("multiple_dropdowns_question", "It is so.", ("1", "red"), ("2", "b"))
 
-    assert "has no place in its text" in found.refused_items[0].reason
+    assert "has no place in its text" in found.refused_items[0].sentence
 
 
 def test_plain_words_are_no_html() -> None:
@@ -300,7 +300,7 @@ def test_several_of_which_one_is_right_are_a_single_choice() -> None:
     found = read(item("multiple_answers_question", "Which?", asked, rules))
 
     assert [(i.kind, i.partial) for i in found.items] == [("single", "")]
-    assert "several boxes could be ticked" in found.lost[0].reason
+    assert "several boxes could be ticked" in found.losses[0].sentence
 
 
 def test_marks_of_single_ticks_add_up_and_wrong_ones_cost() -> None:
@@ -327,7 +327,7 @@ def test_every_number_that_counts_is_kept() -> None:
     refused = read(item("numerical_question", "How many?", asked, half)).refused_items
 
     assert [o.span.center for o in found.options if o.span] == [4, 5]
-    assert "one end only" in refused[0].reason
+    assert "one end only" in refused[0].sentence
 
 
 def test_several_questions_in_one_item_are_no_match() -> None:
@@ -341,7 +341,7 @@ def test_several_questions_in_one_item_are_no_match() -> None:
     )
     found = read(item("", "Which?", asked, earns(equal("1", "r1"))))
 
-    assert "asks several questions at once" in found.refused_items[0].reason
+    assert "asks several questions at once" in found.refused_items[0].sentence
 
 
 def test_a_refused_item_does_not_hide_what_another_of_its_name_lost() -> None:
@@ -354,8 +354,12 @@ def test_a_refused_item_does_not_hide_what_another_of_its_name_lost() -> None:
     essay = '<response_str ident="response1"><render_fib/></response_str>'
     found = read(lost, item("essay_question", "Say.", essay, ""), lost)
 
-    assert [r.name for r in found.lost] == ["Which one?", "Which one?"]
-    lines = [found.lost[0].line, found.refused_items[0].line, found.lost[1].line]
+    assert [r.item_name for r in found.losses] == ["Which one?", "Which one?"]
+    lines = [
+        found.losses[0].line_number,
+        found.refused_items[0].line_number,
+        found.losses[1].line_number,
+    ]
     assert lines == sorted(set(lines))
 
 
@@ -365,4 +369,4 @@ def test_a_question_without_a_right_choice_is_refused() -> None:
     reading = read(item("multiple_answers_question", "Which?", asked, earns(none)))
 
     assert not reading.items
-    assert reading.refused_items[0].reason == "it is right where nothing is ticked"
+    assert reading.refused_items[0].sentence == "it is right where nothing is ticked"

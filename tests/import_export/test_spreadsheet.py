@@ -100,11 +100,11 @@ def test_each_row_is_a_question(data: bytes) -> None:
     first = found.items[0]
     assert (first.explanation, first.options[1].feedback) == ("So.", "No.")
     assert found.items[3].options[0].span.center == 8
-    assert [(r.line, r.reason) for r in found.refused_items] == [
+    assert [(r.line_number, r.sentence) for r in found.refused_items] == [
         (8, "its answer “E” names none of its choices"),
         (9, "it has no answer"),
     ]
-    assert [(r.line, r.reason) for r in found.lost] == [
+    assert [(r.line_number, r.sentence) for r in found.losses] == [
         (3, "the column “Topic” is not read: copy it by hand if it is needed")
     ]
 
@@ -189,7 +189,7 @@ def test_a_table_cut_by_semicolons_may_have_decimal_commas() -> None:
     found = read("question;answer\nWie viel?;1,024\nUnd hier?;1,5\n")
 
     assert [i.options[0].span.center for i in found.items] == [1.5]
-    assert "can be 1024 or 1.024" in found.refused_items[0].reason
+    assert "can be 1024 or 1.024" in found.refused_items[0].sentence
 
 
 TEMPLATES = {
@@ -253,7 +253,7 @@ def test_a_column_that_is_not_read_changes_no_question(
             found = read(text)
 
             assert found.items == ()
-            assert why in found.refused_items[0].reason
+            assert why in found.refused_items[0].sentence
 
 
 def test_a_column_of_numbers_is_no_choice() -> None:
@@ -269,7 +269,7 @@ def test_a_column_of_numbers_is_no_choice() -> None:
 def test_each_cell_that_is_not_read_is_told_of_its_item() -> None:
     found = read("question,A,B,answer,seconds,topic\nQ?,x,y,A,30,\nR?,x,y,B,20,t\n")
 
-    assert [(r.line, r.reason.partition(":")[0]) for r in found.lost] == [
+    assert [(r.line_number, r.sentence.partition(":")[0]) for r in found.losses] == [
         (2, "the column “seconds” is not read"),
         (3, "the column “seconds” is not read"),
         (3, "the column “topic” is not read"),
@@ -280,13 +280,13 @@ def test_several_boxes_of_which_one_is_right_are_a_single_choice() -> None:
     found = read("question,type,A,B,C,answer\nQ?,Checkbox,x,y,z,B\n")
 
     assert found.items[0].kind == "single"
-    assert "several boxes could be ticked there" in found.lost[0].reason
+    assert "several boxes could be ticked there" in found.losses[0].sentence
 
 
 def test_letters_are_letters_where_other_rows_say_so() -> None:
     table = "question,A,B,C,D,answer\nWhich vitamin?,C,A,D,B12,C\n"
 
-    assert "is both the label of a choice" in read(table).refused_items[0].reason
+    assert "is both the label of a choice" in read(table).refused_items[0].sentence
     found = read(f"{table}Which port?,80,443,22,,B\n")
     assert [o.text for o in found.items[0].options if o.right] == ["D"]
 
@@ -310,7 +310,7 @@ def test_windows_1252_is_read_and_told() -> None:
     found = read_spreadsheet("question;answer\nWas ist größer?;ein Würfel\n".encode("cp1252"))
 
     assert found.items[0].stem == "Was ist größer?"
-    assert "was read as Windows-1252" in found.notes[0]
+    assert "was read as Windows-1252" in found.remarks_on_file[0]
 
 
 @pytest.mark.parametrize("encoding", ["cp1250", "cp1251", "mac_roman", "cp932"])
@@ -329,7 +329,7 @@ def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
 def test_an_error_of_a_spreadsheet_is_no_choice() -> None:
     found = read("question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\nS?,,,1.23457E+16\n")
 
-    assert [r.reason.partition(":")[0] for r in found.refused_items] == [
+    assert [r.sentence.partition(":")[0] for r in found.refused_items] == [
         "its cell under “A” shows the error #N/A",
         "its cell under “answer” shows the error ########",
         "its cell under “answer” is “1.23457E+16”, which a spreadsheet shortened",
@@ -354,7 +354,7 @@ def test_a_label_beside_wrong_answers_in_words_is_no_answer(answer: str) -> None
     reading = read_spreadsheet(text.encode())
 
     assert not reading.items
-    assert "may be a label of the wrong ones" in reading.refused_items[0].reason
+    assert "may be a label of the wrong ones" in reading.refused_items[0].sentence
 
 
 @pytest.mark.parametrize(("answer", "wrong"), [("2", "3"), ("B", "C"), ("fan", "2")])
@@ -372,4 +372,4 @@ def test_a_number_that_becomes_words_is_told(answer: str) -> None:
     reading = read_spreadsheet(f"question,answer\nHow many?,{answer}\n".encode())
 
     assert reading.items[0].kind == "short"
-    assert f"its answer “{answer}” is words" in reading.lost[0].reason
+    assert f"its answer “{answer}” is words" in reading.losses[0].sentence

@@ -21,21 +21,21 @@ from tests.import_export.bank import FIELDS, bare, items
 
 @given(items(*FIELDS))
 def test_json_keeps_everything(item: Item) -> None:
-    again = read_json(write_json((item,)).content.decode())
+    again = read_json(write_json((item,)).file_content.decode())
 
     assert [bare(i) for i in again.items] == [bare(item)]
 
 
 @given(items(*FIELDS))
 def test_csv_keeps_everything(item: Item) -> None:
-    again = read_csv(write_csv((item,)).content.decode("utf-8-sig"))
+    again = read_csv(write_csv((item,)).file_content.decode("utf-8-sig"))
 
     assert [bare(i) for i in again.items] == [bare(item)]
 
 
 def test_a_range_keeps_the_names_that_files_have_always_had() -> None:
     right = ItemOption("2 GB", right=True, span=NumberRange(2.0, 1.9, 2.1, "GB"))
-    written = json.loads(write_json((Item("x", "numeric", "?", options=(right,)),)).content)
+    written = json.loads(write_json((Item("x", "numeric", "?", options=(right,)),)).file_content)
 
     span = {"centre": 2.0, "low": 1.9, "high": 2.1, "unit": "GB"}
     assert written["items"][0]["options"][0]["span"] == span
@@ -104,7 +104,7 @@ def test_a_word_is_never_taken_for_true(subtests: pytest.Subtests) -> None:
             reading = read_json(json.dumps({"items": [row]}))
 
             assert reading.items == ()
-            assert reason in reading.refused_items[0].reason
+            assert reason in reading.refused_items[0].sentence
 
 
 def test_a_field_that_is_not_known_is_told_and_null_is_nothing() -> None:
@@ -112,12 +112,12 @@ def test_a_field_that_is_not_known_is_told_and_null_is_nothing() -> None:
     reading = read_json(json.dumps({"items": [row]}))
 
     assert reading.items[0].explanation == ""
-    assert [r.reason for r in reading.lost] == ["the field “rank” is not read"]
+    assert [r.sentence for r in reading.losses] == ["the field “rank” is not read"]
 
 
 def test_a_table_that_a_spreadsheet_saved_again_is_read() -> None:
     item = Item("x", "card", "What; so?", text="Yes, “so”.")
-    written = write_csv((item,)).content
+    written = write_csv((item,)).file_content
     assert written.startswith(codecs.BOM_UTF8)  # or Excel shows “ as three signs
 
     rows = list(csv.reader(io.StringIO(written.decode("utf-8-sig"))))
@@ -133,7 +133,7 @@ def test_a_row_with_more_cells_than_columns_is_refused() -> None:
     reading = read_csv("name,kind,stem\nx,card,What, then?\ny,card,So?\n")
 
     assert [i.name for i in reading.items] == ["y"]
-    assert reading.refused_items[0].reason == "it has more cells than the table has columns"
+    assert reading.refused_items[0].sentence == "it has more cells than the table has columns"
 
 
 def numeric(center: object, low: object, high: object) -> str:
@@ -150,7 +150,7 @@ def test_a_range_around_no_number_is_refused(ends: tuple[float, float, float]) -
     reading = read_json(numeric(*ends))
 
     assert not reading.items
-    assert "is not within" in reading.refused_items[0].reason
+    assert "is not within" in reading.refused_items[0].sentence
 
 
 def test_a_range_that_is_not_even_keeps_its_ends() -> None:
@@ -168,4 +168,4 @@ def test_a_difficulty_that_is_no_whole_number_is_refused() -> None:
     row = {"name": "n", "kind": "card", "stem": "a", "text": "b", "difficulty": 2.9}
     reading = read_json(json.dumps({"version": 1, "items": [row]}))
 
-    assert "its “difficulty” cannot be 2.9" in reading.refused_items[0].reason
+    assert "its “difficulty” cannot be 2.9" in reading.refused_items[0].sentence

@@ -5,7 +5,7 @@ import pytest
 from app.import_export.formats.gift import read_gift
 from app.import_export.formats.moodle_xml import read_moodle
 from app.import_export.formats.qti_reader import read_qti
-from app.import_export.html_to_markdown import to_markdown
+from app.import_export.html_to_markdown import convert_html_to_markdown
 from app.import_export.items import ItemSkippedError
 
 TOLD = "words that its HTML hides are left out"
@@ -83,22 +83,22 @@ SEEN = [
 def test_what_is_hidden_is_left_out_and_told(subtests: pytest.Subtests) -> None:
     for html in HIDDEN:
         with subtests.test(html=html):
-            turned = to_markdown(f"<div>What is it?{html}</div>")
+            turned = convert_html_to_markdown(f"<div>What is it?{html}</div>")
 
-            assert turned.text == "What is it?"
+            assert turned.markdown == "What is it?"
             assert turned.losses == (TOLD,)
 
 
 def test_comments_templates_and_scripts_are_no_words(subtests: pytest.Subtests) -> None:
     for html in UNTOLD:
         with subtests.test(html=html):
-            assert to_markdown(f"What is it?{html}").text == "What is it?"
+            assert convert_html_to_markdown(f"What is it?{html}").markdown == "What is it?"
 
 
 def test_what_is_seen_stays(subtests: pytest.Subtests) -> None:
     for html in SEEN:
         with subtests.test(html=html):
-            assert "42" in to_markdown(f"What is it? {html}").text
+            assert "42" in convert_html_to_markdown(f"What is it? {html}").markdown
 
 
 def test_hidden_words_stay_out_of_every_format(subtests: pytest.Subtests) -> None:
@@ -127,9 +127,9 @@ def test_hidden_words_stay_out_of_every_format(subtests: pytest.Subtests) -> Non
     ]:
         with subtests.test(name):
             assert [item.stem for item in reading.items] == ["What is it?"]
-            assert [remark.reason for remark in reading.lost] == [TOLD]
+            assert [remark.sentence for remark in reading.losses] == [TOLD]
 
 
 def test_tags_too_deep_to_tell_what_they_hide_are_refused() -> None:
     with pytest.raises(ItemSkippedError, match="more than 60"):
-        to_markdown("<i>" * 100 + '<b style="display:none">42</b>')
+        convert_html_to_markdown("<i>" * 100 + '<b style="display:none">42</b>')

@@ -143,7 +143,7 @@ def test_a_cell_without_words_is_no_choice_that_is_missing(given: Cell, fault: s
     found = read_spreadsheet(book(("Quiz", "visible", rows)))
 
     assert [item.stem for item in found.items] == ["Note?"]
-    assert [r.reason for r in found.refused_items] == [
+    assert [r.sentence for r in found.refused_items] == [
         f"its cell under “B” {fault}: write its words instead"
     ]
 
@@ -162,8 +162,8 @@ def test_hidden_sheets_are_passed_over_and_every_other_is_read() -> None:
     assert [str(remark) for remark in found.refused_items] == [
         "line 3: Two: S?: its answer “D” names none of its choices"
     ]
-    assert found.notes[0] == "The hidden sheet “Lists” is not read."
-    assert found.notes[1].startswith("The sheet “Notes” is not read.")
+    assert found.remarks_on_file[0] == "The hidden sheet “Lists” is not read."
+    assert found.remarks_on_file[1].startswith("The sheet “Notes” is not read.")
 
 
 def test_a_workbook_of_libreoffice_is_read_as_shown() -> None:

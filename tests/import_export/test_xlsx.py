@@ -32,7 +32,7 @@ def rows_of(content: bytes) -> list[list[str]]:
 
 def row_of(item: Item) -> dict[str, str]:
     """A row as a spreadsheet program shows it."""
-    head, row = rows_of(write_xlsx((item,)).content)
+    head, row = rows_of(write_xlsx((item,)).file_content)
     return dict(zip(head, row, strict=True))
 
 
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_again(item: Item) -> None:
     named = dataclasses.replace(item, topic="weights")
 
     written = write_xlsx((named,))
-    result = read_spreadsheet(written.content)
+    result = read_spreadsheet(written.file_content)
 
     assert (written.refused_items, result.refused_items) == ((), ())
     assert [bare(i) for i in result.items] == [bare(named)]
@@ -98,5 +98,5 @@ def test_a_row_that_is_no_question_says_why(change: dict[str, str], reason: str)
 
 
 def test_the_same_questions_give_the_same_file() -> None:
-    assert write_xlsx((CHOICE,)).content == write_xlsx((CHOICE,)).content
-    assert write_xlsx(()).written_count == 0
+    assert write_xlsx((CHOICE,)).file_content == write_xlsx((CHOICE,)).file_content
+    assert write_xlsx(()).written_item_count == 0

@@ -57,7 +57,7 @@ def visit(folder: Path, settings: Settings, clock) -> Callable[[str], tuple[int,
 def test_a_page_may_show_it(folder: Path, name: str):
     show(folder, name)
 
-    library = LiveLibrary(folder).current()
+    library = LiveLibrary(folder).get_current_library()
 
     assert not [p for p in library.problems if p.code in {"E61", "E62", "E78"}]
     last = library.topics["weights"].sections[-1]
@@ -114,7 +114,7 @@ def test_the_check_says_why_a_picture_is_not_shown(folder: Path, name: str, why:
     (topic / "img" / "false.avif").write_bytes(PICTURES["board.png"])
     show(folder, name)
 
-    told = [p.message for p in LiveLibrary(folder).current().problems]
+    told = [p.message for p in LiveLibrary(folder).get_current_library().problems]
 
     assert any(why in message for message in told), told
 
@@ -122,11 +122,11 @@ def test_the_check_says_why_a_picture_is_not_shown(folder: Path, name: str, why:
 def test_a_picture_that_comes_later_is_seen(folder: Path):
     show(folder, "img/later.png")
     live = LiveLibrary(folder)
-    assert any(p.code == "E61" for p in live.current().problems)
+    assert any(p.code == "E61" for p in live.get_current_library().problems)
 
     (folder / "topics" / "weights" / "img" / "later.png").write_bytes(PICTURES["board.png"])
 
-    assert not any(p.code == "E61" for p in live.current().problems)
+    assert not any(p.code == "E61" for p in live.get_current_library().problems)
 
 
 def test_a_drawing_in_a_folder_of_its_own_is_part_of_the_page(folder: Path):
@@ -137,7 +137,7 @@ def test_a_drawing_in_a_folder_of_its_own_is_part_of_the_page(folder: Path):
     text = page.read_text(encoding="utf-8")
     page.write_text(f"{text}\n\n## Seen\n\n![A host](img/host.svg)\n")
 
-    library = LiveLibrary(folder).current()
+    library = LiveLibrary(folder).get_current_library()
 
     seen = "".join(getattr(p, "html", "") for p in library.topics["weights"].sections[-1].pieces)
     assert '<svg class="g dia' in seen

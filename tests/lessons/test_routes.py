@@ -19,9 +19,9 @@ from app.content.library import Library, LiveLibrary, load_library
 from app.content.reading_routes import (
     Route,
     list_questions_on_folded_sections,
+    list_sections_on_route,
     measure_short_route,
-    reading_minutes_on_route,
-    sections_on_route,
+    sum_reading_minutes_on_route,
 )
 from app.main import create_app
 from app.settings import Settings
@@ -57,18 +57,18 @@ def client(settings: Settings, clock, folder: Path) -> Iterator[TestClient]:
 def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
     topics = load_library(folder).topics
 
-    short = [s.anchor for s in sections_on_route(topics["weights"], "short")]
+    short = [s.anchor for s in list_sections_on_route(topics["weights"], "short")]
     assert short == ["", "two-bytes-each", "check-yourself"]
-    assert sections_on_route(topics["weights"], "full") == topics["weights"].sections
-    assert sections_on_route(topics["kv-cache"], "short") == ()
-    assert reading_minutes_on_route(topics["kv-cache"], "short") == 0
-    assert 0 < reading_minutes_on_route(topics["weights"], "short") < topics["weights"].minutes
+    assert list_sections_on_route(topics["weights"], "full") == topics["weights"].sections
+    assert list_sections_on_route(topics["kv-cache"], "short") == ()
+    assert sum_reading_minutes_on_route(topics["kv-cache"], "short") == 0
+    assert 0 < sum_reading_minutes_on_route(topics["weights"], "short") < topics["weights"].minutes
 
 
 def test_a_page_that_names_no_section_is_essential_as_a_whole():
     topics = load_library(TINY).topics
 
-    assert all(sections_on_route(t, "short") == t.sections for t in topics.values())
+    assert all(list_sections_on_route(t, "short") == t.sections for t in topics.values())
 
 
 def test_an_opening_announces_no_case_that_the_short_route_folds(
@@ -84,7 +84,7 @@ def test_an_opening_announces_no_case_that_the_short_route_folds(
 
 def test_a_whole_page_takes_the_minutes_that_the_plan_counts(shipped: Library):
     for slug, page in cached_course_facts(shipped).pages.items():
-        assert reading_minutes_on_route(shipped.topics[slug], "full") == page.minutes
+        assert sum_reading_minutes_on_route(shipped.topics[slug], "full") == page.reading_minutes
 
 
 def test_the_course_with_one_route_offers_no_other(rosa: TestClient):
@@ -150,7 +150,7 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
 
 
 def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
-    assert list_questions_on_folded_sections(live_shipped.current()) == ()
+    assert list_questions_on_folded_sections(live_shipped.get_current_library()) == ()
 
 
 def test_what_to_know_for_the_exam_is_essential(shipped: Library):
@@ -200,7 +200,7 @@ def test_a_section_that_an_objective_names_is_essential(
     for number, sections in named.items():
         for slug, _, anchor in (section.partition("#") for section in sections.split()):
             with subtests.test(f"{number}: {slug}#{anchor}"):
-                on_route = sections_on_route(shipped.topics[slug], "short")
+                on_route = list_sections_on_route(shipped.topics[slug], "short")
                 assert anchor in [section.anchor for section in on_route]
 
 
@@ -335,7 +335,7 @@ def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
 
 def test_full_pages_that_do_not_fit_are_read_short(library: Library):
     course = cached_course_facts(library)
-    day, minutes = dt.date(2026, 6, 9), sum(page.minutes for page in course.pages.values())
+    day, minutes = dt.date(2026, 6, 9), sum(page.reading_minutes for page in course.pages.values())
 
     def route(days: int, begun: Collection[str] = ()) -> Route:
         calendar = PlanCalendar(day, exam_day=day + dt.timedelta(days=days))
@@ -392,11 +392,11 @@ def test_a_question_is_covered_where_the_words_of_its_answer_are_essential(folde
     assert (
         other.covered_question_count
         < answered.covered_question_count
-        <= answered.questions
+        <= answered.question_count
         == exam_level
     )
     full = measure_short_route(load_library(TINY))  # names no essential section
-    assert answered.words < full.words
+    assert answered.word_count < full.word_count
 
 
 @pytest.mark.parametrize(

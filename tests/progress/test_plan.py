@@ -398,7 +398,7 @@ def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
     rosa: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
 ):
     course = cached_course_facts(library)
-    pages = {s: dataclasses.replace(page, minutes=3.4) for s, page in course.pages.items()}
+    pages = {s: dataclasses.replace(page, reading_minutes=3.4) for s, page in course.pages.items()}
     shown = dataclasses.replace(course, pages=pages)
     monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: shown)
     rosa.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "60"})

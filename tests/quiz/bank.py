@@ -47,7 +47,7 @@ def drawn(asked: Question, seed: int = 1) -> Variant:
         hints=asked.hints,
         explanation=asked.explanation,
         mistake=asked.mistake,
-        values={},
+        parameter_values={},
     )
 
 

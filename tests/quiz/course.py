@@ -103,7 +103,7 @@ class HandLibrary:
     def get_recently_checked_library(self) -> Library:
         return self.held
 
-    def current(self) -> Library:
+    def get_current_library(self) -> Library:
         return self.held
 
     def edit(self, item: str, **changes: object) -> None:

@@ -9,10 +9,10 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
-from app.questions.grading import grade, question_card_faces
+from app.questions.grading import grade, render_question_card_faces
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
-from app.questions.types import type_of
+from app.questions.types import question_type_of
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 
@@ -261,7 +261,7 @@ def test_an_answer_to_an_older_wording_is_not_counted(
 
 def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLibrary) -> None:
     verdict = answer(client, form, SINGLE, answer="ghjk").headers["location"]
-    stem = course.current().questions["single"].stem
+    stem = course.get_current_library().questions["single"].stem
     course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
 
     shown = client.get(verdict).text
@@ -306,7 +306,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         answer(client, form, f"/quiz/kv-cache/{item}", **fields)
 
     for kept in attempts(session):
-        variant = draw_variant(course.current().questions[kept.item], kept.seed)
+        variant = draw_variant(course.get_current_library().questions[kept.item], kept.seed)
         verdict = grade(variant, json.loads(kept.raw))
         assert isinstance(verdict, GradeResult)
         assert (verdict.score, dict(verdict.parsed)) == (
@@ -440,7 +440,7 @@ def test_practice_takes_no_response_that_is_not_finished(
 
 def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> None:
     several = [q for q in shipped.questions.values() if q.type == "multiple"]
-    fronts = [question_card_faces(draw_variant(q, 0), str).front for q in several]
+    fronts = [render_question_card_faces(draw_variant(q, 0), str).front for q in several]
 
     counted = {front.count("(Choose") for front in fronts}
     both = [f for f in fronts if "(Choose" in f and "More than one" in f]
@@ -451,7 +451,7 @@ def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> No
 def test_choose_three_takes_three(shipped: Library) -> None:
     question = next(q for q in shipped.questions.values() if "(Choose three.)" in q.stem.plain)
     variant = draw_variant(question, 1)
-    kind, options = type_of(variant), [option.key for option in variant.answer.options]
+    kind, options = question_type_of(variant), [option.key for option in variant.answer.options]
 
     def said(count: int) -> str:
         return kind.describe_missing_input(

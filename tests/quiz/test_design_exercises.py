@@ -19,7 +19,7 @@ from app.questions.types.design import (
     evaluate_condition,
     find_best_value,
     find_unsolved_starting_plan,
-    read_condition,
+    parse_condition,
 )
 from tests.amounts import FACTOR
 
@@ -132,7 +132,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 def feasible(problem: DesignSpec, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = input_specs(require_estimate(problem.estimate).inputs_type)
-    others = [c for c in map(read_condition, problem.accept) if not c.outputs_with_best_value]
+    others = [c for c in map(parse_condition, problem.accept) if not c.outputs_with_best_value]
     values = [list(options_of(fields[name])) for name in problem.choose]
     for chosen in itertools.product(*values):
         plan = dict(zip(problem.choose, chosen, strict=True))
@@ -159,11 +159,11 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
     question = course.questions[item]
     assert isinstance(question.answer, DesignSpec)
 
-    shown = kinds.type_of(question).template_data(question.answer, {})
+    shown = kinds.question_type_of(question).build_template_data(question.answer, {})
 
     begun = find_unsolved_starting_plan(question.answer)
     assert set(begun) == set(question.answer.choose)
-    raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
+    raw = {f"choose.{name}": [shown.current_values[name]] for name in question.answer.choose}
     verdict = grade(draw_variant(question, 1), raw)
     assert isinstance(verdict, GradeResult)
     assert verdict.score < 1
@@ -173,7 +173,7 @@ def test_what_is_given_is_shown(course: Library) -> None:
     answer = course.questions[TRAINING].answer
     assert isinstance(answer, DesignSpec)
 
-    plan = kinds.type_of(course.questions[TRAINING]).template_data(answer, {})
+    plan = kinds.question_type_of(course.questions[TRAINING]).build_template_data(answer, {})
 
     assert set(plan.given_inputs) == {
         "model",
@@ -182,4 +182,4 @@ def test_what_is_given_is_shown(course: Library) -> None:
         "sequence",
         "pipeline_parallel",
     }
-    assert plan.values["tokens"] == "1T"
+    assert plan.current_values["tokens"] == "1T"

@@ -39,7 +39,7 @@ def written(option: NumericOption) -> str:
 
 
 def name(variant: Variant) -> tuple[str, dict[str, object]]:
-    return variant.question.id, dict(variant.values)
+    return variant.question.id, dict(variant.parameter_values)
 
 
 def test_the_course_computes_hundreds_of_variants(
@@ -52,7 +52,7 @@ def test_the_course_computes_hundreds_of_variants(
 def test_every_combination_differs_from_every_other(
     every_variant: list[Variant],
 ) -> None:
-    drawn = {(v.question.id, *map(str, v.values.values())) for v in every_variant}
+    drawn = {(v.question.id, *map(str, v.parameter_values.values())) for v in every_variant}
 
     assert len(drawn) == len(every_variant)
 

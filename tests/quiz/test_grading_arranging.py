@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.questions.grading import grade
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.ordering import order_credit
+from app.questions.types.ordering import compute_order_credit
 from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
 
 RIGHT = ["zzzz", "yyyy", "xxxx", "wwww"]
@@ -120,7 +120,7 @@ def test_order_credit_is_within_bounds_and_full_only_for_the_right_order(
     right = [str(n) for n in range(6)]
     given_ = [str(n) for n in order[:kept]]
 
-    score = order_credit(right, given_, rule)
+    score = compute_order_credit(right, given_, rule)
 
     assert 0 <= score <= 1
     assert (score == 1) == (given_ == right)
@@ -131,7 +131,9 @@ def test_a_foreign_item_never_helps(order: list[int]) -> None:
     right = [str(n) for n in range(6)]
     given_ = [str(n) for n in order]
 
-    assert order_credit(right, [*given_, "x"], "lcs") <= order_credit(right, given_, "lcs")
+    assert compute_order_credit(right, [*given_, "x"], "lcs") <= compute_order_credit(
+        right, given_, "lcs"
+    )
 
 
 def test_a_full_match_is_right_and_each_row_counts() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.questions import types
 from app.questions.grading import grade
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.choice import choice_credit
+from app.questions.types.choice import compute_choice_credit
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 
 
@@ -36,7 +36,7 @@ def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
         (1.0, "right"),
         (0.0, "wrong"),
     ]
-    assert types.type_of(asked).guess_rate(asked.answer, asked.partial) == 0.5
+    assert types.question_type_of(asked).compute_guess_score(asked.answer, asked.partial) == 0.5
 
 
 def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> None:
@@ -100,8 +100,8 @@ def test_credit_is_within_bounds_and_moves_the_right_way(
     key: frozenset[int], chosen: frozenset[int], more: int, rule: str
 ) -> None:
     keys = {str(k) for k in key}
-    before = choice_credit(keys, {str(c) for c in chosen}, 7, rule)
-    after = choice_credit(keys, {str(c) for c in chosen | {more}}, 7, rule)
+    before = compute_choice_credit(keys, {str(c) for c in chosen}, 7, rule)
+    after = compute_choice_credit(keys, {str(c) for c in chosen | {more}}, 7, rule)
 
     assert 0 <= before <= 1
     if more in key:

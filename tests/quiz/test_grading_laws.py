@@ -16,7 +16,7 @@ from app.questions.types.choice import ChoiceSpec
 from app.questions.types.cloze import ClozeSpec
 from app.questions.types.design import DesignSpec
 from app.questions.types.matching import MatchSpec
-from app.questions.types.ordering import OrderSpec, order_credit
+from app.questions.types.ordering import OrderSpec, compute_order_credit
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
 NAMES = [
@@ -137,12 +137,12 @@ def test_steps_put_right_among_themselves_never_cost(
     better = list(given_)
     better[at : at + 2] = sorted(better[at : at + 2])
 
-    before = order_credit(SIX, given_, "lcs")
+    before = compute_order_credit(SIX, given_, "lcs")
 
-    assert order_credit(SIX, better, "lcs") >= before
+    assert compute_order_credit(SIX, better, "lcs") >= before
     for item in foreign:
         without = [key for key in given_ if key != item]
-        assert order_credit(SIX, without, "lcs") >= before
+        assert compute_order_credit(SIX, without, "lcs") >= before
 
 
 @given(order=st.permutations(SIX), place=st.integers(0, 5))
@@ -150,7 +150,7 @@ def test_a_step_put_into_its_place_never_costs(order: list[str], place: int) -> 
     better, there = list(order), order.index(SIX[place])
     better[place], better[there] = better[there], better[place]
 
-    assert order_credit(SIX, better, "each") >= order_credit(SIX, order, "each")
+    assert compute_order_credit(SIX, better, "each") >= compute_order_credit(SIX, order, "each")
 
 
 @pytest.mark.parametrize("rule", ["", "off", "net", "each"])

@@ -10,7 +10,7 @@ from app.estimator.units import NBSP
 from app.markup.quantities import UNITS
 from app.questions.grading import grade
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.number_parsing import read_typed_number
+from app.questions.types.number_parsing import parse_typed_number
 from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
 
 
@@ -255,7 +255,7 @@ def test_a_share_may_be_typed_as_percent() -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15))
 def test_every_float_is_read_back_from_its_shortest_form(value: float) -> None:
-    read = read_typed_number(repr(value))
+    read = parse_typed_number(repr(value))
 
     assert read is not None
     assert read.value == value
@@ -263,7 +263,7 @@ def test_every_float_is_read_back_from_its_shortest_form(value: float) -> None:
 
 @given(st.integers(0, 10**15), st.sampled_from([",", " ", "'", "_", "\u00a0"]))
 def test_grouped_integers_are_read_whatever_groups_them(whole: int, sign: str) -> None:
-    read = read_typed_number(f"{whole:,}".replace(",", sign))
+    read = parse_typed_number(f"{whole:,}".replace(",", sign))
 
     assert read is not None
     assert read.value == whole

@@ -10,7 +10,7 @@ from app.content.file_reader import parse_file
 from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import draw_variant
-from app.questions.question_type import GradeResult, UnreadableResponse, same_words
+from app.questions.question_type import GradeResult, UnreadableResponse, have_same_words
 from app.questions.types.cloze import ClozeBlank, ClozeSpec
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
@@ -100,7 +100,7 @@ def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
     ],
 )
 def test_two_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
-    assert same_words(one, other)
+    assert have_same_words(one, other)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_two_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
     [("C#", "C"), ("50%", "50"), ("-5", "5"), ("prefill", "préfill"), ("f(x)", "fx")],
 )
 def test_what_says_something_else_stays_another_answer(one: str, other: str) -> None:
-    assert not same_words(one, other)
+    assert not have_same_words(one, other)
 
 
 def test_a_foreseen_wrong_word_says_why() -> None:
@@ -158,9 +158,11 @@ def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
     )
 
     assert [v.score for v in (right, near, wrong)] == [1, 0, 0]
-    assert blank.choices == ("InfiniBand", "NVLink", "PCIe")
-    assert types.type_of(asked).guess_rate(asked.answer, asked.partial) == pytest.approx(1 / 3)
-    assert types.type_of(CLOZE).guess_rate(CLOZE.answer, CLOZE.partial) == 0
+    assert blank.selectable_words == ("InfiniBand", "NVLink", "PCIe")
+    assert types.question_type_of(asked).compute_guess_score(
+        asked.answer, asked.partial
+    ) == pytest.approx(1 / 3)
+    assert types.question_type_of(CLOZE).compute_guess_score(CLOZE.answer, CLOZE.partial) == 0
 
 
 def test_an_empty_gap_is_wrong_but_no_gap_at_all_is_refused() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
-from app.import_export.course_items import read_authored_items
+from app.import_export.course_items import read_items_of_course_file
 from app.questions import lab as labs
 from app.questions import shell, text_filters
 from app.questions import types as kinds
-from app.questions.grading import grade, question_card_faces
+from app.questions.grading import grade, render_question_card_faces
 from app.questions.lab import Lab, LabSession
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, SubmittedResponse, UnreadableResponse
@@ -44,7 +44,7 @@ def the_lab(question: Question = XID) -> Lab:
 
 
 def typed(*lines: str, question: Question = XID) -> LabSession:
-    return labs.replay(the_lab(question), lines)
+    return labs.replay_lab_lines(the_lab(question), lines)
 
 
 def output(*lines: str, question: Question = XID) -> str:
@@ -76,7 +76,7 @@ def test_a_block_is_a_command_with_spellings_output_state_and_effect() -> None:
     _, dmesg, sinfo, _, drain, _, reboot = the_lab().commands
 
     assert [s.plain for s in dmesg.spellings] == ["dmesg", "journalctl -k"]
-    assert (dmesg.needed, dmesg.states, dmesg.to) == (True, (), "")
+    assert (dmesg.is_needed, dmesg.states, dmesg.to) == (True, (), "")
     assert dmesg.cue_line.startswith("[93811.204311] NVRM: Xid (PCI:0000:1b:00): 79")
     assert (sinfo.states, drain.states, drain.to) == (("up",), ("up",), "drained")
     assert (reboot.harmful, reboot.note.plain[:8]) == (True, "It would")
@@ -89,7 +89,9 @@ def test_several_commands_in_one_block_are_told_apart_by_their_output() -> None:
     (*_, pod) = parse_file(text, "topics/kv-cache/quiz.md").questions
     assert isinstance(pod.answer, ConsoleSpec)
 
-    names = {c.name: c.output.plain for c in pod.answer.lab.commands if c.states == ("free",)}
+    names = {
+        c.first_spelling: c.output.plain for c in pod.answer.lab.commands if c.states == ("free",)
+    }
     assert list(names)[:4] == ["uptime", "free", "true", "env"]
     assert (names["uptime"], names["free"], names["true"]) == (" up 3 days", "", "")
 
@@ -157,7 +159,7 @@ def test_a_drawn_number_with_a_leading_zero_stays_as_it_is_written() -> None:
     ],
 )
 def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
-    (one,), (other,) = shell.read_line(authored), shell.read_line(learner)
+    (one,), (other,) = shell.parse_shell_line(authored), shell.parse_shell_line(learner)
 
     assert shell.pipeline_matches(one.commands, other.commands)
 
@@ -181,7 +183,7 @@ def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
     ],
 )
 def test_two_commands_are_told_apart(authored: str, learner: str) -> None:
-    (one,), (other,) = shell.read_line(authored), shell.read_line(learner)
+    (one,), (other,) = shell.parse_shell_line(authored), shell.parse_shell_line(learner)
 
     assert not shell.pipeline_matches(one.commands, other.commands)
 
@@ -224,9 +226,9 @@ OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
     ],
 )
 def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> None:
-    (pipeline,) = shell.read_line(command)
+    (pipeline,) = shell.parse_shell_line(command)
 
-    assert text_filters.apply_filter(pipeline.stages[0], OUTPUT) == left
+    assert text_filters.apply_text_filter(pipeline.stages[0], OUTPUT) == left
 
 
 @pytest.mark.parametrize(
@@ -246,10 +248,10 @@ def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> No
     ],
 )
 def test_filters_print_what_those_of_gnu_print(command: str, left: str) -> None:
-    (pipeline,) = shell.read_line(command)
+    (pipeline,) = shell.parse_shell_line(command)
 
     rows = "a 10 é\na 10 é\nb 9 2K\nB 100 3M\nc 10 1T"
-    assert text_filters.apply_filter(pipeline.stages[0], rows) == left
+    assert text_filters.apply_text_filter(pipeline.stages[0], rows) == left
 
 
 @pytest.mark.parametrize(
@@ -268,9 +270,9 @@ def test_filters_print_what_those_of_gnu_print(command: str, left: str) -> None:
     ],
 )
 def test_a_filter_says_which_options_it_knows(command: str) -> None:
-    (pipeline,) = shell.read_line(command)
+    (pipeline,) = shell.parse_shell_line(command)
 
-    said = text_filters.apply_filter(pipeline.stages[0], OUTPUT)
+    said = text_filters.apply_text_filter(pipeline.stages[0], OUTPUT)
     assert said is not None
     assert said.startswith(f"(Of {pipeline.stages[0][0]}, this lab reads -")
     assert said.endswith(f", and not “{command}”.)")
@@ -297,9 +299,9 @@ GREP_USAGE = "Usage: grep [OPTION]... PATTERNS [FILE]...\nTry 'grep --help' for 
 def test_a_filter_refuses_an_option_that_it_does_not_have_as_the_program_does(
     command: str, said: str
 ) -> None:
-    (pipeline,) = shell.read_line(command)
+    (pipeline,) = shell.parse_shell_line(command)
 
-    assert text_filters.apply_filter(pipeline.stages[0], OUTPUT) == said
+    assert text_filters.apply_text_filter(pipeline.stages[0], OUTPUT) == said
 
 
 LOG = "[ 1.0] Xid 79, pid=12\nall well\nall well\n[ 2.0] Xid 119, Xid 120\nend"
@@ -335,9 +337,9 @@ LOG = "[ 1.0] Xid 79, pid=12\nall well\nall well\n[ 2.0] Xid 119, Xid 120\nend"
     ],
 )
 def test_grep_prints_what_that_of_gnu_prints(command: str, left: str) -> None:
-    (pipeline,) = shell.read_line(command)
+    (pipeline,) = shell.parse_shell_line(command)
 
-    assert text_filters.apply_filter(pipeline.stages[0], LOG) == left
+    assert text_filters.apply_text_filter(pipeline.stages[0], LOG) == left
 
 
 def test_a_pattern_is_cut_into_pieces_so_that_none_takes_long() -> None:
@@ -350,9 +352,9 @@ def test_a_pattern_is_cut_into_pieces_so_that_none_takes_long() -> None:
 
     text = "a" * 2000
     started = time.process_time()
-    assert text_filters.apply_filter(("grep", "-E", "[^b]*" + "a?c*" * 40 + "b"), text) != text
-    assert text_filters.apply_filter(("grep", "-E", "a*a"), text) == text
-    assert text_filters.apply_filter(("grep", "-E", "a*b"), text) == ""
+    assert text_filters.apply_text_filter(("grep", "-E", "[^b]*" + "a?c*" * 40 + "b"), text) != text
+    assert text_filters.apply_text_filter(("grep", "-E", "a*a"), text) == text
+    assert text_filters.apply_text_filter(("grep", "-E", "a*b"), text) == ""
     assert time.process_time() - started < 1
 
 
@@ -396,7 +398,7 @@ def test_what_has_no_answer_says_why(line: str, said: str) -> None:
     entry = typed(line).entries[0]
 
     assert entry.output.startswith(said)
-    assert entry.refused
+    assert entry.is_refused
 
 
 def test_the_shell_itself_answers_help_man_history_and_clear() -> None:
@@ -407,30 +409,35 @@ def test_the_shell_itself_answers_help_man_history_and_clear() -> None:
     assert output("sudo -i") == output("sudo su -") == "You are root already."
     assert output("which sinfo") == "/usr/bin/sinfo"
     assert output("sudo whoami") == "root"
-    assert [e.line for e in typed("sinfo", "clear", "dmesg").visible_entries] == ["dmesg"]
-    assert [e.line for e in typed("sinfo", "clear", "dmesg").entries] == ["sinfo", "clear", "dmesg"]
+    assert [e.typed_line for e in typed("sinfo", "clear", "dmesg").visible_entries] == ["dmesg"]
+    assert [e.typed_line for e in typed("sinfo", "clear", "dmesg").entries] == [
+        "sinfo",
+        "clear",
+        "dmesg",
+    ]
 
 
 def test_every_program_has_a_manual_of_three_lines() -> None:
-    assert {len(spec["about"]) for spec in shell.known_programs().values()} == {3}
+    assert {len(spec["about"]) for spec in shell.load_program_specs().values()} == {3}
 
 
 def test_a_harmful_command_changes_nothing_and_says_what_it_would_have_done() -> None:
     session = typed("shutdown -r now")
 
     assert session.state == "up"
-    assert session.entries[0].note.plain.startswith("It would have erased the evidence")
+    assert session.entries[0].harm_note.plain.startswith("It would have erased the evidence")
 
 
 def test_the_shortest_way_is_found_and_leaves_harm_out() -> None:
     assert [
-        the_lab().commands[n].name for n in labs.shortest_command_sequence(the_lab()) or ()
+        the_lab().commands[n].first_spelling
+        for n in labs.find_shortest_command_indices(the_lab()) or ()
     ] == [
         "dmesg",
         "scontrol update nodename=dgx-03 state=drain reason=…",
     ]
-    assert len(labs.shortest_command_sequence(the_lab(POD)) or ()) == 3
-    assert set(labs.shortest_sequences_to_states(the_lab(POD))) == {"tainted", "free", "running"}
+    assert len(labs.find_shortest_command_indices(the_lab(POD)) or ()) == 3
+    assert set(labs.find_shortest_path_by_state(the_lab(POD))) == {"tainted", "free", "running"}
 
 
 # --- what follows from other answers ---
@@ -496,7 +503,7 @@ def test_an_output_of_one_line_is_a_table_without_rows(line: str) -> None:
         "$ sacct\nJobID State ExitCode",
     )
 
-    assert not typed(line, question=lab).entries[0].refused
+    assert not typed(line, question=lab).entries[0].is_refused
 
 
 def test_sinfo_counts_and_lists_nodes() -> None:
@@ -561,12 +568,12 @@ def test_a_loop_is_its_body_for_each_word() -> None:
         "for g in {0..1}; do nvidia-smi -i ${g}; done",
     ]
 
-    assert [shell.read_line(loop) for loop in loops] == [shell.read_line(written)] * 2
+    assert [shell.parse_shell_line(loop) for loop in loops] == [shell.parse_shell_line(written)] * 2
 
 
 def test_echo_of_a_command_prints_what_the_command_prints() -> None:
     for line in ("echo node $(hostname)", 'echo "node: $(hostname)"'):
-        assert shell.read_line(line) == shell.read_line("hostname")
+        assert shell.parse_shell_line(line) == shell.parse_shell_line("hostname")
 
 
 def test_dmesg_with_dates_counts_from_the_boot_of_the_machine() -> None:
@@ -608,7 +615,7 @@ def test_a_file_that_was_written_or_copied_is_listed_and_read() -> None:
     assert output(*before, "ls", question=lab).split() == ["a.bak", "a.env", "logs"]
     assert output(*before, "cat logs/dmesg.txt", question=lab) == "Xid 79"
     assert output(*before, "grep X a.bak", question=lab) == "X=1"
-    assert typed(*before, "cat b.bak", question=lab).entries[-1].refused
+    assert typed(*before, "cat b.bak", question=lab).entries[-1].is_refused
 
 
 @pytest.mark.parametrize(
@@ -690,7 +697,7 @@ def test_every_lab_answers_everyday_commands_from_its_own_facts() -> None:
     assert output("uname -n; hostname", question=lab) == "lab\nlab"
     assert output("ls", question=lab) == "a.txt"
     assert output("ls -l a.txt", question=lab) == "-rw-r--r-- 1 ana ana      6 Nov 26 17:20 a.txt"
-    assert typed("lsmod", "ls /srv", question=lab).entries[0].refused  # no driver is spoken of
+    assert typed("lsmod", "ls /srv", question=lab).entries[0].is_refused  # no driver is spoken of
 
 
 def test_another_host_over_ssh_leaves_this_one_its_name() -> None:
@@ -708,11 +715,11 @@ def test_the_kernel_of_another_host_speaks_in_its_name() -> None:
 
 def test_a_line_that_the_lab_answers_itself_looks_for_no_facts() -> None:
     terminal = labs.CommandMatcher(the_lab())
-    terminal.replay(["dmesg", "sinfo"])
-    assert terminal.facts == {}
+    terminal.replay_typed_lines(["dmesg", "sinfo"])
+    assert terminal.facts_by_state == {}
 
-    terminal.replay(["whoami"])
-    assert [set(facts) for facts in terminal.facts.values()] == [{"host", "user"}]
+    terminal.replay_typed_lines(["whoami"])
+    assert [set(facts) for facts in terminal.facts_by_state.values()] == [{"host", "user"}]
 
 
 def test_a_variant_shares_the_commands_that_no_number_changes() -> None:
@@ -726,7 +733,7 @@ def test_several_units_are_one_command_each() -> None:
     lab = with_blocks("$ systemctl stop a\n\n$ systemctl stop b\nb was off")
 
     assert output("systemctl stop a.service b", question=lab) == "b was off"
-    assert len(typed("systemctl stop a b", question=lab).executed_commands) == 2
+    assert len(typed("systemctl stop a b", question=lab).executed_command_indices) == 2
 
 
 NCCL = """$ NCCL_DEBUG=INFO ./all_reduce_perf -b 1G
@@ -766,8 +773,8 @@ def test_a_command_with_a_variable_only_does_not_answer_without_it() -> None:
     refused = typed(
         "./all_reduce_perf -b 1G", "NCCL_DEBUG=WARN ./all_reduce_perf -b 1G", question=lab
     )
-    assert [entry.refused for entry in refused.entries] == [True, True]
-    assert typed("NCCL_DEBUG=INFO ./all_reduce_perf -b 1G", question=lab).executed_commands
+    assert [entry.is_refused for entry in refused.entries] == [True, True]
+    assert typed("NCCL_DEBUG=INFO ./all_reduce_perf -b 1G", question=lab).executed_command_indices
     assert output("ls", question=lab) == "all_reduce_perf"
 
 
@@ -826,7 +833,7 @@ def test_what_the_author_names_somewhere_is_not_told_to_play_no_part(line: str) 
     )
 
     entry = typed(line, question=lab).entries[0]
-    assert entry.refused
+    assert entry.is_refused
     assert not re.search("no part|not be found|No entries", entry.output)
 
 
@@ -886,15 +893,15 @@ def test_number_and_length_of_the_lines_are_limited() -> None:
 
 
 def test_it_is_never_in_an_exam_and_can_be_a_card() -> None:
-    kind = kinds.type_of(XID)
+    kind = kinds.question_type_of(XID)
 
     assert not XID.is_for_exams
     assert kind.is_allowed_as_card
-    assert kind.guess_rate(XID.answer, "") == pytest.approx(1 / 6)
+    assert kind.compute_guess_score(XID.answer, "") == pytest.approx(1 / 6)
 
 
 def test_as_a_card_it_tells_the_diagnosis_and_the_way() -> None:
-    front, back = question_card_faces(variant(), lambda hint: hint)
+    front, back = render_question_card_faces(variant(), lambda hint: hint)
 
     assert "The job used too much GPU memory" in front
     assert "dmesg" not in front
@@ -902,7 +909,7 @@ def test_as_a_card_it_tells_the_diagnosis_and_the_way() -> None:
 
 
 def test_the_preview_shows_every_state_and_every_harmful_command() -> None:
-    shown = [text for text, _ in kinds.type_of(XID).sample_responses(variant().answer)]
+    shown = [text for text, _ in kinds.question_type_of(XID).sample_responses(variant().answer)]
 
     assert shown[:1] == ["Goal reached, “The GPU fell off the bus”"]
     assert [s for s in shown if "state" in s or "Harmful" in s] == [
@@ -917,7 +924,7 @@ def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> N
     answer = variant().answer
     typed = (["sinfo"], ["dmesg", DRAIN], ["lctl", "dmesg"], [])
     responses = [SubmittedResponse(answer, {"ran": lines}) for lines in typed]
-    tallies = kinds.type_of(XID).count_response_habits(responses)
+    tallies = kinds.question_type_of(XID).count_response_habits(responses)
 
     assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "lctl (no answer)": 1}
     assert tallies["Stopped short of the goal after"] == {
@@ -933,12 +940,12 @@ def test_its_wording_is_kept() -> None:
 
 
 def test_other_programs_get_a_single_choice_with_the_transcript() -> None:
-    reading = read_authored_items(TEXT, "topics/kv-cache/quiz.md")
+    reading = read_items_of_course_file(TEXT, "topics/kv-cache/quiz.md")
     item = reading.items[0]
 
     assert (item.kind, len(item.options)) == ("single", 3)
     assert "$ dmesg\n[   12.118034]" in item.stem
-    assert {r.reason for r in reading.lost} >= {
+    assert {r.sentence for r in reading.losses} >= {
         "its terminal is not exported; the transcript of the way to the goal is"
     }
 

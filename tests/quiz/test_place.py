@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from app.content.check import check_course
 from app.content.file_reader import parse_file
 from app.content.library import Library, load_library
-from app.import_export.course_items import read_authored_items
+from app.import_export.course_items import read_items_of_course_file
 from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
 from app.questions import types as kinds
-from app.questions.grading import grade, question_card_faces
+from app.questions.grading import grade, render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.hotspot import HotspotRegion, HotspotSpec
@@ -233,10 +233,10 @@ def test_no_part_and_two_parts_cost_no_attempt(sent: list[str]) -> None:
 
 
 def test_it_is_what_statistics_and_guessing_take_it_for() -> None:
-    kind = kinds.type_of(PLACE)
+    kind = kinds.question_type_of(PLACE)
 
-    assert kind.guess_rate(PLACE.answer, "") == 0.5
-    assert kind.guess_percent(PLACE.answer) == 50
+    assert kind.compute_guess_score(PLACE.answer, "") == 0.5
+    assert kind.compute_guess_percent(PLACE.answer) == 50
     assert [o.key for o in kind.options_for_statistics(PLACE.answer)] == ["bcdf", "ghjk"]
     assert [words for words, _ in kind.sample_responses(PLACE.answer)] == [
         "The queue",
@@ -272,16 +272,21 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
     )
     drawing = dataclasses.replace(queue(), markup=markup, desc=words)
     answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
-    (figure,) = kinds.type_of(PLACE).template_data(answer, {})
+    (figure,) = kinds.question_type_of(PLACE).build_template_data(answer, {})
 
-    shown = figure.without_marks().drawing
+    shown = figure.without_answer_marks().drawing
 
     assert shown.desc == "A queue before a server. It is long."
     assert shown.markup == (
         '<rect class="box"/><text class="b">Queue</text><path class="data"/>'
         '<text class="">it waits</text>'
     )
-    assert "hot" not in kinds.type_of(PLACE).card_sides_below_stem(answer, lambda _: "").front
+    assert (
+        "hot"
+        not in kinds.question_type_of(PLACE)
+        .render_card_sides_below_stem(answer, lambda _: "")
+        .front
+    )
 
 
 def test_the_answer_is_not_marked_before_it_is_given(client, form, course: HandLibrary) -> None:
@@ -315,18 +320,18 @@ def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
 
 
 def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> None:
-    (drawn, *_) = kinds.type_of_answer(PLACE.answer).template_data(PLACE.answer, {})
+    (drawn, *_) = kinds.type_of_answer(PLACE.answer).build_template_data(PLACE.answer, {})
 
     for spot in drawn.markers:
-        assert spot.letter_y - 10 > spot.area.y, "below a line of text over the region"
-        assert spot.letter_x + 10 < spot.area.x + 8, "left of words in the region"
+        assert spot.letter_y - 10 > spot.region_box.y, "below a line of text over the region"
+        assert spot.letter_x + 10 < spot.region_box.x + 8, "left of words in the region"
 
 
 # --- elsewhere ---
 
 
 def test_as_a_card_it_has_its_drawing_with_letters() -> None:
-    front, back = question_card_faces(draw_variant(PLACE, 0), lambda hint: hint)
+    front, back = render_question_card_faces(draw_variant(PLACE, 0), lambda hint: hint)
 
     assert 'aria-label="A queue before a server."' in front
     assert ">A</text>" in front
@@ -334,14 +339,14 @@ def test_as_a_card_it_has_its_drawing_with_letters() -> None:
 
 
 def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
-    reading = read_authored_items(QUIZ, "topics/case/quiz.md")
+    reading = read_items_of_course_file(QUIZ, "topics/case/quiz.md")
     item = reading.items[0]
 
     assert (item.kind, [o.text for o in item.options]) == (
         "single",
         ["The *queue*", "The server", "The line"],
     )
-    assert [r.reason for r in reading.lost] == [
+    assert [r.sentence for r in reading.losses] == [
         "its drawing is not exported; it asks for the label of a part"
     ]
 
@@ -349,4 +354,4 @@ def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
 def test_a_question_without_its_drawing_can_still_be_chosen_from_the_list() -> None:
     bare = dataclasses.replace(PLACE.answer, drawings=())
 
-    assert kinds.type_of_answer(bare).template_data(bare, {}) == ()
+    assert kinds.type_of_answer(bare).build_template_data(bare, {}) == ()

@@ -19,7 +19,7 @@ from app.questions.grading import (
     is_only_key_changed,
     pair_seen_and_current_variants,
 )
-from app.questions.model import Question, combination_index, draw_variant
+from app.questions.model import Question, draw_variant, find_combination_index
 from app.questions.options import Choice
 from app.questions.question_type import SubmittedFields, UnreadableResponse
 from app.quiz.store import QUESTION
@@ -45,7 +45,8 @@ from tests.quiz.course import COMPUTED
 
 RESPONSES = {
     kind: [
-        dict(raw) for _, raw in kinds.type_of(asked).sample_responses(draw_variant(asked, 3).answer)
+        dict(raw)
+        for _, raw in kinds.question_type_of(asked).sample_responses(draw_variant(asked, 3).answer)
     ]
     for kind, asked in EVERY_TYPE.items()
 }
@@ -56,7 +57,7 @@ def regrade(
     asked: Question, now: Question, seed: int, raw: SubmittedFields, *, reworded: bool = False
 ) -> float | RegradeRefusal:
     pair = pair_seen_and_current_variants(asked, now, seed)
-    return pair.grade(raw, reworded=reworded) if isinstance(pair, VariantPair) else pair
+    return pair.regrade(raw, accept_rewording=reworded) if isinstance(pair, VariantPair) else pair
 
 
 def of(asked: Question, **changes: object) -> Question:
@@ -165,7 +166,7 @@ def with_parameters(**params: tuple[float, ...]) -> Question:
 
 
 def test_other_numbers_are_another_question():
-    seen = draw_variant(COMPUTED, 2).values["n"]
+    seen = draw_variant(COMPUTED, 2).parameter_values["n"]
     raw = {"answer": [f"{float(seen) * 10:g} GB"]}
 
     assert regrade(COMPUTED, COMPUTED, 2, raw) == 1
@@ -249,7 +250,7 @@ def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
     raw = {"answer": ["30 GB"]}
     other = seed + more * len(COMPUTED.computed.params["n"])
 
-    assert combination_index(COMPUTED, seed) == combination_index(COMPUTED, other)
+    assert find_combination_index(COMPUTED, seed) == find_combination_index(COMPUTED, other)
     assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(COMPUTED, COMPUTED, other, raw)
 
 
@@ -261,13 +262,15 @@ def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Libra
     """
     of_type: dict[str, list[Question]] = defaultdict(list)
     for question in shipped.with_drafts().questions.values():
-        of_type[kinds.type_of(question).name].append(question)
+        of_type[kinds.question_type_of(question).name].append(question)
     most = 6 if FACTOR == 1 else None
     for asked in (question for many in of_type.values() for question in many[:most]):
         kept = QUESTION.validate_json(QUESTION.dump_json(asked))
         variant = draw_variant(asked, 7)
-        assert is_only_key_changed(kept, asked) or kinds.type_of(asked).name == "design", asked.id
-        for _, raw in kinds.type_of(asked).sample_responses(variant.answer):
+        assert is_only_key_changed(kept, asked) or kinds.question_type_of(asked).name == "design", (
+            asked.id
+        )
+        for _, raw in kinds.question_type_of(asked).sample_responses(variant.answer):
             verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
             if isinstance(verdict, UnreadableResponse):
                 assert again is RegradeRefusal.UNREADABLE, asked.id
@@ -307,8 +310,8 @@ def test_a_key_that_is_mended_in_the_file_changes_nothing_else(
     assert before.revision != now.revision
     pair = pair_seen_and_current_variants(before, now, 3)
     assert isinstance(pair, VariantPair)
-    assert pair.has_same_words
+    assert pair.has_same_wording
     if raw_of:
         places = {s.text.plain: s.key for s in before.answer.steps}
         raw = {f"place.{places[words]}": [at] for words, at in raw_of.items()}
-        assert pair.grade(raw) == 1
+        assert pair.regrade(raw) == 1

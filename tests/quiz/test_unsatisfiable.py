@@ -36,7 +36,7 @@ def live_library() -> HandLibrary:
 
 
 def test_a_combination_without_an_answer_gives_way_to_the_next() -> None:
-    drawn = [draw_variant(HOLES, seed).values["n"] for seed in range(8)]
+    drawn = [draw_variant(HOLES, seed).parameter_values["n"] for seed in range(8)]
 
     assert drawn == [1, 1, 3, 3, 1, 1, 3, 3]
     assert draw_variant(HOLES, 4) == draw_variant(HOLES, 4)
@@ -80,7 +80,7 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
     wish = StartExamForm("t", 1.0, all_question_types=True)
 
-    library = live_library.current()
+    library = live_library.get_current_library()
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
     number = start_sitting(session, library, learner.id, drawn, clock.now)
@@ -98,7 +98,7 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     session.flush()
     blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
     wish = StartExamForm("t", 1.0, all_question_types=True)
-    library = live_library.current()
+    library = live_library.get_current_library()
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
     number = start_sitting(session, library, learner.id, drawn, clock.now)
@@ -107,7 +107,7 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     save_answer(session, sat, AnswerChange(1, answered), clock.now)
     live_library.edit("computed", computed=NONE.computed)
 
-    close_and_grade_sitting(session, live_library.current(), sat, "learner", clock.now)
+    close_and_grade_sitting(session, live_library.get_current_library(), sat, "learner", clock.now)
 
     (attempt,) = session.exec(select(Attempt)).all()
     assert attempt.score == 0

@@ -99,7 +99,7 @@ class SimulatedLearner:
         ground, half = {}, {}
         for shift, domain in zip(shifts, course.domains, strict=True):
             mean = general + shift + rng.gauss(0, 0.35)
-            for o in domain.objectives:
+            for o in domain.objective_numbers:
                 ground[o], half[o] = mean + rng.gauss(0, 0.5), rng.uniform(20, 120)
         pages = course.pages.values()
         self.ground = {
@@ -123,7 +123,7 @@ class SimulatedLearner:
         self.bank = {q: (bank.uniform(0.7, 1.6), bank.gauss(-0.4, 0.8)) for q in course.questions}
         self.rng = random.Random(f"acts {self.name}")  # noqa: S311
         self.cards: dict[str, Card] = {}
-        self.page_of = {card: p.slug for p in pages for card in p.cards}
+        self.page_of = {card: p.slug for p in pages for card in p.card_ids}
         self.recall = dict.fromkeys(self.ground, 0.0)
         self.readings: list[ReadingFact] = []
         self.answers: list[FirstAnswerFact] = []
@@ -145,7 +145,7 @@ class SimulatedLearner:
                 day - card.last, card.true[0]
             )  # type: ignore[assignment]
         for slug, page in self.course.pages.items():
-            self.recall[slug] = recall[slug] / len(page.cards) if page.cards else 0.0
+            self.recall[slug] = recall[slug] / len(page.card_ids) if page.card_ids else 0.0
 
     def strength(self, page: str) -> float:
         fading = 2 ** (-(self.day - self.touched[page]) / self.half[page])
@@ -177,9 +177,9 @@ class SimulatedLearner:
         )
         self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
         facts = self.course.pages[page]
-        minutes = facts.compute_minutes_of_fraction(after) - facts.compute_minutes_of_fraction(
-            before
-        )
+        minutes = facts.compute_reading_minutes_of_fraction(
+            after
+        ) - facts.compute_reading_minutes_of_fraction(before)
         return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
 
     def answer(self, question: str, context: str = "practice") -> float:
@@ -242,11 +242,11 @@ class SimulatedLearner:
         """Unseen questions of a mock exam, by blueprint."""
         chosen: dict[str, None] = {}
         for domain in self.course.domains:
-            numbers = list(domain.objectives)
+            numbers = list(domain.objective_numbers)
             self.rng.shuffle(numbers)
-            for n in range(domain.questions):
+            for n in range(domain.exam_question_count):
                 number = numbers[n % len(numbers)]
-                bank = self.course.objectives[number].questions
+                bank = self.course.objectives[number].question_ids
                 free = [q for q in bank if q not in self.last and q not in chosen]
                 if free:
                     chosen[self.rng.choice(free)] = None
@@ -256,20 +256,22 @@ class SimulatedLearner:
         """The true expected score of an exam today."""
         total = 0.0
         for domain in self.course.domains:
-            for number in domain.objectives:
+            for number in domain.objective_numbers:
                 facts = self.course.objectives[number]
-                known = sum(share * self.knows(page) for page, share in facts.pages.items())
+                known = sum(
+                    share * self.knows(page) for page, share in facts.question_share_by_page.items()
+                )
                 right = facts.guess_score + (1 - facts.guess_score) * known
-                total += domain.questions * right / len(domain.objectives)
+                total += domain.exam_question_count * right / len(domain.objective_numbers)
         return total
 
     def sit(self) -> int:
         """The result of one exam today, whose questions are all new."""
         right = 0
         for domain in self.course.domains:
-            for n in range(domain.questions):
-                number = domain.objectives[n % len(domain.objectives)]
-                question = self.rng.choice(self.course.objectives[number].questions)
+            for n in range(domain.exam_question_count):
+                number = domain.objective_numbers[n % len(domain.objective_numbers)]
+                question = self.rng.choice(self.course.objectives[number].question_ids)
                 facts = self.course.questions[question]
                 known = self.knows(
                     facts.page, self.rng.uniform(0.7, 1.6), self.rng.gauss(-0.4, 0.8)
@@ -291,7 +293,7 @@ class SimulatedLearner:
             started_cards=[
                 CardFact(
                     name,
-                    self.course.notes.get(name, name),
+                    self.course.note_by_card.get(name, name),
                     self.page_of[name],
                     card.seen[0],
                     BEGIN + dt.timedelta(days=card.first),

@@ -104,11 +104,11 @@ def test_a_list_never_shows_more_minutes_than_were_set(course: CourseFacts) -> N
 
 
 def test_a_page_longer_than_the_day_is_taken_alone(course: CourseFacts) -> None:
-    longest = max(course.pages.values(), key=lambda page: page.minutes)
+    longest = max(course.pages.values(), key=lambda page: page.reading_minutes)
     readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
     learner = LearnerFacts(DAY, readings=[one for one in readings if one.page != longest.slug])
 
-    made = a_list(course, learner, OPEN, minutes=longest.minutes - 1)
+    made = a_list(course, learner, OPEN, minutes=longest.reading_minutes - 1)
 
     assert [page.slug for page in pages_on(made)] == [longest.slug]
     assert [task.kind for task in made.tasks] == ["read"]
@@ -151,7 +151,7 @@ def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseF
 
 
 def test_a_long_page_takes_the_time_of_new_cards(course: CourseFacts) -> None:
-    longest = max(course.pages.values(), key=lambda page: page.minutes)
+    longest = max(course.pages.values(), key=lambda page: page.reading_minutes)
     read = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
     learner = LearnerFacts(DAY, readings=[one for one in read if one.page != longest.slug])
     exam = DAY + dt.timedelta(days=60)
@@ -170,7 +170,7 @@ def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: Cour
     made = a_list(course, learner)
 
     assert [task.kind for task in made.tasks] == ["review", "mock"]
-    assert made.exam == course.exam
+    assert made.exam == course.main_exam_slug
 
 
 def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course: CourseFacts) -> None:
@@ -229,7 +229,7 @@ def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: Cour
 
     facts = course.pages[page.slug]
     assert not page.short
-    assert page.minutes == round_minutes(facts.minutes - facts.short_minutes)
+    assert page.minutes == round_minutes(facts.reading_minutes - facts.essential_reading_minutes)
     assert page.is_rest
 
 
@@ -282,7 +282,7 @@ def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
 
     chosen = choose_new_cards(course, learner, {}, 40)
 
-    page_of = {card: page.slug for page in course.pages.values() for card in page.cards}
+    page_of = {card: page.slug for page in course.pages.values() for card in page.card_ids}
     assert {page_of[card] for card in chosen} <= {
         *{reading.page for reading in learner.readings},
         missed.page,
@@ -297,7 +297,7 @@ def test_a_card_and_its_reverse_never_begin_on_one_day(course: CourseFacts) -> N
 
     chosen = choose_new_cards(course, learner, {}, 200)
 
-    notes = [course.notes.get(card, card) for card in chosen]
+    notes = [course.note_by_card.get(card, card) for card in chosen]
     assert len(notes) == len(set(notes)) == 200
 
 
@@ -374,7 +374,7 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
 
     seen = {answer.question for answer in learner.first_answers}
     assert seen & set(practice.questions) == {missed}
-    assert not any(course.questions[q].exam_only for q in practice.questions)
+    assert not any(course.questions[q].is_exam_only for q in practice.questions)
     assert len(set(practice.questions)) == len(practice.questions)
 
 
@@ -385,13 +385,13 @@ def test_a_page_comes_after_the_unread_pages_that_it_requires(
     learner = LearnerFacts(DAY)
     pages = [page.slug for page in pages_on(a_list(course, learner, minutes=minutes))]
 
-    required = [(slug, other) for slug in pages for other in course.pages[slug].requires]
+    required = [(slug, other) for slug in pages for other in course.pages[slug].required_pages]
     assert all(other in pages[: pages.index(slug)] for slug, other in required)
     assert len(required) > 5 or minutes == 30
 
 
 def test_only_the_introductions_of_the_shipped_course_require_no_page(course: CourseFacts) -> None:
-    assert {slug for slug, page in course.pages.items() if not page.requires} == {
+    assert {slug for slug, page in course.pages.items() if not page.required_pages} == {
         "ai-ml-deep-learning",
         "gpu-and-cpu",
         "about-the-exam",
@@ -399,7 +399,7 @@ def test_only_the_introductions_of_the_shipped_course_require_no_page(course: Co
 
 
 def test_pages_missed_in_the_placement_test_come_before_others(course: CourseFacts) -> None:
-    free = [slug for slug, page in course.pages.items() if not page.requires]
+    free = [slug for slug, page in course.pages.items() if not page.required_pages]
     first = {q.page: q.id for q in reversed(course.questions.values())}
     missed = [slug for slug in free if slug in first][-2:]
     answers = [FirstAnswerFact(first[slug], 0, DAY, 1, "placement") for slug in missed]

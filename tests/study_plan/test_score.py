@@ -46,7 +46,7 @@ def test_reading_and_cards_raise_it_before_any_answer(course: CourseFacts) -> No
     cards = [
         CardFact(card, card, page.slug, 20.0, then, then, DAY)
         for page in course.pages.values()
-        for card in page.cards
+        for card in page.card_ids
     ]
 
     before = mean(course, NOTHING)
@@ -57,7 +57,7 @@ def test_reading_and_cards_raise_it_before_any_answer(course: CourseFacts) -> No
 
 def test_cards_beyond_the_exam_and_own_ones_count_nothing(course: CourseFacts) -> None:
     then = DAY - dt.timedelta(days=3)
-    bare = next((page.slug for page in course.pages.values() if not page.cards), "")
+    bare = next((page.slug for page in course.pages.values() if not page.card_ids), "")
     slugs = [bare or next(iter(course.pages)), ""]
     cards = [CardFact(f"own:{n}", "n", slug, 9.0, then, then, DAY) for n, slug in enumerate(slugs)]
 
@@ -77,7 +77,7 @@ def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) 
 
 def test_right_answers_raise_their_own_objective_more_than_the_others(course: CourseFacts) -> None:
     number, objective = list(course.objectives.items())[11]
-    facts = [FirstAnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
+    facts = [FirstAnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.question_ids[:6])]
     before = estimate_score(course, NOTHING)
     after = estimate_score(course, dataclasses.replace(NOTHING, first_answers=facts))
     assert before

@@ -30,7 +30,7 @@ def test_new_cards_are_spread_over_the_domains_by_weight(
     course: CourseFacts, result: Measures
 ) -> None:
     for domain in course.domains:
-        assert result.domains[domain.number] == pytest.approx(domain.weight, abs=0.03)
+        assert result.domains[domain.number] == pytest.approx(domain.exam_share, abs=0.03)
 
 
 def test_cards_that_were_started_are_reviewed_twice(result: Measures) -> None:

@@ -115,7 +115,7 @@ class Course:
     def get_recently_checked_library(self):
         return None
 
-    def current(self):
+    def get_current_library(self):
         return self.state
 
 

@@ -35,7 +35,7 @@ class NoCourse(LiveLibrary):
     def get_recently_checked_library(self):
         return None
 
-    def current(self):
+    def get_current_library(self):
         raise OverflowError("cannot convert float infinity to integer")
 
 
@@ -44,9 +44,9 @@ class SlowCourse(LiveLibrary):
 
     reads = 0
 
-    def current(self):
+    def get_current_library(self):
         self.reads += 1
-        return super().current()
+        return super().get_current_library()
 
 
 def test_courses_are_read_before_the_server_is_open(tmp_path: Path) -> None:
@@ -271,9 +271,9 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
     looked = []
 
     class Counted(LiveLibrary):
-        def current(self):
+        def get_current_library(self):
             looked.append(1)
-            return live_library.current()
+            return live_library.get_current_library()
 
     courses = CourseRegistry({"": Counted(tmp_path)})
     storage = app.state.storage

@@ -40,7 +40,7 @@ def test_they_have_no_problem() -> None:
 
 
 def test_headings_terms_and_ids_keep_their_letters(app: FastAPI) -> None:
-    course = app.state.library.current()
+    course = app.state.library.get_current_library()
     topic = next(iter(course.topics.values()))
     anchors = [section.anchor for section in topic.sections if section.anchor]
     names = [topic.slug, *anchors, *course.glossary, *course.questions]
@@ -51,7 +51,7 @@ def test_headings_terms_and_ids_keep_their_letters(app: FastAPI) -> None:
 
 
 def own_names(app: FastAPI) -> dict[str, str]:
-    course = app.state.library.current()
+    course = app.state.library.get_current_library()
     question = next(q for q in course.questions.values() if q.place.path.endswith("quiz.md"))
     card = next(iter(course.cards))
     return {
@@ -75,7 +75,7 @@ def test_no_page_breaks(app: FastAPI, author: bool) -> None:
 
 
 def test_every_question_is_answered_on_its_page(app: FastAPI) -> None:
-    course = app.state.library.current()
+    course = app.state.library.get_current_library()
     with visit(app) as client:
         for question in course.questions.values():
             page = client.get(f"/quiz/{question.topic}/{question.id}")
@@ -91,7 +91,7 @@ def test_every_question_is_answered_on_its_page(app: FastAPI) -> None:
 
 
 def test_notes_and_readings_belong_to_a_section(app: FastAPI) -> None:
-    course = app.state.library.current()
+    course = app.state.library.get_current_library()
     topic = next(iter(course.topics.values()))
     section = next(s.anchor for s in topic.sections if s.anchor)
     with visit(app) as client:
@@ -106,7 +106,7 @@ def test_notes_and_readings_belong_to_a_section(app: FastAPI) -> None:
 
 
 def test_the_direction_is_that_of_the_script(app: FastAPI) -> None:
-    course = app.state.library.current()
+    course = app.state.library.get_current_library()
     topic = next(iter(course.topics))
     arabic = course.syllabus.language == "ar"
     with visit(app) as client:

@@ -288,7 +288,10 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
 
 def _most_sequences(result: _MemoryResult) -> OutputValue:
     most = result.limits.cache_limits.most_sequences
-    held, sure = _cache_limit_with_range(result, most), find_sure_cache_limits(result).most_sequences
+    held, sure = (
+        _cache_limit_with_range(result, most),
+        find_sure_cache_limits(result).most_sequences,
+    )
     if most is None or sure is None or sure >= most:
         return held
     return dataclasses.replace(held, note=f"{format_number(sure)} surely fit.")

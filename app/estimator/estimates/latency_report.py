@@ -83,9 +83,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
     _time_output(
         "total", "Whole answer", lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token
     ),
-    _time_output(
-        "prefill_time", "Computing the prompt", lambda r: r.prefill_step.total, "prefill"
-    ),
+    _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill_step.total, "prefill"),
     _time_output("decode_time", "One decoding step", lambda r: r.decode_seconds),
     _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
     _time_output("compute_time", "Computing", lambda r: r.decode_step.compute),

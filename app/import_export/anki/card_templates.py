@@ -35,13 +35,13 @@ class NoteType:
     """
 
     name: str
-    fields: tuple[str, ...]
-    templates: Mapping[int, CardTemplate]
+    field_names: tuple[str, ...]
+    template_by_ordinal: Mapping[int, CardTemplate]
     is_cloze: bool = False
-    longest_template_length: int = 0
+    max_template_length: int = 0
 
 
-def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
+def read_note_types_by_id(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Return every note type by id; unreadable ones are left out."""
     ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
     if models:
@@ -49,7 +49,7 @@ def read_note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
     return _read_note_type_table(db)
 
 
-def read_deck_names(db: sqlite3.Connection) -> dict[int, str]:
+def read_deck_names_by_id(db: sqlite3.Connection) -> dict[int, str]:
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
     if not decks:
         rows = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
@@ -79,7 +79,7 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> dict[int, NoteT
             tuple(str(f.get("name", "")) for f in fields),
             templates,
             model.get("type") == _CLOZE,
-            _longest_template_length(templates),
+            _max_template_length(templates),
         )
     return types
 
@@ -107,12 +107,12 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
         cloze = _decode_protobuf_message(config).get(1) == _CLOZE
         type_templates = templates[key]
         types[key] = NoteType(
-            str(name), names, type_templates, cloze, _longest_template_length(type_templates)
+            str(name), names, type_templates, cloze, _max_template_length(type_templates)
         )
     return types
 
 
-def _longest_template_length(templates: Mapping[int, CardTemplate]) -> int:
+def _max_template_length(templates: Mapping[int, CardTemplate]) -> int:
     return max((len(t.front) + len(t.back) for t in templates.values()), default=0)
 
 
@@ -195,18 +195,20 @@ class CardSides(NamedTuple):
     back: str
 
 
-def render_card_sides(note_type: NoteType, fields: Sequence[str], ordinal: int) -> CardSides:
+def render_card_sides(
+    note_type: NoteType, field_values: Sequence[str], card_ordinal: int
+) -> CardSides:
     """Return a card as the HTML of its note.
 
     The back leaves out what repeats the front above the line `<hr id=answer>`.
     """
-    values = dict(zip(note_type.fields, fields, strict=False))
-    template = note_type.templates.get(0 if note_type.is_cloze else ordinal)
+    values = dict(zip(note_type.field_names, field_values, strict=False))
+    template = note_type.template_by_ordinal.get(0 if note_type.is_cloze else card_ordinal)
     try:
-        front = _fill_template(template and template.front, values, ordinal, "front")
-        back = _fill_template(template and template.back, values, ordinal, "back")
+        front = _fill_template(template and template.front, values, card_ordinal, "front")
+        back = _fill_template(template and template.back, values, card_ordinal, "back")
     except _UnsupportedTemplateError:
-        return _show_first_field_then_others(note_type, fields, ordinal)
+        return _show_first_field_then_others(note_type, field_values, card_ordinal)
     return CardSides(front, _remove_repeated_front(front, back))
 
 
@@ -218,23 +220,23 @@ def _remove_repeated_front(front: str, back: str) -> str:
     remaining = above
     if front.strip():  # not where a reading in brackets follows, which belongs to it
         remaining = re.sub(rf"{re.escape(front.strip())}(?!\[)", "", above, count=1)
-    if is_blank_html(remaining) or _visible_text(remaining) in _visible_text(front):
+    if is_blank_html(remaining) or _extract_visible_text(remaining) in _extract_visible_text(front):
         return answer_parts[0]
     return f"<div>{remaining.strip()}</div>{answer_parts[0]}"
 
 
-def _visible_text(html: str) -> str:
+def _extract_visible_text(html: str) -> str:
     return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
 
 
 def _show_first_field_then_others(
-    note_type: NoteType, fields: Sequence[str], ordinal: int
+    note_type: NoteType, field_values: Sequence[str], card_ordinal: int
 ) -> CardSides:
-    first, other_fields = fields[0], "<br>".join(filter(None, fields[1:]))
+    first, other_fields = field_values[0], "<br>".join(filter(None, field_values[1:]))
     if not note_type.is_cloze:
         return CardSides(first, other_fields)
     rest_html = f"<div>{other_fields}</div>" if other_fields else ""
-    number = ordinal + 1
+    number = card_ordinal + 1
     back = render_cloze(first, number, "back") + rest_html
     return CardSides(render_cloze(first, number, "front"), back)
 
@@ -246,12 +248,12 @@ def is_blank_html(html: str) -> bool:
     return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
 
 
-def find_picture_names(fields: Sequence[str]) -> set[str]:
-    tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
-    return {name for tag in tags if (name := _picture_name_in_tag(tag))}
+def find_picture_names(field_values: Sequence[str]) -> set[str]:
+    tags = (tag[0] for field in field_values for tag in _PICTURE.finditer(field))
+    return {name for tag in tags if (name := _find_picture_name_in_tag(tag))}
 
 
-def _picture_name_in_tag(tag: str) -> str:
+def _find_picture_name_in_tag(tag: str) -> str:
     match = _NAMED.search(tag)
     return unquote(unescape(match[1] or match[2] or match[3] or "")) if match else ""
 
@@ -261,15 +263,15 @@ class MediaReplacement(NamedTuple):
 
     html: str
     lost_media_count: int
-    picture_names: frozenset[str]
+    kept_picture_names: frozenset[str]
 
 
-def use_stored_pictures_and_remove_media(
-    html: str, addresses: Mapping[str, str]
+def use_stored_pictures_and_count_lost_media(
+    html: str, url_by_picture_name: Mapping[str, str]
 ) -> MediaReplacement:
     """Replace picture URLs by ours.
 
-    Sounds, and pictures without a URL in `addresses`, are removed and counted.
+    Sounds, and pictures without a URL in `url_by_picture_name`, are removed and counted.
     """
     without_sounds, sounds = _SOUND.subn("", html)
     without_media, others = _OTHER_MEDIA.subn("", without_sounds)
@@ -277,12 +279,12 @@ def use_stored_pictures_and_remove_media(
 
     def replace(match: re.Match[str]) -> str:
         nonlocal lost_count
-        name = _picture_name_in_tag(match[0])
-        if name not in addresses:
+        name = _find_picture_name_in_tag(match[0])
+        if name not in url_by_picture_name:
             lost_count += 1
             return ""
         used_names.add(name)
-        return f'<img src="{addresses[name]}" alt="Picture">'
+        return f'<img src="{url_by_picture_name[name]}" alt="Picture">'
 
     replaced = _PICTURE.sub(replace, without_media)
     return MediaReplacement(replaced, lost_count, frozenset(used_names))
@@ -294,32 +296,34 @@ def convert_anki_formulas_to_tex(html: str) -> str:
     >>> convert_anki_formulas_to_tex("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
     """
-    html = _MATHJAX.sub(lambda m: _write_formula(m["tex"], block="block" in m["how"].lower()), html)
+    html = _MATHJAX.sub(
+        lambda m: _write_formula(m["tex"], is_block="block" in m["how"].lower()), html
+    )
     return _TEX.sub(_convert_tex, _LATEX.sub(_convert_latex, html))
 
 
 def _convert_tex(match: re.Match[str]) -> str:
-    return _write_formula(match["block"] or match["inline"], block=match["block"] is not None)
+    return _write_formula(match["block"] or match["inline"], is_block=match["block"] is not None)
 
 
 def _convert_latex(match: re.Match[str]) -> str:
     if match["words"] is None:
         return _convert_tex(match)
     text = _ENVIRONMENT.sub(_convert_environment, match["words"])
-    return _DOLLARS.sub(lambda m: _write_formula(m[1] or m[2], block=m[1] is not None), text)
+    return _DOLLARS.sub(lambda m: _write_formula(m[1] or m[2], is_block=m[1] is not None), text)
 
 
 def _convert_environment(match: re.Match[str]) -> str:
     name, tex = match["name"].rstrip("*"), match["tex"]
     if name in {"align", "gather"}:
         tex = rf"\begin{{{name}ed}}{tex}\end{{{name}ed}}"
-    return _write_formula(tex, block=name != "math")
+    return _write_formula(tex, is_block=name != "math")
 
 
-def _write_formula(tex: str, *, block: bool) -> str:
+def _write_formula(tex: str, *, is_block: bool) -> str:
     """Return a formula without tags, such as those around the answer of a cloze."""
     plain = " ".join(_TAG.sub(" ", tex).split())
-    return rf"\[{plain}\]" if block else rf"\({plain}\)"
+    return rf"\[{plain}\]" if is_block else rf"\({plain}\)"
 
 
 def render_cloze(text: str, cloze_number: int, side: Side, *, only_cloze: bool = False) -> str:
@@ -362,7 +366,7 @@ class OpenCondition(NamedTuple):
 
 
 def _fill_template(
-    template: str | None, field_values: Mapping[str, str], ordinal: int, side: Side
+    template: str | None, field_values: Mapping[str, str], card_ordinal: int, side: Side
 ) -> str:
     """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
@@ -376,9 +380,9 @@ def _fill_template(
         position = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
-            _enter_or_leave_condition(name, stack, field_values, ordinal)
+            _enter_or_leave_condition(name, stack, field_values, card_ordinal)
         elif is_shown:
-            text += _field_value(name, field_values, ordinal, side)
+            text += _find_field_value(name, field_values, card_ordinal, side)
         length += len(text)
         if length > LONGEST_FACE:
             raise _UnsupportedTemplateError
@@ -389,41 +393,46 @@ def _fill_template(
 
 
 def _enter_or_leave_condition(
-    name: str, stack: list[OpenCondition], values: Mapping[str, str], ordinal: int
+    tag: str,
+    open_conditions: list[OpenCondition],
+    field_values: Mapping[str, str],
+    card_ordinal: int,
 ) -> None:
     """Push or pop a condition; comments are ignored."""
-    sign, field = name[0], name[1:].strip()
+    sign, field = tag[0], tag[1:].strip()
     if sign == "/":
-        if not stack or stack.pop().field != field:
+        if not open_conditions or open_conditions.pop().field != field:
             raise _UnsupportedTemplateError
     elif sign in "#^":
-        if len(stack) > 20:
+        if len(open_conditions) > 20:
             raise _UnsupportedTemplateError
-        is_filled = _is_filled(field, values, ordinal)
-        stack.append(OpenCondition(field, is_met=is_filled == (sign == "#")))
+        is_filled = _is_filled(field, field_values, card_ordinal)
+        open_conditions.append(OpenCondition(field, is_met=is_filled == (sign == "#")))
     elif sign == "=":
         raise _UnsupportedTemplateError
 
 
-def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
-    if field in values:
-        return _EMPTY.match(values[field]) is None
+def _is_filled(field: str, field_values: Mapping[str, str], card_ordinal: int) -> bool:
+    if field in field_values:
+        return _EMPTY.match(field_values[field]) is None
     if re.fullmatch(r"c\d{1,4}", field):
-        return int(field[1:]) == ordinal + 1
+        return int(field[1:]) == card_ordinal + 1
     if field in _SPECIAL:
         return False
     raise _UnsupportedTemplateError
 
 
-def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side) -> str:
+def _find_field_value(
+    name: str, field_values: Mapping[str, str], card_ordinal: int, side: Side
+) -> str:
     *filters, field = (piece.strip() for piece in name.split(":"))
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""
-    if field not in values:
+    if field not in field_values:
         raise _UnsupportedTemplateError
-    value = values[field]
+    value = field_values[field]
     for filter_name in reversed(filters):
-        value = _apply_field_filter(filter_name, value, ordinal + 1, side)
+        value = _apply_field_filter(filter_name, value, card_ordinal + 1, side)
     return value
 
 

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from app.import_export.xml_files import MOST_FILES
+from app.import_export.xml_files import MAX_ARCHIVE_FILES
 from app.markup.images import detect_image_format
 from app.spaced_repetition.card_ids import PICTURES
 
-NEWEST = "collection.anki21b"
+NEWEST_COLLECTION_NAME = "collection.anki21b"
 _PLAIN = "collection.anki2"
 _META = b"\x08\x03"  # package version as a protocol buffer: the latest
 _CHUNK_BYTES = 1 << 20
@@ -49,7 +49,7 @@ def open_zstd_stream(stream: IO[bytes]) -> IO[bytes]:
 class PackageWriter:
     """Writes a package to a file, with only one media file in memory at a time.
 
-    `newer_format` compresses it as newer versions of Anki do. Call `finish` to complete it.
+    `newer_format` compresses it as newer versions of Anki do. Call `write_collection_and_finish` to complete it.
     """
 
     def __init__(self, file: IO[bytes], *, newer_format: bool) -> None:
@@ -63,15 +63,15 @@ class PackageWriter:
         self._archive.writestr(str(len(self._media)), self._compress(content))
         self._media.append(_MediaFile(name, len(content), digest))
 
-    def finish(self, collection: Path) -> None:
+    def write_collection_and_finish(self, collection_file: Path) -> None:
         """Write the collection (an SQLite file) and the media list."""
         with self._archive as archive:
             if self._modern:
                 archive.writestr("meta", _META)
-                self._pack_collection(collection)
+                self._pack_collection(collection_file)
                 archive.writestr("media", self._compress(_encode_media_list(self._media)))
                 return
-            archive.write(collection, _PLAIN, zipfile.ZIP_DEFLATED)
+            archive.write(collection_file, _PLAIN, zipfile.ZIP_DEFLATED)
             names = {str(number): m.name for number, m in enumerate(self._media)}
             archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
 
@@ -82,7 +82,7 @@ class PackageWriter:
     def _pack_collection(self, path: Path) -> None:
         compressor = import_zstd_or_none().ZstdCompressor()
         compressor.set_pledged_input_size(path.stat().st_size)
-        with path.open("rb") as source, self._archive.open(NEWEST, "w") as out:
+        with path.open("rb") as source, self._archive.open(NEWEST_COLLECTION_NAME, "w") as out:
             while chunk := source.read(_CHUNK_BYTES):
                 out.write(compressor.compress(chunk))
             out.write(compressor.flush())
@@ -123,7 +123,7 @@ class _Varint(NamedTuple):
     """A number in a protocol buffer, and the offset behind it."""
 
     value: int
-    end: int
+    end_offset: int
 
 
 class ProtobufField(NamedTuple):
@@ -136,31 +136,31 @@ def decode_protobuf_fields(data: bytes) -> Iterator[ProtobufField]:
     offset = 0
     while offset < len(data):
         key = _decode_varint(data, offset)
-        offset = key.end
+        offset = key.end_offset
         if key.value & 7 == 0:
             number = _decode_varint(data, offset)
             yield ProtobufField(key.value >> 3, number.value)
-            offset = number.end
+            offset = number.end_offset
         elif key.value & 7 == 2:
             length = _decode_varint(data, offset)
-            offset = length.end + length.value
-            yield ProtobufField(key.value >> 3, data[length.end : offset])
+            offset = length.end_offset + length.value
+            yield ProtobufField(key.value >> 3, data[length.end_offset : offset])
         elif key.value & 7 in (1, 5):
             offset += 8 if key.value & 7 == 1 else 4
         else:
             return
 
 
-def _decode_varint(data: bytes, at: int) -> _Varint:
+def _decode_varint(data: bytes, offset: int) -> _Varint:
     """Read the varint at an offset: seven bits in each byte."""
     value = shift = 0
-    while at < len(data) and shift < 70:
-        byte = data[at]
+    while offset < len(data) and shift < 70:
+        byte = data[offset]
         value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 128:
             break
-    return _Varint(value, at)
+    return _Varint(value, offset)
 
 
 def parse_media_name_by_entry(media_list: bytes, *, newer_format: bool) -> dict[str, str]:
@@ -173,7 +173,7 @@ def parse_media_name_by_entry(media_list: bytes, *, newer_format: bool) -> dict[
         pairs = document.items() if isinstance(document, dict) else ()
         return {str(key): str(name) for key, name in pairs}
     encoded_entries = (value for key, value in decode_protobuf_fields(media_list) if key == 1)
-    entries = itertools.islice(encoded_entries, MOST_FILES)
+    entries = itertools.islice(encoded_entries, MAX_ARCHIVE_FILES)
     names: dict[str, str] = {}
     for index, entry in enumerate(entries):
         fields = dict(decode_protobuf_fields(entry)) if isinstance(entry, bytes) else {}
@@ -183,7 +183,7 @@ def parse_media_name_by_entry(media_list: bytes, *, newer_format: bool) -> dict[
     return names
 
 
-TABLES = """
+COLLECTION_SCHEMA = """
 CREATE TABLE col (id integer primary key, crt integer not null, mod integer not null,
   scm integer not null, ver integer not null, dty integer not null,
   usn integer not null, ls integer not null, conf text not null, models text not null,
@@ -212,8 +212,8 @@ CREATE INDEX ix_revlog_usn on revlog (usn);
 CREATE INDEX ix_revlog_cid on revlog (cid);
 """
 # Never change these: an import finds the note type of an earlier one by its id.
-ONE_WAY = 1763683200001
-BOTH_WAYS = 1763683200002
+ONE_WAY_NOTE_TYPE_ID = 1763683200001
+BOTH_WAYS_NOTE_TYPE_ID = 1763683200002
 _SIDES = 1763683201000
 _MADE = 1763683200
 _CSS = """.card { font-family: sans-serif; font-size: 1.2rem; text-align: left;
@@ -230,9 +230,9 @@ class CollectionStart:
     minutes_west_of_utc: int
 
 
-def note_type_id_for_card_count(count: int) -> int:
-    """Return the id of the note type with `count` cards, each with its own front and back."""
-    return ONE_WAY if count == 1 else _SIDES + count
+def find_note_type_id_for_card_count(card_count: int) -> int:
+    """Return the id of the note type with `card_count` cards, each with its own front and back."""
+    return ONE_WAY_NOTE_TYPE_ID if card_count == 1 else _SIDES + card_count
 
 
 def build_collection_row(
@@ -278,14 +278,17 @@ class _CardFields(NamedTuple):
 def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
     front_to_back = _CardFields("Card 1", "Front", "Back")
     back_to_front = _CardFields("Card 2", "Back", "Front")
-    yield _note_type_row(ONE_WAY, "Headroom", [front_to_back], ["Front", "Back"])
+    yield _note_type_row(ONE_WAY_NOTE_TYPE_ID, "Headroom", [front_to_back], ["Front", "Back"])
     yield _note_type_row(
-        BOTH_WAYS, "Headroom (both ways)", [front_to_back, back_to_front], ["Front", "Back"]
+        BOTH_WAYS_NOTE_TYPE_ID,
+        "Headroom (both ways)",
+        [front_to_back, back_to_front],
+        ["Front", "Back"],
     )
     for count in sorted({count for count in card_counts if count > 1}):
         card_numbers = range(1, count + 1)
         yield _note_type_row(
-            note_type_id_for_card_count(count),
+            find_note_type_id_for_card_count(count),
             f"Headroom ({count} cards)",
             [_CardFields(f"Card {n}", f"Front {n}", f"Back {n}") for n in card_numbers],
             [f"{side} {n}" for n in card_numbers for side in ("Front", "Back")],
@@ -293,10 +296,10 @@ def _note_type_rows(card_counts: Iterable[int]) -> Iterable[dict[str, Any]]:
 
 
 def _note_type_row(
-    number: int, name: str, cards: list[_CardFields], fields: list[str]
+    note_type_id: int, name: str, cards: list[_CardFields], fields: list[str]
 ) -> dict[str, Any]:
     return {
-        "id": number,
+        "id": note_type_id,
         "name": name,
         "type": 0,
         "mod": _MADE,
@@ -314,10 +317,10 @@ def _note_type_row(
     }
 
 
-def _field_row(number: int, name: str) -> dict[str, Any]:
+def _field_row(ordinal: int, name: str) -> dict[str, Any]:
     return {
         "name": name,
-        "ord": number,
+        "ord": ordinal,
         "font": "Arial",
         "size": 20,
         "sticky": False,
@@ -326,10 +329,10 @@ def _field_row(number: int, name: str) -> dict[str, Any]:
     }
 
 
-def _template_row(number: int, card: _CardFields) -> dict[str, Any]:
+def _template_row(ordinal: int, card: _CardFields) -> dict[str, Any]:
     return {
         "name": card.name,
-        "ord": number,
+        "ord": ordinal,
         "qfmt": f"{{{{{card.front_field}}}}}",
         "afmt": f"{{{{FrontSide}}}}<hr id=answer>{{{{{card.back_field}}}}}",
         "bqfmt": "",
@@ -338,11 +341,11 @@ def _template_row(number: int, card: _CardFields) -> dict[str, Any]:
     }
 
 
-def _deck_row(number: int, name: str, moment: int) -> dict[str, Any]:
+def _deck_row(deck_id: int, name: str, modified_at: int) -> dict[str, Any]:
     return {
-        "id": number,
+        "id": deck_id,
         "name": name,
-        "mod": moment,
+        "mod": modified_at,
         "usn": -1,
         "desc": "",
         "dyn": 0,
@@ -363,7 +366,7 @@ _CONF: dict[str, Any] = {
     "addToCur": True,
     "collapseTime": 1200,
     "curDeck": 1,
-    "curModel": str(ONE_WAY),
+    "curModel": str(ONE_WAY_NOTE_TYPE_ID),
     "dueCounts": True,
     "estTimes": True,
     "newSpread": 0,

@@ -22,28 +22,28 @@ from app.import_export.anki.card_templates import (
     CardSides,
     NoteType,
     find_picture_names,
-    read_deck_names,
-    read_note_types,
+    read_deck_names_by_id,
+    read_note_types_by_id,
     render_card_sides,
 )
 from app.import_export.anki.package_format import (
-    NEWEST,
+    NEWEST_COLLECTION_NAME,
     import_zstd_or_none,
     open_zstd_stream,
     parse_media_name_by_entry,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
-from app.import_export.xml_files import ARCHIVE_MOST_BYTES, open_archive
+from app.import_export.xml_files import MAX_ARCHIVE_BYTES, open_archive
 
-_NAMES = (NEWEST, "collection.anki21", "collection.anki2")
+_NAMES = (NEWEST_COLLECTION_NAME, "collection.anki21", "collection.anki2")
 _OLDER = (
     "Export it from Anki again with “Support older Anki versions” ticked; this server"
     " cannot read the newest format."
 )
 _NONE_OF_ANKI = "It is no .apkg or .colpkg of Anki"
-MOST_OF_A_FILE = 2_000_000
+MAX_FILE_BYTES = 2_000_000
 """The most bytes read of a picture or of the media list."""
-MOST_OF_MEDIA = 30_000_000
+MAX_MEDIA_BYTES = 30_000_000
 _MOST_IN_VAIN = 100
 """The most damaged or oversized pictures; each has to be unpacked to find out."""
 _CHUNK_BYTES = 1 << 20
@@ -56,9 +56,9 @@ _MAGIC = b"SQLite format 3\0"
 
 
 @contextlib.contextmanager
-def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
-    """Unpack the collection of a package into `folder`; raises UnusableFileError."""
-    path = folder / "collection"
+def open_package_database(file: IO[bytes], temporary_folder: Path) -> Iterator[sqlite3.Connection]:
+    """Unpack the collection of a package into `temporary_folder`; raises UnusableFileError."""
+    path = temporary_folder / "collection"
     _unpack_collection(file, path)
     with contextlib.closing(_connect_read_only(path)) as connection:
         try:
@@ -71,7 +71,7 @@ def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
             ) from None
 
 
-def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, bytes]:
+def read_media_by_name(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, bytes]:
     """Return the wanted media of a package, by name.
 
     Files that are too large or damaged are left out, and so are all files after the total limit.
@@ -79,16 +79,16 @@ def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, byte
     if not wanted_names:
         return {}
     media: dict[str, bytes] = {}
-    bytes_left, unusable_count = MOST_OF_MEDIA, 0
+    bytes_left, unusable_count = MAX_MEDIA_BYTES, 0
     with open_archive(file, _NONE_OF_ANKI) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
-        modern = NEWEST in entries
-        media_list = _read_small_entry(archive, entries.get("media"), modern=modern)
+        modern = NEWEST_COLLECTION_NAME in entries
+        media_list = _read_small_entry(archive, entries.get("media"), is_zstd=modern)
         for key, name in parse_media_name_by_entry(media_list, newer_format=modern).items():
             if bytes_left <= 0 or unusable_count > _MOST_IN_VAIN:
                 break
             if name in wanted_names and name not in media and key in entries:
-                content = _read_small_entry(archive, entries[key], modern=modern)
+                content = _read_small_entry(archive, entries[key], is_zstd=modern)
                 bytes_left -= len(content)
                 unusable_count += not content
                 if content:
@@ -97,18 +97,18 @@ def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, byte
 
 
 def _read_small_entry(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, is_zstd: bool
 ) -> bytes:
     """Return a small file of the archive; empty if it is missing or damaged."""
     if entry is None:
         return b""
     with archive.open(entry) as stream:
         try:
-            source = open_zstd_stream(stream) if modern else stream
-            content = source.read(MOST_OF_A_FILE + 1)
+            source = open_zstd_stream(stream) if is_zstd else stream
+            content = source.read(MAX_FILE_BYTES + 1)
         except _damage_errors():
             return b""
-    return content if len(content) <= MOST_OF_A_FILE else b""
+    return content if len(content) <= MAX_FILE_BYTES else b""
 
 
 def _damage_errors() -> tuple[type[Exception], ...]:
@@ -123,7 +123,7 @@ def _unpack_collection(file: IO[bytes], path: Path) -> None:
         if name is None:
             raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
         with archive.open(entries[name]) as stream, path.open("wb") as out:
-            if name == NEWEST:
+            if name == NEWEST_COLLECTION_NAME:
                 _copy_newest_zstd(stream, out)
             else:
                 _copy_limited(stream, out)
@@ -140,12 +140,12 @@ def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
 
 def _copy_limited(source: IO[bytes], out: IO[bytes]) -> None:
     """Copy at most the archive limit, whatever size the archive states."""
-    bytes_left = ARCHIVE_MOST_BYTES
+    bytes_left = MAX_ARCHIVE_BYTES
     while chunk := source.read(_CHUNK_BYTES):
         bytes_left -= len(chunk)
         if bytes_left < 0:
             raise UnusableFileError(
-                f"The collection is larger than {ARCHIVE_MOST_BYTES // 1_000_000} MB."
+                f"The collection is larger than {MAX_ARCHIVE_BYTES // 1_000_000} MB."
             )
         out.write(chunk)
 
@@ -191,13 +191,13 @@ def _expect_ordinary_tables(connection: sqlite3.Connection) -> None:
         )
 
 
-MOST_NOTES = 20_000
+MAX_NOTES = 20_000
 _MOST_CARDS = 40_000
 _MOST_GRADES = 200_000
 _MOST_WORDS = 40_000_000  # total text length of all cards
 _LONGEST_GUID = 100
 _LONGEST_TAGS = 1000
-BY_HAND = 4
+MANUAL_REVLOG_KIND = 4
 """The revlog type of a manual edit."""
 _SUSPENDED = -1
 _BURIED = -2, -3  # as a sibling of a reviewed card, and manually
@@ -215,56 +215,58 @@ _NO_TYPE = NoteType("", (), {})
 class RevlogEntry:
     """A row of the revlog.
 
-    One of the kind `BY_HAND` is a manual edit; without interval and `factor` it reset the card.
+    One of the kind `MANUAL_REVLOG_KIND` is a manual edit; without interval and `factor` it reset the card.
     """
 
     at_ms: int
     ease: int
-    took_ms: int
-    kind: int
+    duration_ms: int
+    revlog_kind: int
     interval: int = 0
     factor: int = 0
 
     @property
     def is_reset(self) -> bool:
-        return self.kind == BY_HAND and not (self.ease or self.interval or self.factor)
+        return self.revlog_kind == MANUAL_REVLOG_KIND and not (
+            self.ease or self.interval or self.factor
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PackageNote:
     guid: str
     note_type: NoteType
-    fields: tuple[str, ...]
+    field_values: tuple[str, ...]
     tags: str
 
     @property
     def card_text_length(self) -> int:
-        return sum(map(len, self.fields)) + self.note_type.longest_template_length
+        return sum(map(len, self.field_values)) + self.note_type.max_template_length
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PackageCard:
     """A card of a package with its note.
 
-    `retention` is the last desired retention, `due_day` that of a review card. The value of
-    `position` orders new cards.
+    `desired_retention` is the last desired retention, `due_day` that of a review card. The value of
+    `new_card_position` orders new cards.
     """
 
     note: PackageNote
-    ordinal: int
-    deck: str
-    log: tuple[RevlogEntry, ...]
-    suspended: bool
-    retention: float | None
+    card_ordinal: int
+    deck_name: str
+    revlog: tuple[RevlogEntry, ...]
+    is_suspended: bool
+    desired_retention: float | None
     added_info: AddedCardInfo
-    position: int
+    new_card_position: int
     is_new: bool
     due_day: dt.date | None
     buried_at_ms: int | None
 
     def render_sides(self) -> CardSides:
         """Return the sides as HTML, not sanitized."""
-        return render_card_sides(self.note.note_type, self.note.fields, self.ordinal)
+        return render_card_sides(self.note.note_type, self.note.field_values, self.card_ordinal)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -273,32 +275,34 @@ class AnkiPackage:
 
     cards: tuple[PackageCard, ...]
     stray_log_row_count: int
-    pictures: Mapping[str, bytes]
+    picture_by_name: Mapping[str, bytes]
 
 
 def read_package(file: IO[bytes]) -> AnkiPackage:
     """Read an .apkg or .colpkg; raises UnusableFileError with the reason."""
     with (
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
-        open_package(file, Path(folder)) as db,
+        open_package_database(file, Path(folder)) as db,
     ):
-        notes = _read_notes(db)
+        notes = _read_notes_by_id(db)
         log = _read_revlog(db)
-        cards = tuple(_read_cards(db, notes, log.entries_by_card))
-    log_rows_of_cards = sum(len(card.log) for card in cards)
-    picture_names = {name for note in notes.values() for name in find_picture_names(note.fields)}
+        cards = tuple(_read_cards(db, notes, log.entries_by_card_row_id))
+    log_rows_of_cards = sum(len(card.revlog) for card in cards)
+    picture_names = {
+        name for note in notes.values() for name in find_picture_names(note.field_values)
+    }
     file.seek(0)
     stray = log.row_count - log_rows_of_cards
-    return AnkiPackage(cards, stray, read_media(file, picture_names))
+    return AnkiPackage(cards, stray, read_media_by_name(file, picture_names))
 
 
-def _read_notes(db: sqlite3.Connection) -> dict[int, PackageNote]:
-    types = read_note_types(db)
-    rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
+def _read_notes_by_id(db: sqlite3.Connection) -> dict[int, PackageNote]:
+    types = read_note_types_by_id(db)
+    rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MAX_NOTES + 1)
     if not rows:
         raise UnusableFileError("It holds no notes.")
-    if len(rows) > MOST_NOTES:
-        raise UnusableFileError(f"It holds more than {MOST_NOTES:,} notes; export fewer decks.")
+    if len(rows) > MAX_NOTES:
+        raise UnusableFileError(f"It holds more than {MAX_NOTES:,} notes; export fewer decks.")
     return {
         number: PackageNote(
             str(guid)[:_LONGEST_GUID],
@@ -314,7 +318,7 @@ def _read_notes(db: sqlite3.Connection) -> dict[int, PackageNote]:
 class Revlog(NamedTuple):
     """The valid entries of each card, oldest first, and the number of all rows."""
 
-    entries_by_card: Mapping[int, list[RevlogEntry]]
+    entries_by_card_row_id: Mapping[int, list[RevlogEntry]]
     row_count: int
 
 
@@ -333,34 +337,36 @@ def _read_revlog(db: sqlite3.Connection) -> Revlog:
 
 
 def _read_cards(
-    db: sqlite3.Connection, notes: Mapping[int, PackageNote], log: Mapping[int, list[RevlogEntry]]
+    db: sqlite3.Connection,
+    note_by_row_id: Mapping[int, PackageNote],
+    revlog_by_card_row_id: Mapping[int, list[RevlogEntry]],
 ) -> Iterator[PackageCard]:
-    decks, first_day = read_deck_names(db), _collection_start_day(db)
+    decks, first_day = read_deck_names_by_id(db), _read_collection_start_day(db)
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     length = 0
     for row in _keep_one_valid_row_per_card_of_note(rows):
         number, note, deck, original_deck, ordinal, queue, due, kind, original_due, mod, data = row
-        note_content = notes.get(note)
+        note_content = note_by_row_id.get(note)
         if note_content is None:
             continue
         length += note_content.card_text_length
         if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
-        card_data = _read_card_data(data)
+        card_data = _parse_card_data(data)
         due_offset = original_due if original_deck else due
         yield PackageCard(
             note_content,
             ordinal,
             decks.get(original_deck or deck, ""),
-            tuple(log.get(number, ())),
-            suspended=queue == _SUSPENDED,
-            retention=card_data.desired_retention,
+            tuple(revlog_by_card_row_id.get(number, ())),
+            is_suspended=queue == _SUSPENDED,
+            desired_retention=card_data.desired_retention,
             added_info=card_data.added_info,
-            position=due,
+            new_card_position=due,
             is_new=kind == _NEW,
-            due_day=_day_from_offset(first_day, due_offset) if kind == _REVIEW else None,
+            due_day=_add_days_or_none(first_day, due_offset) if kind == _REVIEW else None,
             buried_at_ms=mod * 1000 if queue in _BURIED else None,
         )
 
@@ -369,7 +375,7 @@ def _read_cards(
 _CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
 
 
-def _collection_start_day(db: sqlite3.Connection) -> dt.date | None:
+def _read_collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     """Return the day from which the collection counts; days start at 4:00 in its zone.
 
     Uses the zone that the collection names. Otherwise UTC, which is within half a day.
@@ -388,7 +394,7 @@ def _collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     return (moment - dt.timedelta(minutes=minutes_west)).date()
 
 
-def _day_from_offset(first_day: dt.date | None, offset: int) -> dt.date | None:
+def _add_days_or_none(first_day: dt.date | None, offset: int) -> dt.date | None:
     if first_day is None or not -_FAR < offset < _FAR:
         return None
     return first_day + dt.timedelta(days=offset)
@@ -413,7 +419,7 @@ class AnkiCardData(NamedTuple):
     added_info: AddedCardInfo
 
 
-def _read_card_data(data: Any) -> AnkiCardData:
+def _parse_card_data(data: Any) -> AnkiCardData:
     try:
         card_json = json.loads(data or "{}")
         own_json = json.loads(card_json.get("cd") or "{}")

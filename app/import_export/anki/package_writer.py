@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.import_export.anki.package_format import (
-    BOTH_WAYS,
-    ONE_WAY,
-    TABLES,
+    BOTH_WAYS_NOTE_TYPE_ID,
+    COLLECTION_SCHEMA,
+    ONE_WAY_NOTE_TYPE_ID,
     CollectionStart,
     PackageWriter,
     build_collection_row,
     build_package_picture_name,
-    note_type_id_for_card_count,
+    find_note_type_id_for_card_count,
 )
 from app.import_export.items import (
     ExportResult,
@@ -31,9 +31,9 @@ from app.import_export.items import (
     ItemImage,
     ItemRemark,
     decode_image_or_empty,
-    item_label,
+    make_item_label,
 )
-from app.import_export.markdown_to_html import to_html_with_pictures
+from app.import_export.markdown_to_html import convert_markdown_to_html_with_pictures
 from app.learner_defaults import DEFAULT_RETENTION
 from app.spaced_repetition.scheduler import (
     LEARNING_STEPS,
@@ -50,17 +50,17 @@ _FIRST_ID = 1_500_000_000_000  # ids look like milliseconds, as Anki expects
 _ID_RANGE = 200_000_000_000
 
 
-def _insert_row(db: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
-    marks = ",".join("?" * len(values))
-    db.execute(f"INSERT INTO {table} VALUES ({marks})", values)  # noqa: S608 - a constant name
+def _insert_row(db: sqlite3.Connection, table: str, column_values: Sequence[object]) -> None:
+    marks = ",".join("?" * len(column_values))
+    db.execute(f"INSERT INTO {table} VALUES ({marks})", column_values)  # noqa: S608 - a constant name
 
 
 def _build_note_columns_after_guid(note: "AnkiNote", now_seconds: int) -> tuple[object, ...]:
-    text = html.unescape(re.sub(r"<[^>]*>", "", note.faces[0]))
+    text = html.unescape(re.sub(r"<[^>]*>", "", note.faces_html[0]))
     checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined_tags = " ".join(re.sub(r"\s+", "-", t) for t in note.tags)
     tags_column = f" {joined_tags} " if joined_tags else ""
-    fields = "\x1f".join(note.faces)
+    fields = "\x1f".join(note.faces_html)
     return note.note_type_id, now_seconds, -1, tags_column, fields, text, checksum, 0, ""
 
 
@@ -92,7 +92,7 @@ class ReviewWithDuration:
     """A review that was not undone, and the milliseconds it took, if measured."""
 
     review: ReviewEvent
-    took_ms: int | None = None
+    duration_ms: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class NewRevlogEntry(NamedTuple):
     interval: int
     last_interval: int
     factor: int
-    took_ms: int
-    kind: int
+    duration_ms: int
+    revlog_kind: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,11 +135,11 @@ class CardHistory:
     `bury_edit` is the edit that buried it, if nothing came after it.
     """
 
-    card: str
+    card_id: str
     state: CardState | None
-    retention: float
-    log: tuple[NewRevlogEntry, ...]
-    suspended: bool = False
+    desired_retention: float
+    revlog: tuple[NewRevlogEntry, ...]
+    is_suspended: bool = False
     added_info: AddedCardInfo | None = None
     bury_edit: DatedEdit | None = None
 
@@ -150,10 +150,10 @@ class CardHistory:
 
 
 def build_card_history(
-    card: str,
+    card_id: str,
     log_entries: Iterable[ReviewWithDuration | DatedEdit],
     *,
-    suspended: bool,
+    is_suspended: bool,
     added_info: AddedCardInfo | None,
 ) -> CardHistory:
     """Replay the log of a card, in order, into what Anki stores about it."""
@@ -169,52 +169,52 @@ def build_card_history(
             if previous_state is not None and entry.edit.kind != "bury":
                 log.append(_build_manual_revlog_entry(previous_state, replayed.card_state, entry))
             continue
-        state = apply_review(previous_state, entry.review, card)
+        state = apply_review(previous_state, entry.review, card_id)
         log.append(_build_review_revlog_entry(previous_state, state, entry))
         replayed, retention = ReplayedCard(state), entry.review.retention
     buried = entry if isinstance(entry, DatedEdit) and entry.edit.kind == "bury" else None
     return CardHistory(
-        card, replayed.card_state, retention, tuple(log), suspended, added_info, buried
+        card_id, replayed.card_state, retention, tuple(log), is_suspended, added_info, buried
     )
 
 
 def _build_manual_revlog_entry(
-    before: CardState, now: CardState | None, dated: DatedEdit
+    state_before: CardState, state_after: CardState | None, dated_edit: DatedEdit
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
-        at_ms=round(dated.edited_at.timestamp() * 1000),
+        at_ms=round(dated_edit.edited_at.timestamp() * 1000),
         ease=0,
-        interval=max(1, (now.due_day - dated.study_day).days) if now else 0,
-        last_interval=_interval_for_anki(before),
-        factor=_difficulty_as_ease_factor(now) if now else 0,
-        took_ms=0,
-        kind=_BY_HAND,
+        interval=max(1, (state_after.due_day - dated_edit.study_day).days) if state_after else 0,
+        last_interval=_compute_anki_interval(state_before),
+        factor=_convert_difficulty_to_ease_factor(state_after) if state_after else 0,
+        duration_ms=0,
+        revlog_kind=_BY_HAND,
     )
 
 
-def _difficulty_as_ease_factor(state: CardState) -> int:
-    return round(((state.difficulty - 1) / 9 + 0.1) * 1000)
+def _convert_difficulty_to_ease_factor(card_state: CardState) -> int:
+    return round(((card_state.difficulty - 1) / 9 + 0.1) * 1000)
 
 
 def _build_review_revlog_entry(
-    before: CardState | None, now: CardState, timed: ReviewWithDuration
+    state_before: CardState | None, state_after: CardState, timed_review: ReviewWithDuration
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
-        at_ms=round(timed.review.rated_at.timestamp() * 1000),
-        ease=timed.review.rating,
-        interval=_interval_for_anki(now),
-        last_interval=_interval_for_anki(before) if before else 0,
-        factor=_difficulty_as_ease_factor(now),
-        took_ms=timed.took_ms or 0,
-        kind=_LOG_KINDS[before.state] if before else 0,
+        at_ms=round(timed_review.review.rated_at.timestamp() * 1000),
+        ease=timed_review.review.rating,
+        interval=_compute_anki_interval(state_after),
+        last_interval=_compute_anki_interval(state_before) if state_before else 0,
+        factor=_convert_difficulty_to_ease_factor(state_after),
+        duration_ms=timed_review.duration_ms or 0,
+        revlog_kind=_LOG_KINDS[state_before.state] if state_before else 0,
     )
 
 
-def _interval_for_anki(state: CardState) -> int:
+def _compute_anki_interval(card_state: CardState) -> int:
     """Return days until the card is due; negative seconds in (re)learning steps."""
-    if state.state == "review":
-        return max(1, (state.due_day - state.last_day).days)
-    return -max(1, round((state.due_at - state.last_at).total_seconds()))
+    if card_state.state == "review":
+        return max(1, (card_state.due_day - card_state.last_day).days)
+    return -max(1, round((card_state.due_at - card_state.last_at).total_seconds()))
 
 
 def _build_card_columns_from_type(
@@ -222,21 +222,34 @@ def _build_card_columns_from_type(
 ) -> tuple[object, ...]:
     """Return the columns of a card from `type` on: its state."""
     state, buried = card.state, card.is_buried(dates.today)
-    off_queue = _SUSPENDED if card.suspended else _BURIED if buried else None
+    off_queue = _SUSPENDED if card.is_suspended else _BURIED if buried else None
     if state is None:
-        return 0, off_queue or 0, new_card_position, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
+        return (
+            0,
+            off_queue or 0,
+            new_card_position,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            _build_card_data_json(card),
+        )
     # A card in steps has a due moment. With a manually set day it is a review on that day.
     set_day = state.due_day > state.last_day and not buried
     stepping = state.state != "review" and not set_day
     queue = 1 if stepping else 2
-    due = (state.due_day - dates.first_day).days
+    due = (state.due_day - dates.collection_start_day).days
     steps = RELEARNING_STEPS if state.state == "relearning" else LEARNING_STEPS
     steps_left = max(1, len(steps) - (state.step or 0)) if stepping else 0
     return (
         _KINDS[state.state if stepping else "review"],
         off_queue or queue,
         round(state.due_at.timestamp()) if stepping else due,
-        0 if stepping and state.state == "learning" else max(1, _interval_for_anki(state)),
+        0 if stepping and state.state == "learning" else max(1, _compute_anki_interval(state)),
         _EASE,
         state.reviews,
         state.lapses,
@@ -244,18 +257,18 @@ def _build_card_columns_from_type(
         0,
         0,
         0,
-        _card_data_json(card),
+        _build_card_data_json(card),
     )
 
 
-def _card_data_json(card: CardHistory) -> str:
+def _build_card_data_json(card: CardHistory) -> str:
     """Return the FSRS state and our own data of the card as JSON."""
     card_json: dict[str, Any] = {}
     if card.state is not None:
         card_json = {
             "s": round(card.state.stability, 4),
             "d": round(card.state.difficulty, 3),
-            "dr": card.retention,
+            "dr": card.desired_retention,
             "lrt": int(card.state.last_at.timestamp()),
         }
     if card.added_info is not None:
@@ -270,22 +283,22 @@ class AnkiNote:
     """A note to write: its stable name, faces in HTML, and its cards.
 
     Two faces make one card, or two that are reverses of each other. A note imported from Anki has
-    `ordinals`, one for each card, and two faces for each ordinal up to the last.
+    `card_ordinals`, one for each card, and two faces for each ordinal up to the last.
     """
 
     name: str
     guid: str
-    deck: str
-    faces: tuple[str, ...]
-    cards: tuple[CardHistory, ...]
+    deck_name: str
+    faces_html: tuple[str, ...]
+    card_histories: tuple[CardHistory, ...]
     tags: tuple[str, ...] = ()
-    ordinals: tuple[int, ...] = ()
+    card_ordinals: tuple[int, ...] = ()
 
     @property
     def note_type_id(self) -> int:
-        if self.ordinals:
-            return note_type_id_for_card_count(len(self.faces) // 2)
-        return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
+        if self.card_ordinals:
+            return find_note_type_id_for_card_count(len(self.faces_html) // 2)
+        return BOTH_WAYS_NOTE_TYPE_ID if len(self.card_histories) > 1 else ONE_WAY_NOTE_TYPE_ID
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -294,10 +307,10 @@ class CollectionDates:
 
     now_seconds: int
     today: dt.date
-    first_day: dt.date
+    collection_start_day: dt.date
     collection_start: CollectionStart | None
 
-    def card_modified_at(self, card: CardHistory) -> int:
+    def compute_card_modified_at(self, card: CardHistory) -> int:
         """Return when a card was last changed; Anki derives the day of a bury from it."""
         if card.bury_edit is None or not card.is_buried(self.today):
             return self.now_seconds
@@ -324,32 +337,32 @@ def write_notes_to_package(
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
         contextlib.closing(sqlite3.connect(Path(folder) / _COLLECTION)) as db,
     ):
-        db.executescript(f"{TABLES}{_LOGGED}")
+        db.executescript(f"{COLLECTION_SCHEMA}{_LOGGED}")
         for position, note in enumerate(notes):
-            decks.setdefault(note.deck, _make_stable_row_id(f"deck {note.deck}", set()))
-            if note.ordinals:
-                card_counts.add(len(note.faces) // 2)
+            decks.setdefault(note.deck_name, _make_stable_row_id(f"deck {note.deck_name}", set()))
+            if note.card_ordinals:
+                card_counts.add(len(note.faces_html) // 2)
             note_id = _make_stable_row_id(note.name, taken_ids)
             columns = _build_note_columns_after_guid(note, dates.now_seconds)
             _insert_row(db, "notes", (note_id, note.guid, *columns))
-            ordinals = note.ordinals or range(len(note.cards))
-            for ordinal, card in zip(ordinals, note.cards, strict=True):
+            ordinals = note.card_ordinals or range(len(note.card_histories))
+            for ordinal, card in zip(ordinals, note.card_histories, strict=True):
                 card_id = _make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
-                ids = (card_id, note_id, decks[note.deck], ordinal)
+                ids = (card_id, note_id, decks[note.deck_name], ordinal)
                 state = _build_card_columns_from_type(card, dates, position)
-                _insert_row(db, "cards", (*ids, dates.card_modified_at(card), -1, *state))
-                _stage_log_rows(db, card_id, card)
+                _insert_row(db, "cards", (*ids, dates.compute_card_modified_at(card), -1, *state))
+                _stage_revlog_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
         row = build_collection_row(decks, dates.now_seconds, dates.collection_start, card_counts)
         _insert_row(db, "col", row)
         db.commit()
-        package.finish(Path(folder) / _COLLECTION)
+        package.write_collection_and_finish(Path(folder) / _COLLECTION)
 
 
-def _stage_log_rows(db: sqlite3.Connection, card_row_id: int, card: CardHistory) -> None:
+def _stage_revlog_rows(db: sqlite3.Connection, card_row_id: int, card: CardHistory) -> None:
     rows = (
-        (entry.at_ms, card.card, position, card_row_id, *entry[1:])
-        for position, entry in enumerate(card.log)
+        (entry.at_ms, card.card_id, position, card_row_id, *entry[1:])
+        for position, entry in enumerate(card.revlog)
     )
     db.executemany("INSERT INTO logged VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
 
@@ -368,46 +381,49 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
         _insert_row(db, "revlog", (last_id, *others))
 
 
-def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
-    """Return a package of the cards among `items`; `moment` in seconds since 1970.
+def write_apkg(course_items: tuple[Item, ...], deck_title: str, modified_at: int) -> ExportResult:
+    """Return a package of the cards among `course_items`; `modified_at` in seconds since 1970.
 
-    The GUID of a note depends only on the id of its card, and `moment` is its modification time. A
+    The GUID of a note depends only on the id of its card, and `modified_at` is its modification time. A
     later package updates the notes of an earlier one and keeps their scheduling.
     """
-    cards = tuple(i for i in items if i.kind == "card")
+    cards = tuple(i for i in course_items if i.kind == "card")
     refused = tuple(
-        ItemRemark(item_label(i), i.line, "an Anki package takes cards only")
-        for i in items
+        ItemRemark(make_item_label(i), i.line, "an Anki package takes cards only")
+        for i in course_items
         if i.kind != "card"
     )
     out = io.BytesIO()
     package = PackageWriter(out, newer_format=False)
     pictures = {
-        _package_picture_name(picture): decode_image_or_empty(picture)
+        _make_package_picture_name(picture): decode_image_or_empty(picture)
         for card in cards
         for picture in card.pictures
     }
     for name, content in pictures.items():
         package.add_media(name, content)
-    dates = CollectionDates(moment, dt.date.min, dt.date.min, None)
-    write_notes_to_package((_build_new_note(card, title) for card in cards), dates, package)
+    dates = CollectionDates(modified_at, dt.date.min, dt.date.min, None)
+    write_notes_to_package((_build_new_note(card, deck_title) for card in cards), dates, package)
     return ExportResult(out.getvalue(), len(cards), refused)
 
 
-def _build_new_note(card: Item, title: str) -> AnkiNote:
+def _build_new_note(card_item: Item, deck_title: str) -> AnkiNote:
     """Return the note of a card of the course, not studied yet."""
-    urls = {picture.name: _package_picture_name(picture) for picture in card.pictures}
+    urls = {picture.name: _make_package_picture_name(picture) for picture in card_item.pictures}
     return AnkiNote(
-        card.name,
-        make_note_guid(card.name),
-        "::".join(part for part in ("Headroom", title, card.topic) if part),
-        (to_html_with_pictures(card.stem, urls), to_html_with_pictures(card.text, urls)),
-        (CardHistory(card.name, None, DEFAULT_RETENTION, ()),) * (1 + card.reverse),
-        (*card.tags, *(f"objective::{o}" for o in card.objectives)),
+        card_item.name,
+        make_note_guid(card_item.name),
+        "::".join(part for part in ("Headroom", deck_title, card_item.topic) if part),
+        (
+            convert_markdown_to_html_with_pictures(card_item.stem, urls),
+            convert_markdown_to_html_with_pictures(card_item.text, urls),
+        ),
+        (CardHistory(card_item.name, None, DEFAULT_RETENTION, ()),) * (1 + card_item.reverse),
+        (*card_item.tags, *(f"objective::{o}" for o in card_item.objectives)),
     )
 
 
-def _package_picture_name(picture: ItemImage) -> str:
+def _make_package_picture_name(picture: ItemImage) -> str:
     """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
     digest = hashlib.sha256(decode_image_or_empty(picture)).hexdigest()[:32]

@@ -38,7 +38,7 @@ WRITERS: Mapping[str, Writer] = {
     "qti21": lambda items, about: write_qti(items, "2.1", about.language),
     "xlsx": lambda items, _about: write_xlsx(items),
 }
-WANTED: Mapping[str, str] = {
+EXPECTED_FILE_BY_FORMAT: Mapping[str, str] = {
     "csv": "a table with the columns that “headroom export csv” writes",
     "json": "a file as “headroom export json” writes it",
     "aiken": "a text file in Aiken, in UTF-8",
@@ -49,6 +49,6 @@ WANTED: Mapping[str, str] = {
     "as CSV, XLSX or ODS",
 }
 """What a reader accepts, for error messages."""
-CARDS = frozenset({"apkg"})  # formats for cards instead of questions
-WHOLE = frozenset({"csv", "json"})  # formats for both
-ATTEMPTS = frozenset({"attempts-csv", "attempts-json"})
+CARD_ONLY_FORMATS = frozenset({"apkg"})  # formats for cards instead of questions
+FORMATS_WITH_ALL_FIELDS = frozenset({"csv", "json"})  # formats for both
+ATTEMPT_FORMATS = frozenset({"attempts-csv", "attempts-json"})

@@ -41,7 +41,7 @@ _SEPARATOR = re.compile(r"sep=(.)\n", re.IGNORECASE)  # a line that Excel reads 
 def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
     """Return all items as JSON; `language` is that of their text, if known."""
     header = {"version": VERSION} | ({"language": language} if language else {})
-    rows = [_item_row(item) for item in items]
+    rows = [_build_item_row(item) for item in items]
     text = json.dumps({**header, "items": rows}, ensure_ascii=False, indent=1)
     return ExportResult(f"{text}\n".encode(), len(rows))
 
@@ -59,7 +59,7 @@ def read_json(text: str) -> ImportResult:
     rows = document.get("items") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         raise UnusableFileError("The file has no list “items”.")
-    return _read_rows([_NumberedRow(number, row) for number, row in enumerate(rows, 1)])
+    return _read_items_of_rows([_NumberedRow(number, row) for number, row in enumerate(rows, 1)])
 
 
 def write_csv(items: tuple[Item, ...]) -> ExportResult:
@@ -67,11 +67,11 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
     rows = [
         {
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for name, value in _item_row(item).items()
+            for name, value in _build_item_row(item).items()
         }
         for item in items
     ]
-    return ExportResult(write_table(_FIELDS, rows), len(rows))
+    return ExportResult(write_csv_table(_FIELDS, rows), len(rows))
 
 
 def read_csv(text: str) -> ImportResult:
@@ -83,7 +83,7 @@ def read_csv(text: str) -> ImportResult:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         rows = [
-            _NumberedRow(reader.line_num + bool(separator_line), _decode_row_or_reason(row))
+            _NumberedRow(reader.line_num + bool(separator_line), _decode_csv_row_or_reason(row))
             for row in reader
         ]
     except csv.Error:
@@ -94,10 +94,10 @@ def read_csv(text: str) -> ImportResult:
     repeated = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
     if repeated:
         raise UnusableFileError(f"The column “{repeated[0]}” is there twice: take one out.")
-    return _read_rows(rows)
+    return _read_items_of_rows(rows)
 
 
-def _decode_row_or_reason(row: Mapping[str | None, Any]) -> Any:
+def _decode_csv_row_or_reason(row: Mapping[str | None, Any]) -> Any:
     """Return the fields of a row, or why it cannot be read."""
     fields: dict[str, Any] = {}
     if None in row:
@@ -116,7 +116,7 @@ def _decode_row_or_reason(row: Mapping[str | None, Any]) -> Any:
     return fields
 
 
-def write_table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+def write_csv_table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return a CSV file with a header line, marked as UTF-8 for spreadsheets."""
     buffer = io.StringIO(newline="")
     writer = csv.DictWriter(buffer, columns, lineterminator="\r\n")
@@ -125,7 +125,7 @@ def write_table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     return buffer.getvalue().encode("utf-8-sig")
 
 
-def _item_row(item: Item) -> dict[str, Any]:
+def _build_item_row(item: Item) -> dict[str, Any]:
     row: dict[str, Any] = _ITEM.dump_python(item, mode="json", by_alias=True, exclude=_NOT_WRITTEN)
     return row
 
@@ -137,7 +137,7 @@ class _NumberedRow(NamedTuple):
     fields_or_reason: Any
 
 
-def _read_rows(rows: Sequence[_NumberedRow]) -> ImportResult:
+def _read_items_of_rows(rows: Sequence[_NumberedRow]) -> ImportResult:
     if len(rows) > _MOST_ITEMS:
         raise UnusableFileError(f"The file has more than {_MOST_ITEMS:,} items.")
     return read_source_items(
@@ -150,10 +150,12 @@ def _read_rows(rows: Sequence[_NumberedRow]) -> ImportResult:
     )
 
 
-def _read_item(row: Any, _losses: PicturesAndLosses) -> Item:
-    if not isinstance(row, dict):
-        raise ItemSkippedError(row if isinstance(row, str) else "it is not an object")
-    values = {name: value for name, value in row.items() if value is not None}
+def _read_item(fields_or_reason: Any, _losses: PicturesAndLosses) -> Item:
+    if not isinstance(fields_or_reason, dict):
+        raise ItemSkippedError(
+            fields_or_reason if isinstance(fields_or_reason, str) else "it is not an object"
+        )
+    values = {name: value for name, value in fields_or_reason.items() if value is not None}
     fields = {name: value for name, value in values.items() if name in _FIELDS}
     unread = tuple(f"the field “{name}” is not read" for name in values if name not in _FIELDS)
     try:
@@ -162,11 +164,11 @@ def _read_item(row: Any, _losses: PicturesAndLosses) -> Item:
         first = error.errors(include_url=False)[0]
         name, value = ".".join(map(str, first["loc"])), json.dumps(first["input"])[:60]
         raise ItemSkippedError(f"its “{name}” cannot be {value}: {first['msg']}") from None
-    options = tuple(map(_with_centered_range, item.options))
+    options = tuple(map(_center_range_of_option, item.options))
     return dataclasses.replace(item, options=options, lost=unread)
 
 
-def _with_centered_range(option: ItemOption) -> ItemOption:
+def _center_range_of_option(option: ItemOption) -> ItemOption:
     """Return an option whose range has its center in the middle."""
     if option.span is None:
         return option

@@ -3,13 +3,22 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.formats.metadata_tags import do_column_titles_fit_tags, list_item_tags
-from app.import_export.formats.partial_credit import differs_from_moodle_rule
-from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
-from app.import_export.markdown_to_html import to_html_with_pictures
-from app.import_export.text_conversion import to_plain_text_or_none
+from app.import_export.formats.metadata_tags import (
+    can_column_titles_be_tags,
+    write_item_fields_as_tags,
+)
+from app.import_export.formats.partial_credit import does_credit_rule_differ_from_moodle
+from app.import_export.items import (
+    ExportResult,
+    Item,
+    ItemRemark,
+    ItemSkippedError,
+    make_item_label,
+)
+from app.import_export.markdown_to_html import convert_markdown_to_html_with_pictures
+from app.import_export.text_conversion import plain_text_of_markdown_or_none
 
-ANSWERED_BY_TYPING = ("short", "numeric")
+TYPED_ANSWER_KINDS = ("short", "numeric")
 """Kinds of items whose common mistake Moodle shows as the feedback on any other answer."""
 LONGEST_LABEL = 256
 """The most characters of the label with the tags in QTI."""
@@ -17,7 +26,7 @@ LONGEST_LABEL = 256
 
 def _has_stem_or_option_markup(item: Item) -> bool:
     texts = (item.stem, *(option.text for option in item.options))
-    return any(to_plain_text_or_none(text) is None for text in texts)
+    return any(plain_text_of_markdown_or_none(text) is None for text in texts)
 
 
 def _has_explanation_or_feedback(item: Item) -> bool:
@@ -28,8 +37,8 @@ def _has_explanation_or_feedback(item: Item) -> bool:
 class _Loss(NamedTuple):
     """What some formats lose of the items that it applies to."""
 
-    formats: str
-    applies: Callable[[Item], object]
+    format_names: str
+    applies_to_item: Callable[[Item], object]
     sentence: str
 
 
@@ -44,17 +53,21 @@ _LOSSES = (
     _Loss(
         "aiken", _has_explanation_or_feedback, "feedback, hints and explanation are not exported"
     ),
-    _Loss("aiken", lambda i: i.name or list_item_tags(i), "its name and its tags are not exported"),
+    _Loss(
+        "aiken",
+        lambda i: i.name or write_item_fields_as_tags(i),
+        "its name and its tags are not exported",
+    ),
     _Loss("qti", lambda i: i.hints, "hints are shown to tutors only"),
     _Loss(
         "qti",
-        lambda i: len("; ".join(list_item_tags(i))) > LONGEST_LABEL,
+        lambda i: len("; ".join(write_item_fields_as_tags(i))) > LONGEST_LABEL,
         "its tags are too long for QTI",
     ),
     _Loss("gift", lambda i: i.hints, "hints are appended to the explanation"),
     _Loss(
         "gift",
-        lambda i: (i.mistake and i.kind not in ANSWERED_BY_TYPING) or any(p.why for p in i.pairs),
+        lambda i: (i.mistake and i.kind not in TYPED_ANSWER_KINDS) or any(p.why for p in i.pairs),
         "common mistakes and reasons are appended to the explanation",
     ),
     _Loss(
@@ -90,11 +103,13 @@ _LOSSES = (
     ),
     _Loss(
         "moodle",
-        lambda i: any("<img " in to_html_with_pictures(p.right) for p in i.pairs),
+        lambda i: any("<img " in convert_markdown_to_html_with_pictures(p.right) for p in i.pairs),
         "the pictures on the right are not exported, only their descriptions",
     ),
     _Loss(
-        "gift moodle", differs_from_moodle_rule, "there its rule of partial credit is only similar"
+        "gift moodle",
+        does_credit_rule_differ_from_moodle,
+        "there its rule of partial credit is only similar",
     ),
     _Loss(
         "gift",
@@ -103,12 +118,12 @@ _LOSSES = (
     ),
     _Loss(
         "gift moodle qti",
-        lambda i: any(i.titles) and do_column_titles_fit_tags(i),
+        lambda i: any(i.titles) and can_column_titles_be_tags(i),
         "the titles of its columns are in its tags",
     ),
     _Loss(
         "gift moodle qti",
-        lambda i: any(i.titles) and not do_column_titles_fit_tags(i),
+        lambda i: any(i.titles) and not can_column_titles_be_tags(i),
         "the titles of its columns are not exported",
     ),
 )
@@ -125,8 +140,8 @@ class ConvertedItems(NamedTuple, Generic[Converted]):
     losses: tuple[ItemRemark, ...]
 
 
-def convert_items(
-    items: Iterable[Item], write: Callable[[Item], Converted], file_format: str
+def convert_items_and_list_losses(
+    items: Iterable[Item], convert_item: Callable[[Item], Converted], file_format: str
 ) -> ConvertedItems[Converted]:
     """Convert each item; one that raises ItemSkippedError is refused with its message."""
     converted: list[Converted] = []
@@ -134,22 +149,22 @@ def convert_items(
     lost: list[ItemRemark] = []
     for item in items:
         try:
-            converted.append(write(item))
+            converted.append(convert_item(item))
         except ItemSkippedError as error:
-            refused.append(ItemRemark(item_label(item), item.line, str(error), item.path))
+            refused.append(ItemRemark(make_item_label(item), item.line, str(error), item.path))
             continue
         lost += [
-            ItemRemark(item_label(item), item.line, loss.sentence, item.path)
+            ItemRemark(make_item_label(item), item.line, loss.sentence, item.path)
             for loss in _LOSSES
-            if file_format in loss.formats.split() and loss.applies(item)
+            if file_format in loss.format_names.split() and loss.applies_to_item(item)
         ]
     return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
 
 
-def write_blocks(
+def write_items_as_blocks(
     items: Iterable[Item], write_block: Callable[[Item], str], file_format: str
 ) -> ExportResult:
     """Return a text with one block per item that fits, separated by empty lines."""
-    blocks, refused, lost = convert_items(items, write_block, file_format)
+    blocks, refused, lost = convert_items_and_list_losses(items, write_block, file_format)
     content = "\n\n".join(blocks) + "\n" if blocks else ""
     return ExportResult(content.encode(), len(blocks), refused, lost)

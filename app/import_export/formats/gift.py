@@ -7,20 +7,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from app.import_export.formats.export_losses import ANSWERED_BY_TYPING, write_blocks
+from app.import_export.formats.export_losses import TYPED_ANSWER_KINDS, write_items_as_blocks
 from app.import_export.formats.metadata_tags import (
-    apply_tags,
-    build_explanation_with_extras,
+    append_extra_fields_to_explanation,
     has_partial_credit_tag,
-    list_item_tags,
     restore_fields_from_explanation,
+    restore_fields_from_tags,
+    write_item_fields_as_tags,
 )
 from app.import_export.formats.partial_credit import (
     LONGEST_SEQUENCE,
-    ORDERS,
+    MOODLE_ORDERING_RULES,
     WeightedChoice,
-    convert_moodle_ordering,
-    convert_weighted_choices,
+    apply_moodle_ordering_settings,
+    build_choice_item_from_weights,
     list_choice_weight_percents,
 )
 from app.import_export.items import (
@@ -34,22 +34,25 @@ from app.import_export.items import (
     build_scored_option,
     format_significant_digits,
 )
-from app.import_export.markdown_to_html import to_html, to_plain_text_or_html
+from app.import_export.markdown_to_html import (
+    convert_markdown_to_html,
+    convert_markdown_to_plain_text_or_html,
+)
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
     add_default_feedback_as_mistake,
     add_short_answer,
     add_unit_to_stem,
-    convert_text,
+    convert_text_to_markdown,
     has_decimal_comma,
     make_range_around,
     make_range_between,
-    read_number,
+    parse_typed_number,
+    parse_weight_percent,
+    plain_text_of_markdown_or_none,
     read_source_items,
-    read_weight_in_percent,
     split_unit_from_stem,
-    to_plain_text_or_none,
 )
 
 _COMMENT = re.compile(r"^\s*//")
@@ -67,21 +70,21 @@ _NOT_PARTED = "it has several groups of answers: put an empty line between quest
 class GiftBlock:
     """One question as written; `answers` is None if it has no answer part.
 
-    `fault` says why it is unclear where its answers end.
+    `unclear_end_reason` says why it is unclear where its answers end.
     """
 
-    line: int
+    first_line_number: int
     title: str
     text_format: str
     text_before: str
     answers: str | None
     text_after: str
     tags: tuple[str, ...]
-    fault: str = ""
+    unclear_end_reason: str = ""
 
 
 class _GiftLine(NamedTuple):
-    number: int
+    line_number: int
     text: str
     tags: tuple[str, ...]  # from the comments above it
 
@@ -100,7 +103,7 @@ def split_gift_blocks(text: str) -> list[GiftBlock]:
         if _COMMENT.match(line):
             tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
             continue
-        braces = _extract_unescaped_braces(line)
+        braces = _keep_only_unescaped_braces(line)
         if is_answer_open and braces.startswith("{"):
             # The earlier brace was never closed, so that question ends at the last empty line.
             empty = [n for n, earlier in enumerate(lines) if not earlier.text]
@@ -109,24 +112,24 @@ def split_gift_blocks(text: str) -> list[GiftBlock]:
             lines, is_answer_open = lines[question_end + 1 :], False
         ends_block = not line.strip() or line.lstrip().startswith("$CATEGORY:")
         if ends_block and (not is_answer_open or len(lines) > _MOST_LINES):
-            blocks += _blocks_from_lines(lines, tags)
+            blocks += _build_blocks_from_lines(lines, tags)
             lines, tags, is_answer_open = [], (), False
             continue
         lines.append(_GiftLine(number, "" if ends_block else line, tags))
         tags = ()
         is_answer_open = braces[-1] == "{" if braces else is_answer_open
-    return blocks + _blocks_from_lines(lines, tags)
+    return blocks + _build_blocks_from_lines(lines, tags)
 
 
-def _extract_unescaped_braces(line: str) -> str:
+def _keep_only_unescaped_braces(line: str) -> str:
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
-def _blocks_from_lines(
+def _build_blocks_from_lines(
     lines: Sequence[_GiftLine], last_block_tags: tuple[str, ...]
 ) -> list[GiftBlock]:
     """Return the questions in lines without an empty one; `last_block_tags` belong to the last."""
-    opens_answers = ["{" in _extract_unescaped_braces(line.text) for line in lines]
+    opens_answers = ["{" in _keep_only_unescaped_braces(line.text) for line in lines]
     answers_follow = list(itertools.accumulate(reversed(opens_answers), max))[::-1]
     first_lines, last_brace, text_after_brace = [0], "", ""
     for index, line in enumerate(lines):
@@ -136,7 +139,7 @@ def _blocks_from_lines(
         ):
             first_lines.append(index)
             last_brace, text_after_brace = "", ""
-        if braces := _extract_unescaped_braces(line.text):
+        if braces := _keep_only_unescaped_braces(line.text):
             last_brace, text_after_brace = braces[-1], ""
         text_after_brace += line.text[line.text.rfind("}") + 1 :] + " "
     groups = [lines[a:b] for a, b in itertools.pairwise([*first_lines, len(lines)]) if a < b]
@@ -146,7 +149,7 @@ def _blocks_from_lines(
     return blocks
 
 
-def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
+def _build_block(lines: Sequence[_GiftLine], unclear_end_reason: str = "") -> GiftBlock:
     text, title, text_format = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
     title_match = _TITLE.match(text)
@@ -157,28 +160,30 @@ def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
         text_format, text = form_match[1].lower(), text[form_match.end() :]
     open_at = _find_unescaped_or_minus_one(text, "{")
     close_at = _find_unescaped_or_minus_one(text, "}", open_at + 1) if open_at >= 0 else -1
-    line_number = lines[0].number
+    line_number = lines[0].line_number
     if open_at < 0 or close_at < 0:
-        fault = fault or _NOT_CLOSED * (open_at >= 0)
-        return GiftBlock(line_number, title, text_format, text, None, "", tags, fault)
+        unclear_end_reason = unclear_end_reason or _NOT_CLOSED * (open_at >= 0)
+        return GiftBlock(line_number, title, text_format, text, None, "", tags, unclear_end_reason)
     before, inside, after = text[:open_at], text[open_at + 1 : close_at], text[close_at + 1 :]
     if _find_unescaped_or_minus_one(inside, "{") >= 0:
-        fault = fault or _NOT_CLOSED
+        unclear_end_reason = unclear_end_reason or _NOT_CLOSED
     if _find_unescaped_or_minus_one(after, "{") >= 0:
-        fault = fault or _NOT_PARTED
-    return GiftBlock(line_number, title, text_format, before, inside, after, tags, fault)
+        unclear_end_reason = unclear_end_reason or _NOT_PARTED
+    return GiftBlock(
+        line_number, title, text_format, before, inside, after, tags, unclear_end_reason
+    )
 
 
 def _find_unescaped_or_minus_one(text: str, mark: str, start: int = 0) -> int:
     """Return the offset of the first unescaped `mark`, or -1."""
-    return next((at for at in _unescaped_positions(text, start) if text[at] == mark), -1)
+    return next((at for at in _iterate_unescaped_positions(text, start) if text[at] == mark), -1)
 
 
 class MarkedText(NamedTuple):
     """A mark, and the text behind it; what stands before the first mark has an empty one."""
 
     mark: str
-    text: str
+    text_after_mark: str
 
 
 def split_at_marks(text: str, marks: str) -> list[MarkedText]:
@@ -187,20 +192,20 @@ def split_at_marks(text: str, marks: str) -> list[MarkedText]:
     >>> [tuple(marked) for marked in split_at_marks("a=b~c", "=~")]
     [('', 'a'), ('=', 'b'), ('~', 'c')]
     """
-    positions = [at for at in _unescaped_positions(text) if text[at] in marks]
+    positions = [at for at in _iterate_unescaped_positions(text) if text[at] in marks]
     bounds = itertools.pairwise([*positions, len(text)])
     parts = [MarkedText(text[at], text[at + 1 : end]) for at, end in bounds]
     return [MarkedText("", text[: positions[0]] if positions else text), *parts]
 
 
-def _unescaped_positions(text: str, at: int = 0) -> Iterator[int]:
-    """Yield the offsets of all unescaped characters from `at` on."""
-    while at < len(text):
-        if text[at] == "\\":
-            at += 2
+def _iterate_unescaped_positions(text: str, start: int = 0) -> Iterator[int]:
+    """Yield the offsets of all unescaped characters from `start` on."""
+    while start < len(text):
+        if text[start] == "\\":
+            start += 2
             continue
-        yield at
-        at += 1
+        yield start
+        start += 1
 
 
 def remove_gift_escapes(text: str) -> str:
@@ -230,7 +235,7 @@ def read_gift(text: str) -> ImportResult:
     return read_source_items(
         SourceItem(
             block.title or " ".join(remove_gift_escapes(block.text_before).split())[:50],
-            block.line,
+            block.first_line_number,
             functools.partial(_read_block, block, may_use_decimal_comma=comma),
         )
         for block in blocks
@@ -246,7 +251,7 @@ def _read_block(
 class _GiftAnswer(NamedTuple):
     """One answer as written, its weight in percent if given, and its feedback in Markdown."""
 
-    weight: float | None
+    percent: float | None
     text: str
     feedback: str
 
@@ -262,8 +267,8 @@ class _GiftReader:
     def read_item(self) -> Item:
         """Return the question; raises ItemSkippedError."""
         inside = self.block.answers
-        if self.block.fault:
-            raise ItemSkippedError(self.block.fault)
+        if self.block.unclear_end_reason:
+            raise ItemSkippedError(self.block.unclear_end_reason)
         if inside is None:
             raise ItemSkippedError("it asks nothing: a description has no place in a quiz")
         inside, *general_feedback = re.split(r"(?<!\\)####", inside, maxsplit=1)
@@ -272,8 +277,8 @@ class _GiftReader:
         item = Item(self.block.title, "single", self._read_stem_with_gap())
         if not item.stem:
             raise ItemSkippedError("it has no text")
-        item = dataclasses.replace(item, explanation=self._text("".join(general_feedback)))
-        return apply_tags(
+        item = dataclasses.replace(item, explanation=self._read_text("".join(general_feedback)))
+        return restore_fields_from_tags(
             restore_fields_from_explanation(self._read_answers(item, inside)), self.block.tags
         )
 
@@ -284,7 +289,7 @@ class _GiftReader:
         at_end = not after.strip(_NO_WORDS)
         ends_sentence = before[-1:] in _SENTENCE_ENDS
         if at_end and (ends_sentence or not after.strip()):
-            return convert_text(before, self.block.text_format, self.losses)
+            return convert_text_to_markdown(before, self.block.text_format, self.losses)
         is_truth = _TRUTH.match(_split_feedback(self.block.answers or "")[0])
         before = remove_gift_escapes(self.block.text_before)
         before += "" if is_truth and at_end else "_____"
@@ -292,97 +297,102 @@ class _GiftReader:
         if rest_of_line.lstrip().startswith("//"):
             raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
         if next_lines.strip(_NO_WORDS) and not rest_of_line.strip(_NO_WORDS):
-            self.losses.add(
+            self.losses.add_loss(
                 "the text below its answers is read as part of it: put an "
                 "empty line above it if it is not"
             )
-        return convert_text((before + after).strip(), self.block.text_format, self.losses)
+        return convert_text_to_markdown(
+            (before + after).strip(), self.block.text_format, self.losses
+        )
 
-    def _text(self, raw: str, text_format: str = "") -> str:
+    def _read_text(self, raw: str, text_format: str = "") -> str:
         """Read an answer or a feedback in its own format, in `text_format`, or the question's."""
         text_format = text_format or self.block.text_format
         match = _FORMAT.match(raw)
         if match:
             text_format, raw = match[1].lower(), raw[match.end() :]
-        return convert_text(remove_gift_escapes(raw).strip(), text_format, self.losses)
+        return convert_text_to_markdown(remove_gift_escapes(raw).strip(), text_format, self.losses)
 
-    def _read_answers(self, item: Item, inside: str) -> Item:
-        first_text, *notes = _split_feedback(inside)
+    def _read_answers(self, item: Item, answers_text: str) -> Item:
+        first_text, *notes = _split_feedback(answers_text)
         if _TRUTH.match(first_text):
             return self._read_true_false(item, first_text, notes)
-        if inside.lstrip().startswith("#"):
-            return self._read_numeric(item, inside.lstrip()[1:])
-        if inside.lstrip().startswith(">"):
-            return self._read_ordering(item, *inside.strip().split("\n"))
-        unmarked, *answers = split_at_marks(inside, "=~")
+        if answers_text.lstrip().startswith("#"):
+            return self._read_numeric(item, answers_text.lstrip()[1:])
+        if answers_text.lstrip().startswith(">"):
+            return self._read_ordering(item, *answers_text.strip().split("\n"))
+        unmarked, *answers = split_at_marks(answers_text, "=~")
         answers = answers or [unmarked._replace(mark="=")]
         if any(answer.mark == "~" for answer in answers):
             return self._read_choices(item, answers)
-        sides = [answer.text.partition("->")[::2] for answer in answers]
+        sides = [answer.text_after_mark.partition("->")[::2] for answer in answers]
         if len(answers) > 1 and any(right.strip() for _, right in sides):
             return self._read_matching(item, sides)
         return self._read_short_answer(item, answers)
 
-    def _read_true_false(self, item: Item, head: str, feedback_texts: list[str]) -> Item:
-        right = head.strip().upper().startswith("T")
-        wrong_note, right_note = [*map(self._text, feedback_texts), "", ""][:2]
+    def _read_true_false(
+        self, item: Item, first_answer_text: str, feedback_texts: list[str]
+    ) -> Item:
+        right = first_answer_text.strip().upper().startswith("T")
+        wrong_note, right_note = [*map(self._read_text, feedback_texts), "", ""][:2]
         options = tuple(
             ItemOption(word, truth == right, right_note if truth == right else wrong_note)
             for word, truth in (("True", True), ("False", False))
         )
         return dataclasses.replace(item, kind="true-false", options=options)
 
-    def _split_answer(self, body: str) -> _GiftAnswer:
+    def _split_answer(self, answer_text: str) -> _GiftAnswer:
         weight = None
-        match = _WEIGHT.match(body)
+        match = _WEIGHT.match(answer_text)
         if match:
-            weight, body = read_weight_in_percent(match[1]), body[match.end() :]
-        text, *notes = _split_feedback(body)
-        return _GiftAnswer(weight, text, self._text(notes[0]) if notes else "")
+            weight, answer_text = parse_weight_percent(match[1]), answer_text[match.end() :]
+        text, *notes = _split_feedback(answer_text)
+        return _GiftAnswer(weight, text, self._read_text(notes[0]) if notes else "")
 
     def _read_choices(self, item: Item, answers: list[MarkedText]) -> Item:
         weighted = []
         for mark, body in answers:
             weight, text, feedback = self._split_answer(body)
             percent = weight if weight is not None else 100.0 * (mark == "=")
-            weighted.append(WeightedChoice(self._text(text), percent, feedback))
+            weighted.append(WeightedChoice(self._read_text(text), percent, feedback))
         multiple_answers = not any(answer.mark == "=" for answer in answers)
-        return convert_weighted_choices(
+        return build_choice_item_from_weights(
             item,
             weighted,
             self.losses,
-            multiple_answers=multiple_answers,
-            rule_named=has_partial_credit_tag(self.block.tags),
+            allows_several_answers=multiple_answers,
+            is_credit_rule_in_file=has_partial_credit_tag(self.block.tags),
         )
 
     def _read_short_answer(self, item: Item, answers: list[MarkedText]) -> Item:
         item = dataclasses.replace(item, kind="short", options=())
         for answer in answers:
-            weight, text, feedback = self._split_answer(answer.text)
+            weight, text, feedback = self._split_answer(answer.text_after_mark)
             percent = 100.0 if weight is None else weight
             answer_text = " ".join(remove_gift_escapes(_FORMAT.sub("", text)).split())
             item = add_short_answer(item, answer_text, percent, feedback, self.losses)
         return item
 
-    def _read_ordering(self, item: Item, head: str, *lines: str) -> Item:
-        texts = (self._text(line, "moodle") for line in lines if line.strip())
+    def _read_ordering(self, item: Item, ordering_options: str, *lines: str) -> Item:
+        texts = (self._read_text(line, "moodle") for line in lines if line.strip())
         steps = tuple(ItemOption(text, True) for text in texts)
         item = dataclasses.replace(item, steps=steps)
-        options = head.removeprefix(">").split()
-        return convert_moodle_ordering(item, options, self.block.tags, self.losses)
+        options = ordering_options.removeprefix(">").split()
+        return apply_moodle_ordering_settings(item, options, self.block.tags, self.losses)
 
-    def _read_matching(self, item: Item, sides: Sequence[Sequence[str]]) -> Item:
-        if not all(right.strip() for _, right in sides):
+    def _read_matching(self, item: Item, left_and_right_sides: Sequence[Sequence[str]]) -> Item:
+        if not all(right.strip() for _, right in left_and_right_sides):
             raise ItemSkippedError("some of its pairs have no “->” with words behind it")
         pairs = tuple(
-            ItemPair(self._text(left), self._text(right, "moodle")) for left, right in sides
+            ItemPair(self._read_text(left), self._read_text(right, "moodle"))
+            for left, right in left_and_right_sides
         )
         return dataclasses.replace(item, kind="match", pairs=pairs)
 
-    def _read_numeric(self, item: Item, inside: str) -> Item:
+    def _read_numeric(self, item: Item, answers_text: str) -> Item:
         stem, unit = split_unit_from_stem(item.stem)
-        first, *answers = split_at_marks(inside, "=~")
-        if first.text.strip():  # the right number may come first, without a mark
+        first, *answers = split_at_marks(answers_text, "=~")
+        if first.text_after_mark.strip():  # the right number may come first, without a mark
             answers.insert(0, first._replace(mark="="))
         options: list[ItemOption] = []
         for mark, body in answers:
@@ -399,7 +409,9 @@ class _GiftReader:
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
     def _read_range(self, text: str, unit: str) -> NumberRange:
-        read = functools.partial(read_number, may_use_decimal_comma=self.may_use_decimal_comma)
+        read = functools.partial(
+            parse_typed_number, may_use_decimal_comma=self.may_use_decimal_comma
+        )
         if ".." in text:
             low, high = map(read, text.split("..", 1))
             return make_range_between(low, high, unit)
@@ -408,12 +420,12 @@ class _GiftReader:
         return make_range_around(read(center), tolerance_value, unit)
 
 
-def _split_feedback(body: str) -> list[str]:
-    return [marked.text for marked in split_at_marks(body, "#")]
+def _split_feedback(answer_text: str) -> list[str]:
+    return [marked.text_after_mark for marked in split_at_marks(answer_text, "#")]
 
 
 _PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
-_GRADING = ORDERS | {"lcs": LONGEST_SEQUENCE}
+_GRADING = MOODLE_ORDERING_RULES | {"lcs": LONGEST_SEQUENCE}
 # What would end a step or its answers, or make it a comment or an empty line.
 _WRITING_ENDS = re.compile(r"[{}\n]|(?<=#)#")
 _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
@@ -421,19 +433,21 @@ _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
 
 def write_gift(items: tuple[Item, ...]) -> ExportResult:
     """Return a GIFT file of all items that it can express."""
-    return write_blocks(items, _write_gift_block, "gift")
+    return write_items_as_blocks(items, _write_gift_block, "gift")
 
 
 def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
     answers = _write_answers_by_kind(item, unit)
-    shows_mistake = item.kind in ANSWERED_BY_TYPING
+    shows_mistake = item.kind in TYPED_ANSWER_KINDS
     if item.mistake and shows_mistake:
         wrong_answer = "~" if item.kind == "numeric" else "=%0%*"
         answers += f"\n\t{wrong_answer}#{_write_text(item.mistake)}"
-    explanation = build_explanation_with_extras(item, include_mistake=not shows_mistake)
+    explanation = append_extra_fields_to_explanation(item, include_mistake=not shows_mistake)
     general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
-    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in list_item_tags(item))
+    tags = " ".join(
+        f"[tag:{t.replace(']', chr(92) + ']')}]" for t in write_item_fields_as_tags(item)
+    )
     tag_comment = f"// {tags}\n" if tags else ""
     title = f"::{_escape_gift(item.name)}::" if item.name else ""
     stem = _write_text(add_unit_to_stem(item.stem, unit))
@@ -497,7 +511,7 @@ def _write_number(option: ItemOption, unit: str) -> str:
 
 def _write_pairs(item: Item) -> str:
     return "".join(
-        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(to_plain_text_or_html(p.right))}"
+        f"\n\t={_write_left_side(p.left)} -> {_escape_gift(convert_markdown_to_plain_text_or_html(p.right))}"
         for p in item.pairs
     )
 
@@ -506,21 +520,21 @@ def _write_left_side(markdown: str) -> str:
     """Return a left side; an arrow would end it, so it is then written as HTML."""
     if "->" not in markdown:
         return _write_text(markdown)
-    return "[html]" + _escape_gift(to_html(markdown).replace("->", "-&gt;"))
+    return "[html]" + _escape_gift(convert_markdown_to_html(markdown).replace("->", "-&gt;"))
 
 
 def _write_steps(item: Item) -> str:
     """Return the steps in the syntax of Moodle's ordering questions."""
-    rule = _GRADING.get(item.partial, ORDERS["off"])
+    rule = _GRADING.get(item.partial, MOODLE_ORDERING_RULES["off"])
     head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
     return head + "".join(f"\n{_write_step(step.text)}" for step in item.steps)
 
 
 def _write_step(markdown: str) -> str:
     r"""Return a step on one line; Moodle unescapes only `\\` there."""
-    text = to_plain_text_or_html(markdown)
+    text = convert_markdown_to_plain_text_or_html(markdown)
     if _NO_STEP.search(text):
-        html = to_html(markdown)
+        html = convert_markdown_to_html(markdown)
         text = html if "<" in html else f"<span>{html}</span>"
         text = _WRITING_ENDS.sub(lambda m: f"&#{ord(m[0])};", text)
     return text.replace("\\", "\\\\")
@@ -532,9 +546,9 @@ def _write_option_feedback(option: ItemOption) -> str:
 
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    text = to_plain_text_or_none(markdown)
+    text = plain_text_of_markdown_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
-        return "[html]" + _escape_gift(to_html(markdown))
+        return "[html]" + _escape_gift(convert_markdown_to_html(markdown))
     return (_PLAIN if markdown else "") + _escape_gift(text)
 
 

@@ -25,7 +25,7 @@ _SIDES = ("left", "right")
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
-def list_item_tags(item: Item) -> list[str]:
+def write_item_fields_as_tags(item: Item) -> list[str]:
     """Return the tags of an item, with its own fields as tags such as “objective:2.1”."""
     tags = list(item.tags)
     tags += [f"objective:{o}" for o in item.objectives]
@@ -41,17 +41,17 @@ def list_item_tags(item: Item) -> list[str]:
         tags.append("shuffle:no")
     if item.case:
         tags.append("case:yes")
-    if do_column_titles_fit_tags(item):
+    if can_column_titles_be_tags(item):
         sides = zip(_SIDES, item.titles, strict=True)
         tags += [f"{side}:{title}" for side, title in sides if title]
     return tags
 
 
-def do_column_titles_fit_tags(item: Item) -> bool:
+def can_column_titles_be_tags(item: Item) -> bool:
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
 
-def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
+def restore_fields_from_tags(item: Item, tags: tuple[str, ...]) -> Item:
     """Return the item with its fields restored from tags; the others stay tags."""
     changes: dict[str, object] = {}
     other_tags: list[str] = []
@@ -92,7 +92,7 @@ _HINT = "**Hint.**"
 _WRONG_STEPS = "**No steps.**"
 
 
-def build_explanation_with_extras(
+def append_extra_fields_to_explanation(
     item: Item, *, include_mistake: bool = True, include_hints: bool = True
 ) -> str:
     """Return the explanation, followed by what the format has no field for.
@@ -116,7 +116,7 @@ def build_explanation_with_extras(
 
 
 def restore_fields_from_explanation(item: Item) -> Item:
-    """Move what `build_explanation_with_extras` appended to the explanation back to its own fields."""
+    """Move what `append_extra_fields_to_explanation` appended to the explanation back to its own fields."""
     if parts := _split_at_label_paragraph(item.explanation, _MISTAKE):
         item = dataclasses.replace(item, explanation=parts.text_before, mistake=parts.text_after)
     parts = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)

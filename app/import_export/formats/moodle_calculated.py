@@ -15,7 +15,7 @@ from app.import_export.items import (
     NamedExpression,
     format_significant_digits,
 )
-from app.import_export.text_conversion import PicturesAndLosses, read_number
+from app.import_export.text_conversion import PicturesAndLosses, parse_typed_number
 from app.markup.quantities import format_with_spec
 
 CALCULATED = frozenset({"calculated", "calculatedsimple", "calculatedmulti"})
@@ -33,35 +33,41 @@ _RELATIVE, _GEOMETRIC = "1", "3"
 class CalculatedParameters:
     """The parameters of a question with their values, and the expressions that its texts need."""
 
-    params: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    names_by_wildcard: dict[str, str] = dataclasses.field(default_factory=dict)
-    lets: dict[str, str] = dataclasses.field(default_factory=dict)
+    values_by_parameter: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    name_by_wildcard: dict[str, str] = dataclasses.field(default_factory=dict)
+    expression_by_name: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    def name_formula(self, formula: str, name_prefix: str) -> str:
+    def name_and_add_formula(self, formula: str, name_prefix: str) -> str:
         """Return the name in `let` of a formula; raises ItemSkippedError."""
-        text = translate_formula(formula, self.names_by_wildcard)
-        for name, known_formula in self.lets.items():
+        text = translate_formula(formula, self.name_by_wildcard)
+        for name, known_formula in self.expression_by_name.items():
             if known_formula == text:
                 return name
         numbers = (f"{name_prefix}_{n}" for n in range(1, 1_000))
-        name = next(n for n in numbers if n not in self.lets and n not in self.params)
-        self.lets[name] = text
+        name = next(
+            n
+            for n in numbers
+            if n not in self.expression_by_name and n not in self.values_by_parameter
+        )
+        self.expression_by_name[name] = text
         return name
 
-    def fill_text(self, text: str, spec: str) -> str:
+    def insert_placeholders_into_text(self, text: str, number_format: str) -> str:
         """Return a text with our names in its wildcards and formulas."""
-        text = _INLINE.sub(lambda m: f"{{{self.name_formula(m[1], 'value')}:{spec}}}", text)
-        return _WILDCARD.sub(self._placeholder, text)
+        text = _INLINE.sub(
+            lambda m: f"{{{self.name_and_add_formula(m[1], 'value')}:{number_format}}}", text
+        )
+        return _WILDCARD.sub(self._make_placeholder, text)
 
-    def _placeholder(self, match: re.Match[str]) -> str:
-        name = self.names_by_wildcard.get(match[1].strip())
+    def _make_placeholder(self, match: re.Match[str]) -> str:
+        name = self.name_by_wildcard.get(match[1].strip())
         if name is None:  # no placeholder has spaces
             return f"{{ {match[1].strip()} }}"
         is_exact = all(
             math.isclose(
                 float(format_with_spec(float(v)).replace(",", "").replace("−", "-")), float(v)
             )
-            for v in self.params[name]
+            for v in self.values_by_parameter[name]
         )
         return f"{{{name}}}" if is_exact else f"{{{name}:{_DIGITS}}}"
 
@@ -69,11 +75,11 @@ class CalculatedParameters:
 class CalculatedQuestion(NamedTuple):
     """A question whose texts have our placeholders, and the parameters that they name."""
 
-    node: ET.Element
+    question_element: ET.Element
     parameters: CalculatedParameters
 
 
-def insert_placeholders(question: ET.Element) -> CalculatedQuestion:
+def read_calculated_question(question: ET.Element) -> CalculatedQuestion:
     """Return a copy of a calculated question with our placeholders; raises ItemSkippedError.
 
     The answers of a numeric question are placeholders for names in `let`.
@@ -86,20 +92,20 @@ def insert_placeholders(question: ET.Element) -> CalculatedQuestion:
         formula = (text.text or "").strip() if text is not None else ""
         if text is None or is_multiple_choice or formula in {"", "*"}:
             continue
-        if _WILDCARD.fullmatch(formula) and len(parameters.params) > 1:
+        if _WILDCARD.fullmatch(formula) and len(parameters.values_by_parameter) > 1:
             reason = f"its answer {formula} is a data set of its own, which goes with the others"
             raise ItemSkippedError(f"{reason}: write it as a formula")
-        text.text = f"{{{parameters.name_formula(formula, 'answer')}:{_DIGITS}}}"
+        text.text = f"{{{parameters.name_and_add_formula(formula, 'answer')}:{_DIGITS}}}"
     tags_without_texts = _NO_TEXTS if is_multiple_choice else _NO_TEXTS | {"answer"}
     for parent in node.iter():
         text = parent.find("text")
         if text is not None and parent.tag not in tags_without_texts:
-            spec = _answer_format(parent) if parent.tag == "answer" else _DIGITS
-            text.text = parameters.fill_text(text.text or "", spec)
+            spec = _find_answer_number_format(parent) if parent.tag == "answer" else _DIGITS
+            text.text = parameters.insert_placeholders_into_text(text.text or "", spec)
     return CalculatedQuestion(node, parameters)
 
 
-def _answer_format(answer: ET.Element) -> str:
+def _find_answer_number_format(answer: ET.Element) -> str:
     """Return the format of a choice: decimals, or significant digits."""
     length = answer.findtext("correctanswerlength", "2").strip()
     format_letter = "g" if answer.findtext("correctanswerformat", "1").strip() == "2" else "f"
@@ -108,7 +114,7 @@ def _answer_format(answer: ET.Element) -> str:
 
 def _read_datasets(node: ET.Element) -> CalculatedParameters:
     parameters = CalculatedParameters()
-    params = parameters.params
+    params = parameters.values_by_parameter
     for dataset in node.findall("dataset_definitions/dataset_definition"):
         wildcard = dataset.findtext("name/text", "").strip()
         name = re.sub(r"\W", "_", wildcard, flags=re.ASCII)
@@ -116,14 +122,16 @@ def _read_datasets(node: ET.Element) -> CalculatedParameters:
         while name in params or name in _FUNCTIONS:
             name += "_"
         values = (v.text or "" for v in dataset.findall("dataset_items/dataset_item/value"))
-        parameters.names_by_wildcard[wildcard] = name
-        params[name] = [*dict.fromkeys(format_significant_digits(read_number(v)) for v in values)]
+        parameters.name_by_wildcard[wildcard] = name
+        params[name] = [
+            *dict.fromkeys(format_significant_digits(parse_typed_number(v)) for v in values)
+        ]
         if not params[name]:
             raise ItemSkippedError(f"the data set of its wildcard {{{wildcard}}} has no items")
     return parameters
 
 
-def translate_formula(formula: str, names_by_wildcard: dict[str, str]) -> str:
+def translate_formula(formula: str, name_by_wildcard: dict[str, str]) -> str:
     """Return a formula of Moodle as an expression of `let`; raises ItemSkippedError.
 
     >>> translate_formula("2*pow({a b},2) + pi()", {"a b": "a_b"})
@@ -131,9 +139,9 @@ def translate_formula(formula: str, names_by_wildcard: dict[str, str]) -> str:
     """
 
     def name(match: re.Match[str]) -> str:
-        if match[1].strip() not in names_by_wildcard:
+        if match[1].strip() not in name_by_wildcard:
             raise ItemSkippedError(f"its wildcard {match[0]} has no data set")
-        return f" {names_by_wildcard[match[1].strip()]} "
+        return f" {name_by_wildcard[match[1].strip()]} "
 
     text = _WILDCARD.sub(name, formula.strip())
     try:
@@ -150,7 +158,11 @@ class _Translator(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        return _power_as_product(node.left, node.right) if isinstance(node.op, ast.Pow) else node
+        return (
+            _expand_power_to_product(node.left, node.right)
+            if isinstance(node.op, ast.Pow)
+            else node
+        )
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -159,7 +171,7 @@ class _Translator(ast.NodeTransformer):
             case "pi", []:
                 return ast.Constant(3.14159265358979)
             case "pow", [base, exponent]:
-                return _power_as_product(base, exponent)
+                return _expand_power_to_product(base, exponent)
             case "abs", [value]:
                 minus = ast.UnaryOp(ast.USub(), value)
                 return ast.Call(ast.Name("max"), [value, minus], [])
@@ -170,7 +182,7 @@ class _Translator(ast.NodeTransformer):
         return node
 
 
-def _power_as_product(base: ast.expr, exponent: ast.expr) -> ast.expr:
+def _expand_power_to_product(base: ast.expr, exponent: ast.expr) -> ast.expr:
     count = exponent.value if isinstance(exponent, ast.Constant) else None
     if not isinstance(count, int) or not 1 <= count <= _LARGEST_POWER:
         raise ItemSkippedError("its formula has a power that is no whole number from 1 to 6")
@@ -182,10 +194,10 @@ def _power_as_product(base: ast.expr, exponent: ast.expr) -> ast.expr:
 
 def format_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
     """Return the text after the number of an answer: its unit and its tolerance."""
-    tolerance = abs(read_number(answer.findtext("tolerance", "").strip() or "0"))
+    tolerance = abs(parse_typed_number(answer.findtext("tolerance", "").strip() or "0"))
     tolerance_type = answer.findtext("tolerancetype", _RELATIVE).strip()
     if tolerance_type == _GEOMETRIC:
-        losses.add("its geometric tolerance counts as a relative one")
+        losses.add_loss("its geometric tolerance counts as a relative one")
     tolerance_text = format_significant_digits(tolerance)
     if tolerance_type in {_RELATIVE, _GEOMETRIC}:
         tolerance_text = f"{format_significant_digits(100 * tolerance)}%"
@@ -196,10 +208,20 @@ def add_used_parameters(
     item: Item, parameters: CalculatedParameters, losses: PicturesAndLosses
 ) -> Item:
     """Return the item with the parameters that it names, and all expressions."""
-    texts = [item.stem, item.explanation, item.mistake, *item.hints, *parameters.lets.values()]
+    texts = [
+        item.stem,
+        item.explanation,
+        item.mistake,
+        *item.hints,
+        *parameters.expression_by_name.values(),
+    ]
     texts += [text for option in item.options for text in (option.text, option.feedback)]
     used_names = set(re.findall(r"\w+", " ".join(texts)))
-    params = {name: values for name, values in parameters.params.items() if name in used_names}
+    params = {
+        name: values
+        for name, values in parameters.values_by_parameter.items()
+        if name in used_names
+    }
     if not params:
         raise ItemSkippedError("it uses none of its data sets")
     longest_count = max(map(len, params.values()))
@@ -207,13 +229,13 @@ def add_used_parameters(
         longest = max(params, key=lambda name: len(params[name]))
         params[longest] = params[longest][:-1]
     if len(params) > 1:
-        losses.add("the values of its wildcards are drawn independently of each other")
+        losses.add_loss("the values of its wildcards are drawn independently of each other")
     if (value_count := max(map(len, params.values()))) < longest_count:
-        losses.add(
+        losses.add_loss(
             f"of up to {longest_count} values of a wildcard the first {value_count} are drawn"
         )
     return dataclasses.replace(
         item,
         params=tuple(ComputedParameter(name, tuple(values)) for name, values in params.items()),
-        lets=tuple(NamedExpression(*named) for named in parameters.lets.items()),
+        lets=tuple(NamedExpression(*named) for named in parameters.expression_by_name.items()),
     )

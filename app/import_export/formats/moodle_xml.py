@@ -10,30 +10,33 @@ from urllib.parse import quote, unquote
 from xml.etree import ElementTree as ET
 
 from app.import_export import UnusableFileError
-from app.import_export.formats.export_losses import ANSWERED_BY_TYPING, convert_items
+from app.import_export.formats.export_losses import (
+    TYPED_ANSWER_KINDS,
+    convert_items_and_list_losses,
+)
 from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.metadata_tags import (
-    apply_tags,
-    build_explanation_with_extras,
+    append_extra_fields_to_explanation,
     has_partial_credit_tag,
-    list_item_tags,
     restore_fields_from_explanation,
+    restore_fields_from_tags,
+    write_item_fields_as_tags,
 )
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
     add_used_parameters,
     format_unit_and_tolerance,
-    insert_placeholders,
+    read_calculated_question,
 )
 from app.import_export.formats.partial_credit import (
-    ORDERS,
+    MOODLE_ORDERING_RULES,
     WeightedChoice,
-    convert_moodle_ordering,
-    convert_weighted_choices,
+    apply_moodle_ordering_settings,
+    build_choice_item_from_weights,
     list_choice_weight_percents,
 )
 from app.import_export.items import (
-    BLANK,
+    BLANK_CHARACTER,
     ExportResult,
     ImportResult,
     Item,
@@ -45,9 +48,12 @@ from app.import_export.items import (
     build_scored_option,
     decode_image_or_empty,
     format_significant_digits,
-    item_label,
+    make_item_label,
 )
-from app.import_export.markdown_to_html import to_html_with_pictures, to_plain_text_or_html
+from app.import_export.markdown_to_html import (
+    convert_markdown_to_html_with_pictures,
+    convert_markdown_to_plain_text_or_html,
+)
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
@@ -55,16 +61,16 @@ from app.import_export.text_conversion import (
     add_short_answer,
     add_unit_to_stem,
     build_cloze_item,
-    convert_html,
-    convert_text,
+    convert_html_noting_losses,
+    convert_text_to_markdown,
     has_decimal_comma,
     make_range_around,
-    read_number,
+    parse_typed_number,
+    parse_weight_percent,
     read_source_items,
-    read_weight_in_percent,
     split_unit_from_stem,
 )
-from app.import_export.xml_files import add_child, read_xml, serialize_document
+from app.import_export.xml_files import add_child, parse_xml_and_locate_elements, serialize_document
 from app.markup.quantities import known_unit
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
@@ -76,13 +82,13 @@ _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
 class GappedText(NamedTuple):
-    """A text with a `BLANK` for each gap, and the gaps."""
+    """A text with a `BLANK_CHARACTER` for each gap, and the gaps."""
 
     text: str
     blanks: tuple[ItemBlank, ...]
 
 
-def read_cloze_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
+def parse_embedded_answers(text: str, losses: PicturesAndLosses) -> GappedText:
     """Return a text in Moodle syntax with its gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
@@ -91,23 +97,23 @@ def read_cloze_gaps(text: str, losses: PicturesAndLosses) -> GappedText:
         if body is None:  # no gap is closed after this
             break
         blanks.append(_read_blank(opening[2], html.unescape(body[1]), losses))
-        pieces += [text[at : opening.start()], BLANK]
+        pieces += [text[at : opening.start()], BLANK_CHARACTER]
         at = body.end()
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
     return GappedText("".join([*pieces, text[at:]]), tuple(blanks))
 
 
-def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
-    if _NUMBER.match(kind):
-        losses.add("the tolerance of a number in a gap is left out: add what else counts")
-    elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
-        raise ItemSkippedError(f"gaps of the type {kind} are not known")
-    answers = _read_gap_answers(body, losses)
+def _read_blank(gap_type: str, gap_body: str, losses: PicturesAndLosses) -> ItemBlank:
+    if _NUMBER.match(gap_type):
+        losses.add_loss("the tolerance of a number in a gap is left out: add what else counts")
+    elif not _TYPED.match(gap_type) and not _CHOSEN.match(gap_type):
+        raise ItemSkippedError(f"gaps of the type {gap_type} are not known")
+    answers = _read_gap_answers(gap_body, losses)
     right = [answer.text for answer in answers if answer.percent >= 100]
-    if _NUMBER.match(kind):
+    if _NUMBER.match(gap_type):
         numbers = [text.partition(":")[0].strip() for text in right]  # without the tolerance
-        in_digits = (format_significant_digits(read_number(number)) for number in numbers)
+        in_digits = (format_significant_digits(parse_typed_number(number)) for number in numbers)
         right = [word for words in zip(numbers, in_digits, strict=True) for word in words]
     accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not accepted:
@@ -115,11 +121,11 @@ def _read_blank(kind: str, body: str, losses: PicturesAndLosses) -> ItemBlank:
     hints = [answer.feedback for answer in answers if answer.text == "*" and answer.percent <= 0]
     wrong_answers = [a.text for a in answers if a.percent < 100 and a.text and a.text != "*"]
     if any(0 < answer.percent < 100 for answer in answers):
-        answer_kind = "a choice" if _CHOSEN.match(kind) else "a word"
-        losses.add(f"{answer_kind} of a gap that is partly right counts as wrong")
-    if _CHOSEN.match(kind) and wrong_answers:
+        answer_kind = "a choice" if _CHOSEN.match(gap_type) else "a word"
+        losses.add_loss(f"{answer_kind} of a gap that is partly right counts as wrong")
+    if _CHOSEN.match(gap_type) and wrong_answers:
         if len(accepted) > 1:
-            losses.add("of several right choices of a gap the first is offered")
+            losses.add_loss("of several right choices of a gap the first is offered")
         wrong = tuple(o for o in dict.fromkeys(wrong_answers) if o not in accepted)
         return ItemBlank(accepted[:1], "".join(hints[:1]), wrong)
     return ItemBlank(accepted, "".join(hints[:1]))
@@ -133,19 +139,21 @@ class _GapAnswer(NamedTuple):
     feedback: str
 
 
-def _read_gap_answers(body: str, losses: PicturesAndLosses) -> list[_GapAnswer]:
+def _read_gap_answers(gap_body: str, losses: PicturesAndLosses) -> list[_GapAnswer]:
     answers = []
-    for part in split_at_marks(body, "~"):
-        answer, *notes = [marked.text for marked in split_at_marks(part.text, "#")]
+    for part in split_at_marks(gap_body, "~"):
+        answer, *notes = [
+            marked.text_after_mark for marked in split_at_marks(part.text_after_mark, "#")
+        ]
         note = " ".join(_remove_gap_escapes(n) for n in notes if n.strip())
         if note and answer.strip() != "*":
-            losses.add("feedback on single answers of a gap is left out")
+            losses.add_loss("feedback on single answers of a gap is left out")
         weight = 0.0
         answer = answer.strip()
         if answer.startswith("="):
             weight, answer = 100.0, answer[1:]
         elif match := _WEIGHT.match(answer):
-            weight, answer = read_weight_in_percent(match[1]), answer[match.end() :]
+            weight, answer = parse_weight_percent(match[1]), answer[match.end() :]
         answers.append(_GapAnswer(_remove_gap_escapes(answer), weight, note))
     return answers
 
@@ -154,7 +162,7 @@ def _remove_gap_escapes(text: str) -> str:
     return " ".join(re.sub(r"\\(.)", r"\1", text).split())
 
 
-def write_cloze_gap(blank: ItemBlank) -> str:
+def write_embedded_answer(blank: ItemBlank) -> str:
     """Return one gap in Moodle syntax, not yet escaped for HTML; the hint is shown after a miss."""
     kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
     answers = [f"={_escape_gap(answer)}" for answer in blank.answers]
@@ -194,13 +202,13 @@ _REASONS = {
 
 def read_moodle(data: bytes) -> ImportResult:
     """Read every question of a Moodle XML file; raises UnusableFileError."""
-    document = read_xml(data, "question")
+    document = parse_xml_and_locate_elements(data, "question")
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
-    nodes = zip(document.root.iter("question"), document.lines, strict=True)
+    nodes = zip(document.root.iter("question"), document.element_lines, strict=True)
     return read_source_items(
         SourceItem(
-            _question_name(node),
+            _read_question_name(node),
             line,
             functools.partial(_read_item, node),
             functools.partial(_find_picture, node),
@@ -210,138 +218,146 @@ def read_moodle(data: bytes) -> ImportResult:
     )
 
 
-def _find_picture(node: ET.Element, address: str) -> bytes | None:
+def _find_picture(question_element: ET.Element, url: str) -> bytes | None:
     """Return the picture of a question that its texts show under this URL."""
-    if not address.startswith(_PLUGIN_FILE):
+    if not url.startswith(_PLUGIN_FILE):
         return None
-    name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
-    files = {file.get("name", ""): file.text or "" for file in node.iter("file")}
+    name = unquote(url.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
+    files = {file.get("name", ""): file.text or "" for file in question_element.iter("file")}
     data = "".join(files.get(name, "").split())
     return decode_image_or_empty(ItemImage(name, data)) if data else None
 
 
-def _read_item(node: ET.Element, losses: PicturesAndLosses) -> Item:
-    kind = node.get("type", "")
+def _read_item(question_element: ET.Element, losses: PicturesAndLosses) -> Item:
+    kind = question_element.get("type", "")
     read = _READERS.get(kind)
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
         raise ItemSkippedError(_REASONS.get(kind, reason))
     parameters = None
     if kind in CALCULATED:
-        node, parameters = insert_placeholders(node)
-    stem = "" if kind == "cloze" else _read_node_text(node.find("questiontext"), losses)
-    hints = tuple(_read_node_text(h, losses) for h in node.findall("hint"))
+        question_element, parameters = read_calculated_question(question_element)
+    stem = (
+        "" if kind == "cloze" else _read_element_text(question_element.find("questiontext"), losses)
+    )
+    hints = tuple(_read_element_text(h, losses) for h in question_element.findall("hint"))
     item = Item(
-        _question_name(node),
+        _read_question_name(question_element),
         "single",
         stem,
         hints=tuple(h for h in hints if h),
-        explanation=_read_node_text(node.find("generalfeedback"), losses),
+        explanation=_read_element_text(question_element.find("generalfeedback"), losses),
     )
-    converted = read(node, item, losses)
+    converted = read(question_element, item, losses)
     if not converted.stem:
         raise ItemSkippedError("it has no text")
     if parameters:
         converted = add_used_parameters(converted, parameters, losses)
-    incorrect_feedback = _read_node_text(node.find("incorrectfeedback"), losses)
+    incorrect_feedback = _read_element_text(question_element.find("incorrectfeedback"), losses)
     if incorrect_feedback and incorrect_feedback.rstrip(".") not in _EMPTY_WORDS:
         converted = add_default_feedback_as_mistake(converted, incorrect_feedback, losses)
     converted = restore_fields_from_explanation(converted)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
-        feedback = _read_node_text(node.find(field), losses)
+        feedback = _read_element_text(question_element.find(field), losses)
         if feedback and feedback.rstrip(".") not in _EMPTY_WORDS:
-            losses.add("feedback on right answers is left out: move it to the explanation")
-    if node.findtext("image_base64"):
-        losses.add("a picture in a field of older files is left out")
-    return apply_tags(converted, _read_tags(node))
+            losses.add_loss("feedback on right answers is left out: move it to the explanation")
+    if question_element.findtext("image_base64"):
+        losses.add_loss("a picture in a field of older files is left out")
+    return restore_fields_from_tags(converted, _read_tags(question_element))
 
 
-def _read_tags(node: ET.Element) -> tuple[str, ...]:
-    tags = (t.findtext("text", "").strip() for t in node.findall("tags/tag"))
+def _read_tags(question_element: ET.Element) -> tuple[str, ...]:
+    tags = (t.findtext("text", "").strip() for t in question_element.findall("tags/tag"))
     return tuple(t for t in tags if t)
 
 
-def _question_name(node: ET.Element) -> str:
-    return " ".join(node.findtext("name/text", "").split())
+def _read_question_name(question_element: ET.Element) -> str:
+    return " ".join(question_element.findtext("name/text", "").split())
 
 
-def _read_node_text(node: ET.Element | None, losses: PicturesAndLosses) -> str:
-    if node is None:
+def _read_element_text(text_element: ET.Element | None, losses: PicturesAndLosses) -> str:
+    if text_element is None:
         return ""
-    text_format = _FORMS.get(node.get("format", ""), "moodle")
-    return convert_text(node.findtext("text") or "", text_format, losses)
+    text_format = _FORMS.get(text_element.get("format", ""), "moodle")
+    return convert_text_to_markdown(text_element.findtext("text") or "", text_format, losses)
 
 
-def _read_answer_percent(node: ET.Element) -> float:
-    return read_weight_in_percent(node.get("fraction") or "0")
+def _read_answer_percent(answer_element: ET.Element) -> float:
+    return parse_weight_percent(answer_element.get("fraction") or "0")
 
 
-def _read_feedback(node: ET.Element, losses: PicturesAndLosses) -> str:
-    return _read_node_text(node.find("feedback"), losses)
+def _read_feedback(answer_element: ET.Element, losses: PicturesAndLosses) -> str:
+    return _read_element_text(answer_element.find("feedback"), losses)
 
 
-def _has_true_child(node: ET.Element, name: str) -> bool:
-    return node.findtext(name, "").strip().lower() in {"true", "1"}
+def _has_true_child(parent: ET.Element, name: str) -> bool:
+    return parent.findtext(name, "").strip().lower() in {"true", "1"}
 
 
 # --- by type ---
 
 
-def _read_choices(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_choices(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     choices = [
         WeightedChoice(
-            _read_node_text(a, losses), _read_answer_percent(a), _read_feedback(a, losses)
+            _read_element_text(a, losses), _read_answer_percent(a), _read_feedback(a, losses)
         )
-        for a in node.findall("answer")
+        for a in question_element.findall("answer")
     ]
-    rule = _CREDIT.get(node.get("type", ""), "")
-    multiple_answers = bool(rule) or not _has_true_child(node, "single")
-    shuffle = node.find("shuffleanswers") is None or _has_true_child(node, "shuffleanswers")
+    rule = _CREDIT.get(question_element.get("type", ""), "")
+    multiple_answers = bool(rule) or not _has_true_child(question_element, "single")
+    shuffle = question_element.find("shuffleanswers") is None or _has_true_child(
+        question_element, "shuffleanswers"
+    )
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
-    has_tag = has_partial_credit_tag(_read_tags(node))
-    return convert_weighted_choices(
-        item, choices, losses, multiple_answers=multiple_answers, rule_named=has_tag
+    has_tag = has_partial_credit_tag(_read_tags(question_element))
+    return build_choice_item_from_weights(
+        item,
+        choices,
+        losses,
+        allows_several_answers=multiple_answers,
+        is_credit_rule_in_file=has_tag,
     )
 
 
-def _read_true_false(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_true_false(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     options = tuple(
         ItemOption(
             a.findtext("text", "").strip().capitalize(),
             _read_answer_percent(a) > 0,
             _read_feedback(a, losses),
         )
-        for a in node.findall("answer")
+        for a in question_element.findall("answer")
     )
     options = tuple(sorted(options, key=lambda o: o.text != "True"))
     return dataclasses.replace(item, kind="true-false", options=options)
 
 
-def _read_short_answer(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    case = _has_true_child(node, "usecase")
+def _read_short_answer(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+    case = _has_true_child(question_element, "usecase")
     item = dataclasses.replace(item, kind="short", options=(), case=case)
-    for answer in node.findall("answer"):
+    for answer in question_element.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
         feedback = _read_feedback(answer, losses)
         item = add_short_answer(item, word, _read_answer_percent(answer), feedback, losses)
     return item
 
 
-def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_numeric(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     """Read numbers, or the templates of a calculated question."""
     stem, unit = split_unit_from_stem(item.stem)
-    unit = unit or _read_unit(node, losses)
-    texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
+    unit = unit or _read_unit(question_element, losses)
+    texts = [n.text or "" for n in question_element.iter() if n.tag in {"text", "tolerance"}]
     comma = any(map(has_decimal_comma, texts))
     options = []
-    for answer in node.findall("answer"):
+    for answer in question_element.findall("answer"):
         text = answer.findtext("text", "").strip()
         percent = _read_answer_percent(answer)
         if text in {"", "*"}:
             item = add_default_feedback_as_mistake(item, _read_feedback(answer, losses), losses)
             continue
         template, span = "", None
-        if node.get("type") in CALCULATED:
+        if question_element.get("type") in CALCULATED:
             template = f"`{text} {format_unit_and_tolerance(answer, unit, losses)}`".replace(
                 " `", "`"
             )
@@ -349,11 +365,12 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
             tolerance = answer.findtext("tolerance", "").strip() or "0"
             try:
                 center, half_width = (
-                    read_number(number, may_use_decimal_comma=comma) for number in (text, tolerance)
+                    parse_typed_number(number, may_use_decimal_comma=comma)
+                    for number in (text, tolerance)
                 )
                 span = make_range_around(center, half_width, unit)
             except ItemSkippedError as error:
-                losses.add(f"an answer is left out: {error}; add it as a number if it is one")
+                losses.add_loss(f"an answer is left out: {error}; add it as a number if it is one")
                 continue
         feedback = _read_feedback(answer, losses)
         options.append(build_scored_option(template, percent, 100, feedback, span))
@@ -361,47 +378,49 @@ def _read_numeric(node: ET.Element, item: Item, losses: PicturesAndLosses) -> It
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _read_unit(node: ET.Element, losses: PicturesAndLosses) -> str:
+def _read_unit(question_element: ET.Element, losses: PicturesAndLosses) -> str:
     """Return the unit with factor 1, if we know it."""
-    for unit in node.findall("units/unit"):
+    for unit in question_element.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
         if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
             if known := known_unit(name):
                 return known
-            losses.add(f"the unit “{name}” is not known here: name it in the question")
+            losses.add_loss(f"the unit “{name}” is not known here: name it in the question")
     return ""
 
 
-def _read_matching(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_matching(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     pairs = tuple(
         ItemPair(
-            _read_node_text(sub, losses),
-            convert_text(sub.findtext("answer/text", ""), "moodle", losses),
+            _read_element_text(sub, losses),
+            convert_text_to_markdown(sub.findtext("answer/text", ""), "moodle", losses),
         )
-        for sub in node.findall("subquestion")
+        for sub in question_element.findall("subquestion")
     )
     return dataclasses.replace(item, kind="match", pairs=pairs)
 
 
-def _read_ordering(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_ordering(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     steps = tuple(
-        ItemOption(_read_node_text(a, losses), True, _read_feedback(a, losses))
-        for a in node.findall("answer")
+        ItemOption(_read_element_text(a, losses), True, _read_feedback(a, losses))
+        for a in question_element.findall("answer")
     )
     fields = ("selectcount", "selecttype", "gradingtype")
-    settings = [node.findtext(field, "").strip() for field in fields]
+    settings = [question_element.findtext(field, "").strip() for field in fields]
     item = dataclasses.replace(item, steps=steps)
-    return convert_moodle_ordering(item, settings, _read_tags(node), losses)
+    return apply_moodle_ordering_settings(item, settings, _read_tags(question_element), losses)
 
 
-def _read_cloze(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
-    text, blanks = read_cloze_gaps(node.findtext("questiontext/text", ""), losses)
-    return build_cloze_item(item, convert_html(text, losses), blanks)
+def _read_cloze(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+    text, blanks = parse_embedded_answers(
+        question_element.findtext("questiontext/text", ""), losses
+    )
+    return build_cloze_item(item, convert_html_noting_losses(text, losses), blanks)
 
 
-def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_gap_select(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
     """Read words to choose or drag into gaps: each gap offers those of its group."""
-    choice_nodes = (*node.findall("selectoption"), *node.findall("dragbox"))
+    choice_nodes = (*question_element.findall("selectoption"), *question_element.findall("dragbox"))
     choice_texts = [" ".join(option.findtext("text", "").split()) for option in choice_nodes]
     groups = [option.findtext("group", "") for option in choice_nodes]
     blanks: list[ItemBlank] = []
@@ -414,9 +433,11 @@ def _read_gap_select(node: ET.Element, item: Item, losses: PicturesAndLosses) ->
         group_texts = [w for w, g in zip(choice_texts, groups, strict=True) if g == group]
         wrong = tuple(w for w in dict.fromkeys(group_texts) if w and w != word)
         blanks.append(ItemBlank((word,), "", wrong))
-        return BLANK
+        return BLANK_CHARACTER
 
-    text = convert_html(_PLACED.sub(gap, node.findtext("questiontext/text", "")), losses)
+    text = convert_html_noting_losses(
+        _PLACED.sub(gap, question_element.findtext("questiontext/text", "")), losses
+    )
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
     return build_cloze_item(item, text, blanks)
@@ -444,13 +465,13 @@ _READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
 _COMBINED = ("single", "multiple", "match", "order")
 
 
-def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
+def write_moodle(items: tuple[Item, ...], category_name: str = "") -> ExportResult:
     """Return a Moodle XML file of all items that it can express."""
     root = ET.Element("quiz")
-    if category:
+    if category_name:
         node = add_child(root, "question", type="category")
-        add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
-    questions, refused, lost = convert_items(items, _build_question, "moodle")
+        add_child(add_child(node, "category"), "text", f"$course$/top/{category_name}")
+    questions, refused, lost = convert_items_and_list_losses(items, _build_question, "moodle")
     root.extend(questions)
     return ExportResult(serialize_document(root), len(questions), refused, lost)
 
@@ -460,23 +481,23 @@ def _build_question(item: Item) -> ET.Element:
     if writer is None:
         raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
     node = ET.Element("question", type=writer.question_type)
-    add_child(add_child(node, "name"), "text", item.name or item_label(item))
+    add_child(add_child(node, "name"), "text", item.name or make_item_label(item))
     _add_html(node, "questiontext", _write_stem(item))
-    shows_mistake = item.kind in {*_COMBINED, *ANSWERED_BY_TYPING}
-    explanation = build_explanation_with_extras(
+    shows_mistake = item.kind in {*_COMBINED, *TYPED_ANSWER_KINDS}
+    explanation = append_extra_fields_to_explanation(
         item, include_mistake=not shows_mistake, include_hints=False
     )
-    _add_html(node, "generalfeedback", to_html_with_pictures(explanation))
+    _add_html(node, "generalfeedback", convert_markdown_to_html_with_pictures(explanation))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
     writer.add_answers(node, item)
     if item.mistake and item.kind in _COMBINED:
-        _add_html(node, "incorrectfeedback", to_html_with_pictures(item.mistake))
-    if item.mistake and item.kind in ANSWERED_BY_TYPING:
+        _add_html(node, "incorrectfeedback", convert_markdown_to_html_with_pictures(item.mistake))
+    if item.mistake and item.kind in TYPED_ANSWER_KINDS:
         _add_answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
     for hint in item.hints:
-        _add_html(node, "hint", to_html_with_pictures(hint))
-    tags = list_item_tags(item)
+        _add_html(node, "hint", convert_markdown_to_html_with_pictures(hint))
+    tags = write_item_fields_as_tags(item)
     if tags:
         parent = add_child(node, "tags")
         for tag in tags:
@@ -485,9 +506,9 @@ def _build_question(item: Item) -> ET.Element:
     return node
 
 
-def _attach_pictures(node: ET.Element, item: Item) -> None:
+def _attach_pictures(question_element: ET.Element, item: Item) -> None:
     """Add each picture as a file next to the text that shows it."""
-    for parent in list(node.iter()):
+    for parent in list(question_element.iter()):
         text = parent.find("text")
         for picture in item.pictures:
             attribute = f'src="{html.escape(picture.name)}"'
@@ -509,82 +530,98 @@ def _write_stem(item: Item) -> str:
     if item.kind == "cloze":
         return _write_html_with_gaps(item)
     unit = next((o.span.unit for o in item.options if o.span), "")
-    return to_html_with_pictures(add_unit_to_stem(item.stem, unit))
+    return convert_markdown_to_html_with_pictures(add_unit_to_stem(item.stem, unit))
 
 
 def _write_html_with_gaps(item: Item) -> str:
     """Return the heading, and the text with its gaps in Moodle syntax."""
-    pieces = to_html_with_pictures(f"{item.stem}\n\n{item.text}").split(BLANK)
+    pieces = convert_markdown_to_html_with_pictures(f"{item.stem}\n\n{item.text}").split(
+        BLANK_CHARACTER
+    )
     if len(pieces) != len(item.blanks) + 1:
         raise ItemSkippedError("its gaps do not fit its text")
     html_text = pieces[0]
     for blank, piece in zip(item.blanks, pieces[1:], strict=True):
-        html_text += html.escape(write_cloze_gap(blank), quote=False) + piece
+        html_text += html.escape(write_embedded_answer(blank), quote=False) + piece
     return html_text
 
 
-def _add_answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:
-    answer = add_child(node, "answer", fraction=format_significant_digits(weight), format="html")
+def _add_answer(
+    question_element: ET.Element, text: str, percent: float, option: ItemOption
+) -> ET.Element:
+    answer = add_child(
+        question_element, "answer", fraction=format_significant_digits(percent), format="html"
+    )
     add_child(answer, "text", text)
-    _add_html(answer, "feedback", to_html_with_pictures(option.feedback))
+    _add_html(answer, "feedback", convert_markdown_to_html_with_pictures(option.feedback))
     return answer
 
 
-def _write_choices(node: ET.Element, item: Item) -> None:
-    add_child(node, "single", "true" if item.kind == "single" else "false")
-    add_child(node, "shuffleanswers", "true" if item.shuffle else "false")
-    add_child(node, "answernumbering", "ABCD")
+def _write_choices(question_element: ET.Element, item: Item) -> None:
+    add_child(question_element, "single", "true" if item.kind == "single" else "false")
+    add_child(question_element, "shuffleanswers", "true" if item.shuffle else "false")
+    add_child(question_element, "answernumbering", "ABCD")
     for option, weight in zip(item.options, list_choice_weight_percents(item), strict=True):
-        _add_answer(node, to_html_with_pictures(option.text), weight, option)
+        _add_answer(
+            question_element, convert_markdown_to_html_with_pictures(option.text), weight, option
+        )
 
 
-def _write_true_false(node: ET.Element, item: Item) -> None:
+def _write_true_false(question_element: ET.Element, item: Item) -> None:
     for option in item.options:
         word = option.text.strip(" .").lower()
-        _add_answer(node, word, option.percent_weight, option)
+        _add_answer(question_element, word, option.percent_weight, option)
 
 
-def _write_short_answer(node: ET.Element, item: Item) -> None:
-    add_child(node, "usecase", "1" if item.case else "0")
+def _write_short_answer(question_element: ET.Element, item: Item) -> None:
+    add_child(question_element, "usecase", "1" if item.case else "0")
     for option in item.options:
         word = option.text.replace("*", "\\*")
-        _add_answer(node, word, option.percent_weight, option)
+        _add_answer(question_element, word, option.percent_weight, option)
 
 
-def _write_numeric(node: ET.Element, item: Item) -> None:
+def _write_numeric(question_element: ET.Element, item: Item) -> None:
     units = {o.span.unit for o in item.options if o.span}
     if len(units) > 1:
         raise ItemSkippedError("its answers are in different units")
     for option in item.options:
         if option.span is not None:
             text = format_significant_digits(option.span.center)
-            answer = _add_answer(node, text, option.percent_weight, option)
+            answer = _add_answer(question_element, text, option.percent_weight, option)
             add_child(answer, "tolerance", format_significant_digits(option.span.tolerance))
-    add_child(node, "unitgradingtype", "0")
-    add_child(node, "showunits", "3")
+    add_child(question_element, "unitgradingtype", "0")
+    add_child(question_element, "showunits", "3")
 
 
-def _write_matching(node: ET.Element, item: Item) -> None:
-    add_child(node, "shuffleanswers", "true")
+def _write_matching(question_element: ET.Element, item: Item) -> None:
+    add_child(question_element, "shuffleanswers", "true")
     for pair in item.pairs:
-        sub = _add_html(node, "subquestion", to_html_with_pictures(pair.left))
-        add_child(add_child(sub, "answer"), "text", to_plain_text_or_html(pair.right))
+        sub = _add_html(
+            question_element, "subquestion", convert_markdown_to_html_with_pictures(pair.left)
+        )
+        add_child(
+            add_child(sub, "answer"), "text", convert_markdown_to_plain_text_or_html(pair.right)
+        )
 
 
-def _write_ordering(node: ET.Element, item: Item) -> None:
-    add_child(node, "layouttype", "VERTICAL")
-    add_child(node, "selecttype", "ALL")
-    add_child(node, "selectcount", str(len(item.steps)))
-    add_child(node, "gradingtype", ORDERS.get(item.partial, ORDERS["off"]))
-    add_child(node, "showgrading", "SHOW")
-    add_child(node, "numberingstyle", "none")
+def _write_ordering(question_element: ET.Element, item: Item) -> None:
+    add_child(question_element, "layouttype", "VERTICAL")
+    add_child(question_element, "selecttype", "ALL")
+    add_child(question_element, "selectcount", str(len(item.steps)))
+    add_child(
+        question_element,
+        "gradingtype",
+        MOODLE_ORDERING_RULES.get(item.partial, MOODLE_ORDERING_RULES["off"]),
+    )
+    add_child(question_element, "showgrading", "SHOW")
+    add_child(question_element, "numberingstyle", "none")
     # Without it Moodle creates hints that it cannot store, and the import fails.
-    add_child(node, "shownumcorrect", "1")
+    add_child(question_element, "shownumcorrect", "1")
     for number, step in enumerate(item.steps, 1):
         answer = add_child(
-            node, "answer", fraction=format_significant_digits(number), format="html"
+            question_element, "answer", fraction=format_significant_digits(number), format="html"
         )
-        add_child(answer, "text", to_html_with_pictures(step.text))
+        add_child(answer, "text", convert_markdown_to_html_with_pictures(step.text))
 
 
 class _Writer(NamedTuple):

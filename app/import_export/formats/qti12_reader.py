@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
+from app.import_export.formats.partial_credit import WeightedChoice, build_choice_item_from_weights
 from app.import_export.formats.qti_elements import (
-    elements_below,
-    first_below,
-    inner_html,
-    plain_text_of_element,
-    qti_attribute,
-    qti_element_name,
+    extract_plain_text_of_element,
+    find_elements_below,
+    find_first_element_below,
+    find_qti3_attribute,
+    find_qti3_element_name,
+    render_inner_html,
 )
-from app.import_export.html_to_markdown import convert_plain_text
+from app.import_export.html_to_markdown import convert_plain_text_to_markdown
 from app.import_export.items import (
-    BLANK,
+    BLANK_CHARACTER,
     Item,
     ItemBlank,
     ItemPair,
@@ -32,11 +32,11 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     add_default_feedback_as_mistake,
     build_cloze_item,
-    convert_html,
+    convert_html_noting_losses,
     make_range_around,
     make_range_between,
-    read_number,
-    report_unused_feedback,
+    note_unused_feedback_as_loss,
+    parse_typed_number,
 )
 from app.markup.markdown_tokens import parse_markdown, plain_text
 
@@ -73,67 +73,72 @@ class Qti12Item(NamedTuple):
 
 
 def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
-    nodes = list(elements_below(root, "item"))
-    titles = [qti_attribute(node, "title") or qti_attribute(node, "ident") for node in nodes]
+    nodes = list(find_elements_below(root, "item"))
+    titles = [
+        find_qti3_attribute(node, "title") or find_qti3_attribute(node, "ident") for node in nodes
+    ]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
         is_unique = count[title] == 1 and title.lower() != _UNNAMED
         yield Qti12Item(title, title if is_unique else "", node)
 
 
-def read_qti12_item(name: str, node: ET.Element, losses: PicturesAndLosses) -> Item:
+def read_qti12_item(name: str, item_element: ET.Element, losses: PicturesAndLosses) -> Item:
     """Read one item; raises ItemSkippedError."""
-    return _Qti12Reader(node, losses).read_item(name)
+    return _Qti12Reader(item_element, losses).read_item(name)
 
 
 @dataclasses.dataclass(slots=True)
 class _Qti12Reader:
     root: ET.Element
     losses: PicturesAndLosses
-    responses: list[ET.Element] = dataclasses.field(init=False)
-    rules: list[_ScoringRule] = dataclasses.field(init=False)
+    response_elements: list[ET.Element] = dataclasses.field(init=False)
+    scoring_rules: list[_ScoringRule] = dataclasses.field(init=False)
     feedback_by_id: dict[str, str] = dataclasses.field(init=False)
     presentation: ET.Element = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.responses = list(elements_below(self.root, *_RESPONSES))
-        first_declared = itertools.islice(elements_below(self.root, "decvar"), 1)
+        self.response_elements = list(find_elements_below(self.root, *_RESPONSES))
+        first_declared = itertools.islice(find_elements_below(self.root, "decvar"), 1)
         score_variables = _SCORES | {
-            qti_attribute(node, "varname").lower() for node in first_declared
+            find_qti3_attribute(node, "varname").lower() for node in first_declared
         }
-        self.rules = [
+        self.scoring_rules = [
             _read_scoring_rule(n, score_variables)
-            for n in elements_below(self.root, "respcondition")
+            for n in find_elements_below(self.root, "respcondition")
         ]
         self.feedback_by_id = {
-            qti_attribute(node, "ident"): self._text_outside_responses(node)
-            for node in elements_below(self.root, "itemfeedback")
+            find_qti3_attribute(node, "ident"): self._read_text_outside_responses(node)
+            for node in find_elements_below(self.root, "itemfeedback")
         }
 
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        presentation = first_below(self.root, "presentation")
+        presentation = find_first_element_below(self.root, "presentation")
         if presentation is None:
             raise ItemSkippedError("it has no text")
-        if first_below(presentation, *_OTHERS) is not None:
+        if find_first_element_below(presentation, *_OTHERS) is not None:
             raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
-        if not self.responses:
+        if not self.response_elements:
             raise ItemSkippedError("nothing is asked in it")
         self.presentation = presentation
         general_feedback = [self.feedback_by_id[n] for n in self.feedback_by_id if n in _GENERAL]
         read = self._choose_reader()
-        stem = "" if read == self._read_cloze else self._text_outside_responses(presentation)
+        stem = "" if read == self._read_cloze else self._read_text_outside_responses(presentation)
         explanation = "\n\n".join(filter(None, general_feedback))
         converted = read(Item(name, "single", stem, explanation=explanation))
         if not converted.stem:
             raise ItemSkippedError("it has no text")
         feedback = next((self.feedback_by_id[n] for n in self.feedback_by_id if n in _MISSED), "")
         converted = add_default_feedback_as_mistake(converted, feedback, self.losses)
-        report_unused_feedback(converted, self.feedback_by_id.values(), self.losses)
+        note_unused_feedback_as_loss(converted, self.feedback_by_id.values(), self.losses)
         return converted
 
     def _choose_reader(self) -> Callable[[Item], Item]:
-        question_type, response_kind = self._question_type(), qti_element_name(self.responses[0])
+        question_type, response_kind = (
+            self._read_question_type(),
+            find_qti3_element_name(self.response_elements[0]),
+        )
         if "essay" in question_type or "file_upload" in question_type:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
         if "calculated" in question_type:
@@ -143,13 +148,17 @@ class _Qti12Reader:
         )
         if has_choices or (response_kind == "response_str" and "multiple_blanks" in question_type):
             return self._read_cloze
-        if "matching" in question_type or (len(self.responses) > 1 and self._have_same_choices()):
+        if "matching" in question_type or (
+            len(self.response_elements) > 1 and self._have_same_choices()
+        ):
             return self._read_matching
-        if len(self.responses) > 1:
+        if len(self.response_elements) > 1:
             raise ItemSkippedError("it asks several questions at once: divide it")
         if response_kind == "response_lid":
             return self._read_choices
-        has_bounds = first_below(self.root, "vargte", "varlte", "vargt", "varlt") is not None
+        has_bounds = (
+            find_first_element_below(self.root, "vargte", "varlte", "vargt", "varlt") is not None
+        )
         is_numeric = has_bounds or "numeric" in question_type or response_kind == "response_num"
         return self._read_numeric if is_numeric else self._read_short_answer
 
@@ -158,17 +167,19 @@ class _Qti12Reader:
         choice_sets = {
             tuple(
                 sorted(
-                    self._text_outside_responses(label.element)
-                    for label in _response_labels(response)
+                    self._read_text_outside_responses(label.element)
+                    for label in _list_response_labels(response)
                 )
             )
-            for response in self.responses
+            for response in self.response_elements
         }
         return len(choice_sets) == 1 and choice_sets != {()}
 
-    def _question_type(self) -> str:
-        for field in elements_below(self.root, "qtimetadatafield"):
-            entry = {qti_element_name(part): plain_text_of_element(part) for part in field}
+    def _read_question_type(self) -> str:
+        for field in find_elements_below(self.root, "qtimetadatafield"):
+            entry = {
+                find_qti3_element_name(part): extract_plain_text_of_element(part) for part in field
+            }
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
         return ""
@@ -176,65 +187,69 @@ class _Qti12Reader:
     # --- choices ---
 
     def _read_choices(self, item: Item) -> Item:
-        response = self.responses[0]
-        multiple_answers = qti_attribute(response, "rcardinality").lower() == "multiple"
+        response = self.response_elements[0]
+        multiple_answers = find_qti3_attribute(response, "rcardinality").lower() == "multiple"
         if multiple_answers:
-            weights = self._multiple_choice_percents()
+            weights = self._percent_by_choice()
         else:
-            scores = self._response_scores(qti_attribute(response, "ident"))
+            scores = self._score_by_response_value(find_qti3_attribute(response, "ident"))
             best = max(scores.values(), default=0.0) or 1.0
             weights = {name: 100 * score / best for name, score in scores.items()}
-        reasons = self._choice_reasons(qti_attribute(response, "ident"))
+        reasons = self._feedback_by_choice(find_qti3_attribute(response, "ident"))
         choices = [
             WeightedChoice(
-                self._text_outside_responses(label), weights.get(name, 0.0), reasons.get(name, "")
+                self._read_text_outside_responses(label),
+                weights.get(name, 0.0),
+                reasons.get(name, ""),
             )
-            for name, label in _response_labels(response)
+            for name, label in _list_response_labels(response)
         ]
-        return convert_weighted_choices(
-            item, choices, self.losses, multiple_answers=multiple_answers
+        return build_choice_item_from_weights(
+            item, choices, self.losses, allows_several_answers=multiple_answers
         )
 
-    def _multiple_choice_percents(self) -> dict[str, float]:
+    def _percent_by_choice(self) -> dict[str, float]:
         """Return what each ticked choice earns or costs, in percent.
 
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
         choices at once is all or nothing.
         """
-        response = qti_attribute(self.responses[0], "ident")
-        values_and_rules = [(_list_required_values(r.condition, response), r) for r in self.rules]
+        response = find_qti3_attribute(self.response_elements[0], "ident")
+        values_and_rules = [
+            (_list_required_values(r.condition, response), r) for r in self.scoring_rules
+        ]
         joint_scores = [
             (rule.score, values)
             for values, rule in values_and_rules
             if rule.score > 0
-            and (len(values) > 1 or first_below(rule.condition, "not") is not None)
+            and (len(values) > 1 or find_first_element_below(rule.condition, "not") is not None)
         ]
         if not joint_scores:
-            scores = self._response_scores(response)
+            scores = self._score_by_response_value(response)
             total = sum(score for score in scores.values() if score > 0) or 1.0
             return {name: 100 * score / total for name, score in scores.items()}
         _, right = max(joint_scores)
         if not right:
             raise ItemSkippedError("it is right where nothing is ticked")
         if len({score for score, _ in joint_scores}) > 1:
-            self.losses.add("its rule of credit is replaced by the nearest one")
+            self.losses.add_loss("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
-        cost = gain if "multiple_answers" in self._question_type() else 100.0
-        choice_ids = (label.ident for label in _response_labels(self.responses[0]))
+        cost = gain if "multiple_answers" in self._read_question_type() else 100.0
+        choice_ids = (label.ident for label in _list_response_labels(self.response_elements[0]))
         return {name: gain if name in right else -cost for name in choice_ids}
 
-    def _response_scores(self, response: str) -> dict[str, float]:
+    def _score_by_response_value(self, response_id: str) -> dict[str, float]:
         """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
-        for rule in self.rules:
-            for name in _list_required_values(rule.condition, response):
+        for rule in self.scoring_rules:
+            for name in _list_required_values(rule.condition, response_id):
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
-    def _choice_reasons(self, response: str) -> dict[str, str]:
+    def _feedback_by_choice(self, response_id: str) -> dict[str, str]:
         reasons: dict[str, str] = {}
-        for rule in self.rules:
-            values = _list_required_values(rule.condition, response)
+        for rule in self.scoring_rules:
+            values = _list_required_values(rule.condition, response_id)
             specific_ids = [n for n in rule.feedback_ids if n not in _GENERAL | _MISSED]
             texts = [self.feedback_by_id[n] for n in specific_ids if self.feedback_by_id.get(n)]
             if len(values) == 1 and texts:
@@ -242,26 +257,29 @@ class _Qti12Reader:
         return reasons
 
     def _list_right_values(self, response: ET.Element) -> list[str]:
-        scores = self._response_scores(qti_attribute(response, "ident"))
+        scores = self._score_by_response_value(find_qti3_attribute(response, "ident"))
         return [name for name, score in scores.items() if score > 0]
 
     # --- typed answers ---
 
     def _read_short_answer(self, item: Item) -> Item:
-        name = qti_attribute(self.responses[0], "ident")
-        accepted = {w: s for w, s in self._response_scores(name).items() if s > 0}
+        name = find_qti3_attribute(self.response_elements[0], "ident")
+        accepted = {w: s for w, s in self._score_by_response_value(name).items() if s > 0}
         if not accepted:
             raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
         options = tuple(build_scored_option(word, score, best) for word, score in accepted.items())
-        flags = (qti_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
+        flags = (
+            find_qti3_attribute(n, "case").lower()
+            for n in find_elements_below(self.root, "varequal")
+        )
         case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
 
     def _read_numeric(self, item: Item) -> Item:
         scored_spans = [
             (rule.score, span)
-            for rule in self.rules
+            for rule in self.scoring_rules
             if rule.score > 0
             for span in _read_accepted_ranges(rule.condition)
         ]
@@ -279,16 +297,16 @@ class _Qti12Reader:
         pairs = []
         used_ids: set[str] = set()
         right_texts: dict[str, str] = {}
-        for response in self.responses:
-            labels = dict(_response_labels(response))
+        for response in self.response_elements:
+            labels = dict(_list_response_labels(response))
             right_texts |= {
-                name: self._text_outside_responses(label) for name, label in labels.items()
+                name: self._read_text_outside_responses(label) for name, label in labels.items()
             }
             value = next(iter(self._list_right_values(response)), "")
             if value not in labels:
                 raise ItemSkippedError("a row of it has no partner")
             used_ids.add(value)
-            pairs.append(ItemPair(self._text_outside_responses(response), right_texts[value]))
+            pairs.append(ItemPair(self._read_text_outside_responses(response), right_texts[value]))
         pairs += [ItemPair("", text) for name, text in right_texts.items() if name not in used_ids]
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
@@ -297,112 +315,136 @@ class _Qti12Reader:
 
         All answers of a fill-in gap are right, although Canvas writes a rule only for the first.
         """
-        chosen = "drop" in self._question_type()
-        gaps = {qti_attribute(r, "ident").removeprefix("response_"): r for r in self.responses}
+        chosen = "drop" in self._read_question_type()
+        gaps = {
+            find_qti3_attribute(r, "ident").removeprefix("response_"): r
+            for r in self.response_elements
+        }
         blanks: list[ItemBlank] = []
 
         def replace(match: re.Match[str]) -> str:
-            blanks.append(self._read_blank(gaps[html.unescape(match[1])], chosen=chosen))
-            return BLANK
+            blanks.append(
+                self._read_blank(gaps[html.unescape(match[1])], is_chosen_from_list=chosen)
+            )
+            return BLANK_CHARACTER
 
         spellings = {s for n in gaps for s in (n, html.escape(n, quote=False))}
         pattern = re.compile(rf"\[({'|'.join(map(re.escape, spellings))})\]")
-        text = self._text_outside_responses(
+        text = self._read_text_outside_responses(
             self.presentation, lambda raw: pattern.sub(replace, raw)
         )
         if len(blanks) != len(gaps):
             raise ItemSkippedError("a gap has no place in its text, or more than one")
         return build_cloze_item(item, text, blanks)
 
-    def _read_blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
-        right = self._list_right_values(response)
+    def _read_blank(self, response_element: ET.Element, *, is_chosen_from_list: bool) -> ItemBlank:
+        right = self._list_right_values(response_element)
         labels = {word: word for word in right}
-        if qti_element_name(response) == "response_lid":
+        if find_qti3_element_name(response_element) == "response_lid":
             labels = {
                 name: " ".join(
-                    plain_text(parse_markdown(self._text_outside_responses(label))).split()
+                    plain_text(parse_markdown(self._read_text_outside_responses(label))).split()
                 )
-                for name, label in _response_labels(response)
+                for name, label in _list_response_labels(response_element)
             }
         answers = [word for n, word in labels.items() if word and n in right]
         others = [word for n, word in labels.items() if word and n not in right]
-        if not chosen:
+        if not is_chosen_from_list:
             answers, others = [*answers, *others], []
         if not answers:
             raise ItemSkippedError("a gap has no word that fits")
         if len(answers) > 1 and others:
-            self.losses.add("of several right choices of a gap the first is offered")
+            self.losses.add_loss("of several right choices of a gap the first is offered")
         wrong = tuple(w for w in dict.fromkeys(others) if w not in answers)
         right_words = tuple(dict.fromkeys(answers))
         return ItemBlank(right_words[:1] if wrong else right_words, "", wrong)
 
     # --- texts ---
 
-    def _text_outside_responses(
+    def _read_text_outside_responses(
         self, node: ET.Element, replace_text: Callable[[str], str] | None = None
     ) -> str:
         """Return the texts of an element, without those of responses inside it.
 
         `replace_text` may change them before they are read.
         """
-        if any(qti_element_name(n) in _MEDIA for n in node.iter()):
-            self.losses.add("a picture or recording is left out: describe what it holds")
+        if any(find_qti3_element_name(n) in _MEDIA for n in node.iter()):
+            self.losses.add_loss("a picture or recording is left out: describe what it holds")
         texts = []
         for part in _list_text_nodes(node):
-            is_html = "html" in qti_attribute(part, "texttype").lower()
-            raw = inner_html(part, lambda _: None) if len(part) else "".join(part.itertext())
+            is_html = "html" in find_qti3_attribute(part, "texttype").lower()
+            raw = render_inner_html(part, lambda _: None) if len(part) else "".join(part.itertext())
             raw = replace_text(raw) if replace_text else raw
-            texts.append(convert_html(raw, self.losses) if is_html else convert_plain_text(raw))
+            texts.append(
+                convert_html_noting_losses(raw, self.losses)
+                if is_html
+                else convert_plain_text_to_markdown(raw)
+            )
         return "\n\n".join(text for text in texts if text)
 
 
 def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:
     for child in node:
-        name = qti_element_name(child)
+        name = find_qti3_element_name(child)
         if name == "mattext":
             yield child
         elif name not in _RESPONSES and not name.startswith("render"):
             yield from _list_text_nodes(child)
 
 
-def _response_labels(response: ET.Element) -> Iterator[_ResponseLabel]:
-    for label in elements_below(response, "response_label"):
-        yield _ResponseLabel(qti_attribute(label, "ident"), label)
+def _list_response_labels(response: ET.Element) -> Iterator[_ResponseLabel]:
+    for label in find_elements_below(response, "response_label"):
+        yield _ResponseLabel(find_qti3_attribute(label, "ident"), label)
 
 
 def _read_scoring_rule(node: ET.Element, score_variables: frozenset[str]) -> _ScoringRule:
     score = 0.0
-    for variable in elements_below(node, "setvar"):
-        name = qti_attribute(variable, "varname") or qti_attribute(variable, "variablename")
+    for variable in find_elements_below(node, "setvar"):
+        name = find_qti3_attribute(variable, "varname") or find_qti3_attribute(
+            variable, "variablename"
+        )
         if name.lower() in score_variables:
-            value = read_number(plain_text_of_element(variable))
-            score += -value if qti_attribute(variable, "action").lower() == "subtract" else value
-    feedback = (qti_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
+            value = parse_typed_number(extract_plain_text_of_element(variable))
+            score += (
+                -value if find_qti3_attribute(variable, "action").lower() == "subtract" else value
+            )
+    feedback = (
+        find_qti3_attribute(n, "linkrefid") for n in find_elements_below(node, "displayfeedback")
+    )
     return _ScoringRule(node, score, tuple(feedback))
 
 
-def _list_required_values(node: ET.Element, response: str) -> list[str]:
+def _list_required_values(condition: ET.Element, response_id: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
     values: list[str] = []
-    for child in node:
-        name = qti_element_name(child)
-        if name == "varequal" and qti_attribute(child, "respident") in {"", response}:
-            values.append(plain_text_of_element(child))
+    for child in condition:
+        name = find_qti3_element_name(child)
+        if name == "varequal" and find_qti3_attribute(child, "respident") in {"", response_id}:
+            values.append(extract_plain_text_of_element(child))
         elif name in {"conditionvar", "and", "or"}:
-            values += _list_required_values(child, response)
+            values += _list_required_values(child, response_id)
     return values
 
 
-def _read_accepted_ranges(node: ET.Element) -> list[NumberRange]:
+def _read_accepted_ranges(condition: ET.Element) -> list[NumberRange]:
     """Return the numbers that a condition accepts.
 
     Raises ItemSkippedError for a range with only one end.
     """
-    lows = [read_number(plain_text_of_element(n)) for n in elements_below(node, "vargte", "vargt")]
-    highs = [read_number(plain_text_of_element(n)) for n in elements_below(node, "varlte", "varlt")]
+    lows = [
+        parse_typed_number(extract_plain_text_of_element(n))
+        for n in find_elements_below(condition, "vargte", "vargt")
+    ]
+    highs = [
+        parse_typed_number(extract_plain_text_of_element(n))
+        for n in find_elements_below(condition, "varlte", "varlt")
+    ]
     if len(lows) != len(highs):
         raise ItemSkippedError("one of its ranges has one end only: give it the other")
     ranges = [make_range_between(*ends) for ends in zip(lows, highs, strict=True)]
-    exact = [read_number(plain_text_of_element(n)) for n in elements_below(node, "varequal")]
+    exact = [
+        parse_typed_number(extract_plain_text_of_element(n))
+        for n in find_elements_below(condition, "varequal")
+    ]
     exact_outside_ranges = (p for p in exact if not any(r.low <= p <= r.high for r in ranges))
     return [*ranges, *(make_range_around(point, 0.0) for point in exact_outside_ranges)]

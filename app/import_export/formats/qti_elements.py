@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as ET
 
-from app.import_export.items import BLANK, ItemSkippedError
-from app.import_export.markdown_to_html import to_html_with_pictures
+from app.import_export.items import BLANK_CHARACTER, ItemSkippedError
+from app.import_export.markdown_to_html import convert_markdown_to_html_with_pictures
 from app.import_export.xml_files import remove_illegal_characters
 from app.markup.mathml import MathError, latex_to_mathml
 
@@ -21,10 +21,10 @@ _KEPT_ATTRIBUTES = (
     "alt bgcolor class colspan color hidden href id open popover reversed rowspan src start style"
     " type value"
 )
-Replace = Callable[[ET.Element], str | None]
+ReplaceElement = Callable[[ET.Element], str | None]
 
 
-def qti_element_name(node: ET.Element) -> str:
+def find_qti3_element_name(node: ET.Element) -> str:
     """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
@@ -35,50 +35,52 @@ def _to_camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-def qti_attribute(node: ET.Element, name: str) -> str:
+def find_qti3_attribute(node: ET.Element, name: str) -> str:
     """Return an attribute by its QTI 3 name, in any spelling."""
     return (node.get(name) or node.get(_to_camel_case(name)) or "").strip()
 
 
-def elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
+def find_elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
     """Return all elements below `node` with one of the names, in order."""
-    return (n for n in node.iter() if n is not node and qti_element_name(n) in names)
+    return (n for n in node.iter() if n is not node and find_qti3_element_name(n) in names)
 
 
-def first_below(node: ET.Element, *names: str) -> ET.Element | None:
+def find_first_element_below(node: ET.Element, *names: str) -> ET.Element | None:
     """Return the first element below `node` with one of the names, or None."""
-    return next(elements_below(node, *names), None)
+    return next(find_elements_below(node, *names), None)
 
 
 def is_hint_element(node: ET.Element) -> bool:
     """Return whether a note for tutors contains one of our hints."""
-    return "hint" in qti_attribute(node, "class").split()
+    return "hint" in find_qti3_attribute(node, "class").split()
 
 
-def plain_text_of_element(node: ET.Element | None) -> str:
+def extract_plain_text_of_element(node: ET.Element | None) -> str:
     return "" if node is None else " ".join("".join(node.itertext()).split())
 
 
-def inner_html(node: ET.Element, replace: Replace) -> str:
-    """Return the content of an element as HTML; `replace` may supply HTML for an element."""
+def render_inner_html(node: ET.Element, replace_element: ReplaceElement) -> str:
+    """Return the content of an element as HTML; `replace_element` may supply HTML for an element."""
     out = html.escape(node.text or "", quote=False)
     for child in node:
-        out += _element_html(child, replace) + html.escape(child.tail or "", quote=False)
+        out += _render_element_html(child, replace_element) + html.escape(
+            child.tail or "", quote=False
+        )
     return out
 
 
-def _element_html(node: ET.Element, replace: Replace) -> str:
-    name = qti_element_name(node)
-    replacement = replace(node)
+def _render_element_html(node: ET.Element, replace_element: ReplaceElement) -> str:
+    name = find_qti3_element_name(node)
+    replacement = replace_element(node)
     if replacement is not None:
         return replacement
     if name == "math":
-        return _formula_html(node)
+        return _render_formula_html(node)
     if name in {"printed-variable", "include"}:
         raise ItemSkippedError("parts of its text are put in by a program")
     if name in _ELEMENTS_NOT_SHOWN:
         return ""
-    inside = inner_html(node, replace)
+    inside = render_inner_html(node, replace_element)
     attributes = {k: node.get(k) for k in _KEPT_ATTRIBUTES.split()}
     attribute_text = "".join(
         f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None
@@ -86,9 +88,9 @@ def _element_html(node: ET.Element, replace: Replace) -> str:
     return f"<{name}{attribute_text}>" + ("" if name in _VOID else f"{inside}</{name}>")
 
 
-def _formula_html(node: ET.Element) -> str:
+def _render_formula_html(node: ET.Element) -> str:
     """Return a formula as the TeX in its annotation."""
-    for part in elements_below(node, "annotation"):
+    for part in find_elements_below(node, "annotation"):
         if part.get("encoding") == "application/x-tex" and part.text:
             left, right = ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
             return html.escape(f"{left}{part.text}{right}", quote=False)
@@ -99,33 +101,35 @@ NAMESPACES = {
     "2.1": "http://www.imsglobal.org/xsd/imsqti_v2p1",
     "3.0": "http://www.imsglobal.org/xsd/imsqtiasi_v3p0",
 }
-GAP = "gap"  # placeholder in a text for a text entry
+GAP_TAG = "gap"  # placeholder in a text for a text entry
 MATHML = "http://www.w3.org/1998/Math/MathML"
 _FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
 _CODE = re.compile(r"(<code.*?</code>)", re.DOTALL)
 _INLINE_TAGS = "a b br code em i img kbd span strong sub sup"
-_INLINE = {*_INLINE_TAGS.split(), GAP, f"{{{MATHML}}}math"}
+_INLINE = {*_INLINE_TAGS.split(), GAP_TAG, f"{{{MATHML}}}math"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QtiBuilder:
     """Builds elements of one version; names are those of QTI 3 with underscores."""
 
-    version: str
+    qti_version: str
 
     def create_root(self, name: str, **attributes: str) -> ET.Element:
-        node = ET.Element(self.spell_name(name))
+        node = ET.Element(self.spell_name_for_version(name))
         self._set_attributes(node, attributes)
         return node
 
-    def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
-        node = ET.SubElement(parent, self.spell_name(name))
+    def add_child_element(
+        self, parent: ET.Element, name: str, text: str = "", **attributes: str
+    ) -> ET.Element:
+        node = ET.SubElement(parent, self.spell_name_for_version(name))
         self._set_attributes(node, attributes)
         node.text = remove_illegal_characters(text) or None
         return node
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, as_paragraphs: bool) -> None:
-        element = parse_rendered_html(to_html_with_pictures(markdown))
+        element = parse_rendered_html(convert_markdown_to_html_with_pictures(markdown))
         if as_paragraphs and _has_inline_content(element):
             paragraph = ET.SubElement(parent, "p")
             paragraph.text, paragraph[:] = element.text, list(element)
@@ -141,7 +145,9 @@ class QtiBuilder:
         self, parent: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
         """Add feedback in the body, shown when the outcome has the value."""
-        is_inline = _has_inline_content(parse_rendered_html(to_html_with_pictures(markdown)))
+        is_inline = _has_inline_content(
+            parse_rendered_html(convert_markdown_to_html_with_pictures(markdown))
+        )
         name = "feedback_inline" if is_inline else "feedback_block"
         node = self._add_shown_for_outcome(parent, name, outcome, outcome_value)
         if is_inline:
@@ -160,25 +166,27 @@ class QtiBuilder:
         self, parent: ET.Element, name: str, outcome: str, outcome_value: str
     ) -> ET.Element:
         condition = {"outcome_identifier": outcome, "identifier": outcome_value}
-        return self.add(parent, name, **condition, show_hide="show")
+        return self.add_child_element(parent, name, **condition, show_hide="show")
 
     def add_block_content(self, node: ET.Element, markdown: str) -> None:
         """Put paragraphs into an element, in the content body that QTI 3.0 has for them."""
-        if self.version == "3.0":
-            node = self.add(node, "content_body")
+        if self.qti_version == "3.0":
+            node = self.add_child_element(node, "content_body")
         self.add_markdown(node, markdown, as_paragraphs=True)
 
-    def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
-        node.tag = self.spell_name(name)
+    def rename_element_and_set_attributes(
+        self, node: ET.Element, name: str, **attributes: str
+    ) -> None:
+        node.tag = self.spell_name_for_version(name)
         self._set_attributes(node, attributes)
 
-    def spell_name(self, name: str) -> str:
-        prefix = "qti-" if self.version == "3.0" else ""
+    def spell_name_for_version(self, name: str) -> str:
+        prefix = "qti-" if self.qti_version == "3.0" else ""
         return prefix + self._spell_attribute(name)
 
     def _spell_attribute(self, name: str) -> str:
         hyphenated = name.replace("_", "-")
-        return hyphenated if self.version == "3.0" else _to_camel_case(hyphenated)
+        return hyphenated if self.qti_version == "3.0" else _to_camel_case(hyphenated)
 
     def _set_attributes(self, node: ET.Element, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
@@ -194,7 +202,7 @@ def parse_rendered_html(text: str) -> ET.Element:
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]
     document = remove_illegal_characters(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
-    document = document.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
+    document = document.replace("</s>", "</span>").replace(BLANK_CHARACTER, f"<{GAP_TAG}/>")
     return ET.fromstring(document)  # noqa: S314 - our own output, without a DTD
 
 

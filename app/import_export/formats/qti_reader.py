@@ -11,19 +11,19 @@ from xml.etree import ElementTree as ET
 
 from app.import_export import UnusableFileError
 from app.import_export.formats import qti12_reader
-from app.import_export.formats.metadata_tags import apply_tags
-from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
+from app.import_export.formats.metadata_tags import restore_fields_from_tags
+from app.import_export.formats.partial_credit import WeightedChoice, build_choice_item_from_weights
 from app.import_export.formats.qti_elements import (
-    elements_below,
-    first_below,
-    inner_html,
+    extract_plain_text_of_element,
+    find_elements_below,
+    find_first_element_below,
+    find_qti3_attribute,
+    find_qti3_element_name,
     is_hint_element,
-    plain_text_of_element,
-    qti_attribute,
-    qti_element_name,
+    render_inner_html,
 )
 from app.import_export.items import (
-    BLANK,
+    BLANK_CHARACTER,
     ImportResult,
     Item,
     ItemBlank,
@@ -40,17 +40,21 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
     build_cloze_item,
-    convert_html,
+    convert_html_noting_losses,
     make_range_around,
     make_range_between,
-    read_number,
+    note_unused_feedback_as_loss,
+    parse_typed_number,
     read_source_items,
-    report_unused_feedback,
     split_unit_from_stem,
 )
-from app.import_export.xml_files import XmlDocument, read_archive_files, read_xml
+from app.import_export.xml_files import (
+    XmlDocument,
+    parse_xml_and_locate_elements,
+    read_archive_files,
+)
 
-Part = TypeVar("Part")
+ReadElement = TypeVar("ReadElement")
 
 
 class MappedScore(NamedTuple):
@@ -63,7 +67,7 @@ class ResponseDeclaration:
     base_type: str
     correct_values: tuple[str, ...]
     mapped_scores: tuple[MappedScore, ...]
-    case_sensitive: bool
+    is_case_sensitive: bool
 
     @property
     def is_number(self) -> bool:
@@ -87,42 +91,47 @@ class ResponseDeclaration:
         }
 
 
-def _read_response(node: ET.Element) -> ResponseDeclaration:
-    correct_response = first_below(node, "correct-response")
-    values = () if correct_response is None else elements_below(correct_response, "value")
-    entries = list(elements_below(node, "map-entry"))
+def _read_response_declaration(node: ET.Element) -> ResponseDeclaration:
+    correct_response = find_first_element_below(node, "correct-response")
+    values = () if correct_response is None else find_elements_below(correct_response, "value")
+    entries = list(find_elements_below(node, "map-entry"))
     return ResponseDeclaration(
-        qti_attribute(node, "base-type"),
-        correct_values=tuple(filter(None, map(plain_text_of_element, values))),
+        find_qti3_attribute(node, "base-type"),
+        correct_values=tuple(filter(None, map(extract_plain_text_of_element, values))),
         mapped_scores=tuple(
-            MappedScore(qti_attribute(e, "map-key"), read_number(qti_attribute(e, "mapped-value")))
+            MappedScore(
+                find_qti3_attribute(e, "map-key"),
+                parse_typed_number(find_qti3_attribute(e, "mapped-value")),
+            )
             for e in entries
         ),
-        case_sensitive=any(qti_attribute(e, "case-sensitive") == "true" for e in entries),
+        is_case_sensitive=any(find_qti3_attribute(e, "case-sensitive") == "true" for e in entries),
     )
 
 
-def compute_choice_percents(
-    root: ET.Element, response: ResponseDeclaration, *, single_choice: bool
+def compute_percent_by_choice(
+    root: ET.Element, response: ResponseDeclaration, *, is_single_choice: bool
 ) -> dict[str, float]:
     """Return what each choice earns or costs, in percent of the mark.
 
     If a mapping is used, its values count; otherwise the declared answer is all or nothing.
     """
     right = dict.fromkeys(response.correct_values or response.full_mark_values, 100.0)
-    if single_choice:
+    if is_single_choice:
         return {name: 100 * part for name, part in response.partial_credit_by_value.items()} | right
     gains = [mapped.score for mapped in response.mapped_scores if mapped.score > 0]
     if gains and _is_score_sum_of_mapping(root):
         return {name: 100 * score / sum(gains) for name, score in response.mapped_scores}
-    names = (qti_attribute(n, "identifier") for n in elements_below(root, "simple-choice"))
+    names = (
+        find_qti3_attribute(n, "identifier") for n in find_elements_below(root, "simple-choice")
+    )
     return dict.fromkeys(names, -100.0) | dict.fromkeys(right, 100 / len(right))
 
 
 def _is_score_sum_of_mapping(root: ET.Element) -> bool:
-    processing = first_below(root, "response-processing")
-    template = "" if processing is None else qti_attribute(processing, "template")
-    return "map_response" in template or first_below(root, "map-response") is not None
+    processing = find_first_element_below(root, "response-processing")
+    template = "" if processing is None else find_qti3_attribute(processing, "template")
+    return "map_response" in template or find_first_element_below(root, "map-response") is not None
 
 
 def read_text_entry_options(
@@ -139,7 +148,7 @@ def read_text_entry_options(
     ) -> ItemOption:
         if not response.is_number:
             return build_scored_option(value, score_share, 1, feedback)
-        span = _read_tested_range(read_number(value), test, unit)
+        span = _read_tested_range(parse_typed_number(value), test, unit)
         return build_scored_option("", score_share, 1, feedback, span)
 
     conditions = _read_scored_conditions(root, feedback_by_id)
@@ -150,7 +159,7 @@ def read_text_entry_options(
             for c in conditions
         ]
         return tuple(sorted(options, key=lambda o: not o.right))
-    test = first_below(root, "equal")
+    test = find_first_element_below(root, "equal")
     right = (
         response.correct_values[:1] if response.base_type != "string" else response.full_mark_values
     )
@@ -177,18 +186,20 @@ def _read_scored_conditions(
     root: ET.Element, feedback_by_id: dict[str, str]
 ) -> list[_ScoredCondition]:
     conditions: list[_ScoredCondition] = []
-    for branch in elements_below(root, "response-if", "response-else-if"):
+    for branch in find_elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
-        if test is None or qti_element_name(test) not in {"equal", "string-match"}:
+        if test is None or find_qti3_element_name(test) not in {"equal", "string-match"}:
             continue
-        value = plain_text_of_element(first_below(test, "base-value"))
+        value = extract_plain_text_of_element(find_first_element_below(test, "base-value"))
         if not value:
             continue
         score, note = 0.0, ""
-        for outcome in elements_below(branch, "set-outcome-value"):
-            outcome_value = plain_text_of_element(first_below(outcome, "base-value"))
-            if qti_attribute(outcome, "identifier") == "SCORE":
-                score = read_number(outcome_value)
+        for outcome in find_elements_below(branch, "set-outcome-value"):
+            outcome_value = extract_plain_text_of_element(
+                find_first_element_below(outcome, "base-value")
+            )
+            if find_qti3_attribute(outcome, "identifier") == "SCORE":
+                score = parse_typed_number(outcome_value)
             elif outcome_value in feedback_by_id:
                 note = feedback_by_id[outcome_value]
         conditions.append(_ScoredCondition(value, score, note, test))
@@ -197,10 +208,12 @@ def _read_scored_conditions(
 
 def _read_tested_range(center: float, test: ET.Element | None, unit: str) -> NumberRange:
     """Return the numbers that a test accepts for `center`; without tolerance only that."""
-    mode = "" if test is None else qti_attribute(test, "tolerance-mode")
+    mode = "" if test is None else find_qti3_attribute(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:
         return make_range_around(center, 0.0, unit)
-    tolerances = [read_number(part) for part in qti_attribute(test, "tolerance").split()] or [0.0]
+    tolerances = [
+        parse_typed_number(part) for part in find_qti3_attribute(test, "tolerance").split()
+    ] or [0.0]
     unit_size = abs(center) / 100 if mode == "relative" else 1.0
     below, above = tolerances[0] * unit_size, tolerances[-1] * unit_size
     return make_range_between(center - below, center + above, unit)
@@ -219,17 +232,19 @@ _MISTAKEN = "MISTAKE"
 def read_qti(data: bytes) -> ImportResult:
     """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
-        document = read_xml(data, *_ITEMS)
+        document = parse_xml_and_locate_elements(data, *_ITEMS)
         sources = list(_list_source_items("", document, {}))
         if not sources:
-            name = qti_element_name(document.root)
+            name = find_qti3_element_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
         return read_source_items(sources)
     pictures = {f.path: f.content for ending in _PICTURES for f in read_archive_files(data, ending)}
     sources, unreadable_files = [], []
     for file in read_archive_files(data, ".xml"):
         try:
-            sources += _list_source_items(file.path, read_xml(file.content, *_ITEMS), pictures)
+            sources += _list_source_items(
+                file.path, parse_xml_and_locate_elements(file.content, *_ITEMS), pictures
+            )
         except UnusableFileError as error:
             unreadable_files.append(ItemRemark(file.path, 0, str(error)))
     if not sources and not unreadable_files:
@@ -239,19 +254,23 @@ def read_qti(data: bytes) -> ImportResult:
 
 
 def _list_source_items(
-    path: str, document: XmlDocument, pictures: Mapping[str, bytes]
+    document_path: str, document: XmlDocument, picture_by_path: Mapping[str, bytes]
 ) -> Iterator[SourceItem]:
-    """Yield the items of a document; `path` is its path in a package, else empty."""
-    root, lines = document.root, itertools.chain(document.lines, itertools.repeat(0))
-    find_picture = functools.partial(_find_picture, path, pictures)
-    prefix = f"{path}: " if path else ""
-    if qti_element_name(root) == qti12_reader.ROOT:
+    """Yield the items of a document; `document_path` is its path in a package, else empty."""
+    root, lines = document.root, itertools.chain(document.element_lines, itertools.repeat(0))
+    find_picture = functools.partial(_find_picture, document_path, picture_by_path)
+    prefix = f"{document_path}: " if document_path else ""
+    if find_qti3_element_name(root) == qti12_reader.ROOT:
         for item, line in zip(qti12_reader.list_qti12_items(root), lines, strict=False):
             read = functools.partial(qti12_reader.read_qti12_item, item.unique_name, item.element)
             yield SourceItem(f"{prefix}{item.title}", line, read, find_picture)
-    elif qti_element_name(root) == _ITEM:
-        title = qti_attribute(root, "title") or qti_attribute(root, "identifier") or path
-        label = f"{prefix}{title}" if title != path else path
+    elif find_qti3_element_name(root) == _ITEM:
+        title = (
+            find_qti3_attribute(root, "title")
+            or find_qti3_attribute(root, "identifier")
+            or document_path
+        )
+        label = f"{prefix}{title}" if title != document_path else document_path
         read = functools.partial(_read_qti2_or_3_item, title, root)
         yield SourceItem(label, next(lines), read, find_picture)
 
@@ -260,20 +279,23 @@ def _read_qti2_or_3_item(name: str, root: ET.Element, losses: PicturesAndLosses)
     return _QtiItemReader(root, losses).read_item(name)
 
 
-def _find_picture(path: str, pictures: Mapping[str, bytes], address: str) -> bytes | None:
-    """Return a picture of a package by the name that an item at `path` uses."""
-    name = unquote(address).partition("?")[0]
+def _find_picture(item_path: str, picture_by_path: Mapping[str, bytes], url: str) -> bytes | None:
+    """Return a picture of a package by the name that an item at `item_path` uses."""
+    name = unquote(url).partition("?")[0]
     path_from_root = name.removeprefix(_BASE).lstrip("/")
-    beside_item = normpath(join(dirname(path), name))
+    beside_item = normpath(join(dirname(item_path), name))
     paths = (beside_item, path_from_root, f"web_resources/{path_from_root}")
-    return next((pictures[known] for known in paths if known in pictures), None)
+    return next((picture_by_path[known] for known in paths if known in picture_by_path), None)
 
 
 def _read_by_identifier(
-    parent: ET.Element, element_name: str, read: Callable[[ET.Element], Part]
-) -> dict[str, Part]:
-    """Return what `read` returns for each of the elements, by their identifiers."""
-    return {qti_attribute(n, "identifier"): read(n) for n in elements_below(parent, element_name)}
+    parent: ET.Element, element_name: str, read_element: Callable[[ET.Element], ReadElement]
+) -> dict[str, ReadElement]:
+    """Return what `read_element` returns for each of the elements, by their identifiers."""
+    return {
+        find_qti3_attribute(n, "identifier"): read_element(n)
+        for n in find_elements_below(parent, element_name)
+    }
 
 
 @dataclasses.dataclass(slots=True)
@@ -282,30 +304,32 @@ class _QtiItemReader:
 
     root: ET.Element
     losses: PicturesAndLosses
-    responses: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
+    response_by_identifier: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
     feedback_by_id: dict[str, str] = dataclasses.field(init=False)
     body: ET.Element = dataclasses.field(init=False)
     interactions: list[ET.Element] = dataclasses.field(init=False)
 
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        self.responses = _read_by_identifier(self.root, "response-declaration", _read_response)
-        if qti_attribute(self.root, "adaptive") == "true":
+        self.response_by_identifier = _read_by_identifier(
+            self.root, "response-declaration", _read_response_declaration
+        )
+        if find_qti3_attribute(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
-        if first_below(self.root, "template-declaration") is not None:
+        if find_first_element_below(self.root, "template-declaration") is not None:
             raise ItemSkippedError("its values are drawn by a program of its own")
-        body = first_below(self.root, "item-body")
+        body = find_first_element_below(self.root, "item-body")
         if body is None:
             raise ItemSkippedError("it has no body")
         self.body = body
         self.interactions = [
             node
             for node in body.iter()
-            if qti_element_name(node).endswith("-interaction")
-            and qti_element_name(node) not in _ASIDE
+            if find_qti3_element_name(node).endswith("-interaction")
+            and find_qti3_element_name(node) not in _ASIDE
         ]
         self.feedback_by_id = _read_by_identifier(
-            self.root, "modal-feedback", self._text_outside_interactions
+            self.root, "modal-feedback", self._read_text_outside_interactions
         )
         read = self._choose_reader()
         item = Item(
@@ -313,8 +337,8 @@ class _QtiItemReader:
             "single",
             "",
             hints=tuple(
-                self._text_outside_interactions(n)
-                for n in elements_below(body, "rubric-block")
+                self._read_text_outside_interactions(n)
+                for n in find_elements_below(body, "rubric-block")
                 if is_hint_element(n)
             ),
             explanation=self.feedback_by_id.get(_EXPLAINED, ""),
@@ -323,12 +347,12 @@ class _QtiItemReader:
         converted = read(item)
         if not converted.stem:
             raise ItemSkippedError("it has no text")
-        report_unused_feedback(converted, self.feedback_by_id.values(), self.losses)
-        tags = qti_attribute(self.root, "label").split("; ")
-        return apply_tags(converted, tuple(t for t in tags if t))
+        note_unused_feedback_as_loss(converted, self.feedback_by_id.values(), self.losses)
+        tags = find_qti3_attribute(self.root, "label").split("; ")
+        return restore_fields_from_tags(converted, tuple(t for t in tags if t))
 
     def _choose_reader(self) -> Callable[[Item], Item]:
-        kinds = [qti_element_name(n) for n in self.interactions]
+        kinds = [find_qti3_element_name(n) for n in self.interactions]
         if kinds and set(kinds) <= _GAPS:
             return self._read_cloze_or_text_entry
         if not kinds:
@@ -350,30 +374,32 @@ class _QtiItemReader:
 
     # --- texts ---
 
-    def _text_outside_interactions(self, node: ET.Element) -> str:
-        return convert_html(inner_html(node, self._drop_interaction_or_media), self.losses)
+    def _read_text_outside_interactions(self, node: ET.Element) -> str:
+        return convert_html_noting_losses(
+            render_inner_html(node, self._drop_interaction_or_media), self.losses
+        )
 
     def _drop_interaction_or_media(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
-        name = qti_element_name(node)
+        name = find_qti3_element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
-            self.losses.add("a picture or recording is left out: say what it holds")
+            self.losses.add_loss("a picture or recording is left out: say what it holds")
             return ""
-        if name == "rubric-block" and "candidate" in qti_attribute(node, "view"):
-            self.losses.add("a note beside the question is left out: add it if needed")
+        if name == "rubric-block" and "candidate" in find_qti3_attribute(node, "view"):
+            self.losses.add_loss("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
     def _read_body_and_prompt(self) -> str:
         return "\n\n".join(
-            filter(None, (self._text_outside_interactions(self.body), self._read_prompt()))
+            filter(None, (self._read_text_outside_interactions(self.body), self._read_prompt()))
         )
 
     def _read_prompt(self) -> str:
-        prompt = first_below(self.interactions[0], "prompt")
-        return self._text_outside_interactions(prompt) if prompt is not None else ""
+        prompt = find_first_element_below(self.interactions[0], "prompt")
+        return self._read_text_outside_interactions(prompt) if prompt is not None else ""
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
-        response = self.responses.get(qti_attribute(node, "response-identifier"))
+        response = self.response_by_identifier.get(find_qti3_attribute(node, "response-identifier"))
         if response is None or not response.full_mark_values:
             raise ItemSkippedError("it does not say which answer is right")
         return response
@@ -383,26 +409,29 @@ class _QtiItemReader:
     def _read_choices(self, item: Item) -> Item:
         interaction = self.interactions[0]
         response = self._find_response(interaction)
-        single = qti_attribute(interaction, "max-choices") == "1"
-        percents = compute_choice_percents(self.root, response, single_choice=single)
+        single = find_qti3_attribute(interaction, "max-choices") == "1"
+        percents = compute_percent_by_choice(self.root, response, is_single_choice=single)
         choices = []
-        for node in elements_below(interaction, "simple-choice"):
-            name, text = qti_attribute(node, "identifier"), self._text_outside_interactions(node)
+        for node in find_elements_below(interaction, "simple-choice"):
+            name, text = (
+                find_qti3_attribute(node, "identifier"),
+                self._read_text_outside_interactions(node),
+            )
             inline = self._inline_feedback_or_none(node)
             feedback = self.feedback_by_id.get(name, "") if inline is None else inline
             choices.append(WeightedChoice(text, percents.get(name, 0.0), feedback))
         if any(not choice.text for choice in choices):
             raise ItemSkippedError("its options are pictures")
         item = dataclasses.replace(item, stem=self._read_body_and_prompt())
-        converted = convert_weighted_choices(
-            item, choices, self.losses, multiple_answers=not single
+        converted = build_choice_item_from_weights(
+            item, choices, self.losses, allows_several_answers=not single
         )
-        shuffles = qti_attribute(interaction, "shuffle") != "false"
+        shuffles = find_qti3_attribute(interaction, "shuffle") != "false"
         return dataclasses.replace(converted, shuffle=shuffles or converted.kind == "true-false")
 
     def _inline_feedback_or_none(self, choice: ET.Element) -> str | None:
-        feedback = first_below(choice, "feedback-inline", "feedback-block")
-        return None if feedback is None else self._text_outside_interactions(feedback)
+        feedback = find_first_element_below(choice, "feedback-inline", "feedback-block")
+        return None if feedback is None else self._read_text_outside_interactions(feedback)
 
     def _inline_feedback_by_identifier(self, choice_element: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
@@ -414,7 +443,9 @@ class _QtiItemReader:
 
     def _read_ordering(self, item: Item) -> Item:
         interaction = self.interactions[0]
-        steps = _read_by_identifier(interaction, "simple-choice", self._text_outside_interactions)
+        steps = _read_by_identifier(
+            interaction, "simple-choice", self._read_text_outside_interactions
+        )
         notes = self._inline_feedback_by_identifier("simple-choice")
         right = [i for i in self._find_response(interaction).correct_values if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
@@ -428,11 +459,11 @@ class _QtiItemReader:
 
     def _read_matching(self, item: Item) -> Item:
         interaction = self.interactions[0]
-        sets = list(elements_below(interaction, "simple-match-set"))
+        sets = list(find_elements_below(interaction, "simple-match-set"))
         if len(sets) != 2:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
-            _read_by_identifier(s, "simple-associable-choice", self._text_outside_interactions)
+            _read_by_identifier(s, "simple-associable-choice", self._read_text_outside_interactions)
             for s in sets
         )
         answers = [pair.split() for pair in self._find_response(interaction).correct_values]
@@ -452,44 +483,46 @@ class _QtiItemReader:
         blanks = [self._read_blank(n) for n in self.interactions]
 
         def gap(node: ET.Element) -> str | None:
-            is_gap = qti_element_name(node) in _GAPS
-            return BLANK if is_gap else self._drop_interaction_or_media(node)
+            is_gap = find_qti3_element_name(node) in _GAPS
+            return BLANK_CHARACTER if is_gap else self._drop_interaction_or_media(node)
 
-        text = convert_html(inner_html(self.body, gap), self.losses)
+        text = convert_html_noting_losses(render_inner_html(self.body, gap), self.losses)
         return build_cloze_item(item, text, blanks)
 
     def _has_sole_text_entry_apart(self) -> bool:
         """Return whether there is one text entry, whose paragraph has nothing else."""
         first = self.interactions[0]
-        if len(self.interactions) != 1 or qti_element_name(first) != "text-entry-interaction":
+        if len(self.interactions) != 1 or find_qti3_element_name(first) != "text-entry-interaction":
             return False
         parent = next((n for n in self.body.iter() if first in list(n)), self.body)
-        return not plain_text_of_element(parent) and parent is not self.body
+        return not extract_plain_text_of_element(parent) and parent is not self.body
 
     def _read_text_entry(self, item: Item) -> Item:
         response = self._find_response(self.interactions[0])
-        text = self._text_outside_interactions(self.body)
+        text = self._read_text_outside_interactions(self.body)
         stem, unit = split_unit_from_stem(text)
         options = read_text_entry_options(self.root, response, self.feedback_by_id, unit)
         kind: Kind = "numeric" if response.is_number else "short"
-        if first_below(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
-            self.losses.add("its range is not read: widen the declared number by hand")
+        if find_first_element_below(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
+            self.losses.add_loss("its range is not read: widen the declared number by hand")
         stem = text if kind == "short" else stem
-        case = response.case_sensitive
+        case = response.is_case_sensitive
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
     def _read_blank(self, node: ET.Element) -> ItemBlank:
         response = self._find_response(node)
-        if qti_element_name(node) == "text-entry-interaction":
-            hint = qti_attribute(node, "placeholder-text")
+        if find_qti3_element_name(node) == "text-entry-interaction":
+            hint = find_qti3_attribute(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.full_mark_values]
             if response.is_number:
-                right = [w for r in right for w in (r, format_significant_digits(read_number(r)))]
-                self.losses.add("a number in a gap is compared as words: add what else counts")
+                right = [
+                    w for r in right for w in (r, format_significant_digits(parse_typed_number(r)))
+                ]
+                self.losses.add_loss("a number in a gap is compared as words: add what else counts")
             if response.partial_credit_by_value:
-                self.losses.add("a word of a gap that is partly right counts as wrong")
+                self.losses.add_loss("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
-        choices = _read_by_identifier(node, "inline-choice", plain_text_of_element)
+        choices = _read_by_identifier(node, "inline-choice", extract_plain_text_of_element)
         right = [choices[r] for r in response.full_mark_values if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
@@ -497,25 +530,27 @@ class _QtiItemReader:
     def _read_gap_match(self, item: Item) -> Item:
         """Read words to drag into gaps as words to type."""
         interaction = self.interactions[0]
-        texts = _read_by_identifier(interaction, "gap-text", plain_text_of_element)
+        texts = _read_by_identifier(interaction, "gap-text", extract_plain_text_of_element)
         answers = [pair.split() for pair in self._find_response(interaction).correct_values]
         word_by_gap = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
-            name = qti_element_name(node)
+            name = find_qti3_element_name(node)
             if name == "gap":
-                blanks.append(ItemBlank((word_by_gap.get(qti_attribute(node, "identifier"), ""),)))
-                return BLANK
+                blanks.append(
+                    ItemBlank((word_by_gap.get(find_qti3_attribute(node, "identifier"), ""),))
+                )
+                return BLANK_CHARACTER
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
             if name == "gap-match-interaction":
                 return None
             return self._drop_interaction_or_media(node)
 
-        text = convert_html(inner_html(self.body, gap), self.losses)
+        text = convert_html_noting_losses(render_inner_html(self.body, gap), self.losses)
         if any(not b.answers[0] for b in blanks):
             raise ItemSkippedError("a gap has no word that fits")
-        self.losses.add("the words to choose from are not shown; they are typed")
+        self.losses.add_loss("the words to choose from are not shown; they are typed")
         text = "\n\n".join(filter(None, (self._read_prompt(), text)))
         return build_cloze_item(item, text, blanks)

@@ -17,9 +17,9 @@ from app.import_export import UnusableFileError
 from app.import_export.formats.text_lists import (
     KindAndOptions,
     NamedChoices,
-    find_choices_by_label_and_text,
-    find_named_choices,
-    find_numbers_read_as_text,
+    describe_numbers_read_as_text,
+    find_labels_named_by_answer,
+    find_labels_named_either_way,
     infer_choice_kind,
     is_choice_label,
     read_answer_without_choices,
@@ -27,11 +27,11 @@ from app.import_export.formats.text_lists import (
 from app.import_export.formats.xlsx_table import (
     QUESTION,
     format_column_letters,
-    read_difficulty,
+    parse_difficulty_cell,
     read_exported_row,
     split_list_cell,
 )
-from app.import_export.html_to_markdown import convert_plain_text
+from app.import_export.html_to_markdown import convert_plain_text_to_markdown
 from app.import_export.items import ImportResult, Item, ItemOption, ItemSkippedError, Kind
 from app.import_export.text_conversion import (
     PicturesAndLosses,
@@ -39,8 +39,8 @@ from app.import_export.text_conversion import (
     has_decimal_comma,
     read_source_items,
 )
-from app.import_export.workbook import UNREADABLE, read_workbook
-from app.import_export.xml_files import MOST_BYTES, decode_or_guess, open_archive
+from app.import_export.workbook import UNREADABLE_CELL_MARK, read_workbook
+from app.import_export.xml_files import MAX_XML_BYTES, decode_unicode_or_windows_1252, open_archive
 
 _LABEL = r"(?P<label>(?<= )[a-z]|\d{1,2})"
 _CHOICE = re.compile(
@@ -87,13 +87,13 @@ class TableHeader:
     """
 
     column_by_name: Mapping[str, int]
-    choice_columns: Mapping[str, int]
-    reason_columns: Mapping[str, int]
+    choice_column_by_label: Mapping[str, int]
+    reason_column_by_label: Mapping[str, int]
     wrong_answer_columns: tuple[int, ...]
     titles: tuple[str, ...]
 
     def is_column_read(self, column: int) -> bool:
-        columns = (self.column_by_name, self.choice_columns, self.reason_columns)
+        columns = (self.column_by_name, self.choice_column_by_label, self.reason_column_by_label)
         is_known = any(column in known.values() for known in columns)
         return is_known or column in self.wrong_answer_columns
 
@@ -102,16 +102,16 @@ class TableHeader:
         return f"“{title}”" if title else f"{format_column_letters(column)}, which has no name,"
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
-        name = _plain_column_name(self.titles[column])
+        name = _normalize_column_name(self.titles[column])
         names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
         return not name or bool(names_known_column or _ANSWERING.search(name))
 
-    def is_metadata(self, column: int) -> bool:
+    def is_metadata_column(self, column: int) -> bool:
         """Return whether a column holds metadata: a source, a number, a topic.
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        name = _plain_column_name(self.titles[column])
+        name = _normalize_column_name(self.titles[column])
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
         return _ASIDE.search(name) is not None and not is_numbered
 
@@ -123,7 +123,7 @@ def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
     reasons: dict[str, int] = {}
     wrong: list[int] = []
     for column, cell in enumerate(cells):
-        word = _plain_column_name(cell)
+        word = _normalize_column_name(cell)
         choice = _CHOICE.fullmatch(word)
         reason = _REASON.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
         known_column = _COLUMN.fullmatch(word)
@@ -133,7 +133,7 @@ def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
             wrong.append(column)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
-            if _fits_label_series(label, choices, single_letter=len(word) == 1):
+            if _fits_label_series(label, choices, must_be_next_letter=len(word) == 1):
                 choices.setdefault(label, column)
         elif reason:
             reasons.setdefault(reason["label"].upper(), column)
@@ -142,20 +142,22 @@ def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
     return TableHeader(named, choices, reasons, tuple(wrong), tuple(cells))
 
 
-def _fits_label_series(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
+def _fits_label_series(
+    label: str, column_by_earlier_label: Mapping[str, int], *, must_be_next_letter: bool
+) -> bool:
     """Return whether a label continues the ones before it: all letters, or all numbers.
 
-    A letter `single_letter` has to be the next one: “N” is not a choice but a number.
+    A letter `must_be_next_letter` has to be the next one: “N” is not a choice but a number.
     """
-    if single_letter:
-        return label == chr(ord("A") + len(known))
-    return all(other.isdigit() == label.isdigit() for other in known)
+    if must_be_next_letter:
+        return label == chr(ord("A") + len(column_by_earlier_label))
+    return all(other.isdigit() == label.isdigit() for other in column_by_earlier_label)
 
 
-def _plain_column_name(cell: str) -> str:
+def _normalize_column_name(cell: str) -> str:
     """Return a title without text in brackets, text after a dash, and capitals.
 
-    >>> _plain_column_name("Answer 1 - max 75 characters"), _plain_column_name("Correct_Answer(s)*")
+    >>> _normalize_column_name("Answer 1 - max 75 characters"), _normalize_column_name("Correct_Answer(s)*")
     ('answer 1', 'correct answer')
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
@@ -185,7 +187,7 @@ _CHOSEN = re.compile(
 class TableRow(NamedTuple):
     """The cells of a row, and its number or the first of its lines in the file."""
 
-    line: int
+    line_number: int
     cells: Sequence[str]
 
 
@@ -197,25 +199,25 @@ def read_spreadsheet(data: bytes) -> ImportResult:
             "programs, which does not tell how numbers are shown. Save it as .xlsx."
         )
     if data[:2] == b"PK":
-        return _read_book(data)
-    decoded = decode_or_guess(data)
+        return _read_workbook_questions(data)
+    decoded = decode_unicode_or_windows_1252(data)
     text = decoded.text
     declared_separator = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
     separators = declared_separator[1] if declared_separator else _SEPARATORS
-    found = _find_header([_split_rows(text, separator) for separator in separators])
+    found = _find_header([_iterate_csv_rows(text, separator) for separator in separators])
     comma = separators[found.table_index] == ";"
     table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
     return read_source_items(table.list_source_items(), *filter(None, (decoded.guess_note,)))
 
 
-def _split_rows(text: str, separator: str) -> Iterator[TableRow]:
+def _iterate_csv_rows(text: str, separator: str) -> Iterator[TableRow]:
     """Yield the rows of a text with the number of their first line; `separator` ends a cell."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         line = 1
         for row in reader:
             cells = (cell.strip() for cell in row)
-            yield TableRow(line, [_mark_cell_error(cell) for cell in cells])
+            yield TableRow(line, [_mark_if_cell_error(cell) for cell in cells])
             line = reader.line_num + 1
     except csv.Error:
         reason = f"its line {reader.line_num} cannot be split into cells"
@@ -225,10 +227,10 @@ def _split_rows(text: str, separator: str) -> Iterator[TableRow]:
         ) from None
 
 
-def _mark_cell_error(cell: str) -> str:
+def _mark_if_cell_error(cell: str) -> str:
     if _SHORTENED.fullmatch(cell):
-        return f"{UNREADABLE}is “{cell}”, which a spreadsheet shortened"
-    return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+        return f"{UNREADABLE_CELL_MARK}is “{cell}”, which a spreadsheet shortened"
+    return f"{UNREADABLE_CELL_MARK}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 
 class _FoundHeader(NamedTuple):
@@ -263,11 +265,13 @@ def _find_header(tables: Sequence[Iterator[TableRow]]) -> _FoundHeader:
 # --- workbooks ---
 
 
-def _read_book(data: bytes) -> ImportResult:
+def _read_workbook_questions(data: bytes) -> ImportResult:
     """Read the questions of every visible sheet with a header row."""
     error_prefix = "The spreadsheet cannot be read"
-    if len(data) > MOST_BYTES:
-        raise UnusableFileError(f"{error_prefix}: it is larger than {MOST_BYTES // 1_000_000} MB.")
+    if len(data) > MAX_XML_BYTES:
+        raise UnusableFileError(
+            f"{error_prefix}: it is larger than {MAX_XML_BYTES // 1_000_000} MB."
+        )
     with open_archive(io.BytesIO(data), error_prefix):
         pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, error_prefix)
@@ -308,15 +312,15 @@ class _SheetTable:
             for line, cells in rows
             if any(cells) and tuple(cells) != header.titles
         ]
-        if self.rows and self.rows[-1].line > _MOST_ROWS:
+        if self.rows and self.rows[-1].line_number > _MOST_ROWS:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.readable_cell_or_empty("answer") for row in self.rows if not row.has_choices())
         self.may_use_decimal_comma = may_use_decimal_comma or any(map(has_decimal_comma, typed))
         named = [row.find_choices_named_by_answer() for row in self.rows if row.has_choices()]
         # Some answers can only be labels, and none only text.
-        self.answers_are_labels = any(n.by_label and not n.by_text for n in named) and not any(
-            n.by_text and not n.by_label for n in named
-        )
+        self.answers_are_labels = any(
+            n.labels_named_by_label and not n.labels_named_by_text for n in named
+        ) and not any(n.labels_named_by_text and not n.labels_named_by_label for n in named)
 
     def list_source_items(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
@@ -326,7 +330,7 @@ class _SheetTable:
             is_of_own_format = QUESTION in row.header.titles
             yield SourceItem(
                 f"{prefix}{name}",
-                row.line,
+                row.line_number,
                 row.read_exported_item if is_of_own_format else read,
             )
 
@@ -335,7 +339,7 @@ class _SheetTable:
 class _SheetRow:
     header: TableHeader
     cells: Sequence[str]
-    line: int
+    line_number: int
 
     def readable_cell_or_empty(self, column: str | int) -> str:
         """Return the cell of a column, empty if it is missing or has an error."""
@@ -351,8 +355,8 @@ class _SheetRow:
         """
         at = self.header.column_by_name.get(column, -1) if isinstance(column, str) else column
         cell = self.cells[at] if 0 <= at < len(self.cells) else ""
-        if cell.startswith(UNREADABLE):
-            name, fault = self.header.describe_column(at), cell.removeprefix(UNREADABLE)
+        if cell.startswith(UNREADABLE_CELL_MARK):
+            name, fault = self.header.describe_column(at), cell.removeprefix(UNREADABLE_CELL_MARK)
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
@@ -366,7 +370,7 @@ class _SheetRow:
     def has_choices(self) -> bool:
         return any(
             column < len(self.cells) and self.cells[column]
-            for column in self.header.choice_columns.values()
+            for column in self.header.choice_column_by_label.values()
         )
 
     def find_choices_named_by_answer(self) -> NamedChoices:
@@ -375,13 +379,13 @@ class _SheetRow:
         try:
             if answer.casefold() not in {"true", "false"}:
                 choices = self._filled_choices(self.readable_cell_or_empty)
-                return find_choices_by_label_and_text(answer, choices)
+                return find_labels_named_either_way(answer, choices)
         except ItemSkippedError:
             pass
         return NamedChoices()
 
     def _filled_choices(self, read_cell: Callable[[int], str]) -> dict[str, str]:
-        columns = self.header.choice_columns.items()
+        columns = self.header.choice_column_by_label.items()
         return {label: text for label, column in columns if (text := read_cell(column))}
 
     def read_item(self, table: _SheetTable, _losses: PicturesAndLosses) -> Item:
@@ -393,21 +397,21 @@ class _SheetRow:
             kind, options = self._read_answer(table)
         except ItemSkippedError as error:
             raise ItemSkippedError("; ".join((str(error), *losses))) from None
-        hint = convert_plain_text(self.require_readable_cell("hint"))
+        hint = convert_plain_text_to_markdown(self.require_readable_cell("hint"))
         return Item(
             "",
             kind,
-            convert_plain_text(self.require_readable_cell("question")),
+            convert_plain_text_to_markdown(self.require_readable_cell("question")),
             options,
-            explanation=convert_plain_text(self.require_readable_cell("explanation")),
+            explanation=convert_plain_text_to_markdown(self.require_readable_cell("explanation")),
             hints=(hint,) if hint else (),
-            difficulty=read_difficulty(self.require_readable_cell("difficulty")),
+            difficulty=parse_difficulty_cell(self.require_readable_cell("difficulty")),
             objectives=split_list_cell(self.require_readable_cell("objectives"), ",;"),
             tags=split_list_cell(self.require_readable_cell("tags"), ",;"),
             lost=(
                 *losses,
                 *self._describe_loss_of_declared_type(kind, options),
-                *find_numbers_read_as_text(kind, options),
+                *describe_numbers_read_as_text(kind, options),
             ),
         )
 
@@ -430,7 +434,7 @@ class _SheetRow:
                     "a comma between quotation marks"
                 )
             name = self.header.describe_column(column)
-            is_harmless = offers_choices or self.header.is_metadata(column)
+            is_harmless = offers_choices or self.header.is_metadata_column(column)
             if (
                 self.header.may_unread_column_hold_answer(column) or not is_harmless
             ) and not is_row_number:
@@ -455,13 +459,15 @@ class _SheetRow:
         choices = self._filled_choices(self.require_readable_cell)
         if any(map(self.readable_cell_or_empty, self.header.wrong_answer_columns)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
-        right = find_named_choices(answer, choices, labels_first=answers_are_labels)
-        reason_columns = self.header.reason_columns
+        right = find_labels_named_by_answer(answer, choices, prefer_labels=answers_are_labels)
+        reason_columns = self.header.reason_column_by_label
         options = tuple(
             ItemOption(
-                convert_plain_text(text),
+                convert_plain_text_to_markdown(text),
                 label in right,
-                convert_plain_text(self.require_readable_cell(reason_columns.get(label, -1))),
+                convert_plain_text_to_markdown(
+                    self.require_readable_cell(reason_columns.get(label, -1))
+                ),
             )
             for label, text in choices.items()
         )
@@ -479,7 +485,7 @@ class _SheetRow:
                 "the words of the right answer"
             )
         options = tuple(
-            ItemOption(convert_plain_text(text), number == 0)
+            ItemOption(convert_plain_text_to_markdown(text), number == 0)
             for number, text in enumerate((answer, *wrong))
         )
         return KindAndOptions(infer_choice_kind(options), options) if wrong else None

@@ -8,8 +8,8 @@ import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from app.import_export.formats.export_losses import write_blocks
-from app.import_export.html_to_markdown import convert_plain_text
+from app.import_export.formats.export_losses import write_items_as_blocks
+from app.import_export.html_to_markdown import convert_plain_text_to_markdown
 from app.import_export.items import (
     ExportResult,
     ImportResult,
@@ -17,13 +17,13 @@ from app.import_export.items import (
     ItemOption,
     ItemSkippedError,
     Kind,
-    is_true_or_false,
+    are_options_true_and_false,
 )
-from app.import_export.markdown_to_html import to_html
+from app.import_export.markdown_to_html import convert_markdown_to_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     SourceItem,
-    read_range_or_none,
+    parse_typed_range_or_none,
     read_source_items,
 )
 
@@ -37,27 +37,27 @@ _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
 # Text that begins with a number, or an approximate one.
 _NUMERAL = re.compile(r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d")
 _MOST_PARTS = 100
-Choices = Mapping[str, str]
+TextByLabel = Mapping[str, str]
 
 
-def find_named_choices(
-    answer: str, choices: Choices, *, labels_first: bool = False
+def find_labels_named_by_answer(
+    answer: str, text_by_label: TextByLabel, *, prefer_labels: bool = False
 ) -> frozenset[str]:
     """Return the labels of the choices that an answer names, by label, text or both.
 
-    `choices` maps label (a capital letter or a number) to text. With `labels_first` a label takes
+    `text_by_label` maps label (a capital letter or a number) to text. With `prefer_labels` a label takes
     precedence over an equal text. Raises ItemSkippedError if the answer names no choice, or one by
     its label and another by its text.
 
-    >>> sorted(find_named_choices("A and c", {"A": "one", "B": "two", "C": "three"}))
+    >>> sorted(find_labels_named_by_answer("A and c", {"A": "one", "B": "two", "C": "three"}))
     ['A', 'C']
-    >>> sorted(find_named_choices("B) 443", {"A": "80", "B": "443"}))
+    >>> sorted(find_labels_named_by_answer("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
-    by_label, by_words = find_choices_by_label_and_text(answer, choices)
-    if by_label and labels_first:
+    by_label, by_words = find_labels_named_either_way(answer, text_by_label)
+    if by_label and prefer_labels:
         return by_label
-    if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
+    if not by_label and len(answer) > 1 and set(answer.upper()) <= set(text_by_label):
         by_label = frozenset(answer.upper())  # “AC”
     if by_label and by_words and by_label != by_words:
         texts, labels = _join_labels(by_words), _join_labels(by_label)
@@ -66,23 +66,27 @@ def find_named_choices(
             f"of another: write {labels} for the label, or {texts} for the words"
         )
     if not by_label and not by_words:
-        raise ItemSkippedError(_describe_unmatched_answer(answer, choices))
+        raise ItemSkippedError(_describe_unmatched_answer(answer, text_by_label))
     return by_label or by_words
 
 
 class NamedChoices(NamedTuple):
     """The labels of the choices that an answer names by their label, and by their text."""
 
-    by_label: frozenset[str] = frozenset()
-    by_text: frozenset[str] = frozenset()
+    labels_named_by_label: frozenset[str] = frozenset()
+    labels_named_by_text: frozenset[str] = frozenset()
 
 
-def find_choices_by_label_and_text(answer: str, choices: Choices) -> NamedChoices:
-    by_label = _find_labels_of_whole_or_parts(answer, lambda part: _find_by_label(part, choices))
-    by_words = _find_labels_of_whole_or_parts(answer, lambda part: _find_by_words(part, choices))
+def find_labels_named_either_way(answer: str, text_by_label: TextByLabel) -> NamedChoices:
+    by_label = _find_labels_of_whole_or_parts(
+        answer, lambda part: _find_by_label(part, text_by_label)
+    )
+    by_words = _find_labels_of_whole_or_parts(
+        answer, lambda part: _find_by_words(part, text_by_label)
+    )
     if not by_words:
         by_words = _find_labels_of_whole_or_parts(
-            answer, lambda part: _find_by_label_and_words(part, choices)
+            answer, lambda part: _find_by_label_and_words(part, text_by_label)
         )
     return NamedChoices(by_label, by_words)
 
@@ -91,18 +95,18 @@ def _join_labels(labels: frozenset[str]) -> str:
     return ", ".join(f"({label})" for label in sorted(labels))
 
 
-def _describe_unmatched_answer(answer: str, choices: Choices) -> str:
+def _describe_unmatched_answer(answer: str, text_by_label: TextByLabel) -> str:
     match = _BOTH.fullmatch(answer.strip())
-    label = _find_label(match["label"], choices) if match else ""
+    label = _find_label(match["label"], text_by_label) if match else ""
     if label:
-        text = choices[label][:40]
+        text = text_by_label[label][:40]
         return f"its answer “{answer[:40]}” names {label}, but that says “{text}”"
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
-def _find_by_label(part: str, choices: Choices) -> str:
+def _find_by_label(part: str, text_by_label: TextByLabel) -> str:
     match = _LABELED.fullmatch(part.strip())
-    return _find_label(match["label"], choices) if match else ""
+    return _find_label(match["label"], text_by_label) if match else ""
 
 
 def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]) -> frozenset[str]:
@@ -117,23 +121,29 @@ def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]
     return frozenset()
 
 
-def _find_label(name: str, choices: Choices) -> str:
+def _find_label(name: str, text_by_label: TextByLabel) -> str:
     """Return the label meant: letters also match numbered choices, and numbers letters."""
     label = name.upper()
-    if label in choices or not choices:
-        return label if choices else ""
-    uses_letters = next(iter(choices)).isalpha()
-    if label.isdigit() and uses_letters and not any(map(read_range_or_none, choices.values())):
+    if label in text_by_label or not text_by_label:
+        return label if text_by_label else ""
+    uses_letters = next(iter(text_by_label)).isalpha()
+    if (
+        label.isdigit()
+        and uses_letters
+        and not any(map(parse_typed_range_or_none, text_by_label.values()))
+    ):
         label = chr(ord("A") + int(label) - 1)
     elif label.isalpha() and not uses_letters:
         label = str(ord(label) - ord("A") + 1)
-    return label if label in choices else ""
+    return label if label in text_by_label else ""
 
 
-def _find_by_words(part: str, choices: Choices) -> str:
+def _find_by_words(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice with this text, ignoring case and a final period if needed."""
     for normalize in (_collapse_spaces, _normalize_for_comparison):
-        labels = [label for label, text in choices.items() if normalize(text) == normalize(part)]
+        labels = [
+            label for label, text in text_by_label.items() if normalize(text) == normalize(part)
+        ]
         if len(labels) > 1:
             raise ItemSkippedError(f"its choices {' and '.join(labels)} are the same")
         if labels:
@@ -141,14 +151,15 @@ def _find_by_words(part: str, choices: Choices) -> str:
     return ""
 
 
-def _find_by_label_and_words(part: str, choices: Choices) -> str:
+def _find_by_label_and_words(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
     match = _BOTH.fullmatch(part.strip())
-    label = _find_label(match["label"], choices) if match else ""
+    label = _find_label(match["label"], text_by_label) if match else ""
     is_same_text = (
         match
         and label
-        and _normalize_for_comparison(choices[label]) == _normalize_for_comparison(match["words"])
+        and _normalize_for_comparison(text_by_label[label])
+        == _normalize_for_comparison(match["words"])
     )
     return label if is_same_text else ""
 
@@ -165,7 +176,7 @@ def _normalize_for_comparison(words: str) -> str:
 def infer_choice_kind(options: Collection[ItemOption]) -> Kind:
     if sum(option.right for option in options) > 1:
         return "multiple"
-    return "true-false" if is_true_or_false(options) else "single"
+    return "true-false" if are_options_true_and_false(options) else "single"
 
 
 def is_choice_label(answer: str) -> bool:
@@ -173,7 +184,7 @@ def is_choice_label(answer: str) -> bool:
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
-def find_numbers_read_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
+def describe_numbers_read_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):
@@ -199,9 +210,9 @@ def read_answer_without_choices(
     ItemSkippedError.
     """
     text = answer.strip()
-    if span := read_range_or_none(text, may_use_decimal_comma=may_use_decimal_comma):
+    if span := parse_typed_range_or_none(text, may_use_decimal_comma=may_use_decimal_comma):
         return KindAndOptions("numeric", (ItemOption("", True, span=span),))
-    if text[:1] in set("~≈") and read_range_or_none(text[1:]):
+    if text[:1] in set("~≈") and parse_typed_range_or_none(text[1:]):
         raise ItemSkippedError(f"its answer “{text[:40]}” is about a number: write 5 ± 0.5")
     if _DIGITS.fullmatch(text):
         raise ItemSkippedError(f"its answer “{text[:40]}” is not a number: write its digits")
@@ -229,20 +240,20 @@ class _AikenOption(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class _AikenDraft:
-    line: int
-    stem: list[str]
+    first_line_number: int
+    stem_lines: list[str]
     options: list[_AikenOption] = dataclasses.field(default_factory=list)
     answer: str = ""
     explanation: str = ""
-    after_empty_line: bool = False  # whether the last line was empty
+    is_after_empty_line: bool = False  # whether the last line was empty
 
 
 def read_aiken(text: str) -> ImportResult:
     """Read every question of an Aiken file; one without options or answer is refused."""
     return read_source_items(
         SourceItem(
-            " ".join(" ".join(draft.stem).split())[:50],
-            draft.line,
+            " ".join(" ".join(draft.stem_lines).split())[:50],
+            draft.first_line_number,
             functools.partial(_draft_to_item, draft),
         )
         for draft in _split_drafts(text)
@@ -256,12 +267,12 @@ def _split_drafts(text: str) -> list[_AikenDraft]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             if draft:
-                draft.after_empty_line = True
+                draft.is_after_empty_line = True
             continue
         if draft is None or not _try_add_line_to_draft(draft, line):
             draft = _AikenDraft(number, [line.rstrip()])
             drafts.append(draft)
-        draft.after_empty_line = False
+        draft.is_after_empty_line = False
     return drafts
 
 
@@ -270,7 +281,7 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
         why = _WHY.match(line)
-        if draft.after_empty_line or draft.explanation or not why:
+        if draft.is_after_empty_line or draft.explanation or not why:
             return False
         draft.explanation = why[1]
     elif answer and draft.options:
@@ -278,13 +289,13 @@ def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     elif option and (option[2] or option[1] == _LETTERS[len(draft.options) % len(_LETTERS)]):
         # “U.S.” in a stem is not an option, because its letter does not come next.
         draft.options.append(_AikenOption(option[1], [option[3].strip()]))
-    elif draft.after_empty_line:
+    elif draft.is_after_empty_line:
         # Text separated from a question by an empty line does not belong to it.
         return False
     elif draft.options:
         draft.options[-1].lines.append(line.rstrip())
     else:
-        draft.stem.append(line.rstrip())
+        draft.stem_lines.append(line.rstrip())
     return True
 
 
@@ -305,26 +316,28 @@ def _draft_to_item(draft: _AikenDraft, _losses: PicturesAndLosses) -> Item:
     if re.fullmatch("[A-Z]", answer) and answer not in letters:
         raise ItemSkippedError(f"its answer {answer} is not among its options")
     raw_texts = {option.letter: " ".join(option.lines) for option in draft.options}
-    right_letters = find_named_choices(answer, raw_texts, labels_first=True)
+    right_letters = find_labels_named_by_answer(answer, raw_texts, prefer_labels=True)
     if len(right_letters) > 1:
         raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
     options = tuple(
-        ItemOption(convert_plain_text("\n".join(option.lines)), option.letter in right_letters)
+        ItemOption(
+            convert_plain_text_to_markdown("\n".join(option.lines)), option.letter in right_letters
+        )
         for option in draft.options
     )
-    stem = convert_plain_text("\n".join(draft.stem), join_wrapped_lines=True)
+    stem = convert_plain_text_to_markdown("\n".join(draft.stem_lines), join_wrapped_lines=True)
     return Item(
         "",
         infer_choice_kind(options),
         stem,
         options,
-        explanation=convert_plain_text(draft.explanation),
+        explanation=convert_plain_text_to_markdown(draft.explanation),
     )
 
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:
     """Return an Aiken file of the single choices; only plain text is kept."""
-    return write_blocks(items, _write_aiken_block, "aiken")
+    return write_items_as_blocks(items, _write_aiken_block, "aiken")
 
 
 def _write_aiken_block(item: Item) -> str:
@@ -345,4 +358,4 @@ def _write_aiken_block(item: Item) -> str:
 
 def _plain_text_keeping_tex(markdown: str) -> str:
     """Return the plain text; formulas stay as TeX."""
-    return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
+    return " ".join(html.unescape(_TAG.sub(" ", convert_markdown_to_html(markdown))).split())

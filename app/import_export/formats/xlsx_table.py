@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 from xml.sax.saxutils import escape
 
-from app.import_export.course_items import format_range, write_blanks_into_text
-from app.import_export.formats.export_losses import convert_items
-from app.import_export.html_to_markdown import number_to_letters
+from app.import_export.course_items import format_range_as_authored, write_blanks_into_text
+from app.import_export.formats.export_losses import convert_items_and_list_losses
+from app.import_export.html_to_markdown import format_number_in_letters
 from app.import_export.items import (
-    BLANK,
+    BLANK_CHARACTER,
     ExportResult,
     Item,
     ItemBlank,
@@ -27,7 +27,7 @@ from app.import_export.items import (
     Kind,
 )
 from app.import_export.markdown_text import remove_markdown_escapes
-from app.import_export.text_conversion import read_range_or_none
+from app.import_export.text_conversion import parse_typed_range_or_none
 from app.import_export.xml_files import remove_illegal_characters
 
 QUESTION = "question (Markdown)"
@@ -41,12 +41,12 @@ _ARROW = " → "
 _LONGEST_CELL = 32_767  # of Excel
 _CREDIT = re.compile(r"([A-Z]{1,2})(?:\s+(\d{1,3}(?:\.\d+)?)\s*%)?")
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
-Row = dict[str, str]
+CellByColumn = dict[str, str]
 
 
 def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     """Return a workbook with one row per question."""
-    rows, refused, lost = convert_items(items, _item_row, "xlsx")
+    rows, refused, lost = convert_items_and_list_losses(items, _build_item_row, "xlsx")
     most_choices = max(
         (sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0
     )
@@ -57,7 +57,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     return ExportResult(_build_xlsx(table), len(rows), refused, lost)
 
 
-def _item_row(item: Item) -> Row:
+def _build_item_row(item: Item) -> CellByColumn:
     if item.kind == "card":
         raise ItemSkippedError("a spreadsheet takes questions only")
     row = {
@@ -77,14 +77,14 @@ def _item_row(item: Item) -> Row:
         "partial": item.partial,
         "shuffle": "" if item.shuffle else "no",
         "case": "yes" if item.case else "",
-        **_answer_cells(item),
+        **_build_answer_cells(item),
     }
     if any(len(cell) > _LONGEST_CELL for cell in row.values()):
         raise ItemSkippedError("it is longer than a cell of a spreadsheet")
     return row
 
 
-def _answer_cells(item: Item) -> Row:
+def _build_answer_cells(item: Item) -> CellByColumn:
     """Return the cells of the answer: the choices with their feedback, and the key."""
     if item.kind == "cloze":
         text = write_blanks_into_text(item.text, item.blanks)
@@ -96,11 +96,13 @@ def _answer_cells(item: Item) -> Row:
             )
             for number, p in enumerate(item.pairs)
         ]
-        return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(choices)}
+        return {"answer": _ARROW.join(item.titles).strip(), **_build_choice_cells(choices)}
     options = (*item.steps, *item.options)
     choices = [
         _LabeledChoice(
-            format_column_letters(n), format_range(o.span) if o.span else o.text, o.feedback
+            format_column_letters(n),
+            format_range_as_authored(o.span) if o.span else o.text,
+            o.feedback,
         )
         for n, o in enumerate(options)
     ]
@@ -109,7 +111,7 @@ def _answer_cells(item: Item) -> Row:
         for number, option in enumerate(options)
         if number < len(item.steps) or (not item.steps and (option.right or option.credit))
     ]
-    return {"answer": ", ".join(right), **_choice_cells(choices)}
+    return {"answer": ", ".join(right), **_build_choice_cells(choices)}
 
 
 class _LabeledChoice(NamedTuple):
@@ -118,7 +120,7 @@ class _LabeledChoice(NamedTuple):
     feedback: str
 
 
-def _choice_cells(choices: Iterable[_LabeledChoice]) -> Row:
+def _build_choice_cells(choices: Iterable[_LabeledChoice]) -> CellByColumn:
     row = {}
     for choice in choices:
         row[choice.label] = choice.text
@@ -128,16 +130,16 @@ def _choice_cells(choices: Iterable[_LabeledChoice]) -> Row:
 
 def format_column_letters(column: int) -> str:
     """Return the letters of a column, or of a choice: A to Z, then AA, AB and so on."""
-    return number_to_letters(column + 1, string.ascii_uppercase)
+    return format_number_in_letters(column + 1, string.ascii_uppercase)
 
 
-def read_exported_row(cells: Mapping[str, str]) -> Item:
+def read_exported_row(cell_by_column: Mapping[str, str]) -> Item:
     """Return the question of a row; raises ItemSkippedError."""
-    row = {name: cell.strip() for name, cell in cells.items()}
+    row = {name: cell.strip() for name, cell in cell_by_column.items()}
     kind = row.get("type", "") or "single"
     if kind not in _KINDS:
         raise ItemSkippedError(f"its type “{kind[:20]}” is none of {', '.join(sorted(_KINDS))}")
-    difficulty = read_difficulty(row.get("difficulty", ""))
+    difficulty = parse_difficulty_cell(row.get("difficulty", ""))
     if not row.get(QUESTION):
         raise ItemSkippedError("it has no question")
     return Item(
@@ -156,11 +158,11 @@ def read_exported_row(cells: Mapping[str, str]) -> Item:
         partial=row.get("partial", ""),
         shuffle=row.get("shuffle", "") != "no",
         case=row.get("case", "") == "yes",
-        **_answer_fields(kind, row),
+        **_read_answer_fields(kind, row),
     )
 
 
-def read_difficulty(cell: str) -> int:
+def parse_difficulty_cell(cell: str) -> int:
     """Return a difficulty, 3 if the cell is empty; raises ItemSkippedError."""
     if cell not in {"", "1", "2", "3", "4", "5"}:
         raise ItemSkippedError(f"its difficulty “{cell[:20]}” is not one of 1 to 5")
@@ -171,25 +173,27 @@ def split_list_cell(cell: str, separators: str = ",") -> tuple[str, ...]:
     return tuple(part.strip() for part in re.split(f"[{separators}]", cell) if part.strip())
 
 
-def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
-    question = row[QUESTION]
-    if kind == "cloze":
+def _read_answer_fields(item_kind: str, cell_by_column: Mapping[str, str]) -> dict[str, Any]:
+    question = cell_by_column[QUESTION]
+    if item_kind == "cloze":
         stem, _, text = question.partition("\n\n")
-        blanks = tuple(_read_blank(match[1]) for match in _BLANK.finditer(text))
+        blanks = tuple(_parse_blank(match[1]) for match in _BLANK.finditer(text))
         if not blanks:
             raise ItemSkippedError("its question has no blank: write [[answer]] in its text")
-        return {"stem": stem, "text": _BLANK.sub(BLANK, text), "blanks": blanks}
+        return {"stem": stem, "text": _BLANK.sub(BLANK_CHARACTER, text), "blanks": blanks}
     choices = [
-        _LabeledChoice(name, cell, row.get(f"{name} feedback", ""))
-        for name, cell in row.items()
+        _LabeledChoice(name, cell, cell_by_column.get(f"{name} feedback", ""))
+        for name, cell in cell_by_column.items()
         if cell and _CREDIT.fullmatch(name)
     ]
-    if kind == "match":
-        left, _, right = row.get("answer", "").partition(_ARROW.strip())
+    if item_kind == "match":
+        left, _, right = cell_by_column.get("answer", "").partition(_ARROW.strip())
         pairs = tuple(map(_read_pair, choices))
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
-    credit_by_label = _read_answer_key(row.get("answer", ""), [choice.label for choice in choices])
-    if kind == "order":
+    credit_by_label = _read_answer_key(
+        cell_by_column.get("answer", ""), [choice.label for choice in choices]
+    )
+    if item_kind == "order":
         options = {
             c.label: ItemOption(c.text, c.label in credit_by_label, c.feedback) for c in choices
         }
@@ -198,7 +202,7 @@ def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
             "steps": tuple(options[label] for label in credit_by_label),
             "options": tuple(option for option in options.values() if not option.right),
         }
-    scored = tuple(_read_option(kind, c, credit_by_label.get(c.label, 0.0)) for c in choices)
+    scored = tuple(_read_option(item_kind, c, credit_by_label.get(c.label, 0.0)) for c in choices)
     return {"stem": question, "options": scored}
 
 
@@ -215,11 +219,11 @@ def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
     return key
 
 
-def _read_option(kind: str, choice: _LabeledChoice, score: float) -> ItemOption:
+def _read_option(item_kind: str, choice: _LabeledChoice, score: float) -> ItemOption:
     right, credit = score == 1, score if score < 1 else 0.0
-    if kind != "numeric":
+    if item_kind != "numeric":
         return ItemOption(choice.text, right, choice.feedback, credit=credit)
-    span = read_range_or_none(choice.text)
+    span = parse_typed_range_or_none(choice.text)
     if span is None:
         raise ItemSkippedError(f"its answer “{choice.text[:40]}” is no number: write 140 GB ± 3")
     return ItemOption("", right, choice.feedback, span, credit)
@@ -232,9 +236,9 @@ def _read_pair(choice: _LabeledChoice) -> ItemPair:
     return ItemPair(left.strip(), right.strip(), choice.feedback)
 
 
-def _read_blank(inside: str) -> ItemBlank:
+def _parse_blank(authored_blank: str) -> ItemBlank:
     """Return a blank from its authored form: answers, wrong words, a hint."""
-    body, _, hint = inside.partition("?")
+    body, _, hint = authored_blank.partition("?")
     accepted, *wrong = re.split(r"(?:^|\s)~(?:\s|$)", body)
     return ItemBlank(
         tuple(remove_markdown_escapes(a.strip()) for a in accepted.split("|") if a.strip()),
@@ -268,7 +272,7 @@ _FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # so that the same questions give the same 
 def _build_xlsx(table: Sequence[Sequence[str]]) -> bytes:
     """Return an XLSX file with one sheet of text cells; the first row stays in view."""
     rows = "".join(
-        f'<row r="{number}">{"".join(map(_cell_xml, row))}</row>'
+        f'<row r="{number}">{"".join(map(_render_cell_xml, row))}</row>'
         for number, row in enumerate(table, 1)
     )
     sheet = (
@@ -285,7 +289,7 @@ def _build_xlsx(table: Sequence[Sequence[str]]) -> bytes:
     return out.getvalue()
 
 
-def _cell_xml(text: str) -> str:
+def _render_cell_xml(text: str) -> str:
     if not text:
         return "<c/>"
     plain = escape(remove_illegal_characters(text))

@@ -33,7 +33,7 @@ Answer = (
 )
 """The answer part of a question. Its class determines the type, with `kind` for options."""
 
-_ALL: tuple[QuestionType[Any], ...] = (
+_ALL_TYPES: tuple[QuestionType[Any], ...] = (
     SingleChoiceType(),
     MultipleChoiceType(),
     TrueFalseType(),
@@ -46,9 +46,9 @@ _ALL: tuple[QuestionType[Any], ...] = (
     HotspotType(),
     ConsoleType(),
 )
-KINDS: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL}
+QUESTION_TYPES: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL_TYPES}
 """The question types by the name that authors write."""
-_BY_MODEL = {kind.models[0]: kind for kind in _ALL}
+_TYPE_BY_ANSWER_CLASS = {kind.answer_classes[0]: kind for kind in _ALL_TYPES}
 
 
 class HasAnswer(Protocol):
@@ -57,11 +57,11 @@ class HasAnswer(Protocol):
         """Its answer part."""
 
 
-def type_of(question: HasAnswer) -> QuestionType[Any]:
+def question_type_of(question: HasAnswer) -> QuestionType[Any]:
     return type_of_answer(question.answer)
 
 
 def type_of_answer(answer: Answer) -> QuestionType[Any]:
     if isinstance(answer, ChoiceSpec):
-        return KINDS[answer.kind]
-    return _BY_MODEL[type(answer)]
+        return QUESTION_TYPES[answer.kind]
+    return _TYPE_BY_ANSWER_CLASS[type(answer)]

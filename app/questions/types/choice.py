@@ -20,9 +20,9 @@ from app.questions.options import (
     check_duplicate_options,
     check_feedback_of_wrong_options,
     check_option_count,
-    option_score,
     refers_to_other_options,
-    sole_code_span,
+    score_option,
+    sole_code_span_or_none,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -36,10 +36,10 @@ from app.questions.question_type import (
     UnreadableResponse,
     VariantFault,
     clamp_fraction,
-    div_blocks_html,
-    list_items_html,
-    option_with_feedback_html,
-    titled_list_html,
+    render_div_blocks,
+    render_list_items,
+    render_option_with_feedback,
+    render_titled_list,
 )
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
@@ -70,21 +70,21 @@ _SIDES = "The options of a true-false question are True and False, in any langua
 class ChoiceType(QuestionType[ChoiceSpec]):
     """Base class of the types whose response is a choice among options."""
 
-    models = (ChoiceSpec, Choice)
-    keys = ("shuffle",)
-    options_field = "options"
-    names_options = True
-    least_exam_options = 3
+    answer_classes = (ChoiceSpec, Choice)
+    comment_keys = ("shuffle",)
+    options_attribute = "options"
+    response_names_options = True
+    min_exam_options = 3
     name: ClassVar[ChoiceKind]
-    nothing = "No answer is chosen. Choose one."
+    nothing_chosen_message = "No answer is chosen. Choose one."
 
-    def parse(self, authored: AuthoredItem) -> ChoiceSpec:
+    def parse_answer(self, authored: AuthoredItem) -> ChoiceSpec:
         comment = authored.comment
         shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
         choices = build_choices(comment.id, authored.parts.options, authored.context)
         return ChoiceSpec(self.name, choices, shuffle)
 
-    def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
@@ -92,14 +92,14 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         tables = [t for t in authored.parts.stem if t.type == "table_open"]
         if options and tables and not any(o.ticked for o in options):
             hint = "Mark the right one with [x]; or write it into the table of pairs, as a wrong "
-            hint += f"answer, with an empty left cell: | | {options[0].words} |"
+            hint += f"answer, with an empty left cell: | | {options[0].plain_text} |"
             source_file.report("E20", first, 1, "No answer is marked right.", hint)
         # An option that could not be parsed may be the right one, or the third.
         elif not _has_unreadable_option(source_file):
             check_any_option_right(options, first, source_file)
             use = "" if self._report_if_answer_mode_unclear(authored) else authored.exam_use
             check_option_count(
-                len(options), self.least_exam_options, first, source_file, exam_use=use, hint=_SIDES
+                len(options), self.min_exam_options, first, source_file, exam_use=use, hint=_SIDES
             )
         check_duplicate_options(options, source_file)
         self.check_option_feedback(options, source_file)
@@ -108,26 +108,29 @@ class ChoiceType(QuestionType[ChoiceSpec]):
 
     def _report_if_answer_mode_unclear(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
-        options, texts = authored.parts.options, [option.words for option in authored.parts.options]
+        options, texts = (
+            authored.parts.options,
+            [option.plain_text for option in authored.parts.options],
+        )
         unclear = len(options) > 1 and not all(option.ticked for option in options)
         if authored.comment.field_text("type") or self.name == "true-false" or not unclear:
             return False
-        are_code = all(sole_code_span(option) for option in options)
+        are_code = all(sole_code_span_or_none(option) for option in options)
         are_numbers = all(map(_NUMBER_FIRST.match, texts))
         has_tolerance = any("±" in text for text in texts)
         if not are_code and not (are_numbers and (has_tolerance or len(options) < 3)):
             return False
         first = next((o for o in options if o.ticked), options[0])
         hint = "To have it typed, write type: short into the comment"
-        span = _SPAN.match(first.words.strip("` "))
+        span = _SPAN.match(first.plain_text.strip("` "))
         if span:
             low, high = span["low"], span["high"]
             hint = f"To have it typed, write a range with two dots: `{low} .. {high}`"
         elif has_tolerance:
-            hint = f"To have it typed, write each option as a number in code: `{first.words}`"
+            hint = f"To have it typed, write each option as a number in code: `{first.plain_text}`"
         elif are_numbers:
-            hint = f"To have it typed, write a tolerance: `{first.words} ± 2%`"
-        message = f"“{first.words[:40]}” is to be chosen here, not typed."
+            hint = f"To have it typed, write a tolerance: `{first.plain_text} ± 2%`"
+        message = f"“{first.plain_text[:40]}” is to be chosen here, not typed."
         hint += f"; to have it chosen, write type: {self.name}."
         authored.source_file.report("W40", first.line, 1, message, hint)
         return True
@@ -195,12 +198,12 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             seen.add(text)
         return []
 
-    def shuffle_options(self, answer: ChoiceSpec, mixer: random.Random) -> ChoiceSpec:
+    def shuffle_options(self, answer: ChoiceSpec, rng: random.Random) -> ChoiceSpec:
         """Shuffle the options; those that refer to the others stay last."""
         if not answer.shuffle:
             return answer
         unpinned = [o for o in answer.options if not o.pinned]
-        mixer.shuffle(unpinned)
+        rng.shuffle(unpinned)
         pinned = (o for o in answer.options if o.pinned)
         return dataclasses.replace(answer, options=(*unpinned, *pinned))
 
@@ -211,48 +214,50 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         sent_keys = set(raw.get("answer", ()))
         chosen = [o for o in answer.options if o.key in sent_keys]
         if not chosen:
-            return UnreadableResponse(self.nothing, "Nothing was counted.")
+            return UnreadableResponse(self.nothing_chosen_message, "Nothing was counted.")
         if len(chosen) > 1 and not self.has_several_right_options:
             return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
         return GradeResult(
-            score=self.score(answer, {o.key for o in chosen}, credit_rule),
+            score=self.score_choice(answer, {o.key for o in chosen}, credit_rule),
             score_basis=self.describe_score(answer, {o.key for o in chosen}, credit_rule),
             parsed={"chosen": [o.key for o in chosen]},
-            part_results=grade_options(answer.options, sent_keys),
-            given_answer=option_letters(answer.options, chosen),
-            right_answer=option_letters(answer.options, [o for o in answer.options if o.right]),
+            part_results=list_option_results(answer.options, sent_keys),
+            given_answer=join_option_letters(answer.options, chosen),
+            right_answer=join_option_letters(
+                answer.options, [o for o in answer.options if o.right]
+            ),
         )
 
-    def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
+    def score_choice(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> float:
         del credit_rule
-        return min(option_score(o) for o in answer.options if o.key in chosen)
+        return min(score_option(o) for o in answer.options if o.key in chosen_keys)
 
-    def describe_score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> str:
+    def describe_score(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> str:
         """Return what `score` counts; empty if it is worth what the option is."""
-        del answer, chosen, credit_rule
+        del answer, chosen_keys, credit_rule
         return ""
 
-    def any_response(self, answer: ChoiceSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: ChoiceSpec) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
 
-    def card_sides_below_stem(self, answer: ChoiceSpec, gap: RenderGap) -> CardFaces:
+    def render_card_sides_below_stem(self, answer: ChoiceSpec, render_gap: RenderGap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
-        del gap
-        return choice_card_faces(answer.options)
+        del render_gap
+        return render_choice_card_faces(answer.options)
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
-    def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of the options: 1 ÷ k if one of k is right."""
         del credit_rule
         partial_credit = sum(o.credit for o in answer.options if not o.right)
         return (1 + partial_credit) / max(1, len(answer.options))
 
-    def guess_percent(self, answer: ChoiceSpec) -> float | None:
+    def compute_guess_percent(self, answer: ChoiceSpec) -> float | None:
         right = sum(option.right for option in answer.options)
-        return guess_percent(self.name, len(answer.options), right)
+        return compute_choice_guess_percent(self.name, len(answer.options), right)
 
 
 def _has_unreadable_option(source_file: SourceFile) -> bool:
@@ -265,19 +270,19 @@ def _report_options_referring_to_others(
 ) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
-        if refers_to_other_options(option.words):
-            message = f"“{option.words[:40]}” stands among shuffled options."
+        if refers_to_other_options(option.plain_text):
+            message = f"“{option.plain_text[:40]}” stands among shuffled options."
             hint = "It is kept last; better name what is meant, or say shuffle: no."
             source_file.report("W28", option.line, 1, message, hint)
 
 
 def infer_choice_kind(options: Sequence[ParsedOption]) -> ChoiceKind:
-    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
+    if {o.plain_text.strip(" .").lower() for o in options} == {"true", "false"}:
         return "true-false"
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
-def grade_options(
+def list_option_results(
     options: Sequence[Choice], chosen_keys: Collection[str]
 ) -> tuple[PartResult, ...]:
     """Return each option with whether it was chosen, and whether that was right."""
@@ -295,37 +300,39 @@ def grade_options(
     )
 
 
-def option_letters(options: Sequence[Choice], selected: Sequence[Choice]) -> str:
-    return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected)
+def join_option_letters(options: Sequence[Choice], selected_options: Sequence[Choice]) -> str:
+    return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected_options)
 
 
-def choice_card_faces(options: Sequence[Choice]) -> CardFaces:
+def render_choice_card_faces(options: Sequence[Choice]) -> CardFaces:
     lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
-    items = list_items_html(option.text.html for option in options)
+    items = render_list_items(option.text.html for option in options)
     right = [
-        f"<b>{letter}.</b> {option_with_feedback_html(o)}" for letter, o in lettered if o.right
+        f"<b>{letter}.</b> {render_option_with_feedback(o)}" for letter, o in lettered if o.right
     ]
     others = [
         f"<b>{letter}.</b> {o.feedback.html}"
         for letter, o in lettered
         if not o.right and o.feedback.html
     ]
-    back = div_blocks_html(right) + titled_list_html("Why not the others", others)
+    back = render_div_blocks(right) + render_titled_list("Why not the others", others)
     return CardFaces(f'<ol class="letters" type="A">{items}</ol>', back)
 
 
-def guess_percent(type_name: str, options: int, right: int) -> float | None:
+def compute_choice_guess_percent(
+    type_name: str, option_count: int, right_count: int
+) -> float | None:
     """Return the percent that blind guessing earns; None if it is undefined.
 
-    >>> guess_percent("single", 4, 1)
+    >>> compute_choice_guess_percent("single", 4, 1)
     25.0
     """
     if type_name == "true-false":
         return 50.0
-    if type_name == "single" and options:
-        return 100.0 / options
-    if type_name == "multiple" and options:
-        return 100.0 / math.comb(options, right)
+    if type_name == "single" and option_count:
+        return 100.0 / option_count
+    if type_name == "multiple" and option_count:
+        return 100.0 / math.comb(option_count, right_count)
     return None
 
 
@@ -338,9 +345,9 @@ class SingleChoiceType(ChoiceType):
     is_in_real_exam = True
     is_in_new_topics = True
 
-    def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check all option rules, and cues that give away the right one."""
-        super().check(answer, authored)
+        super().check_answer(answer, authored)
         if sum(o.ticked for o in authored.parts.options) == 1:
             _check_answer_cues(authored.parts.options, authored.source_file)
 
@@ -353,9 +360,9 @@ def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile)
     """Report cues that give the right option away (W26, W27)."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
-    longest = max((len(o.words) for o in wrong), default=0)
-    if wrong and len(right.words) > max(1.4 * longest, longest + 15):
-        message = f"The right option has {len(right.words)} letters, the longest other "
+    longest = max((len(o.plain_text) for o in wrong), default=0)
+    if wrong and len(right.plain_text) > max(1.4 * longest, longest + 15):
+        message = f"The right option has {len(right.plain_text)} letters, the longest other "
         message += f"{longest}."
         source_file.report("W26", right.line, 1, message, "Make the options alike in length.")
     for name, has_form in _FORMS.items():
@@ -366,13 +373,13 @@ def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile)
 
 
 def _option_contains_token(token_type: str, option: ParsedOption) -> bool:
-    return any(c.type == token_type for c in option.inline.children or [])
+    return any(c.type == token_type for c in option.text_token.children or [])
 
 
 _FORMS: dict[str, Callable[[ParsedOption], bool]] = {
     "is in code style": lambda o: _option_contains_token("code_inline", o),
     "has bold words": lambda o: _option_contains_token("strong_open", o),
-    "has a number": lambda o: bool(re.search(r"\d", o.words)),
+    "has a number": lambda o: bool(re.search(r"\d", o.plain_text)),
 }
 
 
@@ -386,7 +393,7 @@ class MultipleChoiceType(ChoiceType):
     credit_rules = ("off", "net", "each")
     is_in_real_exam = True
     is_in_new_topics = True
-    nothing = "No answer is ticked. Tick all that are right."
+    nothing_chosen_message = "No answer is ticked. Tick all that are right."
 
     def write_several_right_note(self, stem: RichText) -> str:
         match = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
@@ -409,33 +416,33 @@ class MultipleChoiceType(ChoiceType):
             hint = "Mark another one, or leave the type out."
             source_file.report("E21", ticked[0].line, 1, message, hint)
 
-    def check(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Check that not every option is right (E33)."""
-        super().check(answer, authored)
+        super().check_answer(answer, authored)
         source_file = authored.source_file
         is_every_option_right = len(answer.options) > 1 and all(o.right for o in answer.options)
         if is_every_option_right and not _has_unreadable_option(source_file):
             line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
-            if all(sole_code_span(option) for option in authored.parts.options):
+            if all(sole_code_span_or_none(option) for option in authored.parts.options):
                 hint = "If the answer is to be typed, write type: short into its comment."
-            elif all(len(option.words) < _SHORT for option in authored.parts.options):
+            elif all(len(option.plain_text) < _SHORT for option in authored.parts.options):
                 hint += " If it is to be typed, write each as code, and type: short in the comment."
             message = "Every option is marked right."
             source_file.report("E33", line, 1, message, hint)
 
-    def score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> float:
+    def score_choice(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> float:
         right = {o.key for o in answer.options if o.right}
-        return choice_credit(right, chosen, len(answer.options), credit_rule)
+        return compute_choice_credit(right, chosen_keys, len(answer.options), credit_rule)
 
-    def describe_score(self, answer: ChoiceSpec, chosen: set[str], credit_rule: str) -> str:
+    def describe_score(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> str:
         right = {o.key for o in answer.options if o.right}
         if credit_rule == "each":
             boxes = len(answer.options)
-            return f"{boxes - len(right ^ chosen)} of {boxes} boxes as they should be"
+            return f"{boxes - len(right ^ chosen_keys)} of {boxes} boxes as they should be"
         if credit_rule in {"", "off"}:
             return "only the whole answer counts"
-        return f"{len(right & chosen)} right less {len(chosen - right)} wrong, of {len(right)}"
+        return f"{len(right & chosen_keys)} right less {len(chosen_keys - right)} wrong, of {len(right)}"
 
     def sample_responses(self, answer: ChoiceSpec) -> Iterator[LabeledResponse]:
         right = [o.key for o in answer.options if o.right]
@@ -444,13 +451,13 @@ class MultipleChoiceType(ChoiceType):
             yield LabeledResponse(f"Only “{option.text.plain}”", {"answer": [option.key]})
         yield LabeledResponse("Everything", {"answer": [o.key for o in answer.options]})
 
-    def guess_rate(self, answer: ChoiceSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: ChoiceSpec, credit_rule: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
         return _mean_credit_of_random_ticks(right, len(answer.options) - right, credit_rule)
 
 
-def choice_credit(
+def compute_choice_credit(
     right_keys: Collection[str], chosen_keys: Collection[str], option_count: int, credit_rule: str
 ) -> float:
     """Return the score 0..1 for choosing `chosen_keys` of `option_count` options where `right_keys` is right.
@@ -468,22 +475,30 @@ def choice_credit(
 
 
 @functools.cache
-def _mean_credit_of_random_ticks(right: int, wrong: int, rule: str) -> float:
+def _mean_credit_of_random_ticks(right_count: int, wrong_count: int, credit_rule: str) -> float:
     """Return the mean score of random ticks, at least one of them."""
     total = 0.0
-    for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
-        combinations = math.comb(right, hits) * math.comb(wrong, misses)
+    for hits, misses in itertools.product(range(right_count + 1), range(wrong_count + 1)):
+        combinations = math.comb(right_count, hits) * math.comb(wrong_count, misses)
         if hits or misses:
-            total += combinations * _credit_of_hits_and_misses(hits, misses, right, wrong, rule)
-    return total / (math.pow(2, right + wrong) - 1)
+            total += combinations * _credit_of_hits_and_misses(
+                hits, misses, right_count, wrong_count, credit_rule
+            )
+    return total / (math.pow(2, right_count + wrong_count) - 1)
 
 
-def _credit_of_hits_and_misses(hits: int, misses: int, right: int, wrong: int, rule: str) -> float:
-    if rule == "each":
-        return 0.0 if right and not hits else clamp_fraction(hits + wrong - misses, right + wrong)
-    if rule in {"net", "coverage"}:
-        return clamp_fraction(hits - misses, right)
-    return float(hits == right and not misses)
+def _credit_of_hits_and_misses(
+    hits: int, misses: int, right_count: int, wrong_count: int, credit_rule: str
+) -> float:
+    if credit_rule == "each":
+        return (
+            0.0
+            if right_count and not hits
+            else clamp_fraction(hits + wrong_count - misses, right_count + wrong_count)
+        )
+    if credit_rule in {"net", "coverage"}:
+        return clamp_fraction(hits - misses, right_count)
+    return float(hits == right_count and not misses)
 
 
 class TrueFalseType(ChoiceType):
@@ -491,9 +506,9 @@ class TrueFalseType(ChoiceType):
 
     name = "true-false"
     template = "questions/true-false.html"
-    least_exam_options = 2
+    min_exam_options = 2
 
-    def parse(self, authored: AuthoredItem) -> ChoiceSpec:
+    def parse_answer(self, authored: AuthoredItem) -> ChoiceSpec:
         """Return the two options in authored order."""
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ChoiceSpec("true-false", choices, shuffle=False)
@@ -514,11 +529,11 @@ class TrueFalseType(ChoiceType):
         del answer
         return []
 
-    def key_texts(self, answer: ChoiceSpec) -> list[str]:
+    def answer_key_texts(self, answer: ChoiceSpec) -> list[str]:
         """Return the side that is ticked."""
         return super().right_answer_texts(answer)
 
-    def shuffle_options(self, answer: ChoiceSpec, mixer: random.Random) -> ChoiceSpec:
+    def shuffle_options(self, answer: ChoiceSpec, rng: random.Random) -> ChoiceSpec:
         """Return the options in authored order."""
-        del mixer
+        del rng
         return answer

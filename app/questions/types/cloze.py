@@ -14,7 +14,7 @@ from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import hash_to_letters, reduce_to_words, shorten
-from app.questions.options import TWO_ANSWERS, ParsedOption, report_if_too_many_parts
+from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_too_many_parts
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
@@ -27,9 +27,9 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
-    first_value,
-    same_words,
-    score_parts,
+    have_same_words,
+    score_by_right_parts,
+    sole_field_value_or_empty,
 )
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -52,15 +52,15 @@ class ClozeBlank:
     wrong: tuple[str, ...] = ()
 
     @property
-    def choices(self) -> tuple[str, ...]:
+    def selectable_words(self) -> tuple[str, ...]:
         """Return the words to choose from, in an order independent of the key; empty if typed."""
         words = (self.answers[0], *self.wrong) if self.wrong else ()
         return tuple(sorted(words, key=lambda word: (reduce_to_words(word), word)))
 
-    def accepts_response(self, given: str) -> bool:
+    def accepts_typed_answer(self, given: str) -> bool:
         if self.wrong:
             return given == self.answers[0]
-        return any(same_words(right, given) for right in self.answers)
+        return any(have_same_words(right, given) for right in self.answers)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,21 +80,21 @@ class ClozeType(QuestionType[ClozeSpec]):
     """Blanks in a text, each graded separately."""
 
     name = "cloze"
-    models = (ClozeSpec, ClozeBlank)
+    answer_classes = (ClozeSpec, ClozeBlank)
     template = "questions/cloze.html"
     has_option_boxes = False
-    has_independent_fields = True
+    is_each_field_an_answer = True
     supports_partial_credit = True
-    fields = ("blank.",)
+    form_fields = ("blank.",)
     gap_pattern = re.compile(r"\[\[[^\[\]\n]+\]\]")
     is_in_new_topics = True
 
-    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         return block.type == "inline" and "[[" in block.content and not options
 
-    def parse(self, authored: AuthoredItem) -> ClozeSpec:
+    def parse_answer(self, authored: AuthoredItem) -> ClozeSpec:
         blocks = authored.parts.stem
-        cloze = _read_cloze(blocks, authored)
+        cloze = _parse_cloze(blocks, authored)
         if "[[" in authored.source.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
@@ -108,7 +108,7 @@ class ClozeType(QuestionType[ClozeSpec]):
             authored.source_file.report("E54", authored.source.line, 1, message, hint)
         return cloze
 
-    def check(self, answer: ClozeSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: ClozeSpec, authored: AuthoredItem) -> None:
         """Check that no blank is in a table: its bars would be read as columns (E55)."""
         del answer
         body = authored.source.body
@@ -144,7 +144,7 @@ class ClozeType(QuestionType[ClozeSpec]):
 
         Each blank counts the same unless the item is all or nothing.
         """
-        typed = {b.key: first_value(raw, f"blank.{b.key}") for b in answer.blanks}
+        typed = {b.key: sole_field_value_or_empty(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
             return UnreadableResponse("No gap is filled.", "Type what is missing.")
         if any(len(words) > MAX_RESPONSE_LENGTH for words in typed.values()):
@@ -155,7 +155,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         )
         good, all_ = sum(mark.is_right for mark in marks), len(marks)
         return GradeResult(
-            score=score_parts(good, all_, credit_rule),
+            score=score_by_right_parts(good, all_, credit_rule),
             score_basis=f"{good} of {all_} gaps right",
             parsed={"blanks": typed},
             part_results=marks,
@@ -165,13 +165,13 @@ class ClozeType(QuestionType[ClozeSpec]):
             right_answer=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 
-    def any_response(self, answer: ClozeSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: ClozeSpec) -> SubmittedFields:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def card_sides_below_stem(self, answer: ClozeSpec, gap: RenderGap) -> CardFaces:
-        gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
+    def render_card_sides_below_stem(self, answer: ClozeSpec, render_gap: RenderGap) -> CardFaces:
+        gaps = [render_gap(escape(b.hint or " / ".join(b.selectable_words))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return CardFaces(_cloze_html(answer, gaps), _cloze_html(answer, words))
+        return CardFaces(_render_cloze(answer, gaps), _render_cloze(answer, words))
 
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
@@ -187,15 +187,15 @@ class ClozeType(QuestionType[ClozeSpec]):
                 yield LabeledResponse(f"Gap {number} not right", response)
         yield LabeledResponse("No gap right", wrong)
 
-    def guess_rate(self, answer: ClozeSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: ClozeSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/n for a blank with n choices, 0 for a typed one."""
-        odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
+        odds = [1 / len(b.selectable_words) if b.selectable_words else 0.0 for b in answer.blanks]
         if not odds:
             return 0.0
         return math.prod(odds) if credit_rule == "off" else sum(odds) / len(odds)
 
 
-def _read_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
+def _parse_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
     blanks: list[ClozeBlank] = []
     for token in blocks:
         for child in token.children or []:
@@ -219,7 +219,7 @@ def _replace_blanks_by_marks(
 
     def cut(match: re.Match[str]) -> str:
         nested.append(match[1])
-        blanks.append(_read_blank(match[1], line, len(blanks), authored))
+        blanks.append(_parse_blank(match[1], line, len(blanks), authored))
         return _MARK
 
     def locate(text: str) -> TextPosition:
@@ -245,7 +245,7 @@ def _replace_blanks_by_marks(
         source_file.report("E54", *locate(line_[0]), message, hint)
 
 
-def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
+def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
     def report(code: str, message: str, hint: str, needle: str = f"[[{blank_markup[:40]}") -> None:
         source_file.report_text(code, needle, line, line + 20, message, hint)
 
@@ -257,7 +257,7 @@ def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredIte
     if answers and any(not a.strip() for a in accepted.split("|")):
         message = f"“{blank_markup.strip()[:40]}” has nothing beside its bar."
         report("E54", message, f"Write [[{'|'.join(answers)}]].")
-    if two := next(filter(None, map(TWO_ANSWERS.match, answers)), None):
+    if two := next(filter(None, map(TWO_ANSWERS_PATTERN.match, answers)), None):
         message = f"“{two[0]}” has to be typed as a whole."
         report("W40", message, f"Write [[{two[1]}|{two[2]}]].")
     if not answers:
@@ -276,7 +276,7 @@ def _read_blank(blank_markup: str, line: int, number: int, authored: AuthoredIte
 
 
 def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
-    good = blank.accepts_response(typed)
+    good = blank.accepts_typed_answer(typed)
     return PartResult(
         key=blank.key,
         label=f"Gap {number}",
@@ -289,7 +289,7 @@ def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     )
 
 
-def _cloze_html(answer: ClozeSpec, fillings: list[str]) -> str:
+def _render_cloze(answer: ClozeSpec, fillings: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
     words = [a + b for a, b in zip(pieces, [*fillings, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'
@@ -306,15 +306,15 @@ class ClozeCardFaces(NamedTuple):
     back: RichText
 
 
-def read_cloze_card_faces(authored: AuthoredItem) -> ClozeCardFaces:
+def render_cloze_card_faces(authored: AuthoredItem) -> ClozeCardFaces:
     """Return the faces of a card whose heading has blanks: with gaps, and filled."""
-    answer = _read_cloze([authored.source.heading], authored)
-    gaps = [f"[{b.hint or ' / '.join(b.choices) or '…'}]" for b in answer.blanks]
+    answer = _parse_cloze([authored.source.heading], authored)
+    gaps = [f"[{b.hint or ' / '.join(b.selectable_words) or '…'}]" for b in answer.blanks]
     answers = [" or ".join(b.answers) for b in answer.blanks]
     return ClozeCardFaces(_fill_blanks(answer, gaps), _fill_blanks(answer, answers))
 
 
-def _fill_blanks(answer: ClozeSpec, texts: Sequence[str]) -> RichText:
-    pieces = list(zip(answer.pieces, [*texts, ""], strict=True))
+def _fill_blanks(answer: ClozeSpec, blank_texts: Sequence[str]) -> RichText:
+    pieces = list(zip(answer.pieces, [*blank_texts, ""], strict=True))
     html = "".join(p.html + escape(text) for p, text in pieces)
     return RichText(html, "".join(p.plain + text for p, text in pieces))

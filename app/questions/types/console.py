@@ -12,9 +12,9 @@ from app.questions.lab import (
     LabCommand,
     LabEntry,
     LabSession,
-    replay,
-    shortest_command_sequence,
-    shortest_sequences_to_states,
+    find_shortest_command_indices,
+    find_shortest_path_by_state,
+    replay_lab_lines,
 )
 from app.questions.options import Choice, build_choices
 from app.questions.question_type import (
@@ -29,12 +29,16 @@ from app.questions.question_type import (
     SubmittedResponse,
     UnreadableResponse,
     escape_typed_text,
-    feedback_html,
-    first_value,
-    list_items_html,
+    render_feedback,
+    render_list_items,
+    sole_field_value_or_empty,
 )
-from app.questions.types.choice import choice_card_faces, grade_options, option_letters
-from app.questions.types.console_rules import check_lab, read_lab
+from app.questions.types.choice import (
+    join_option_letters,
+    list_option_results,
+    render_choice_card_faces,
+)
+from app.questions.types.console_rules import check_lab, parse_lab
 
 MOST_LINES = 40
 LONGEST_LINE = 200
@@ -52,9 +56,9 @@ class OpenLab:
     """A lab on the page: the session so far, the command being typed, and what Tab completes."""
 
     session: LabSession
-    lines: tuple[str, ...]
-    draft: str
-    completions: tuple[str, ...]
+    executed_lines: tuple[str, ...]
+    unfinished_command: str
+    tab_completions: tuple[str, ...]
     max_line_length: int = LONGEST_LINE
     max_lines: int = MOST_LINES
 
@@ -64,9 +68,9 @@ class LabReview:
     """A session after the answer: the shortest harmless path, harmful entries once, needless lines."""
 
     session: LabSession
-    shortest_path: tuple[LabCommand, ...]
+    shortest_commands: tuple[LabCommand, ...]
     harmful_entries: tuple[LabEntry, ...]
-    needless_lines: tuple[str, ...]
+    unneeded_lines: tuple[str, ...]
 
 
 class ConsoleType(QuestionType[ConsoleSpec]):
@@ -76,43 +80,49 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     """
 
     name = "console"
-    models = (ConsoleSpec, Lab, LabCommand)
+    answer_classes = (ConsoleSpec, Lab, LabCommand)
     template = "questions/console.html"
     answer_block = "fence console"
     has_several_blocks = True
-    keys = ("host", "start", "goal")
-    fields = ("answer", "ran", "command")
-    working_fields = ("ran", "command")
-    options_field = "diagnoses"
+    comment_keys = ("host", "start", "goal")
+    form_fields = ("answer", "ran", "command")
+    unanswering_form_fields = ("ran", "command")
+    options_attribute = "diagnoses"
     supports_partial_credit = True
     is_allowed_in_exams = False
 
-    def parse(self, authored: AuthoredItem) -> ConsoleSpec:
+    def parse_answer(self, authored: AuthoredItem) -> ConsoleSpec:
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
-        return ConsoleSpec(choices, read_lab(authored))
+        return ConsoleSpec(choices, parse_lab(authored))
 
-    def check(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
         check_lab(answer.lab, authored)
 
-    def key_texts(self, answer: ConsoleSpec) -> list[str]:
-        needed = (c.name for c in answer.lab.commands if c.needed)
+    def answer_key_texts(self, answer: ConsoleSpec) -> list[str]:
+        needed = (c.first_spelling for c in answer.lab.commands if c.is_needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
-    def shuffle_options(self, answer: ConsoleSpec, mixer: random.Random) -> ConsoleSpec:
+    def shuffle_options(self, answer: ConsoleSpec, rng: random.Random) -> ConsoleSpec:
         diagnoses = list(answer.diagnoses)
-        mixer.shuffle(diagnoses)
+        rng.shuffle(diagnoses)
         return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
-    def template_data(self, answer: ConsoleSpec, typed: DraftFields) -> OpenLab:
-        lines, matcher = _typed_lines(typed), CommandMatcher(answer.lab)
-        completions = (" ".join([p, *options]) for p, options in matcher.options.items())
-        draft = first_value(typed, "command")
-        return OpenLab(matcher.replay(lines), lines, draft, tuple(completions))
+    def build_template_data(self, answer: ConsoleSpec, draft_fields: DraftFields) -> OpenLab:
+        lines, matcher = _typed_lines(draft_fields), CommandMatcher(answer.lab)
+        completions = (
+            " ".join([p, *options]) for p, options in matcher.option_names_by_program.items()
+        )
+        draft = sole_field_value_or_empty(draft_fields, "command")
+        return OpenLab(matcher.replay_typed_lines(lines), lines, draft, tuple(completions))
 
-    def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
+    def apply_button_press(self, fields: DraftFields, pressed_button: str) -> DraftFields:
         """Return the form's values after Enter: the command joins the lines that ran."""
-        del move
-        return {**raw, "ran": [*raw.get("ran", ()), *raw.get("command", ())], "command": []}
+        del pressed_button
+        return {
+            **fields,
+            "ran": [*fields.get("ran", ()), *fields.get("command", ())],
+            "command": [],
+        }
 
     def grade(
         self, answer: ConsoleSpec, raw: SubmittedFields, credit_rule: str
@@ -127,7 +137,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         if len(chosen) != 1:
             message = "Choose one diagnosis only." if chosen else "No diagnosis is chosen."
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
-        review, right = self.review_session(answer, raw), chosen[0].right
+        review, right = self.build_session_review(answer, raw), chosen[0].right
         goal = len(review.session.reached_goals) / max(1, len(answer.lab.goal_ids))
         score = (goal + right) / 2 - _HARM * len(review.harmful_entries)
         if credit_rule == "off":
@@ -135,26 +145,37 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return GradeResult(
             score=max(0.0, score),
             score_basis=_describe_score(review, answer.lab, right=right),
-            parsed={"chosen": [chosen[0].key], "lines": [e.line for e in review.session.entries]},
-            part_results=grade_options(answer.diagnoses, sent_keys),
-            given_answer=option_letters(answer.diagnoses, chosen),
-            right_answer=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
+            parsed={
+                "chosen": [chosen[0].key],
+                "lines": [e.typed_line for e in review.session.entries],
+            },
+            part_results=list_option_results(answer.diagnoses, sent_keys),
+            given_answer=join_option_letters(answer.diagnoses, chosen),
+            right_answer=join_option_letters(
+                answer.diagnoses, [o for o in answer.diagnoses if o.right]
+            ),
             feedback=escape_typed_text(_describe_review(review, answer.lab, right=right)),
         )
 
-    def any_response(self, answer: ConsoleSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: ConsoleSpec) -> SubmittedFields:
         return {"answer": [answer.diagnoses[0].key]}
 
-    def review_session(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
+    def build_session_review(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
-        lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
-        shortest_path = shortest_command_sequence(lab) or ()
-        entry_by_command = {n: entry for entry in reversed(session.entries) for n in entry.commands}
-        harmful = (n for n in dict.fromkeys(session.executed_commands) if lab.commands[n].harmful)
+        lab, session = answer.lab, replay_lab_lines(answer.lab, _typed_lines(raw))
+        shortest_path = find_shortest_command_indices(lab) or ()
+        entry_by_command = {
+            n: entry for entry in reversed(session.entries) for n in entry.command_indices
+        }
+        harmful = (
+            n for n in dict.fromkeys(session.executed_command_indices) if lab.commands[n].harmful
+        )
         needless = (
-            e.line
+            e.typed_line
             for e in session.entries
-            if e.commands and not e.note.html and not set(shortest_path) & set(e.commands)
+            if e.command_indices
+            and not e.harm_note.html
+            and not set(shortest_path) & set(e.command_indices)
         )
         return LabReview(
             session,
@@ -163,42 +184,48 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def card_sides_below_stem(self, answer: ConsoleSpec, gap: RenderGap) -> CardFaces:
-        del gap
-        options_html, answer_html = choice_card_faces(answer.diagnoses)
+    def render_card_sides_below_stem(self, answer: ConsoleSpec, render_gap: RenderGap) -> CardFaces:
+        del render_gap
+        options_html, answer_html = render_choice_card_faces(answer.diagnoses)
         steps = [
-            f"<code>{escape(c.name)}</code>{feedback_html(c.note)}"
-            for c in self.review_session(answer, {}).shortest_path
+            f"<code>{escape(c.first_spelling)}</code>{render_feedback(c.note)}"
+            for c in self.build_session_review(answer, {}).shortest_commands
         ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
-        return CardFaces(question + options_html, f"{answer_html}<ol>{list_items_html(steps)}</ol>")
+        return CardFaces(
+            question + options_html, f"{answer_html}<ol>{render_list_items(steps)}</ol>"
+        )
 
     def collect_text_below_stem(self, answer: ConsoleSpec) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
         lab = answer.lab
-        texts = [c.output.plain for c in lab.commands] + [c.name for c in lab.commands]
+        texts = [c.output.plain for c in lab.commands] + [c.first_spelling for c in lab.commands]
         return " ".join([*(o.text.plain for o in answer.diagnoses), *texts])
 
     def sample_responses(self, answer: ConsoleSpec) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        shortest_lines = [c.sample_line for c in self.review_session(answer, {}).shortest_path]
+        shortest_lines = [
+            c.sample_line for c in self.build_session_review(answer, {}).shortest_commands
+        ]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
             response = {"ran": shortest_lines, "answer": [option.key]}
             yield LabeledResponse(f"Goal reached, “{option.text.plain}”", response)
         right = {"answer": [options[0].key]} if options else {}
         yield LabeledResponse("Nothing typed, right diagnosis", right)
-        for state, path in shortest_sequences_to_states(lab).items():
+        for state, path in find_shortest_path_by_state(lab).items():
             lines = [lab.commands[n].sample_line for n in path]
-            available = [lab.commands[n] for n in CommandMatcher(lab).available_commands(state)]
+            available = [
+                lab.commands[n] for n in CommandMatcher(lab).available_command_indices(state)
+            ]
             lines += [c.sample_line for c in available if not c.to and not c.harmful]
             label = f"All answers in the state “{state}”"
             yield LabeledResponse(label, {"ran": lines[:MOST_LINES]})
             for command in available:
                 if command.harmful:
                     run_lines = [*(lab.commands[n].sample_line for n in path), command.sample_line]
-                    label = f"Harmful in “{state}”: {command.name}"
+                    label = f"Harmful in “{state}”: {command.first_spelling}"
                     yield LabeledResponse(label, {"ran": run_lines, **right})
 
     def count_response_habits(
@@ -211,15 +238,15 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         first, last, refused = Counter[str](), Counter[str](), Counter[str]()
         for response in responses:
             lab = response.answer.lab
-            session = replay(lab, _typed_lines(response.fields))
+            session = replay_lab_lines(lab, _typed_lines(response.fields))
             names = [
-                lab.commands[e.commands[0]].name
-                if e.commands
-                else e.line + " (no answer)" * e.refused
+                lab.commands[e.command_indices[0]].first_spelling
+                if e.command_indices
+                else e.typed_line + " (no answer)" * e.is_refused
                 for e in session.entries
             ]
             first.update(names[:1])
-            refused.update({entry.line for entry in session.entries if entry.refused})
+            refused.update({entry.typed_line for entry in session.entries if entry.is_refused})
             if len(session.reached_goals) < len(lab.goal_ids):
                 last.update(names[-1:] or ["nothing was typed"])
         return {
@@ -228,12 +255,12 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             "Had no answer": refused,
         }
 
-    def guess_rate(self, answer: ConsoleSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: ConsoleSpec, credit_rule: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
         return 0.0 if credit_rule == "off" else 0.5 / max(1, len(answer.diagnoses))
 
-    def guess_percent(self, answer: ConsoleSpec) -> float | None:
-        return 100 * self.guess_rate(answer, "")
+    def compute_guess_percent(self, answer: ConsoleSpec) -> float | None:
+        return 100 * self.compute_guess_score(answer, "")
 
 
 def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
@@ -255,11 +282,14 @@ def _describe_score(review: LabReview, lab: Lab, *, right: bool) -> str:
 def _describe_review(review: LabReview, lab: Lab, *, right: bool) -> str:
     """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
     goals, reached = len(lab.goal_ids), len(review.session.reached_goals)
-    run_count, needed_count = len(review.session.executed_commands), len(review.shortest_path)
+    run_count, needed_count = (
+        len(review.session.executed_command_indices),
+        len(review.shortest_commands),
+    )
     text = f"Goal reached with {run_count} command{'s' if run_count != 1 else ''}"
     text += f"; {needed_count} are enough." if needed_count < run_count else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harmful_lines = [f"“{entry.line}”" for entry in review.harmful_entries]
+    harmful_lines = [f"“{entry.typed_line}”" for entry in review.harmful_entries]
     text += f" Harmful: {', '.join(harmful_lines)}." if harmful_lines else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."

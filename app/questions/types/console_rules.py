@@ -21,9 +21,9 @@ from app.questions.lab import (
     CommandMatcher,
     Lab,
     LabCommand,
-    find_dead_end,
-    shortest_command_sequence,
-    shortest_sequences_to_states,
+    find_shortest_command_indices,
+    find_shortest_dead_end,
+    find_shortest_path_by_state,
 )
 from app.questions.options import check_at_most_one_right, check_authored_options
 from app.questions.question_type import AuthoredItem, escape_typed_text
@@ -50,19 +50,21 @@ _PROMPT = re.compile(
 _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
 
-def read_lab(authored: AuthoredItem) -> Lab:
+def parse_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
     goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
     steps: dict[tuple[str, bool], int] = {}
     commands: list[LabCommand] = []
-    tokens = authored.parts.block
+    tokens = authored.parts.answer_block
     fences = [n for n, t in enumerate(tokens) if t.type == "fence" and t.level == tokens[0].level]
     for start, end in itertools.pairwise([*fences, len(tokens)]):
-        block = _read_block(tokens[start], tokens[start + 2 : end - 1], authored)
+        block = _parse_console_block(tokens[start], tokens[start + 2 : end - 1], authored)
         # Needed in two states, a command is one step, for which either answer counts. Wanted before
         # the repair (`first`) and needed after it, it is two.
-        names = [(spelling.plain, c.first) for c in block if c.needed for spelling in c.spellings]
+        names = [
+            (spelling.plain, c.first) for c in block if c.is_needed for spelling in c.spellings
+        ]
         step = next((steps[name] for name in names if name in steps), 0)
         block = [dataclasses.replace(c, step=step or c.step) for c in block]
         steps |= dict.fromkeys(names, max((c.step for c in block), default=0))
@@ -75,7 +77,9 @@ def read_lab(authored: AuthoredItem) -> Lab:
     )
 
 
-def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> list[LabCommand]:
+def _parse_console_block(
+    fence: Token, note_tokens: list[Token], authored: AuthoredItem
+) -> list[LabCommand]:
     """Read the commands of a fence, and their note from the inside of the quote below it."""
     source_file, line = authored.source_file, first_line(fence)
     info = fence.info.strip()
@@ -85,14 +89,14 @@ def _read_block(fence: Token, quote: list[Token], authored: AuthoredItem) -> lis
         hint += "first or harmful."
         source_file.report("E89", line, 1, message, hint)
         return []
-    note = render_tokens(quote, authored.context)
+    note = render_tokens(note_tokens, authored.context)
     parts = list(re.finditer(_PART, info))
     states = tuple(re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"])))
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts}
     step, harmful = line if flags & {"needed", "first"} else 0, "harmful" in flags
     base = LabCommand((), NO_TEXT, states, to, harmful, note, step=step, first="first" in flags)
-    spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
+    spans = [c.content for t in note_tokens for c in t.children or () if c.type == "code_inline"]
     commands: list[LabCommand] = []
     for number, spellings, output_lines in _split_block_into_commands(fence, source_file):
         text = "\n".join(output_lines).strip("\n")
@@ -131,7 +135,7 @@ def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_T
         elif commands:
             commands[-1].output_lines.append(text)
             prompt_match = _PROMPT.match(text)
-            if prompt_match and prompt_match["command"].split()[0] in shell.known_programs():
+            if prompt_match and prompt_match["command"].split()[0] in shell.load_program_specs():
                 message = f"“{text[:40]}” is read as output, not as a command."
                 source_file.report(
                     "W89", number, 1, message, f"Write $ {shorten(prompt_match['command'])}"
@@ -185,26 +189,26 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
     for command in lab.commands:
         lines = command.output.plain.split("\n")
         if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:
-            message = f"The output of “{command.name[:40]}” is too long."
+            message = f"The output of “{command.first_spelling[:40]}” is too long."
             hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
             source_file.report("E88", command.line, 1, message, hint)
         for spelling in command.spellings:
             _check_wildcards(spelling.plain, command.line, source_file)
             try:
-                pipelines = len(shell.read_line(spelling.plain))
+                pipelines = len(shell.parse_shell_line(spelling.plain))
             except shell.UnclosedQuoteError:
                 pipelines = 0
             if pipelines != 1:
                 message = f"“{spelling.plain[:40]}” is not one command."
                 hint = "Close its quotation marks, and give a second command its own line."
                 source_file.report("E89", command.line, 1, message, hint)
-        if (command.needed or command.harmful or command.to) and not command.note.html:
+        if (command.is_needed or command.harmful or command.to) and not command.note.html:
             effect = "would have done" if command.harmful else "shows or does"
-            message = f"Nothing says what “{command.name[:40]}” {effect}."
+            message = f"Nothing says what “{command.first_spelling[:40]}” {effect}."
             hint = "Write a quote right below its block: > and a sentence."
             source_file.report("W25", command.line, 1, message, hint)
         if command.first and {*lab.states} <= {*lab.states_in_which_needed(command)}:
-            message = f"“{command.name[:40]}” cannot be first: no command leads to another state."
+            message = f"“{command.first_spelling[:40]}” cannot be first: no command leads to another state."
             source_file.report("W89", command.line, 1, message, "Write needed in place of first.")
         names = [s.plain.removeprefix("sudo ") for s in command.spellings]
         changing = [name for name in names if _CHANGING.match(name)]
@@ -220,7 +224,7 @@ def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
     """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
     words = shell.strip_wrappers(spelling.split())
     program = words[2:3] if words[:1] == ["ssh"] else words[:1]
-    if any(shell.ANYTHING in word for word in program):
+    if any(shell.ANY_TEXT in word for word in program):
         message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
         source_file.report("E89", line, 1, message, "Write its name, and … behind it.")
     elif match := _WILDCARD.search(spelling) or _STAR.fullmatch(spelling):
@@ -259,12 +263,12 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
     matcher = CommandMatcher(lab)
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
-            sample = spelling.plain.replace(shell.ANYTHING, "text")
-            typed = shell.read_line(sample)[0].commands
-            variables = matcher.matching_commands(typed)
+            sample = spelling.plain.replace(shell.ANY_TEXT, "text")
+            typed = shell.parse_shell_line(sample)[0].commands
+            variables = matcher.variable_counts_by_matching_command(typed)
             earlier_commands = [
                 earlier
-                for n in matcher.find_meant_commands(state, typed)
+                for n in matcher.rank_command_indices_in_state(state, typed)
                 if n < index and variables[n] == variables.get(index)
                 if _command_specificity(earlier := lab.commands[n]) == _command_specificity(command)
             ]
@@ -291,22 +295,22 @@ def _command_specificity(command: LabCommand) -> CommandSpecificity:
     names = [s.plain for s in command.spellings]
     return CommandSpecificity(
         bool(command.states),
-        any(shell.ANYTHING in name for name in names),
-        any(shell.ends_with_any_rest(name) for name in names),
+        any(shell.ANY_TEXT in name for name in names),
+        any(shell.may_any_text_follow_spelling(name) for name in names),
     )
 
 
 def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
     """Check that states and goals are and stay reachable without harm (E91 to E93, W89)."""
-    source_file, sequences = authored.source_file, shortest_sequences_to_states(lab)
+    source_file, sequences = authored.source_file, find_shortest_path_by_state(lab)
     for command in lab.commands:
         if command.to and command.to not in sequences:
             message = f"The state “{command.to}” cannot be reached."
             hint = "Check in which states its command counts."
             source_file.report("E91", command.line, 1, message, hint)
     location = authored.comment.field_location("goal")
-    harmless_path = shortest_command_sequence(lab)
-    any_path = shortest_command_sequence(lab, allow_harmful=True)
+    harmless_path = find_shortest_command_indices(lab)
+    any_path = find_shortest_command_indices(lab, allow_harmful=True)
     if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *location, "The lab has no goal.", hint)
@@ -316,17 +320,21 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         source_file.report("E92", *location, f"{which} command reaches the goal.", hint)
     elif any_path is not None and len(any_path) < len(harmless_path):
         harmful = next(lab.commands[n] for n in any_path if lab.commands[n].harmful)
-        message = f"The harmful “{harmful.name[:40]}” is a shorter way to the goal."
+        message = f"The harmful “{harmful.first_spelling[:40]}” is a shorter way to the goal."
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
         source_file.report("E93", harmful.line, 1, message, hint)
-    elif dead_end := find_dead_end(lab):
-        last = lab.commands[dead_end.commands[-1]]
+    elif dead_end := find_shortest_dead_end(lab):
+        last = lab.commands[dead_end.command_indices[-1]]
         goal = min(dead_end.lost_goals, default="")
-        message = f"After “{last.name[:40]}” no command leads to the goal “{goal}” any more."
+        message = (
+            f"After “{last.first_spelling[:40]}” no command leads to the goal “{goal}” any more."
+        )
         hint = f"Let one lead there from {last.to}, or say with in STATE when this one counts."
         if goal.startswith("#"):
-            needed = lab.commands[int(goal[1:])].name[:40]
-            message = f"After “{last.name[:40]}” the needed “{needed}” does not count any more."
+            needed = lab.commands[int(goal[1:])].first_spelling[:40]
+            message = (
+                f"After “{last.first_spelling[:40]}” the needed “{needed}” does not count any more."
+            )
             hint = f"Answer it in {last.to} as well, with needed; or write first in place of "
             hint += "needed: it has to be run before."
         source_file.report("W89", last.line, 1, message, hint)
@@ -335,11 +343,11 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a command to a state in which all answers are those of the previous state (W89)."""
     matcher = CommandMatcher(lab)
-    answers = {state: matcher.available_commands(state) for state in lab.states}
+    answers = {state: matcher.available_command_indices(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
         states = {s for s in command.states or lab.states if index in answers[s]} - {command.to}
         if any(answers[state] == answers.get(command.to) for state in states):
-            message = f"After “{command.name[:40]}” every command answers as before."
+            message = f"After “{command.first_spelling[:40]}” every command answers as before."
             hint = f"Write an answer with in {command.to}, so that its effect is seen."
             source_file.report("W89", command.line, 1, message, hint)
 
@@ -355,7 +363,7 @@ def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
     The facts, and whether they hold in all states, are listed in console_programs.toml.
     """
     seen: dict[str, list[StatedFact]] = {}
-    facts = [f for spec in shell.known_programs().values() for f in spec.get("facts", ())]
+    facts = [f for spec in shell.load_program_specs().values() for f in spec.get("facts", ())]
     for fact, command in itertools.product(facts, lab.commands):
         for subject, value in re.findall(fact["pattern"], command.output.plain):
             name = fact["name"].format(subject)

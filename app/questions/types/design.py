@@ -50,8 +50,8 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
-    first_value,
-    score_parts,
+    score_by_right_parts,
+    sole_field_value_or_empty,
 )
 
 _COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
@@ -76,9 +76,9 @@ _ValuesByInput = Mapping[str, tuple[str, ...]]
 class PlanRank(NamedTuple):
     """Compared from left to right: missed conditions, the output to minimize, closeness to limits."""
 
-    missed: float
+    missed_conditions: float
     signed_objective: float
-    closeness: float
+    closeness_to_limits: float
 
 
 _UNUSABLE = PlanRank(math.inf, math.inf, math.inf)
@@ -106,7 +106,7 @@ class OpenDesign:
     """
 
     estimate: str
-    values: Mapping[str, str]
+    current_values: Mapping[str, str]
     form_field_by_input: Mapping[str, str]
     given_inputs: Mapping[str, str]
     conditions: tuple["ConditionText", ...]
@@ -162,7 +162,7 @@ class ConditionResult:
 
 
 @functools.lru_cache(maxsize=1024)
-def read_condition(text: str) -> PlanCondition:
+def parse_condition(text: str) -> PlanCondition:
     """Parse a condition; raises ExpressionError (E44, E45, E42)."""
     if match := _REVERSED.search(text):
         hint = f"Write {shorten(text.replace(match[0], match[0][::-1], 1))}."
@@ -197,11 +197,11 @@ def evaluate_condition(
         example = f"{condition.text} {unit}" if unit and not limit.unit else f"<= 1 {unit}".rstrip()
         raise ExpressionError("E42", message, f"Write the limit with its unit: {example}.")
     limit = quantities.convert_quantity(limit, unit)
-    met = _holds(value.value, condition.operator, limit.value)
+    met = _satisfies_comparison(value.value, condition.operator, limit.value)
     return ConditionResult(condition, met, value, limit)
 
 
-def _holds(value: float, operator: str, limit: float) -> bool:
+def _satisfies_comparison(value: float, operator: str, limit: float) -> bool:
     if math.isclose(value, limit, rel_tol=_TOLERANCE):
         return "=" in operator
     return value < limit if operator.startswith("<") else operator[0] == ">" and value > limit
@@ -214,7 +214,7 @@ def evaluate_conditions(answer: DesignSpec, plan: Mapping[str, str]) -> list[Con
     """
     outputs = estimate_plan_outputs(answer.estimate, {**answer.given, **plan})
     results = []
-    for condition in map(read_condition, answer.accept):
+    for condition in map(parse_condition, answer.accept):
         best: dict[str, Quantity] = {}
         for name in condition.outputs_with_best_value:
             reached = outputs.get(name)
@@ -253,28 +253,28 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
     The search tries no more than 400 plans, so it may miss the best one. The tests compare it with
     all plans of each exercise.
     """
-    search, options = _BoundedPlanSearch(answer, output), _options_to_try(answer)
+    search, options = _BoundedPlanSearch(answer, output), _list_values_to_try_by_input(answer)
     fields = input_specs(require_estimate(answer.estimate).inputs_type)
     for part in (0, 1, 2):
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
-        alone = search.improve(plan, lambda _: options)
-        traded = search.improve(
+        alone = search.improve_plan(plan, lambda _: options)
+        traded = search.improve_plan(
             alone, functools.partial(_neighboring_values, options), choices_at_once=2
         )
         for plan in (alone, traded):
             between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
-            search.improve(plan, lambda _, between=between: between)  # type: ignore[misc]
+            search.improve_plan(plan, lambda _, between=between: between)  # type: ignore[misc]
     return search.best
 
 
 def has_feasible_plan(answer: DesignSpec) -> bool:
     """Return whether a search finds a plan that meets all conditions but those on a best value."""
-    search, options = _BoundedPlanSearch(answer, ""), _options_to_try(answer)
-    search.find_rank({})  # the calculator's defaults
+    search, options = _BoundedPlanSearch(answer, ""), _list_values_to_try_by_input(answer)
+    search.rank_plan({})  # the calculator's defaults
     for part in range(5):
         plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
         if search.best is None:
-            search.improve(plan, lambda _: options)
+            search.improve_plan(plan, lambda _: options)
     return search.best is not None
 
 
@@ -284,34 +284,34 @@ class _BoundedPlanSearch:
     def __init__(self, answer: DesignSpec, output: str) -> None:
         self._answer = answer
         self._output = output
-        conditions = [read_condition(text) for text in answer.accept]
+        conditions = [parse_condition(text) for text in answer.accept]
         self._conditions = [c for c in conditions if not c.outputs_with_best_value]
         operators = [c.operator for c in conditions if output in c.outputs_with_best_value]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
         self._ranks: dict[tuple[tuple[str, str], ...], PlanRank] = {}
         self.best: Quantity | None = None
 
-    def improve(
+    def improve_plan(
         self,
         plan: dict[str, str],
-        options: Callable[[dict[str, str]], _ValuesByInput],
+        list_values_to_try: Callable[[dict[str, str]], _ValuesByInput],
         choices_at_once: int = 1,
     ) -> dict[str, str]:
         """Take the best value of each choice in turn until nothing improves.
 
-        `options` gives the values to try around a plan, `choices_at_once` how many choices change at once.
+        `list_values_to_try` gives the values to try around a plan, `choices_at_once` how many choices change at once.
         """
         for _ in range(_SWEEPS):
-            before, values = self.find_rank(plan), options(plan)
+            before, values = self.rank_plan(plan), list_values_to_try(plan)
             for names in itertools.combinations(values, choices_at_once):
                 choices = itertools.product(*(values[name] for name in names))
                 changed = [{**plan, **dict(zip(names, c, strict=True))} for c in choices]
-                plan = min([plan, *changed], key=self.find_rank)
-            if self.find_rank(plan) >= before:
+                plan = min([plan, *changed], key=self.rank_plan)
+            if self.rank_plan(plan) >= before:
                 break
         return plan
 
-    def find_rank(self, plan: Mapping[str, str]) -> PlanRank:
+    def rank_plan(self, plan: Mapping[str, str]) -> PlanRank:
         key = tuple(sorted(plan.items()))
         if key not in self._ranks:
             is_over = len(self._ranks) >= _MOST_PLANS
@@ -337,37 +337,39 @@ class _BoundedPlanSearch:
         return PlanRank(missed, signed_objective, closeness)
 
 
-def _options_to_try(answer: DesignSpec) -> _ValuesByInput:
+def _list_values_to_try_by_input(answer: DesignSpec) -> _ValuesByInput:
     fields = input_specs(require_estimate(answer.estimate).inputs_type)
-    return {name: _values_to_try(fields[name]) for name in answer.choose}
+    return {name: _list_values_to_try(fields[name]) for name in answer.choose}
 
 
-def _values_to_try(field: InputSpec) -> tuple[str, ...]:
-    if field.kind == "choice":
-        return tuple(value for value, _ in field.choices)
-    if field.kind == "gpu":
+def _list_values_to_try(input_spec: InputSpec) -> tuple[str, ...]:
+    if input_spec.kind == "choice":
+        return tuple(value for value, _ in input_spec.choices)
+    if input_spec.kind == "gpu":
         return tuple(gpu.id for gpu in catalog.list_accelerators() if not gpu.announced)
-    return ("no", "yes") if field.kind == "flag" else _keep_allowed(field, _COUNTS) or ("1",)
+    return (
+        ("no", "yes") if input_spec.kind == "flag" else _keep_allowed(input_spec, _COUNTS) or ("1",)
+    )
 
 
-def _neighboring_values(options: _ValuesByInput, plan: Mapping[str, str]) -> _ValuesByInput:
+def _neighboring_values(values_by_input: _ValuesByInput, plan: Mapping[str, str]) -> _ValuesByInput:
     """Return each value with its neighbors, so that two choices can be traded off."""
-    places = {name: values.index(plan[name]) for name, values in options.items()}
-    return {name: options[name][max(0, at - 1) : at + 2] for name, at in places.items()}
+    places = {name: values.index(plan[name]) for name, values in values_by_input.items()}
+    return {name: values_by_input[name][max(0, at - 1) : at + 2] for name, at in places.items()}
 
 
-def _counts_around(field: InputSpec, value: str) -> tuple[str, ...]:
+def _counts_around(input_spec: InputSpec, value: str) -> tuple[str, ...]:
     """Return counts between the doublings tried so far, around a value."""
     if not value.isdigit():
         return (value,)
     count = int(value)
     counts = {count * part // 8 for part in (5, 6, 7, 9, 10, 12)} | {count - 1, count, count + 1}
-    return _keep_allowed(field, counts)
+    return _keep_allowed(input_spec, counts)
 
 
-def _keep_allowed(field: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
-    low = -math.inf if field.minimum is None else field.minimum
-    high = math.inf if field.maximum is None else field.maximum
+def _keep_allowed(input_spec: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
+    low = -math.inf if input_spec.minimum is None else input_spec.minimum
+    high = math.inf if input_spec.maximum is None else input_spec.maximum
     return tuple(str(count) for count in sorted(counts) if low <= count <= high)
 
 
@@ -378,7 +380,7 @@ def find_unsolved_starting_plan(answer: DesignSpec) -> dict[str, str]:
     Otherwise a learner who submits the form unchanged might be right. It is the first of the
     smallest, the largest, and the middle values; empty if all of these meet the conditions.
     """
-    options = _options_to_try(answer)
+    options = _list_values_to_try_by_input(answer)
     for part in (0, 4, 1, 2, 3):
         plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
         try:
@@ -400,7 +402,7 @@ def describe_conditions(answer: DesignSpec) -> tuple[ConditionText, ...]:
     """Return the conditions in words; as written if one cannot be read."""
     try:
         labels = {o.name: o.label for o in require_estimate(answer.estimate).outputs}
-        return tuple(_describe_condition(read_condition(text), labels) for text in answer.accept)
+        return tuple(_describe_condition(parse_condition(text), labels) for text in answer.accept)
     except (FigureError, ExpressionError):
         return tuple(ConditionText(text, "") for text in answer.accept)
 
@@ -428,7 +430,7 @@ def _build_condition_part_result(
     if result.limit is not None and result.condition.outputs_with_best_value:
         bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
         share = requirement.removeprefix(bound).strip()
-        requirement = f"{bound} {_value_text(result.limit)} ({share})"
+        requirement = f"{bound} {_format_value(result.limit)} ({share})"
     feedback = explanation if result.value is False else ""
     if not result.is_met and result.limit is not None and isinstance(result.value, Quantity):
         gap = abs(result.value.value - result.limit.value)
@@ -442,13 +444,13 @@ def _build_condition_part_result(
         chosen=True,
         should_be_chosen=True,
         is_right=result.is_met,
-        given_answer=escape_typed_text(_value_text(result.value)),
+        given_answer=escape_typed_text(_format_value(result.value)),
         right_answer=escape_typed_text(requirement),
         feedback=escape_typed_text(feedback),
     )
 
 
-def _value_text(value: Value) -> str:
+def _format_value(value: Value) -> str:
     if isinstance(value, Quantity):
         return format_value(value.value, value.unit or "")
     return format_value(value)
@@ -528,7 +530,7 @@ class _DesignExerciseCheck:
     def _check_condition(self, text: str, estimate: str, outputs: Mapping[str, Value]) -> None:
         """Parse a condition, and evaluate it on `outputs` of 1."""
         try:
-            condition = read_condition(text)
+            condition = parse_condition(text)
             unknown = sorted(condition.output_names - set(outputs))
             if unknown:
                 message = f"“{unknown[0]}” is not an output of {estimate}."
@@ -590,21 +592,21 @@ class DesignType(QuestionType[DesignSpec]):
     """
 
     name = "design"
-    models = (DesignSpec,)
+    answer_classes = (DesignSpec,)
     template = "questions/design.html"
     has_option_boxes = False
     supports_partial_credit = True
-    keys = ("estimate", "given", "choose", "accept")
-    telling_key = "estimate"
-    fields = ("choose.",)
+    comment_keys = ("estimate", "given", "choose", "accept")
+    key_implying_type = "estimate"
+    form_fields = ("choose.",)
     is_allowed_in_exams = False
     is_allowed_as_card = False
     needs_calculators = True
 
-    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_options(self, options: Sequence[ParsedOption]) -> bool:
         return not options
 
-    def parse(self, authored: AuthoredItem) -> DesignSpec:
+    def parse_answer(self, authored: AuthoredItem) -> DesignSpec:
         values = authored.comment.fields.values
         given = values.get("given")
         return DesignSpec(
@@ -616,17 +618,18 @@ class DesignType(QuestionType[DesignSpec]):
             tuple(value.text for value in strict_yaml.texts_of_value(values.get("accept"))),
         )
 
-    def check(self, answer: DesignSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         _DesignExerciseCheck(answer, authored).run()
 
-    def key_texts(self, answer: DesignSpec) -> list[str]:
+    def answer_key_texts(self, answer: DesignSpec) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.collect_text_below_stem(answer)]
 
-    def template_data(self, answer: DesignSpec, typed: DraftFields) -> OpenDesign:
+    def build_template_data(self, answer: DesignSpec, draft_fields: DraftFields) -> OpenDesign:
         form_field_by_input = {name: f"choose.{name}" for name in answer.choose}
         typed_values = {
-            name: (typed.get(field) or ("",))[0] for name, field in form_field_by_input.items()
+            name: (draft_fields.get(field) or ("",))[0]
+            for name, field in form_field_by_input.items()
         }
         chosen = {name: value for name, value in typed_values.items() if value}
         values = {**answer.given, **(chosen or find_unsolved_starting_plan(answer))}
@@ -643,7 +646,11 @@ class DesignType(QuestionType[DesignSpec]):
         Each condition counts the same, unless the item is all or nothing. An input that the
         estimate rejects is unreadable, with its range as hint.
         """
-        plan = {n: value for n in answer.choose if (value := first_value(raw, f"choose.{n}"))}
+        plan = {
+            n: value
+            for n in answer.choose
+            if (value := sole_field_value_or_empty(raw, f"choose.{n}"))
+        }
         if (refused := _reject_unusable_plan(answer, plan)) is not None:
             return refused
         try:
@@ -659,7 +666,7 @@ class DesignType(QuestionType[DesignSpec]):
         )
         met = sum(mark.is_right for mark in marks)
         return GradeResult(
-            score=score_parts(met, len(marks), credit_rule),
+            score=score_by_right_parts(met, len(marks), credit_rule),
             parsed={"plan": plan, "met": [mark.is_right for mark in marks]},
             part_results=marks,
             given_answer=f"{met} of {len(marks)} conditions met",

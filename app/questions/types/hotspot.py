@@ -22,7 +22,7 @@ from app.questions.options import (
     check_feedback_of_wrong_options,
     check_option_count,
     make_option_key,
-    optional_rich_text,
+    render_optional_rich_text,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -35,7 +35,12 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
 )
-from app.questions.types.choice import LETTERS, choice_card_faces, grade_options, option_letters
+from app.questions.types.choice import (
+    LETTERS,
+    join_option_letters,
+    list_option_results,
+    render_choice_card_faces,
+)
 from app.widgets.svg import draw_circled_letter
 
 _MAX_REGIONS = 12  # The style sheet marks as many regions.
@@ -72,28 +77,28 @@ class HotspotMarker:
 
     key: str
     letter: str
-    area: RegionBox
+    region_box: RegionBox
 
     @property
     def letter_x(self) -> float:
         """Return the x of its letter: at the left edge, clear of the region's content."""
-        return self.area.x - _OUT
+        return self.region_box.x - _OUT
 
     @property
     def letter_y(self) -> float:
         """Return the y of its letter: below the text at the top of the region."""
-        return self.area.y + min(_DOWN, self.area.height / 2)
+        return self.region_box.y + min(_DOWN, self.region_box.height / 2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HotspotFigure:
-    """A figure with its markers; `width` is wide or narrow."""
+    """A figure with its markers; `width_name` is wide or narrow."""
 
-    width: str
+    width_name: str
     drawing: SvgFigure
     markers: tuple[HotspotMarker, ...]
 
-    def without_marks(self) -> "HotspotFigure":
+    def without_answer_marks(self) -> "HotspotFigure":
         """Return the figure as an open question shows it: a marked part is often the answer.
 
         Sentences of the text alternative that mention a mark are left out too.
@@ -114,7 +119,7 @@ class HotspotFigure:
 
     def render_opening_svg_tag(self, id_prefix: str) -> Markup:
         """Return the opening tag of its `<svg>`; ids begin with `id_prefix`."""
-        return Markup(svg_opening(self.drawing, self.width, id_prefix))  # noqa: S704 - the figure was sanitized
+        return Markup(svg_opening(self.drawing, self.width_name, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
 class HotspotType(QuestionType[HotspotSpec]):
@@ -125,19 +130,19 @@ class HotspotType(QuestionType[HotspotSpec]):
     """
 
     name = "place"
-    models = (HotspotSpec, HotspotRegion)
+    answer_classes = (HotspotSpec, HotspotRegion)
     template = "questions/place.html"
-    keys = ("figure",)
-    telling_key = "figure"
-    options_field = "regions"
-    names_options = True
-    least_exam_options = 3
+    comment_keys = ("figure",)
+    key_implying_type = "figure"
+    options_attribute = "regions"
+    response_names_options = True
+    min_exam_options = 3
 
-    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option begins with the id of a region, as code."""
         return bool(options) and all(_begins_with_code(option) for option in options)
 
-    def parse(self, authored: AuthoredItem) -> HotspotSpec:
+    def parse_answer(self, authored: AuthoredItem) -> HotspotSpec:
         file = authored.comment.field_text("figure")
         location = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_path_inside(file):
@@ -149,16 +154,16 @@ class HotspotType(QuestionType[HotspotSpec]):
             hint = "Write figure: and the name of an SVG file in the same folder."
             authored.source_file.report("E58", *location, message, hint)
         taken_keys: set[str] = set()
-        regions = [_read_region(option, taken_keys, authored) for option in authored.parts.options]
+        regions = [_parse_region(option, taken_keys, authored) for option in authored.parts.options]
         return HotspotSpec(file, tuple(regions))
 
-    def check(self, answer: HotspotSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: HotspotSpec, authored: AuthoredItem) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
         check_any_option_right(options, first, source_file)
         use = authored.exam_use
-        check_option_count(len(options), self.least_exam_options, first, source_file, exam_use=use)
+        check_option_count(len(options), self.min_exam_options, first, source_file, exam_use=use)
         check_feedback_of_wrong_options(options, source_file)
         check_at_most_one_right(options, "regions", source_file)
         if len(options) > _MAX_REGIONS:
@@ -169,13 +174,17 @@ class HotspotType(QuestionType[HotspotSpec]):
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
         return answer.file, narrow_variant_name(answer.file)
 
-    def embed_figures(self, answer: HotspotSpec, figures: Mapping[str, SvgFigure]) -> HotspotSpec:
+    def embed_figures(
+        self, answer: HotspotSpec, figure_by_file_name: Mapping[str, SvgFigure]
+    ) -> HotspotSpec:
         names = self.figure_file_names(answer)
-        drawings = tuple(figures[name] for name in names if name in figures)
+        drawings = tuple(figure_by_file_name[name] for name in names if name in figure_by_file_name)
         return dataclasses.replace(answer, drawings=drawings)
 
-    def template_data(self, answer: HotspotSpec, typed: DraftFields) -> tuple[HotspotFigure, ...]:
-        del typed
+    def build_template_data(
+        self, answer: HotspotSpec, draft_fields: DraftFields
+    ) -> tuple[HotspotFigure, ...]:
+        del draft_fields
         return place_markers_on_figures(answer)
 
     def grade(
@@ -193,31 +202,33 @@ class HotspotType(QuestionType[HotspotSpec]):
         return GradeResult(
             score=float(chosen[0].right),
             parsed={"chosen": [chosen[0].key]},
-            part_results=grade_options(answer.regions, sent_keys),
-            given_answer=option_letters(answer.regions, chosen),
-            right_answer=option_letters(answer.regions, [o for o in answer.regions if o.right]),
+            part_results=list_option_results(answer.regions, sent_keys),
+            given_answer=join_option_letters(answer.regions, chosen),
+            right_answer=join_option_letters(
+                answer.regions, [o for o in answer.regions if o.right]
+            ),
         )
 
-    def any_response(self, answer: HotspotSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: HotspotSpec) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
-    def card_sides_below_stem(self, answer: HotspotSpec, gap: RenderGap) -> CardFaces:
+    def render_card_sides_below_stem(self, answer: HotspotSpec, render_gap: RenderGap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
-        del gap
-        options_html, answer_html = choice_card_faces(answer.regions)
-        figure = "".join(map(_lettered_svg, place_markers_on_figures(answer)))
+        del render_gap
+        options_html, answer_html = render_choice_card_faces(answer.regions)
+        figure = "".join(map(_render_lettered_svg, place_markers_on_figures(answer)))
         return CardFaces(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
-    def guess_rate(self, answer: HotspotSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: HotspotSpec, credit_rule: str) -> float:
         del credit_rule
         return 1 / max(1, len(answer.regions))
 
-    def guess_percent(self, answer: HotspotSpec) -> float | None:
-        return 100 * self.guess_rate(answer, "")
+    def compute_guess_percent(self, answer: HotspotSpec) -> float | None:
+        return 100 * self.compute_guess_score(answer, "")
 
 
 class RegionAndLabel(NamedTuple):
@@ -226,8 +237,8 @@ class RegionAndLabel(NamedTuple):
 
 
 def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
-    label = Token("inline", "", 0, map=option.inline.map, children=[])
-    children = list(option.inline.children or [])
+    label = Token("inline", "", 0, map=option.text_token.map, children=[])
+    children = list(option.text_token.children or [])
     while children and children[0].type == "text" and not children[0].content.strip():
         children.pop(0)
     region = ""
@@ -258,17 +269,19 @@ def _figure_markers(answer: HotspotSpec, drawing: SvgFigure) -> tuple[HotspotMar
     )
 
 
-def _read_region(option: ParsedOption, taken: set[str], authored: AuthoredItem) -> HotspotRegion:
+def _parse_region(
+    option: ParsedOption, taken_regions: set[str], authored: AuthoredItem
+) -> HotspotRegion:
     region, label = split_region_and_label(option)
     if region:
         file = authored.comment.field_text("figure")
         location = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
         authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
     return HotspotRegion(
-        make_option_key(authored.comment.id, option, taken),
+        make_option_key(authored.comment.id, option, taken_regions),
         render_tokens([label], authored.context),
         option.ticked,
-        optional_rich_text(option.feedback, authored.context),
+        render_optional_rich_text(option.feedback, authored.context),
         region=region,
     )
 
@@ -279,15 +292,15 @@ def _check_regions_and_labels(answer: HotspotSpec, authored: AuthoredItem) -> No
     for option, region in zip(authored.parts.options, answer.regions, strict=False):
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
-            message = f"“{option.words[:50]}” names no region of the drawing."
-            suggestion = _suggest_option_with_region(option.words[:50])
+            message = f"“{option.plain_text[:50]}” names no region of the drawing."
+            suggestion = _suggest_option_with_region(option.plain_text[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
-            option.report("E59", message, hint, authored.source_file)
+            option.report_problem("E59", message, hint, authored.source_file)
         elif not label:
             message = f"The region “{region.region}” has no label."
             corrected = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {corrected} The name."
-            option.report("E59", message, hint, authored.source_file)
+            option.report_problem("E59", message, hint, authored.source_file)
         earlier_line = seen.get(region.region) or seen.get(f" {label}")
         if earlier_line and region.region and label:
             message = f"This option says the same as the one in line {earlier_line}."
@@ -304,9 +317,9 @@ def _suggest_option_with_region(option_text: str) -> str:
     return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {option_text}"
 
 
-def _lettered_svg(figure: HotspotFigure) -> str:
+def _render_lettered_svg(figure: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
-    drawing = figure.without_marks().drawing
+    drawing = figure.without_answer_marks().drawing
     spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.markers)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
@@ -315,10 +328,12 @@ def _lettered_svg(figure: HotspotFigure) -> str:
         f"{drawing.markup}{spots}</svg>"
     )
     # Without a style sheet the phone variant could not be hidden, so use one figure.
-    hidden = " hidden" if figure.width == "narrow" else ""
-    return f'<div class="{figure.width}"{hidden}>{svg}</div>'
+    hidden = " hidden" if figure.width_name == "narrow" else ""
+    return f'<div class="{figure.width_name}"{hidden}>{svg}</div>'
 
 
 def _begins_with_code(option: ParsedOption) -> bool:
-    children = [t for t in option.inline.children or [] if t.type != "text" or t.content.strip()]
+    children = [
+        t for t in option.text_token.children or [] if t.type != "text" or t.content.strip()
+    ]
     return bool(children) and children[0].type == "code_inline"

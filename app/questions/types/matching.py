@@ -26,10 +26,10 @@ from app.questions.question_type import (
     ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
-    feedback_html,
-    first_value,
-    list_items_html,
-    score_parts,
+    render_feedback,
+    render_list_items,
+    score_by_right_parts,
+    sole_field_value_or_empty,
 )
 
 
@@ -74,29 +74,29 @@ class MatchSpec:
 class MatchColumns:
     """The rows, and what they can be matched with, each once, as displayed."""
 
-    lefts: tuple[MatchRow, ...]
-    rights: tuple[MatchRow, ...]
+    left_rows: tuple[MatchRow, ...]
+    right_rows: tuple[MatchRow, ...]
 
 
 class MatchingType(QuestionType[MatchSpec]):
     """A table of left, right and optional feedback."""
 
     name = "match"
-    models = (MatchSpec, MatchRow)
+    answer_classes = (MatchSpec, MatchRow)
     template = "questions/match.html"
     has_option_boxes = False
-    has_independent_fields = True
+    is_each_field_an_answer = True
     supports_partial_credit = True
     credit_rules = ("off", "net", "each")
-    fields = ("pair.",)
+    form_fields = ("pair.",)
     answer_block = "table_open"
 
-    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         return block.type == self.answer_block and not block.level and not options
 
-    def parse(self, authored: AuthoredItem) -> MatchSpec:
-        table, item = authored.parts.block, authored.comment.id
-        rows = table_rows(table)
+    def parse_answer(self, authored: AuthoredItem) -> MatchSpec:
+        table, item = authored.parts.answer_block, authored.comment.id
+        rows = read_table_cells(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
         pairs: list[MatchRow] = []
         taken: set[str] = set()
@@ -113,13 +113,13 @@ class MatchingType(QuestionType[MatchSpec]):
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
-    def check(self, answer: MatchSpec, authored: AuthoredItem) -> None:
-        table, source_file = authored.parts.block, authored.source_file
+    def check_answer(self, answer: MatchSpec, authored: AuthoredItem) -> None:
+        table, source_file = authored.parts.answer_block, authored.source_file
         if not table:
             _report_missing_table(authored)
             return
         at = first_line(table[0])
-        width = len(table_rows(table)[0])
+        width = len(read_table_cells(table)[0])
         if width not in {2, 3}:
             columns = f"{width} column{'s' * (width != 1)}"
             message = f"The table has {columns}; it needs two or three."
@@ -137,20 +137,20 @@ class MatchingType(QuestionType[MatchSpec]):
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             source_file.report("E52", first_line(tables[1]), 1, message, hint)
 
-    def key_texts(self, answer: MatchSpec) -> list[str]:
+    def answer_key_texts(self, answer: MatchSpec) -> list[str]:
         """Return the matches; the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
         return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
 
-    def shuffle_options(self, answer: MatchSpec, mixer: random.Random) -> MatchSpec:
+    def shuffle_options(self, answer: MatchSpec, rng: random.Random) -> MatchSpec:
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
-        mixer.shuffle(lefts)
-        mixer.shuffle(rights)
+        rng.shuffle(lefts)
+        rng.shuffle(rights)
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
-    def template_data(self, answer: MatchSpec, typed: DraftFields) -> MatchColumns:
-        del typed
+    def build_template_data(self, answer: MatchSpec, draft_fields: DraftFields) -> MatchColumns:
+        del draft_fields
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
         cells = {p.answer: p for p in answer.pairs}
         return MatchColumns(
@@ -168,7 +168,7 @@ class MatchingType(QuestionType[MatchSpec]):
         """
         rows = answer.asked_rows
         known = {pair.answer: pair.right for pair in answer.pairs}
-        given = {r.key: first_value(raw, f"pair.{r.key}") for r in rows}
+        given = {r.key: sole_field_value_or_empty(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
         if not any(given.values()):
             return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
@@ -176,7 +176,7 @@ class MatchingType(QuestionType[MatchSpec]):
         wrong = sum(given[row.key] not in {"", row.answer} for row in rows)
         said, is_net = f"{good} of {len(rows)} rows right", credit_rule in {"net", "coverage"}
         return GradeResult(
-            score=score_parts(good - wrong if is_net else good, len(rows), credit_rule),
+            score=score_by_right_parts(good - wrong if is_net else good, len(rows), credit_rule),
             score_basis=f"{good} right less {wrong} wrong, of {len(rows)} rows" if is_net else said,
             parsed={"pairs": given},
             part_results=tuple(_grade_row(row, given[row.key], known) for row in rows),
@@ -188,10 +188,10 @@ class MatchingType(QuestionType[MatchSpec]):
     ) -> str:
         del stem
         rows = answer.asked_rows
-        empty = sum(not first_value(raw, f"pair.{row.key}") for row in rows)
+        empty = sum(not sole_field_value_or_empty(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
-    def any_response(self, answer: MatchSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: MatchSpec) -> SubmittedFields:
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
@@ -200,17 +200,19 @@ class MatchingType(QuestionType[MatchSpec]):
             answer.left_title or "Item", answer.right_title or "Belongs to it"
         )
 
-    def card_sides_below_stem(self, answer: MatchSpec, gap: RenderGap) -> CardFaces:
-        del gap
+    def render_card_sides_below_stem(self, answer: MatchSpec, render_gap: RenderGap) -> CardFaces:
+        del render_gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
         lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
         cells = {pair.answer: pair.right for pair in answer.pairs if pair.right.html}
         rights = [cells[name] for name in answer.shown_right] or list(cells.values())
         heads = (escape(answer.left_title), escape(answer.right_title))
-        asked = _list_html(heads[0], [p.left for p in lefts]) + _list_html(heads[1], rights)
+        asked = _render_titled_cells(heads[0], [p.left for p in lefts]) + _render_titled_cells(
+            heads[1], rights
+        )
         told = "".join(
             f'<tr><th scope="row">{pair.left.html}</th>'
-            f"<td>{pair.right.html}{feedback_html(pair.why)}</td></tr>"
+            f"<td>{pair.right.html}{render_feedback(pair.why)}</td></tr>"
             for pair in lefts
         )
         head = "".join(f'<th scope="col">{words}</th>' for words in heads)
@@ -229,7 +231,7 @@ class MatchingType(QuestionType[MatchSpec]):
             response = _build_response(rows, [decoy[0], *answers[1:]])
             yield LabeledResponse("A decoy in the first row", response)
 
-    def guess_rate(self, answer: MatchSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: MatchSpec, credit_rule: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
         rows = len(answer.asked_rows)
         cells = len({pair.answer for pair in answer.pairs})
@@ -241,7 +243,7 @@ class MatchingType(QuestionType[MatchSpec]):
         return one if credit_rule in {"", "each"} else math.pow(one, rows)
 
 
-def table_rows(table: list[Token]) -> list[list[list[Token]]]:
+def read_table_cells(table: list[Token]) -> list[list[list[Token]]]:
     """Return the cells of a table, row by row, each as its inline tokens."""
     rows: list[list[list[Token]]] = []
     for token in table:
@@ -295,15 +297,17 @@ def _cell_text(cell: RichText) -> str:
     return cell.plain or cell.html
 
 
-def _grade_row(row: MatchRow, given: str, text_by_answer: dict[str, RichText]) -> PartResult:
+def _grade_row(
+    row: MatchRow, given_answer: str, right_cell_by_answer: dict[str, RichText]
+) -> PartResult:
     return PartResult(
         key=row.key,
         label=row.left.plain,
         text=row.left,
-        chosen=bool(given),
+        chosen=bool(given_answer),
         should_be_chosen=True,
-        is_right=given == row.answer,
-        given_answer=text_by_answer.get(given, NO_TEXT),
+        is_right=given_answer == row.answer,
+        given_answer=right_cell_by_answer.get(given_answer, NO_TEXT),
         right_answer=row.right,
         feedback=row.why,
     )
@@ -313,6 +317,6 @@ def _build_response(rows: Sequence[MatchRow], answers: Sequence[str]) -> dict[st
     return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
 
 
-def _list_html(title: str, texts: list[RichText]) -> str:
+def _render_titled_cells(title: str, texts: list[RichText]) -> str:
     head = f"<p><b>{title}</b></p>" if title else ""
-    return f"{head}<ul>{list_items_html(text.html for text in texts)}</ul>"
+    return f"{head}<ul>{render_list_items(text.html for text in texts)}</ul>"

@@ -164,13 +164,13 @@ _LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TypedNumber:
-    """A number as typed: its `value`, and `unit`, the word after it."""
+    """A number as typed: its `value`, and `unit_word`, the word after it."""
 
     value: float
-    unit: str
+    unit_word: str
 
 
-def read_typed_number(text: str) -> TypedNumber | None:
+def parse_typed_number(text: str) -> TypedNumber | None:
     """Split typed text into a number and the word after it; None if there is no number.
 
     A comma or dot before exactly three last digits groups thousands (a dot only when
@@ -178,16 +178,16 @@ def read_typed_number(text: str) -> TypedNumber | None:
     and underscores group. A fraction has a whole number above and below its line. A
     currency may precede the number, and is the word then.
 
-    >>> read_typed_number("1,120 GB")
-    TypedNumber(value=1120.0, unit='GB')
-    >>> read_typed_number("1,12 TB")
-    TypedNumber(value=1.12, unit='TB')
-    >>> read_typed_number("1.12 × 10^12 B").value
+    >>> parse_typed_number("1,120 GB")
+    TypedNumber(value=1120.0, unit_word='GB')
+    >>> parse_typed_number("1,12 TB")
+    TypedNumber(value=1.12, unit_word='TB')
+    >>> parse_typed_number("1.12 × 10^12 B").value
     1120000000000.0
-    >>> read_typed_number("3/4 TB")
-    TypedNumber(value=0.75, unit='TB')
-    >>> read_typed_number("-US$5.80")
-    TypedNumber(value=-5.8, unit='US$')
+    >>> parse_typed_number("3/4 TB")
+    TypedNumber(value=0.75, unit_word='TB')
+    >>> parse_typed_number("-US$5.80")
+    TypedNumber(value=-5.8, unit_word='US$')
     """
     match = _SHAPE.match(_normalize_number_text(text))
     if match is None or (match["sign"] and match["inner"]):
@@ -210,33 +210,33 @@ def read_typed_number(text: str) -> TypedNumber | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TypedUnit:
-    """A parsed unit: `factor` to its base, and whether it fits the expected unit."""
-
     name: str
-    factor: float
-    fits: bool
+    factor_to_base_unit: float
+    fits_expected_unit: bool
 
 
-def read_unit(word: str, expected_unit: str) -> TypedUnit | None:
-    """Return the unit meant by `word` if one like `expected_unit` is expected, or None.
+def parse_unit(unit_word: str, expected_unit: str) -> TypedUnit | None:
+    """Return the unit meant by `unit_word` if one like `expected_unit` is expected, or None.
 
     Letter case is ignored if only one unit of that kind can be meant; Gb is a
     gigabit. A count may carry k, M, B, T or their words.
 
-    >>> read_unit("gigabytes", "TB")
-    TypedUnit(name='GB', factor=1000000000.0, fits=True)
-    >>> read_unit("billion parameters", "").factor
+    >>> parse_unit("gigabytes", "TB")
+    TypedUnit(name='GB', factor_to_base_unit=1000000000.0, fits_expected_unit=True)
+    >>> parse_unit("billion parameters", "").factor_to_base_unit
     1000000000.0
-    >>> read_unit("ms", "GB").fits
+    >>> parse_unit("ms", "GB").fits_expected_unit
     False
     """
-    word = " ".join(word.replace("μ", "µ").split())
-    word = _replace_currency_by_code(re.sub(r" ?/ ?| per ", "/", word), expected_unit)
-    if not word:
+    unit_word = " ".join(unit_word.replace("μ", "µ").split())
+    unit_word = _replace_currency_by_code(re.sub(r" ?/ ?| per ", "/", unit_word), expected_unit)
+    if not unit_word:
         return TypedUnit("", 1.0, quantities.base_unit_of(expected_unit) == "")
-    if _is_count_unit(expected_unit) and (scale := _count_factor(word, expected_unit)):
-        return TypedUnit(word, scale, fits=True)
-    name = _find_unit_by_symbol_or_word(word) or _expected_unit_ignoring_case(word, expected_unit)
+    if _is_count_unit(expected_unit) and (scale := _find_count_factor(unit_word, expected_unit)):
+        return TypedUnit(unit_word, scale, fits_expected_unit=True)
+    name = _find_unit_by_symbol_or_word(unit_word) or _expected_unit_ignoring_case(
+        unit_word, expected_unit
+    )
     if name is None:
         return None
     fits = quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit)
@@ -285,11 +285,13 @@ def _is_thousands_grouping(typed_number: str, separator: str) -> bool:
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
 
 
-def _apply_exponent_or_nan(digits: str, power_of_ten: str | None, raised_to: str | None) -> float:
-    if power_of_ten:
-        return float(f"{digits}e{power_of_ten.replace(' ', '')}")
+def _apply_exponent_or_nan(
+    digits: str, exponent_of_ten: str | None, written_power: str | None
+) -> float:
+    if exponent_of_ten:
+        return float(f"{digits}e{exponent_of_ten.replace(' ', '')}")
     try:
-        return float(digits) ** int(raised_to.replace(" ", "") if raised_to else 1)
+        return float(digits) ** int(written_power.replace(" ", "") if written_power else 1)
     except (OverflowError, ZeroDivisionError):
         return math.nan
 
@@ -299,11 +301,11 @@ def _is_count_unit(unit: str) -> bool:
     return quantities.base_unit_of(unit) in nouns and unit != "%"
 
 
-def _count_factor(word: str, expected_unit: str) -> float | None:
+def _find_count_factor(unit_word: str, expected_unit: str) -> float | None:
     """Return the factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
-    first, _, rest = word.partition(" ")
+    first, _, rest = unit_word.partition(" ")
     factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
-    noun = rest if factor else word
+    noun = rest if factor else unit_word
     name = _find_unit_by_symbol_or_word(noun) if noun else ""
     if name is None or not _is_count_unit(name):
         return None
@@ -336,20 +338,22 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
     return None
 
 
-def _expected_unit_ignoring_case(word: str, expected_unit: str) -> str | None:
+def _expected_unit_ignoring_case(unit_word: str, expected_unit: str) -> str | None:
     base = quantities.base_unit_of(expected_unit)
-    fits = [u for u, s in UNITS.items() if u.lower() == word.lower() and s.base == base]
+    fits = [u for u, s in UNITS.items() if u.lower() == unit_word.lower() and s.base == base]
     return fits[0] if len({UNITS[u].factor for u in fits}) == 1 else None
 
 
-def _join_currency_and_unit(before: str, behind: str) -> str:
+def _join_currency_and_unit(currency_before: str, unit_behind: str) -> str:
     """Return the unit of a number with a currency before it and perhaps a unit after it."""
-    if not before or not behind:
-        return before or behind
-    if behind.startswith("/"):
-        return f"{before}{behind}"
-    is_repeated = set(_possible_currencies(before)) & set(_possible_currencies(behind))
-    return behind if is_repeated else f"{before} {behind}"
+    if not currency_before or not unit_behind:
+        return currency_before or unit_behind
+    if unit_behind.startswith("/"):
+        return f"{currency_before}{unit_behind}"
+    is_repeated = set(_possible_currencies(currency_before)) & set(
+        _possible_currencies(unit_behind)
+    )
+    return unit_behind if is_repeated else f"{currency_before} {unit_behind}"
 
 
 def _possible_currencies(word: str) -> tuple[str, ...]:
@@ -441,33 +445,33 @@ class AnswerRangeError(AuthoringError):
     """An answer is not a valid range."""
 
 
-def read_answer_range(text: str, default_tolerance: float | None = None) -> AnswerRange:
+def parse_answer_range(text: str, default_tolerance: float | None = None) -> AnswerRange:
     """Parse an authored answer as a range in base units.
 
     `default_tolerance` is the relative tolerance of an answer that states none; without it a
     number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
-    written_range = _read_written_range(text.strip(), default_tolerance)
+    written_range = _parse_written_range(text.strip(), default_tolerance)
     if not all(map(math.isfinite, (written_range.low, written_range.center, written_range.high))):
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     return written_range
 
 
-def _read_written_range(text: str, default_tolerance: float | None) -> AnswerRange:
+def _parse_written_range(text: str, default_tolerance: float | None) -> AnswerRange:
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
         raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
     match = _PARTS.match(text)
     if match is None:
         raise AnswerRangeError("E40", "The answer is empty.", "Write a number.")
-    quantity = number, unit = _read_number_with_unit(match["number"])
+    quantity = number, unit = _parse_number_with_unit(match["number"])
     if match["high"]:
-        return _range_between(quantity, match["high"])
+        return _make_range_between(quantity, match["high"])
     if match["digits"]:
         return _range_of_significant_digits(text, match, quantity)
     center = number * UNITS[unit].factor
     if match["tolerance"]:
-        half = _tolerance_in_base_unit(match["tolerance"], center, unit)
+        half = _convert_tolerance_to_base_unit(match["tolerance"], center, unit)
     elif default_tolerance is not None:
         half = abs(center) * default_tolerance
     elif number != int(number):
@@ -509,9 +513,9 @@ def _check_tolerance_percent(percent: float, center: float, unit: str) -> None:
         raise AnswerRangeError("E40", message, "Narrow the tolerance below 100%.")
 
 
-def _read_number_with_unit(text: str) -> NumberWithUnit:
+def _parse_number_with_unit(text: str) -> NumberWithUnit:
     if fraction := _FRACTION.match(text.strip()):
-        numerator, unit_name = _read_number_with_unit(fraction["above"] + fraction["unit"])
+        numerator, unit_name = _parse_number_with_unit(fraction["above"] + fraction["unit"])
         return NumberWithUnit(numerator / int(fraction["below"]), unit_name)
     match = _NUMBER.match(text.strip())
     if match is None:
@@ -537,7 +541,7 @@ def _read_number_with_unit(text: str) -> NumberWithUnit:
 
 def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
     """Build the error for an unknown unit, with a suggestion."""
-    unit = read_unit(word, "") or _find_unit_ignoring_case(word)
+    unit = parse_unit(word, "") or _find_unit_ignoring_case(word)
     if unit and unit.name:
         return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {unit.name}.")
     explanation = _explain_misspelled_range(word, number.strip(), text)
@@ -594,11 +598,11 @@ def _find_unit_ignoring_case(word: str) -> TypedUnit | None:
     """Return the only unit that differs from a word in capitalization alone."""
     matches = [u for u in UNITS if u.casefold() == word.casefold()]
     factors = {UNITS[u] for u in matches}
-    return TypedUnit(matches[0], 1.0, fits=True) if len(factors) == 1 else None
+    return TypedUnit(matches[0], 1.0, fits_expected_unit=True) if len(factors) == 1 else None
 
 
-def _range_between(low: NumberWithUnit, high: str) -> AnswerRange:
-    high_number, unit = _read_number_with_unit(high)
+def _make_range_between(low: NumberWithUnit, high: str) -> AnswerRange:
+    high_number, unit = _parse_number_with_unit(high)
     low_number, low_unit = low
     unit = unit or low_unit
     factor = UNITS[unit].factor
@@ -611,8 +615,8 @@ def _range_between(low: NumberWithUnit, high: str) -> AnswerRange:
     return AnswerRange((low_value + high_value) / 2, low_value, high_value, unit)
 
 
-def _tolerance_in_base_unit(text: str, base_center: float, unit: str) -> float:
-    number, word = _read_number_with_unit(text)
+def _convert_tolerance_to_base_unit(text: str, base_center: float, unit: str) -> float:
+    number, word = _parse_number_with_unit(text)
     if number < 0:
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)

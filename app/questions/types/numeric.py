@@ -25,10 +25,10 @@ from app.questions.options import (
     ParsedOption,
     check_authored_options,
     make_option_key,
-    option_score,
-    optional_rich_text,
+    render_optional_rich_text,
     require_sole_code_span,
-    sole_code_span,
+    score_option,
+    sole_code_span_or_none,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -43,9 +43,9 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     VariantFault,
-    div_blocks_html,
-    first_value,
-    titled_list_html,
+    render_div_blocks,
+    render_titled_list,
+    sole_field_value_or_empty,
 )
 from app.questions.types.number_parsing import (
     AnswerRange,
@@ -53,9 +53,9 @@ from app.questions.types.number_parsing import (
     NumericOption,
     NumericSpec,
     TypedUnit,
-    read_answer_range,
-    read_typed_number,
-    read_unit,
+    parse_answer_range,
+    parse_typed_number,
+    parse_unit,
 )
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
@@ -65,7 +65,7 @@ _EDGE = 1e-9
 _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
-def expected_unit(answer: NumericSpec) -> str:
+def find_expected_unit(answer: NumericSpec) -> str:
     """Return the unit of the right answer; empty for a plain number."""
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
@@ -83,11 +83,11 @@ class TypedQuantity(NamedTuple):
     """A typed number: in base units, as typed, and the unit that it is counted in."""
 
     base_value: float
-    number: float
+    number_as_typed: float
     unit: str
 
 
-def _read_typed_quantity(
+def _parse_typed_quantity(
     typed: str, chosen_unit: str, question_unit: str
 ) -> TypedQuantity | UnreadableResponse:
     example = f"{_EXAMPLES}{f' in {question_unit}' if question_unit else ''}."
@@ -95,11 +95,11 @@ def _read_typed_quantity(
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
     if len(typed) > MAX_RESPONSE_LENGTH:
         return UnreadableResponse(f"The answer is longer than {MAX_RESPONSE_LENGTH} characters.")
-    written = read_typed_number(typed)
+    written = parse_typed_number(typed)
     if written is None:
         return UnreadableResponse(f"“{typed}” is not a number.", example)
-    unit_word = written.unit or chosen_unit or question_unit
-    unit = read_unit(unit_word, question_unit)
+    unit_word = written.unit_word or chosen_unit or question_unit
+    unit = parse_unit(unit_word, question_unit)
     if unit is None and _ANOTHER.search(unit_word):
         return UnreadableResponse(f"“{typed}” is not one number.", example)
     return _convert_to_base_unit(written.value, unit_word, unit, question_unit, example)
@@ -112,17 +112,17 @@ def _convert_to_base_unit(
     hint = f"Write the number {wanted}."
     if unit is None:
         return UnreadableResponse(f"“{unit_word}” is not a unit that is known here.", hint)
-    if not unit.fits:
+    if not unit.fits_expected_unit:
         return UnreadableResponse(f"{unit.name} measures something else than is asked.", hint)
-    value = number * unit.factor
+    value = number * unit.factor_to_base_unit
     if not math.isfinite(value):
         return UnreadableResponse("The number is too large.", example)
     return TypedQuantity(value, number, unit.name)
 
 
-def _matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
+def _find_matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
     """Return the right option that contains the value, else the foreseen wrong one."""
-    for option in sorted(answer.options, key=option_score, reverse=True):
+    for option in sorted(answer.options, key=score_option, reverse=True):
         if option.range is not None and _is_within(option.range, value):
             return option
     return None
@@ -142,20 +142,20 @@ def _round_significant(value: float, digits: int) -> str:
     return f"{value:.{max(1, digits) - 1}e}"
 
 
-def _other_unit_hint(answer: NumericSpec, number: float, unit: str) -> str:
+def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
-    for other in _other_units(unit):
-        option = _matching_option(answer, number * base_factor_of(other))
+    for other in _list_other_units(other_unit):
+        option = _find_matching_option(answer, number_as_typed * base_factor_of(other))
         if option is not None and option.right:
             return (
-                f"Right amount, wrong unit. {format_given_number(number, '')} is the answer in "
+                f"Right amount, wrong unit. {format_given_number(number_as_typed, '')} is the answer in "
                 f"{other or 'plain numbers'}, and you gave it in "
-                f"{unit or 'plain numbers'}."
+                f"{other_unit or 'plain numbers'}."
             )
     return ""
 
 
-def _other_units(unit: str) -> list[str]:
+def _list_other_units(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
@@ -188,8 +188,8 @@ class UnitChoices:
     Both are empty for plain numbers; counts have no choice of units.
     """
 
-    unit: str
-    units: tuple[str, ...]
+    expected_unit: str
+    selectable_units: tuple[str, ...]
 
 
 def _format_span(option: NumericOption) -> str:
@@ -311,14 +311,14 @@ def find_overrounded_stem_numbers(
     return []
 
 
-def with_computed_ranges(numeric: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
+def fill_in_computed_ranges(numeric: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
     """Evaluate the ranges; raises ExpressionError if one is not a number (E47)."""
     otherwise: float | None = None
     made = []
     for option in numeric.options:
         written = expressions.fill_template(option.template, values)
         try:
-            found = read_answer_range(written, otherwise if not option.right else None)
+            found = parse_answer_range(written, otherwise if not option.right else None)
         except AnswerRangeError as error:
             raise ExpressionError(error.code, str(error), error.hint) from None
         if option.right and otherwise is None:
@@ -337,20 +337,20 @@ class NumericType(QuestionType[NumericSpec]):
     """A typed number; the right number in another unit is recognized."""
 
     name = "numeric"
-    models = (NumericSpec, NumericOption, AnswerRange)
+    answer_classes = (NumericSpec, NumericOption, AnswerRange)
     template = "questions/numeric.html"
-    fields = ("answer", "unit")
-    options_field = "options"
+    form_fields = ("answer", "unit")
+    options_attribute = "options"
     supports_weighted_options = True
     is_in_new_topics = True
 
-    def recognizes_answer_form(self, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
-        spans = [sole_code_span(option) or "" for option in options]
+        spans = [sole_code_span_or_none(option) or "" for option in options]
         numbers = all(_NUMBER_FIRST.match(span) for span in spans)
         return numbers and any(_TOLERANCE.search(span) for span in spans)
 
-    def parse(self, authored: AuthoredItem) -> NumericSpec:
+    def parse_answer(self, authored: AuthoredItem) -> NumericSpec:
         """Parse accepted and foreseen numbers; problems are reported."""
         numeric_options: list[NumericOption] = []
         taken: set[str] = set()
@@ -361,9 +361,9 @@ class NumericType(QuestionType[NumericSpec]):
             if template is None:
                 continue
             found = None
-            if not authored.computed:
+            if not authored.has_computed_parameters:
                 try:
-                    found = read_answer_range(template, otherwise if not option.ticked else None)
+                    found = parse_answer_range(template, otherwise if not option.ticked else None)
                 except AnswerRangeError as error:
                     source_file.report_text(
                         error.code, "`", option.line, option.line, str(error), error.hint
@@ -371,16 +371,16 @@ class NumericType(QuestionType[NumericSpec]):
                     continue
                 if option.ticked and otherwise is None:
                     otherwise = _relative_half_width(found)
-            why = optional_rich_text(option.feedback, authored.context)
+            why = render_optional_rich_text(option.feedback, authored.context)
             name = make_option_key(authored.comment.id, option, taken)
             right, credit = option.ticked, option.credit
             numeric_options.append(NumericOption(name, template, found, right, why, credit))
         return NumericSpec(tuple(numeric_options))
 
-    def check(self, answer: NumericSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: NumericSpec, authored: AuthoredItem) -> None:
         options, source_file = authored.parts.options, authored.source_file
         check_authored_options(options, authored.line, source_file)
-        if not authored.computed:
+        if not authored.has_computed_parameters:
             check_numeric(answer, authored.line, source_file)
 
     def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
@@ -401,15 +401,15 @@ class NumericType(QuestionType[NumericSpec]):
         self, answer: NumericSpec, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        faults = find_numeric_faults(with_computed_ranges(answer, values))
+        faults = find_numeric_faults(fill_in_computed_ranges(answer, values))
         return faults + find_overrounded_stem_numbers(stem, values)
 
     def fill_values(self, answer: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
-        return with_computed_ranges(super().fill_values(answer, values), values)
+        return fill_in_computed_ranges(super().fill_values(answer, values), values)
 
-    def template_data(self, answer: NumericSpec, typed: DraftFields) -> UnitChoices:
-        del typed
-        unit = expected_unit(answer)
+    def build_template_data(self, answer: NumericSpec, draft_fields: DraftFields) -> UnitChoices:
+        del draft_fields
+        unit = find_expected_unit(answer)
         choices = _UNITS.get(base_unit_of(unit), ())
         return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
@@ -422,16 +422,16 @@ class NumericType(QuestionType[NumericSpec]):
         number that would be right in another unit of the same kind is reported as such.
         """
         del credit_rule
-        typed = first_value(raw, "answer")
-        unit = expected_unit(answer)
-        quantity = _read_typed_quantity(typed, first_value(raw, "unit"), unit)
+        typed = sole_field_value_or_empty(raw, "answer")
+        unit = find_expected_unit(answer)
+        quantity = _parse_typed_quantity(typed, sole_field_value_or_empty(raw, "unit"), unit)
         if isinstance(quantity, UnreadableResponse):
             return quantity
         value, number, counted_in = quantity
-        option = _matching_option(answer, value)
-        near = "" if option else _other_unit_hint(answer, number, counted_in)
+        option = _find_matching_option(answer, value)
+        near = "" if option else _explain_other_unit(answer, number, counted_in)
         return GradeResult(
-            score=option_score(option),
+            score=score_option(option),
             parsed={
                 "value": value,
                 "number": number,
@@ -446,20 +446,20 @@ class NumericType(QuestionType[NumericSpec]):
             near_miss_message=near,
         )
 
-    def card_sides_below_stem(self, answer: NumericSpec, gap: RenderGap) -> CardFaces:
+    def render_card_sides_below_stem(self, answer: NumericSpec, render_gap: RenderGap) -> CardFaces:
         """Return the expected unit, then the number and the foreseen mistakes."""
-        del gap
+        del render_gap
         right = [escape(_format_center(o.range)) for o in answer.options if o.right and o.range]
-        unit = expected_unit(answer)
+        unit = find_expected_unit(answer)
         foreseen = [
             f"<b>{escape(_format_center(o.range))}</b> {o.feedback.html}"
             for o in answer.options
             if not o.right and o.range and o.feedback.html
         ]
-        back = div_blocks_html([f"<b>{number}</b>" for number in right[:1]])
+        back = render_div_blocks([f"<b>{number}</b>" for number in right[:1]])
         return CardFaces(
             f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-            back + titled_list_html("Wrong answers", foreseen),
+            back + render_titled_list("Wrong answers", foreseen),
         )
 
     def sample_responses(self, answer: NumericSpec) -> Iterator[LabeledResponse]:

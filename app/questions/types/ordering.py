@@ -20,7 +20,7 @@ from app.questions.options import (
     ParsedOption,
     build_choices,
     make_step_or_row_key,
-    optional_rich_text,
+    render_optional_rich_text,
     report_if_too_many_parts,
 )
 from app.questions.question_type import (
@@ -37,10 +37,10 @@ from app.questions.question_type import (
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
-    first_value,
-    list_items_html,
-    option_with_feedback_html,
-    titled_list_html,
+    render_list_items,
+    render_option_with_feedback,
+    render_titled_list,
+    sole_field_value_or_empty,
 )
 
 _LAST = 10**9
@@ -61,44 +61,44 @@ class OrderSpec:
     shown: tuple[str, ...] = ()
 
     @property
-    def items(self) -> tuple[Choice, ...]:
+    def steps_and_distractors(self) -> tuple[Choice, ...]:
         return (*self.steps, *self.distractors)
 
     @property
-    def items_as_shown(self) -> list[Choice]:
-        items_by_key = {item.key: item for item in self.items}
-        return [items_by_key[key] for key in self.shown] or list(self.items)
+    def steps_and_distractors_as_shown(self) -> list[Choice]:
+        items_by_key = {item.key: item for item in self.steps_and_distractors}
+        return [items_by_key[key] for key in self.shown] or list(self.steps_and_distractors)
 
 
 class PlacedStep(NamedTuple):
     """A step or distractor, and the place that was typed for it; empty for none."""
 
     step: Choice
-    place: str
+    typed_place: str
 
 
 class OrderingType(QuestionType[OrderSpec]):
     """A position for each step, set in a list or by buttons that move it."""
 
     name = "order"
-    models = (OrderSpec, Choice)
+    answer_classes = (OrderSpec, Choice)
     template = "questions/order.html"
     supports_partial_credit = True
     credit_rules = ("off", "each", "lcs")
-    fields = ("place.",)
+    form_fields = ("place.",)
     answer_block = "ordered_list_open"
     is_in_new_topics = True
 
-    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a numbered list; boxes may mark the distractors."""
         del options
         return block.type == self.answer_block and not block.level
 
-    def parse(self, authored: AuthoredItem) -> OrderSpec:
+    def parse_answer(self, authored: AuthoredItem) -> OrderSpec:
         """Parse the steps of an ordered list; unticked options are distractors."""
         choices: list[Choice] = []
         taken_keys: set[str] = set()
-        steps = authored.parts.block
+        steps = authored.parts.answer_block
         position = 1
         while position < len(steps) - 1:
             if report_if_too_many_parts(
@@ -113,13 +113,13 @@ class OrderingType(QuestionType[OrderSpec]):
             key = make_step_or_row_key(
                 authored.comment.id, f"step {reduce_to_words(text.plain)}", taken_keys
             )
-            feedback = optional_rich_text(inside[text_length + 1 : -1], authored.context)
+            feedback = render_optional_rich_text(inside[text_length + 1 : -1], authored.context)
             choices.append(Choice(key, text, True, feedback))
             position = end + 1
         wrong = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return OrderSpec(tuple(choices), wrong)
 
-    def check(self, answer: OrderSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: OrderSpec, authored: AuthoredItem) -> None:
         """Check steps and distractors (E21, E24, E50, E51)."""
         source_file, line = authored.source_file, authored.line
         _check_list_markup(answer, authored)
@@ -132,46 +132,48 @@ class OrderingType(QuestionType[OrderSpec]):
                 hint = "Write the missing ones into the numbered list."
             source_file.report("E50", line, 1, message, hint, derived=count > 0)
         seen: set[str] = set()
-        for step in answer.items:
+        for step in answer.steps_and_distractors:
             step_words = reduce_to_words(step.text.plain)
             if step_words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
                 source_file.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(step_words)
 
-    def key_texts(self, answer: OrderSpec) -> list[str]:
+    def answer_key_texts(self, answer: OrderSpec) -> list[str]:
         """Return the steps, each with its predecessor."""
         return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
 
-    def shuffle_options(self, answer: OrderSpec, mixer: random.Random) -> OrderSpec:
+    def shuffle_options(self, answer: OrderSpec, rng: random.Random) -> OrderSpec:
         """Shuffle the keys, so that the steps are not already in the right order."""
-        keys = [item.key for item in answer.items]
+        keys = [item.key for item in answer.steps_and_distractors]
         right = [c.key for c in answer.steps]
-        return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
+        return dataclasses.replace(answer, shown=tuple(_shuffle_into_other_order(keys, right, rng)))
 
-    def template_data(self, answer: OrderSpec, typed: DraftFields) -> tuple[PlacedStep, ...]:
-        pieces = {item.key: item for item in answer.items}
+    def build_template_data(
+        self, answer: OrderSpec, draft_fields: DraftFields
+    ) -> tuple[PlacedStep, ...]:
+        pieces = {item.key: item for item in answer.steps_and_distractors}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
         places = {
-            key: (typed.get(f"place.{key}") or ("",))[0] if typed else str(number)
+            key: (draft_fields.get(f"place.{key}") or ("",))[0] if draft_fields else str(number)
             for number, key in enumerate(keys, 1)
         }
         keys.sort(key=lambda key: _parse_place_or_last(places[key]))
         return tuple(PlacedStep(pieces[key], places[key]) for key in keys)
 
-    def respond_to_button(self, raw: DraftFields, move: str) -> DraftFields:
+    def apply_button_press(self, fields: DraftFields, pressed_button: str) -> DraftFields:
         """Return the positions after one step moved up or down; omitted steps stay omitted.
 
-        `move` is “KEY:up” or “KEY:down”.
+        `pressed_button` is “KEY:up” or “KEY:down”.
         """
         numbered_fields = [
             (int(values[0]), name)
-            for name, values in raw.items()
+            for name, values in fields.items()
             if name.startswith("place.") and values and values[0].isascii()
             if values[0].isdigit() and len(values[0]) < 5
         ]
         names = [name for _, name in sorted(numbered_fields)]
-        key, _, direction = move.partition(":")
+        key, _, direction = pressed_button.partition(":")
         name = f"place.{key}"
         if name in names:
             index = names.index(name)
@@ -179,7 +181,7 @@ class OrderingType(QuestionType[OrderSpec]):
             if 0 <= neighbor < len(names):
                 names[index], names[neighbor] = names[neighbor], names[index]
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
-        return {**{name: list(values) for name, values in raw.items()}, **places}
+        return {**{name: list(values) for name, values in fields.items()}, **places}
 
     def autosaved_response(
         self, answer: OrderSpec, raw: DraftFields, marked_answered: str
@@ -190,7 +192,9 @@ class OrderingType(QuestionType[OrderSpec]):
         the learner marked them as answered, or if they differ from those drawn, unless the
         learner cleared the answer.
         """
-        places_as_drawn = {f"place.{p.step.key}": p.place for p in self.template_data(answer, {})}
+        places_as_drawn = {
+            f"place.{p.step.key}": p.typed_place for p in self.build_template_data(answer, {})
+        }
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
         if marked_answered == "yes" or (not marked_answered and places != places_as_drawn):
             return raw
@@ -203,23 +207,23 @@ class OrderingType(QuestionType[OrderSpec]):
 
         Positions count from 1; an empty one leaves the item out.
         """
-        places = _read_places(answer, raw)
+        places = _parse_places(answer, raw)
         if isinstance(places, UnreadableResponse):
             return places
         given = list(places)
         right = [step.key for step in answer.steps]
         return GradeResult(
-            score=order_credit(right, given, credit_rule),
+            score=compute_order_credit(right, given, credit_rule),
             score_basis=_describe_order_credit(right, given, credit_rule),
             parsed={"order": given},
             part_results=_grade_steps(answer, places),
-            given_answer=_ordering_verdict(answer, given),
+            given_answer=_describe_order_result(answer, given),
             right_answer="",
         )
 
     def describe_empty_places(self, answer: OrderSpec, raw: SubmittedFields) -> str:
         """Return which places a response left empty, and that later ones move up; or nothing."""
-        places = _read_places(answer, raw)
+        places = _parse_places(answer, raw)
         if isinstance(places, UnreadableResponse):
             return ""
         last = max(places.values())
@@ -238,21 +242,23 @@ class OrderingType(QuestionType[OrderSpec]):
         untouched = bool(as_shown) and all(list(raw.get(n, ())) == v for n, v in as_shown.items())
         return "This is the order in which they were shown. Move them first." if untouched else ""
 
-    def any_response(self, answer: OrderSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: OrderSpec) -> SubmittedFields:
         return _build_response([step.key for step in answer.steps])
 
     def result_column_titles(self, answer: OrderSpec) -> ResultColumnTitles:
         del answer
         return ResultColumnTitles("Step", "Its place")
 
-    def card_sides_below_stem(self, answer: OrderSpec, gap: RenderGap) -> CardFaces:
-        del gap
+    def render_card_sides_below_stem(self, answer: OrderSpec, render_gap: RenderGap) -> CardFaces:
+        del render_gap
         note = "Put these in order."
         if answer.distractors:
             note = "Put these in order. At least one does not belong."
-        shown = list_items_html(item.text.html for item in answer.items_as_shown)
-        steps = list_items_html(map(option_with_feedback_html, answer.steps))
-        others = titled_list_html("No step", [*map(option_with_feedback_html, answer.distractors)])
+        shown = render_list_items(item.text.html for item in answer.steps_and_distractors_as_shown)
+        steps = render_list_items(map(render_option_with_feedback, answer.steps))
+        others = render_titled_list(
+            "No step", [*map(render_option_with_feedback, answer.distractors)]
+        )
         return CardFaces(f"<p>{note}</p><ul>{shown}</ul>", f"<ol>{steps}</ol>{others}")
 
     def sample_responses(self, answer: OrderSpec) -> Iterator[LabeledResponse]:
@@ -269,14 +275,16 @@ class OrderingType(QuestionType[OrderSpec]):
             description += f" ({number + 1})" if number else ""
             yield LabeledResponse(description, {**_build_response(keys), **with_distractor})
 
-    def guess_rate(self, answer: OrderSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: OrderSpec, credit_rule: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or credit_rule == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
         return _mean_credit_of_shuffled_order(len(answer.steps), credit_rule)
 
 
-def order_credit(right_order: Sequence[str], given_order: Sequence[str], credit_rule: str) -> float:
+def compute_order_credit(
+    right_order: Sequence[str], given_order: Sequence[str], credit_rule: str
+) -> float:
     """Return the score 0..1 of an order.
 
     - `lcs`: longest common subsequence with the right order, minus one for each
@@ -298,14 +306,21 @@ def order_credit(right_order: Sequence[str], given_order: Sequence[str], credit_
     return float(list(right_order) == list(given_order))
 
 
-def _describe_order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> str:
-    if rule == "lcs":
-        run, foreign = _longest_common_subsequence(right, given), len(set(given) - set(right))
-        basis = f"{run} of {len(right)} steps in the right order, points for each after the first"
+def _describe_order_credit(
+    right_order: Sequence[str], given_order: Sequence[str], credit_rule: str
+) -> str:
+    if credit_rule == "lcs":
+        run, foreign = (
+            _longest_common_subsequence(right_order, given_order),
+            len(set(given_order) - set(right_order)),
+        )
+        basis = (
+            f"{run} of {len(right_order)} steps in the right order, points for each after the first"
+        )
         return basis + (f", less {foreign} that does not belong" if foreign else "")
-    if rule in {"", "off"}:
+    if credit_rule in {"", "off"}:
         return "only the whole order counts"
-    return f"{_count_in_place(right, given)} of {max(len(right), len(given))} in their place"
+    return f"{_count_in_place(right_order, given_order)} of {max(len(right_order), len(given_order))} in their place"
 
 
 def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
@@ -313,10 +328,10 @@ def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
     source_file, body = authored.source_file, authored.source.body
     for option in authored.parts.options:
         if option.ticked:
-            message = f"“{option.words[:40]}” is ticked, and is no step."
+            message = f"“{option.plain_text[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
-            option.report("E21", message, hint, source_file)
-    items = [t for t in authored.parts.block if t.type == "list_item_open"]
+            option.report_problem("E21", message, hint, source_file)
+    items = [t for t in authored.parts.answer_block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
@@ -354,22 +369,24 @@ def _build_response(keys: Sequence[str]) -> dict[str, list[str]]:
     return {f"place.{key}": [str(place)] for place, key in enumerate(keys, 1)}
 
 
-def _shuffle_unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
+def _shuffle_into_other_order(
+    keys: list[str], right_order: list[str], rng: random.Random
+) -> list[str]:
     """Return a shuffle whose steps are not already in the right order."""
     mixed = list(keys)
-    mixer.shuffle(mixed)
-    if len(right) > 1 and [k for k in mixed if k in right] == right:
-        places = [i for i, k in enumerate(mixed) if k in right]
+    rng.shuffle(mixed)
+    if len(right_order) > 1 and [k for k in mixed if k in right_order] == right_order:
+        places = [i for i, k in enumerate(mixed) if k in right_order]
         first, last = places[0], places[-1]
         mixed[first], mixed[last] = mixed[last], mixed[first]
     return mixed
 
 
-def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
+def _parse_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | UnreadableResponse:
     """Return the places of the items that have one by their keys, first place first."""
     item_by_place: dict[int, Choice] = {}
-    for item in answer.items:
-        typed = first_value(raw, f"place.{item.key}")
+    for item in answer.steps_and_distractors:
+        typed = sole_field_value_or_empty(raw, f"place.{item.key}")
         if not typed:
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:
@@ -383,51 +400,53 @@ def _read_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | Un
     return {item.key: place for place, item in sorted(item_by_place.items())}
 
 
-def _grade_steps(answer: OrderSpec, places: Mapping[str, int]) -> tuple[PartResult, ...]:
+def _grade_steps(answer: OrderSpec, place_by_key: Mapping[str, int]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors.
 
     Places that were left empty don't count.
     """
-    ranks = {key: rank for rank, key in enumerate(places, 1)}
+    ranks = {key: rank for rank, key in enumerate(place_by_key, 1)}
     right_places = {step.key: place for place, step in enumerate(answer.steps, 1)}
     return tuple(
-        _grade_step(item, right_places.get(item.key), ranks.get(item.key), places.get(item.key))
-        for item in answer.items
+        _grade_step(
+            item, right_places.get(item.key), ranks.get(item.key), place_by_key.get(item.key)
+        )
+        for item in answer.steps_and_distractors
     )
 
 
 def _grade_step(
-    step: Choice, right_place: int | None, rank: int | None, typed_place: int | None
+    step: Choice, right_place: int | None, given_rank: int | None, typed_place: int | None
 ) -> PartResult:
-    given = str(rank or "")
-    if rank != typed_place:
-        given = f"{typed_place}, counts as {rank}"
+    given = str(given_rank or "")
+    if given_rank != typed_place:
+        given = f"{typed_place}, counts as {given_rank}"
     return PartResult(
         key=step.key,
         label=str(right_place or ""),
         text=step.text,
-        chosen=rank is not None,
+        chosen=given_rank is not None,
         should_be_chosen=right_place is not None,
-        is_right=rank == right_place,
+        is_right=given_rank == right_place,
         given_answer=escape_typed_text(given),
         right_answer=escape_typed_text(str(right_place or "")),
         feedback=step.feedback,
     )
 
 
-def _ordering_verdict(answer: OrderSpec, given: Sequence[str]) -> str:
+def _describe_order_result(answer: OrderSpec, given_order: Sequence[str]) -> str:
     """Return how many steps are in the right position, and which distractors were placed."""
     right = [step.key for step in answer.steps]
-    count_text = f"{_count_in_place(right, given)} of {len(right)} steps in their place"
-    distractors = [d.text.plain for d in answer.distractors if d.key in given]
+    count_text = f"{_count_in_place(right, given_order)} of {len(right)} steps in their place"
+    distractors = [d.text.plain for d in answer.distractors if d.key in given_order]
     if not distractors:
         return count_text
     distractor_names = " and ".join(f"“{text}”" for text in distractors)
     return f"{count_text}, but {distractor_names} {'is' if len(distractors) == 1 else 'are'} no step here"
 
 
-def _count_in_place(right: Sequence[str], given: Sequence[str]) -> int:
-    return sum(a == b for a, b in zip(right, given, strict=False))
+def _count_in_place(right_order: Sequence[str], given_order: Sequence[str]) -> int:
+    return sum(a == b for a, b in zip(right_order, given_order, strict=False))
 
 
 def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
@@ -442,15 +461,15 @@ def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int
 
 
 @functools.cache
-def _mean_credit_of_shuffled_order(steps: int, rule: str) -> float:
+def _mean_credit_of_shuffled_order(step_count: int, credit_rule: str) -> float:
     """Return the mean score of a shuffled order: by the longest run, or by positions."""
-    if steps < 2:
+    if step_count < 2:
         return 1.0
-    if rule == "each":
-        return 1 / steps
-    if rule != "lcs":
-        return 1 / math.factorial(steps)
-    count = min(steps, _LONGEST)
+    if credit_rule == "each":
+        return 1 / step_count
+    if credit_rule != "lcs":
+        return 1 / math.factorial(step_count)
+    count = min(step_count, _LONGEST)
     right = [str(number) for number in range(count)]
     runs = [_longest_common_subsequence(right, given) for given in itertools.permutations(right)]
     return (sum(runs) / len(runs) - 1) / (count - 1)

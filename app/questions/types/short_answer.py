@@ -8,12 +8,12 @@ from app.markup import expressions
 from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
-    TWO_ANSWERS,
+    TWO_ANSWERS_PATTERN,
     check_authored_options,
     make_option_key,
-    option_score,
-    optional_rich_text,
+    render_optional_rich_text,
     require_sole_code_span,
+    score_option,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -26,10 +26,10 @@ from app.questions.question_type import (
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
-    div_blocks_html,
-    first_value,
-    same_words,
-    titled_list_html,
+    have_same_words,
+    render_div_blocks,
+    render_titled_list,
+    sole_field_value_or_empty,
 )
 
 
@@ -54,39 +54,39 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     """A typed word; hyphens and end punctuation are ignored."""
 
     name = "short"
-    models = (ShortAnswerSpec, ShortOption)
+    answer_classes = (ShortAnswerSpec, ShortOption)
     template = "questions/short.html"
-    keys = ("case",)
-    options_field = "options"
+    comment_keys = ("case",)
+    options_attribute = "options"
     supports_weighted_options = True
 
-    def parse(self, authored: AuthoredItem) -> ShortAnswerSpec:
+    def parse_answer(self, authored: AuthoredItem) -> ShortAnswerSpec:
         made = []
         taken: set[str] = set()
         for option in authored.parts.options:
             answer = require_sole_code_span(option, authored.source_file)
             if answer is not None:
-                why = optional_rich_text(option.feedback, authored.context)
+                why = render_optional_rich_text(option.feedback, authored.context)
                 name = make_option_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
-        return ShortAnswerSpec(tuple(made), authored.comment.is_true("case"))
+        return ShortAnswerSpec(tuple(made), authored.comment.is_set_to_yes("case"))
 
-    def check(self, answer: ShortAnswerSpec, authored: AuthoredItem) -> None:
+    def check_answer(self, answer: ShortAnswerSpec, authored: AuthoredItem) -> None:
         """Check the options, and that each answer is a word or phrase (E24)."""
         for option, short in zip(authored.parts.options, answer.options, strict=False):
-            if same_words(short.answer, "") and not authored.computed:
+            if have_same_words(short.answer, "") and not authored.has_computed_parameters:
                 message = f"The answer “{short.answer}” holds no word to be typed."
-                option.report("E24", message, "Write a word.", authored.source_file)
+                option.report_problem("E24", message, "Write a word.", authored.source_file)
             elif "|" in short.answer:
                 message = f"“{short.answer}” would have to be typed with its bar."
                 first = short.answer.partition("|")[0].strip()
                 hint = f"Write each answer as an option: - [x] `{first}`"
-                option.report("E24", message, hint, authored.source_file)
-            elif two := TWO_ANSWERS.match(short.answer):
+                option.report_problem("E24", message, hint, authored.source_file)
+            elif two := TWO_ANSWERS_PATTERN.match(short.answer):
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
-                option.report("W40", message, hint, authored.source_file)
+                option.report_problem("W40", message, hint, authored.source_file)
         check_authored_options(authored.parts.options, authored.line, authored.source_file)
 
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
@@ -106,34 +106,36 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     ) -> GradeResult | UnreadableResponse:
         """Grade a typed word or phrase; `answer` in the response contains it."""
         del credit_rule
-        typed = first_value(raw, "answer")
+        typed = sole_field_value_or_empty(raw, "answer")
         if not typed:
             return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
         if len(typed) > MAX_RESPONSE_LENGTH:
             return UnreadableResponse(
                 f"The answer is longer than {MAX_RESPONSE_LENGTH} characters."
             )
-        option = _matching_option(answer, typed)
+        option = _find_matching_option(answer, typed)
         right = [o.answer for o in answer.options if o.right]
         return GradeResult(
-            score=option_score(option),
+            score=score_option(option),
             parsed={"text": typed, "option": option.key if option else ""},
             given_answer=f"“{typed}”",
             right_answer=" or ".join(f"“{r}”" for r in right),
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def card_sides_below_stem(self, answer: ShortAnswerSpec, gap: RenderGap) -> CardFaces:
-        del gap
+    def render_card_sides_below_stem(
+        self, answer: ShortAnswerSpec, render_gap: RenderGap
+    ) -> CardFaces:
+        del render_gap
         right = [escape(o.answer) for o in answer.options if o.right]
         others = [
             f"<b>{escape(o.answer)}</b> {o.feedback.html}"
             for o in answer.options
             if not o.right and o.feedback.html
         ]
-        back = div_blocks_html([f"<b>{' or '.join(right)}</b>"])
+        back = render_div_blocks([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return CardFaces(asked, back + titled_list_html("Wrong answers", others))
+        return CardFaces(asked, back + render_titled_list("Wrong answers", others))
 
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
         for option in answer.options:
@@ -141,8 +143,8 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         yield LabeledResponse("Something else", {"answer": ["something else"]})
 
 
-def _matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
-    for option in sorted(answer.options, key=option_score, reverse=True):
-        if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
+def _find_matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
+    for option in sorted(answer.options, key=score_option, reverse=True):
+        if have_same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
             return option
     return None
