@@ -25,7 +25,7 @@ from app.estimator.inputs import (
 )
 from app.estimator.registry import NAMES, EstimateSpec, entries, find_estimate, run_estimate
 from app.estimator.result import Chart, Estimate, StackedBar, Timeline
-from tests.amounts import OF_EACH
+from tests.amounts import OF_EACH, each_of_sample
 
 ENTRIES = entries()
 SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
@@ -275,7 +275,7 @@ def moved(entry: EstimateSpec, typed: dict[str, Any], fields: list[str]) -> list
     ]
 
 
-@each_entry
+@each_of_sample("entry", entries(), 6, ids=lambda entry: entry.name)
 def test_every_input_moves_something(entry: EstimateSpec) -> None:
     contexts = CONTEXTS.get(entry.name, [])
     still = list(input_specs(entry.inputs))
