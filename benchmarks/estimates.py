@@ -17,7 +17,7 @@ from app.estimator import registry
 
 IMPORT = (
     "import time; t = time.perf_counter(); import app.estimator.registry as r; "
-    "r.entries(); print((time.perf_counter() - t) * 1e3)"
+    "r.list_estimates(); print((time.perf_counter() - t) * 1e3)"
 )
 LARGE = {
     "parallelism-plan, 405B on 16,384 GPUs": (

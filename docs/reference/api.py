@@ -19,7 +19,7 @@ Spec = dict[str, Any]
 
 def document() -> str:
     """The document as it has to be."""
-    spec = build_openapi(registry.entries(), "")
+    spec = build_openapi(registry.list_estimates(), "")
     parts = {
         "addresses": _addresses(spec),
         "answers": _answers(spec),

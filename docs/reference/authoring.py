@@ -124,7 +124,7 @@ def _estimates() -> str:
         f"**{code(entry.name)}**: {entry.summary}\n\n"
         f"- inputs: {codes(input_specs(entry.inputs))}\n"
         f"- outputs: {codes(output.name for output in entry.outputs)}"
-        for entry in registry.entries()
+        for entry in registry.list_estimates()
     )
 
 

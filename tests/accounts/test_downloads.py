@@ -16,6 +16,7 @@ from app.accounts.downloads import DownloadQueue
 from app.errors import ConflictError
 from app.main import create_app
 from app.settings import Settings
+from tests.amounts import each_of_sample
 from tests.conftest import visit
 from tests.loops import outcome
 
@@ -81,7 +82,7 @@ def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
     assert most == 1
 
 
-@pytest.mark.parametrize("path", FILES)
+@each_of_sample("path", FILES, 2)
 def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: FastAPI, path: str):
     app.state.reading_room = asyncio.Semaphore(1)
     downloads, pool = app.state.downloads, app.state.engine.pool
@@ -307,7 +308,7 @@ def test_who_is_sent_a_file_holds_no_slot_of_the_server(settings: Settings, cloc
     assert outcome(run()) == 200
 
 
-@pytest.mark.parametrize("path", FILES)
+@each_of_sample("path", FILES, 2)
 def test_a_file_is_sent_with_its_length_and_its_name(app: FastAPI, path: str):
     with visit(app) as client:
         answer = client.get(path)

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +9,7 @@ from app.estimator import registry
 from app.estimator.hardware import catalog as accelerators
 from app.estimator.inputs import input_specs
 from app.estimator.models import lookup
-from tests.amounts import OF_EACH
+from tests.amounts import OF_EACH, each_of_sample
 
 GAPS = {"free", "saved"}  # distances, which go both ways
 NAMES = [entry.name for entry in registry.list_estimates()]
@@ -92,7 +91,7 @@ def check_answer(body):
             assert figure["low"] <= value <= figure["high"], figure
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_anything_is_answered_or_refused_by_name(client, name):
     entry = registry.find_estimate(name)
     known = set(input_specs(entry.inputs_type))

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from app.api.openapi import Answer, build_inputs_model
 from app.estimator import registry
 from app.estimator.inputs import input_specs
+from tests.amounts import each_of_sample
 
 PATH = "/api/v1/estimates/inference-memory"
 
@@ -35,7 +36,7 @@ def test_an_answer_is_in_base_units_with_interval_working_and_verdict(client):
     assert answer.json()["steps"]
 
 
-@pytest.mark.parametrize("name", [e.name for e in registry.list_estimates()])
+@each_of_sample("name", [e.name for e in registry.list_estimates()], 5)
 def test_every_answer_has_the_promised_shape_and_figures(client, name):
     answer = client.get(f"/api/v1/estimates/{name}")
     assert answer.status_code == 200
@@ -117,7 +118,7 @@ def test_the_schema_of_the_inputs_knows_types_and_unknown_names():
         model(color="red")
 
 
-@pytest.mark.parametrize("kind", ["models", "accelerators", "systems", "networks"])
+@each_of_sample("kind", ["models", "accelerators", "systems", "networks"], 2)
 def test_a_catalogue_is_listed_in_base_units(client, kind):
     answer = client.get(f"/api/v1/catalogue/{kind}").json()
     assert len({row["id"] for row in answer[kind]}) == len(answer[kind]) > 5

@@ -11,7 +11,9 @@ from app.estimator import registry
 from app.estimator.inputs import input_specs, parse_inputs
 from app.markup.expressions import compile_expression, compute_figure, evaluate_expression
 from app.widgets.calculator_form import build_calculator_form
+from tests.amounts import sample
 
+pytestmark = pytest.mark.drawn
 NAMES = [entry.name for entry in registry.list_estimates()]
 
 
@@ -25,9 +27,12 @@ def shown_figures(fragment):
     return {name: plain(value) for name, value in found}
 
 
-@pytest.fixture(params=NAMES)
-def name(request):
-    return request.param
+def pytest_generate_tests(metafunc):
+    """Of pages and answers a few estimates for each test; `make drills`: all."""
+    if "name" in metafunc.fixturenames:
+        asks = "client" in metafunc.fixturenames
+        most = 5 if asks else len(NAMES)
+        metafunc.parametrize("name", sample(NAMES, most, metafunc.function.__name__))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from app.authoring.item_statistics import ItemResponse, compute_item_statistics
 from app.authoring.to_do import find_fix_reasons_in_statistics
 from app.content.library import Library
 from app.questions.model import Question
+from tests.amounts import each_of_sample
 
 ITEMS, GUESSING, SLOPE = 40, 0.25, 1.2
 CLASSES = {10: 60, 15: 60, 30: 40}  # simulated classes of each size
@@ -46,7 +47,7 @@ def simulated_class(
     return responses
 
 
-@pytest.mark.parametrize("size", CLASSES)
+@each_of_sample("size", CLASSES, 1)
 def test_at_most_two_percent_of_good_questions_are_flagged(size: int, question: Question) -> None:
     flagged = 0
     for seed in range(CLASSES[size]):

@@ -13,6 +13,7 @@ from app.cli import main
 from app.content.check import check_course
 from app.content.course_facts import apportion_by_weight
 from app.content.library import load_library
+from tests.amounts import each_of_sample, sample
 
 pytestmark = pytest.mark.usefixtures("read_once")
 
@@ -39,7 +40,7 @@ def lacking(folder):
     return [p for p in check_course(folder) if p.code not in {"W36", "W77"}]
 
 
-@pytest.mark.parametrize("kind", ITEM_TYPES)
+@each_of_sample("kind", ITEM_TYPES, 4)
 def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
@@ -58,8 +59,9 @@ def test_a_question_to_begin_with_speaks_of_no_subject(subtests: pytest.Subtests
                 assert OF_ONE_SUBJECT.findall(file.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.drawn
 def test_all_types_together_pass_the_check_twice_over(folder):
-    for kind in (*ITEM_TYPES, *ITEM_TYPES):
+    for kind in (*ITEM_TYPES, *sample(ITEM_TYPES, 1, "twice")):
         assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
     assert lacking(folder) == []

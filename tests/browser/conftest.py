@@ -90,6 +90,14 @@ def server(shared: Server) -> Server:
     return shared if shared.runs else shared.start()
 
 
+@pytest.fixture(scope="session")
+def nine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The tiny course with a mock exam that asks every question of one domain."""
+    folder = tmp_path_factory.mktemp("nine")
+    with Server(folder / "data", nine_questions(folder / "course"), **UNLIMITED) as running:
+        yield running
+
+
 @pytest.fixture
 def plain_page(browser: Browser) -> Iterator[Page]:
     """A page in a browser that runs no JavaScript."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.amounts import FACTOR
+from tests.amounts import FACTOR, each_of_sample, sample
 from tests.browser.conftest import set_exam, sign_in
 from tests.browser.server import Server
 
@@ -197,7 +197,7 @@ def cut_words(page: Page) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(("theme", "pale"), [("light", "#bbb"), ("dark", "#444")])
+@each_of_sample("theme, pale", [("light", "#bbb"), ("dark", "#444")], 1)
 def test_one_pale_word_among_many_alike_is_found(
     server: Server, reader: Page, theme: Literal["light", "dark"], pale: str
 ) -> None:
@@ -209,6 +209,7 @@ def test_one_pale_word_among_many_alike_is_found(
     assert {found.partition(":")[0] for found in serious(reader)} == {"color-contrast"}
 
 
+@pytest.mark.drill
 def test_one_link_that_looks_like_its_text_is_found(server: Server, reader: Page) -> None:
     reader.goto(f"{server.url}/concepts/training-memory")
     reader.evaluate(
@@ -225,7 +226,7 @@ def test_one_link_that_looks_like_its_text_is_found(server: Server, reader: Page
 
 
 # One for each kind of screen. What is not here is of the same kind, or looked at below,
-# in test_plan.py, or in another state there: `make drills` looks at all.
+# in test_plan.py, or in another state there: `make drills` looks at all, `make test` at four of these.
 KINDS = [
     "/concepts/training-memory",
     "/glossary",
@@ -253,7 +254,7 @@ KINDS = [
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("path", PAGES if FACTOR > 1 else KINDS)
+@pytest.mark.parametrize("path", PAGES if FACTOR > 1 else sample(KINDS, 4, "axe"))
 def test_axe_finds_nothing_serious_and_no_page_scrolls_sideways(
     server: Server, reader: Page, path: str
 ) -> None:
@@ -267,6 +268,7 @@ def test_axe_finds_nothing_serious_and_no_page_scrolls_sideways(
     reader.set_viewport_size(WIDE)
 
 
+@pytest.mark.drill  # looks at five pages
 def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
     server: Server, reader: Page
 ) -> None:
@@ -292,6 +294,7 @@ def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
     assert serious(reader) == []
 
 
+@pytest.mark.drill  # looks at three pages
 def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_day_of_the_exam(
     server: Server, reader: Page
 ) -> None:
@@ -304,6 +307,7 @@ def test_axe_finds_nothing_serious_with_cards_of_ones_own_and_a_day_of_the_exam(
         assert serious(reader) == [], path
 
 
+@pytest.mark.drill
 def test_with_colors_of_ones_own_the_choice_and_the_place_are_still_seen(
     server: Server, browser: Browser
 ) -> None:

@@ -39,6 +39,7 @@ def bench(tmp_path: Path, course: Path) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.drill  # tests/authoring/test_class.py asks the same pages
 def test_an_author_finds_the_wrong_key_and_accepts_a_spelling(
     page: Page, bench: Server, course: Path
 ) -> None:

@@ -3,27 +3,23 @@
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.amounts import FACTOR
-from tests.browser.conftest import by_hand, nine_questions
-from tests.browser.server import UNLIMITED, Server
+from tests.amounts import each_of_sample
+from tests.browser.conftest import by_hand
+from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 SENTENCE = "The database is busy just now."
-# The server, and the browser's own haste; a proxy and a full disk are met alike.
-NOT_NOW = [503, 429] if FACTOR == 1 else [503, 507, 429, 502, 504]
+# The server, a full disk, the browser's own haste, and a proxy are met alike.
+NOT_NOW = [503, 507, 429, 502, 504]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("busy")
-    course = nine_questions(folder / "course")
-    with Server(folder / "data", course, **UNLIMITED) as running:
-        yield running
+@pytest.fixture
+def server(nine: Server) -> Server:
+    return nine
 
 
 def refuse(page: Page, what: str, status: int) -> list[int]:
@@ -49,8 +45,7 @@ def ratings(server: Server) -> list[int]:
         return [rating for (rating,) in rows]
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("status", NOT_NOW)
+@each_of_sample("status", NOT_NOW, 1)
 def test_a_grade_waits_and_is_sent_again(server: Server, page: Page, status: int) -> None:
     by_hand(page).goto(server.url + "/flashcards")
     page.request.post(f"{server.url}/settings", form={"name": "Somebody new"})
@@ -71,8 +66,7 @@ def test_a_grade_waits_and_is_sent_again(server: Server, page: Page, status: int
     assert ratings(server) == [3]
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("status", NOT_NOW)
+@each_of_sample("status", NOT_NOW, 1)
 def test_an_answer_of_an_exam_waits_and_is_sent_again(
     server: Server, page: Page, status: int
 ) -> None:
@@ -95,7 +89,7 @@ def test_an_answer_of_an_exam_waits_and_is_sent_again(
     expect(page.locator("input[name=flag]")).to_be_checked()
 
 
-@pytest.mark.parametrize("status", [503, 507])
+@each_of_sample("status", [503, 507], 1)
 def test_any_other_form_keeps_its_inputs_and_is_tried_again(
     server: Server, page: Page, status: int
 ) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from app.estimator import registry
 from app.estimator.inputs import input_specs
-from tests.amounts import FACTOR
+from tests.amounts import FACTOR, each_of_sample, sample
 from tests.browser.conftest import by_hand
 from tests.browser.server import Server
 from tests.published_configs import CONFIGS
@@ -42,6 +42,9 @@ def test_a_typed_number_changes_verdict_bar_working_and_address(sheet: Page) -> 
     expect(sheet.locator(".work")).to_contain_text("100,000")
     expect(sheet).to_have_url(re.compile(r"\?context=100000$"))
     expect(sheet.locator(".fresh").first).to_be_visible()
+    said = verdict(sheet)
+    sheet.reload()
+    assert verdict(sheet) == said, "the address alone brings the same reading back"
 
 
 def test_a_folded_group_says_what_was_typed_in_it(sheet: Page) -> None:
@@ -74,14 +77,6 @@ def test_an_empty_field_follows_the_fields_that_it_depends_on(server: Server, pa
     expect(staff).to_have_attribute("placeholder", "88,388")
     page.reload()
     expect(staff).to_have_attribute("placeholder", "88,388")
-
-
-def test_the_address_alone_brings_the_same_reading_back(sheet: Page) -> None:
-    sheet.get_by_label("Context", exact=True).fill("100k")
-    expect(sheet).to_have_url(re.compile("context=100000"))
-    said = verdict(sheet)
-    sheet.reload()
-    assert verdict(sheet) == said
 
 
 def test_a_wrong_number_is_told_at_its_field_and_mended_there(sheet: Page) -> None:
@@ -181,13 +176,14 @@ def test_a_calculator_in_a_text_answers_in_its_place(server: Server, page: Page)
     expect(page).to_have_url(re.compile("/concepts/training-memory$"))
 
 
-@pytest.mark.parametrize(
-    ("question", "says"),
+@each_of_sample(
+    "question, says",
     [
         ("Does it fit on my card?", "Fits"),
         ("How many GPUs serve my users?", "Meets the targets"),
         ("How is the largest model laid out?", "Tensor 8"),
     ],
+    1,
 )
 def test_a_question_of_the_list_is_one_click_from_its_answer(
     server: Server, page: Page, question: str, says: str
@@ -235,10 +231,10 @@ if FACTOR > 1:
     ENDS["/compare?scenarios=2"] = (390,)
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize(("end", "widths"), ENDS.items())
+@each_of_sample("end, widths", ENDS.items(), 1)
 def test_no_choice_is_cut(server: Server, page: Page, end: str, widths: tuple[int, ...]) -> None:
-    addresses = [f"/calculators/{name}{end}" for name in registry.NAMES]
+    names = sample(registry.NAMES, 6, "cut")
+    addresses = [f"/calculators/{name}{end}" for name in names]
     page.goto(server.url + addresses[0])
     assert page.evaluate(GATHER, addresses) == []
 
@@ -251,6 +247,7 @@ def test_no_choice_is_cut(server: Server, page: Page, end: str, widths: tuple[in
     assert cut == {}
 
 
+@pytest.mark.drill
 def test_a_comparison_has_room_for_its_values_on_a_phone(server: Server, page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{server.url}{PATH}/compare?concurrent=1600&b.concurrent=3200")
@@ -290,6 +287,7 @@ def test_ways_around_a_calculator_lead_on_with_what_was_typed(page: Page, server
     expect(swap).to_have_attribute("href", re.compile(r"b\.gpus=40"))
 
 
+@pytest.mark.drill
 @pytest.mark.drawn
 def test_a_whole_configuration_is_pasted_into_any_calculator(server: Server, page: Page) -> None:
     # One whose models are on show, and one where they are folded.

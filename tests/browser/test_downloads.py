@@ -39,6 +39,7 @@ def give_pictures(page: Page, server: Server) -> httpx.Cookies:
     return cookies
 
 
+@pytest.mark.drill  # imports pictures of 15 MB
 def test_a_file_is_saved_and_a_refusal_is_shown(page: Page, server: Server):
     page.goto(f"{server.url}/settings")
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")

@@ -1,24 +1,22 @@
 """A mock exam in the browser: what counts as answered, and what its page counts."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.conftest import WITH_WORKER, fetch, nine_questions
+from tests.amounts import each_of_sample
+from tests.browser.conftest import WITH_WORKER, fetch
 from tests.browser.server import Server
 
 pytestmark = [pytest.mark.browser, WITH_WORKER]
 OWN = "This order is my answer"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The tiny course with a mock exam that asks every question of one domain."""
-    folder = tmp_path_factory.mktemp("exam")
-    with Server(folder / "data", nine_questions(folder / "course")) as running:
-        yield running
+@pytest.fixture
+def server(nine: Server) -> Server:
+    return nine
 
 
 def begin(page: Page, server: Server) -> str:
@@ -128,7 +126,7 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
     expect(page.locator("#pace")).to_be_visible()
 
 
-@pytest.mark.parametrize("last", ["what waited", "what was given here"])
+@each_of_sample("last", ["what waited", "what was given here"], 1)
 def test_an_answer_that_waited_hides_none_given_meanwhile(
     server: Server, page: Page, last: str
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import each_of_sample
 from tests.browser.conftest import by_hand, nine_questions
 from tests.browser.server import UNLIMITED, Server
 
@@ -51,9 +52,10 @@ def sleep(page: Page, minutes: int) -> None:
     page.evaluate("(m) => sessionStorage.setItem('slept', m * 60000)", minutes)
 
 
-@pytest.mark.parametrize(
-    ("target", "event"),
+@each_of_sample(
+    "target, event",
     [("document", "visibilitychange"), ("window", "focus"), ("window", "pageshow")],
+    1,
 )
 def test_who_comes_back_sees_what_is_left(exam: Page, target: str, event: str) -> None:
     whole = minutes(exam)

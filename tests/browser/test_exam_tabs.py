@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.amounts import each_of_sample
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 
@@ -118,7 +119,7 @@ def go_on(page: Page) -> None:
     page.wait_for_url(lambda url: url != here)
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@each_of_sample("scripts", [True, False], 1)
 def test_an_older_tab_that_only_goes_on_changes_nothing(
     server: Server, browser: Browser, context: BrowserContext, scripts: bool
 ) -> None:
@@ -171,6 +172,7 @@ def test_what_is_told_of_a_typed_answer_stays_on_show(
     expect(older.locator("#told")).to_contain_text("took the place of another one")
 
 
+@pytest.mark.drill
 def test_two_tabs_without_a_network_keep_what_was_done_in_each(
     server: Server, context: BrowserContext
 ) -> None:
@@ -209,6 +211,7 @@ def test_what_was_typed_a_moment_ago_is_saved_by_whatever_leads_away(
     expect(page.locator("#outbox")).to_be_empty()
 
 
+@pytest.mark.drill
 def test_a_page_of_the_history_shows_what_was_saved_since(
     server: Server, context: BrowserContext
 ) -> None:
@@ -226,6 +229,7 @@ def test_a_page_of_the_history_shows_what_was_saved_since(
     expect(page.locator(OPTION).nth(0)).not_to_be_checked()
 
 
+@pytest.mark.drill
 def test_a_number_that_cannot_be_read_is_told_before_one_goes_on(
     server: Server, context: BrowserContext
 ) -> None:
@@ -251,6 +255,7 @@ def test_a_number_that_cannot_be_read_is_told_before_one_goes_on(
     )
 
 
+@pytest.mark.drill
 def test_a_price_is_read_in_an_exam(server: Server, context: BrowserContext) -> None:
     page = context.new_page()
     address = start(page, server)["number"]

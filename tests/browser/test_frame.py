@@ -38,6 +38,8 @@ def test_the_shortcuts_are_read_to_their_end_by_keyboard(page: Page, server: Ser
     keymap = page.get_by_role("dialog", name="Keyboard shortcuts")
     page.keyboard.press("?")
     expect(keymap.get_by_role("button", name="Close")).to_be_focused()
+    expect(keymap.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
+    expect(keymap).to_have_attribute("aria-labelledby", "keys-title")
     last = keymap.get_by_role("link", name="settings")
     expect(last).not_to_be_in_viewport()
 
@@ -52,16 +54,6 @@ def test_the_shortcuts_are_read_to_their_end_by_keyboard(page: Page, server: Ser
     expect(keymap).to_be_visible()
     page.keyboard.press("Escape")
     expect(keymap).to_be_hidden()
-
-
-def test_the_shortcuts_have_a_heading_that_names_them(page: Page, server: Server) -> None:
-    page.goto(server.url + PAGE)
-
-    page.keyboard.press("?")
-
-    keymap = page.get_by_role("dialog", name="Keyboard shortcuts")
-    expect(keymap.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
-    expect(keymap).to_have_attribute("aria-labelledby", "keys-title")
 
 
 def test_no_key_acts_on_the_page_behind_a_dialog(page: Page, server: Server) -> None:
@@ -157,6 +149,7 @@ def test_a_term_explains_itself(page: Page, server: Server) -> None:
     expect(page.locator(".pop:popover-open")).to_be_visible()
 
 
+@pytest.mark.drill  # stops the server; test_calculators.py loses one answer
 def test_without_an_answer_the_inputs_stay_and_the_question_is_asked_again(
     page: Page, server: Server
 ) -> None:
@@ -231,6 +224,7 @@ def test_who_asks_for_a_hint_is_led_to_it(page: Page, server: Server) -> None:
     expect(asked.get_by_role("note").last).to_contain_text("Hint")
 
 
+@pytest.mark.drill
 def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
     page: Page, server: Server
 ) -> None:
@@ -247,6 +241,7 @@ def test_a_wide_sheet_of_paper_takes_the_text_in_its_whole_column(
     assert printed["width"] >= shown["width"]
 
 
+@pytest.mark.drill
 def test_what_is_pressed_is_not_printed(page: Page, server: Server) -> None:
     page.goto(server.url + "/quiz")
     expect(page.locator("main .btn").first).to_be_visible()
@@ -256,6 +251,7 @@ def test_what_is_pressed_is_not_printed(page: Page, server: Server) -> None:
     assert page.locator(".btn, .btns, .top").filter(visible=True).count() == 0
 
 
+@pytest.mark.drill
 def test_on_a_low_screen_nothing_stands_in_front_of_the_text(server: Server, page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 256})  # 1280 by 1024 at 400 %
     page.goto(f"{server.url}/concepts/training-versus-inference")

@@ -3,25 +3,20 @@
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import nine_questions
-from tests.browser.server import ROOT, UNLIMITED, Server
+from tests.amounts import each_of_sample
+from tests.browser.server import ROOT, Server
 
 pytestmark = pytest.mark.browser
 REPEATS = 6
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The tiny course with a mock exam that asks every question of one domain."""
-    folder = tmp_path_factory.mktemp("held")
-    course = nine_questions(folder / "course")
-    with Server(folder / "data", course, **UNLIMITED) as running:
-        yield running
+@pytest.fixture
+def server(nine: Server) -> Server:
+    return nine
 
 
 def hold(page: Page, key: str) -> None:
@@ -85,11 +80,12 @@ def pressed(page: Page, key: str) -> int:
     return int(page.evaluate("window.pressed"))
 
 
-@pytest.mark.parametrize("key", [" ", "Enter"])
+@each_of_sample("key", [" ", "Enter"], 1)
 def test_a_held_key_shows_the_answer_and_grades_nothing(
     server: Server, page: Page, key: str
 ) -> None:
     page.goto(server.url + "/flashcards")
+    page.request.post(f"{server.url}/settings", form={"name": "Somebody new"})
     if key == "Enter":
         page.get_by_role("button", name="Show the answer").focus()
 
@@ -114,6 +110,7 @@ def test_a_held_grade_and_a_held_undo_count_once(server: Server, page: Page) -> 
     assert reviews(server) == [3, 3, 0]
 
 
+@pytest.mark.drill
 def test_a_held_grade_on_the_desk_without_a_network_counts_once(server: Server, page: Page) -> None:
     page.goto(server.url + "/flashcards/offline")
     hold(page, " ")
@@ -124,6 +121,7 @@ def test_a_held_grade_on_the_desk_without_a_network_counts_once(server: Server, 
     expect(page.locator("#place")).to_contain_text("1 of")
 
 
+@pytest.mark.drill
 def test_held_keys_in_a_mock_exam_go_one_question_on_and_flag_once(
     server: Server, page: Page
 ) -> None:
@@ -139,6 +137,7 @@ def test_held_keys_in_a_mock_exam_go_one_question_on_and_flag_once(
     assert page.url.endswith("/questions/1")
 
 
+@pytest.mark.drill
 def test_enter_held_in_a_field_answers_and_does_not_go_on(server: Server, page: Page) -> None:
     page.goto(server.url + "/quiz")
     page.get_by_role("button", name=re.compile("^Start")).first.click()

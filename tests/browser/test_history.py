@@ -62,6 +62,7 @@ def test_back_leads_to_the_next_card(server: Server, context: BrowserContext) ->
     assert len({card for card, _ in log(server)}) == 2
 
 
+@pytest.mark.drill
 def test_without_javascript_back_grades_nothing_twice(server: Server, browser: Browser) -> None:
     plain = browser.new_context(java_script_enabled=False)
     page = plain.new_page()

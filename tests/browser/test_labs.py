@@ -147,6 +147,7 @@ def test_field_and_last_output_are_in_sight_over_a_keyboard_on_the_screen(
     expect(page.locator(".log .entry pre").last).to_be_in_viewport()
 
 
+@pytest.mark.drill
 def test_two_tabs_do_not_know_of_each_other(page: Page, lab_server: Server) -> None:
     other = page.context.new_page()
     for tab in (page, other):
@@ -181,6 +182,7 @@ def test_without_a_network_the_line_is_kept_and_the_page_says_so(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@pytest.mark.drill
 def test_without_a_network_the_diagnosis_is_kept_and_sent_later(
     page: Page, lab_server: Server
 ) -> None:
@@ -199,6 +201,7 @@ def test_without_a_network_the_diagnosis_is_kept_and_sent_later(
     expect(page.locator("details .line code")).to_have_text(["sinfo"])
 
 
+@pytest.mark.drill
 def test_a_screen_reader_finds_each_part_by_its_role(page: Page, lab_server: Server) -> None:
     page.goto(f"{lab_server.url}{LAB}")
     host = page.evaluate(HOST)
@@ -211,6 +214,7 @@ def test_a_screen_reader_finds_each_part_by_its_role(page: Page, lab_server: Ser
     expect(page.get_by_role("radiogroup", name="Diagnosis").get_by_role("radio")).to_have_count(3)
 
 
+@pytest.mark.drill
 def test_its_page_leads_to_it(page: Page, lab_server: Server) -> None:
     page.goto(f"{lab_server.url}/concepts/kv-cache")
     page.get_by_role("link", name=re.compile(r"^A job on dgx-\w+ died")).click()

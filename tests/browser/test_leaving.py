@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserType, expect
 
+from tests.amounts import each_of_sample
 from tests.browser.conftest import ARGUMENTS
 from tests.browser.server import Server
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.browser
 NAME = "Rosa Meyer"
 
 
-@pytest.mark.parametrize("host", ["study.example", "localhost"])
+@each_of_sample("host", ["study.example", "localhost"], 1)
 def test_back_names_nobody_after_leaving(
     browser_type: BrowserType,
     browser_type_launch_args: dict[str, Any],

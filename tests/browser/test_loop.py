@@ -146,6 +146,7 @@ def choose(page: Page, box: str, key: str) -> None:
     expect(page.locator(f"{box} input[value='{key}']")).to_be_checked()
 
 
+@pytest.mark.drill  # each of its steps is done without JavaScript in its own test
 def test_the_same_evening_without_javascript(
     server: Server, plain_page: Page, course: Library, question: str
 ) -> None:
@@ -191,6 +192,7 @@ def answer(page: Page, question: str, key: str) -> None:
     box.get_by_role("button", name=re.compile("^Think so")).click()
 
 
+@pytest.mark.drill
 def test_after_the_last_card_graded_with_the_mouse_enter_goes_to_the_next_task(
     server: Server, page: Page
 ) -> None:

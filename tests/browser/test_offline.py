@@ -190,6 +190,7 @@ def test_cards_reviewed_without_a_network_are_in_the_log_once_each(
     assert near(log(server), given)
 
 
+@pytest.mark.drill
 def test_a_server_that_dies_at_every_answer_gets_each_grade_once(
     server: Server, device: BrowserContext
 ) -> None:
@@ -212,6 +213,7 @@ def test_a_server_that_dies_at_every_answer_gets_each_grade_once(
     assert near(log(server), given)
 
 
+@pytest.mark.drill
 def test_two_tabs_send_each_grade_once(server: Server, device: BrowserContext) -> None:
     device.set_offline(True)
     one, two = device.new_page(), device.new_page()
@@ -239,6 +241,7 @@ def test_two_tabs_send_each_grade_once(server: Server, device: BrowserContext) -
     assert len(answered) == len(set(answered)) == 3
 
 
+@pytest.mark.drill
 def test_a_grade_that_is_refused_stays_on_show_with_the_reason(
     server: Server, device: BrowserContext
 ) -> None:
@@ -264,6 +267,7 @@ def test_a_grade_that_is_refused_stays_on_show_with_the_reason(
     expect(page.locator("#outbox")).to_be_empty()
 
 
+@pytest.mark.drill  # kills the server, as the first test does
 def test_the_desk_goes_on_without_the_server(server: Server, device: BrowserContext) -> None:
     page = by_hand(device.new_page())
     page.goto(f"{server.url}/flashcards")

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import each_of_sample
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -75,7 +76,7 @@ def test_a_card_of_the_course_is_corrected_while_it_is_reviewed(page: Page, serv
     expect(page.locator(".ask")).not_to_have_text("")
 
 
-@pytest.mark.parametrize(("query", "place"), [("", 2), ("?route=short", 0)])
+@each_of_sample("query, place", [("", 2), ("?route=short", 0)], 1)
 def test_the_way_back_leads_to_the_section_that_was_read(
     page: Page, server: Server, query: str, place: int
 ) -> None:

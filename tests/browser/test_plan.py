@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import sample
 from tests.browser.conftest import set_exam
 from tests.browser.server import Server
 from tests.browser.test_access import serious
@@ -20,13 +21,14 @@ def read_first_page(page: Page, server: Server) -> None:
     expect(page).to_have_url(f"{server.url}/")
 
 
+@pytest.mark.drawn
 def test_the_four_pages_are_accessible_and_as_wide_as_the_screen(
     server: Server, page: Page
 ) -> None:
     set_exam(page, server, 30)
     read_first_page(page, server)
 
-    for address in ("/", "/plan", "/progress", "/course"):
+    for address in sample(("/", "/plan", "/progress", "/course"), 1, "plan"):
         page.goto(server.url + address)
         page.locator("main details").evaluate_all("folds => folds.forEach(f => f.open = true)")
         for width in (1280, 390):

@@ -18,6 +18,7 @@ from tests.conftest import TINY
 pytestmark = [
     pytest.mark.browser,
     WITH_WORKER,
+    pytest.mark.drill,  # starts nginx; tests/web/test_proxies.py asks below a prefix, too
     pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx"),
 ]
 CONCEPT = "/concepts/weights"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.amounts import each_of_sample
 from tests.browser.conftest import sign_in
 from tests.browser.server import UNLIMITED, Server
 from tests.browser.test_access import overhang, serious
@@ -47,7 +48,7 @@ def look_until(page: Page, address: str, words: str, times: int) -> None:
     expect(page.get_by_text(words)).to_have_count(times)
 
 
-@pytest.mark.parametrize("name", ["page", "plain_page"])
+@each_of_sample("name", ["page", "plain_page"], 1)
 def test_an_author_looks_and_confirms(
     request: pytest.FixtureRequest, name: str, bench: Server, course: Path
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Page
 
+from tests.amounts import each_of_sample
 from tests.browser.server import Server
 from tests.conftest import SHIPPED
 
@@ -116,7 +117,7 @@ FAULTS = """({ text, width, places }) => {
 }"""
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@each_of_sample("theme", ["light", "dark"], 1)
 def test_every_drawing_is_whole_and_legible(
     page: Page, server: Server, theme: Literal["light", "dark"]
 ) -> None:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, CDPSession
 
+from tests.amounts import each_of_sample
 from tests.browser.server import Server
 from tests.browser.test_access import PAGES
 from tests.conftest import SHIPPED
@@ -110,7 +111,7 @@ def _list_bound(path: str) -> int:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("path", IN_A_BROWSER)
+@each_of_sample("path", IN_A_BROWSER, 1)
 def test_a_browser_loads_for_a_page_no_more_than_it_links(
     server: Server, reader: Reader, browser: Browser, path: str
 ) -> None:

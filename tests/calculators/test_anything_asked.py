@@ -1,12 +1,11 @@
 """Whatever stands in an address: a page or fragment, never a fault."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.estimator import registry
 from app.estimator.inputs import input_specs
-from tests.amounts import OF_EACH
+from tests.amounts import OF_EACH, each_of_sample
 
 NAMES = [entry.name for entry in registry.list_estimates()]
 WORDS = st.one_of(
@@ -18,7 +17,7 @@ WORDS = st.one_of(
 FORMS = ("", "/result", "/reading", "/compare", "/compare/result", "/result.md")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_anything_asked_of_a_calculator_is_answered_or_refused(client, name):
     fields = list(input_specs(registry.find_estimate(name).inputs_type))
     names = st.one_of(

@@ -7,6 +7,7 @@ import pytest
 from app.cli.estimate import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs
+from tests.amounts import each_of_sample
 from tests.calculators.sample import ENTRY
 from tests.published_configs import CONFIGS
 
@@ -105,7 +106,7 @@ def test_a_value_can_be_read_from_a_file(run, tmp_path):
     assert "none.json cannot be read: No such file or directory." in err
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@each_of_sample("config", CONFIGS, 1)
 def test_every_command_takes_a_whole_configuration_from_a_file(run, tmp_path, config):
     file = tmp_path / "config.json"
     file.write_text(json.dumps(CONFIGS[config], indent=2))

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from app.calculators.pages import ESTIMATE_RUNNER, MAX_WORKERS, EstimateRunner
 from app.estimator import registry
+from tests.amounts import each_of_sample
 from tests.loops import is_on_event_loop, outcome
 
 
@@ -74,14 +75,15 @@ def test_a_search_is_never_answered_on_the_event_loop() -> None:
     assert not any(outcome(run()) for _ in range(3))
 
 
-@pytest.mark.parametrize(
-    ("name", "address"),
+@each_of_sample(
+    "name, address",
     [
         ("parallelism-plan", "/calculators/parallelism-plan/result?gpus={}"),
         ("accelerator-choice", "/calculators/accelerator-choice/result?concurrent={}"),
         ("serving-capacity", "/calculators/serving-capacity?concurrent={}"),
         ("parallelism-plan", "/api/v1/estimates/parallelism-plan?gpus={}"),
     ],
+    2,
 )
 def test_no_inputs_bring_a_search_onto_the_event_loop(
     client: TestClient, name: str, address: str, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import pytest
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 from app.widgets.estimate_view import EXAMPLE_QUESTIONS
+from tests.amounts import each_of_sample, sample
 
 PATH = "/calculators/inference-memory"
 NAMES = [entry.name for entry in registry.list_estimates()]
@@ -33,13 +34,13 @@ def test_a_number_of_gpus_is_said_to_be_needed(client):
     assert "GPUs</b>GPUs" not in page
 
 
-@pytest.mark.parametrize("start", EXAMPLE_QUESTIONS, ids=lambda s: s.question)
+@each_of_sample("start", EXAMPLE_QUESTIONS, 4, ids=lambda s: s.question)
 def test_a_question_on_the_list_leads_to_an_answer(client, start):
     assert start.question in client.get("/calculators").text
     assert client.get(start.calculator_link).status_code == 200
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name):
     page = client.get(f"/calculators/{name}")
     assert page.status_code == 200
@@ -50,7 +51,7 @@ def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name)
     assert entry.compute(entry.inputs_type()).verdict.lead in words
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_every_figure_is_a_place_that_a_link_can_name(client, name):
     page = client.get(f"/calculators/{name}").text
     ids = re.findall(r'\sid="([^"]+)"', page)
@@ -282,6 +283,7 @@ def test_the_list_of_mig_offers_only_what_can_be_parted(client):
     assert 'value="t4"' in client.get("/calculators/inference-memory").text
 
 
+@pytest.mark.drawn
 def test_a_pasted_model_is_handed_on_to_every_calculator_that_asks_for_one(client):
     page = client.post("/calculators/model", data={"config": CONFIG}, follow_redirects=True)
     links = re.findall(r'href="(/calculators/[\w-]+\?model=config[^"]+)"', page.text)
@@ -289,7 +291,7 @@ def test_a_pasted_model_is_handed_on_to_every_calculator_that_asks_for_one(clien
     asking = [e for e in registry.list_estimates() if "model" in input_specs(e.inputs_type)]
     asking = [e for e in asking if e.name != "model"]
     assert len(links) == len(asking)
-    for link in links:
+    for link in sample(links, 4, "handed on"):
         other = client.get(unescape(link))
         assert other.status_code == 200, link
         assert "From config.json" in other.text

@@ -13,6 +13,7 @@ from app.estimator.result import BarSegment, StackedBar
 from app.widgets.bar_charts import bar_legend, segment_styles
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import _SAME, _SAME_OF_TRAINING, _shared_inputs
+from tests.amounts import each_of_sample
 
 NAMES = [entry.name for entry in registry.list_estimates()]
 
@@ -23,7 +24,7 @@ def facts(page: str) -> list[str]:
     return re.findall(r'data-figure="(\w+)"', first)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_verdict_bar_and_three_figures_come_before_all_else(client, name):
     page = client.get(f"/calculators/{name}").text
     out = page[page.index('class="out"') :]
@@ -36,7 +37,7 @@ def test_verdict_bar_and_three_figures_come_before_all_else(client, name):
     assert order == sorted(order)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_all_other_figures_are_folded_in_groups_and_none_stands_twice(client, name):
     page = client.get(f"/calculators/{name}").text
     folded = re.search(r'<details class="more-figures">.*?</details>', page, re.DOTALL)
@@ -99,7 +100,7 @@ def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 5)
 def test_compare_opens_with_a_difference(client, name):
     page = client.get(f"/calculators/{name}").text
     link = unescape(re.search(r'href="(/calculators/[\w-]+/compare[^"]*)"[^>]*>Compare', page)[1])

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
+from tests.amounts import each_of_sample
 from tests.conftest import TINY, Clock, visit
 
 HOSTILE = {
@@ -52,7 +53,7 @@ def damage(course: Path, name: str) -> None:
         quiz.write(f"\n### How large for {{n}}?\n{comment}\n\n- [x] `{{right}}`\n")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_of_sample("name", HOSTILE, 1)
 def test_a_hostile_value_stops_no_page_of_a_running_server(
     name: str, served: TestClient, course: Path
 ) -> None:
@@ -64,7 +65,7 @@ def test_a_hostile_value_stops_no_page_of_a_running_server(
     assert served.get("/quiz/weights/hostile").status_code == 404
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_of_sample("name", HOSTILE, 1)
 def test_a_server_starts_on_a_hostile_value(
     name: str, on_course: Settings, clock: Clock, course: Path
 ) -> None:

@@ -13,6 +13,7 @@ from app.markup.expressions import ExpressionError, compile_expression, evaluate
 from app.markup.problems import ContentProblem
 from app.markup.quantities import Quantity, format_with_spec
 from app.questions.types.number_parsing import AnswerRangeError, parse_answer_range
+from tests.amounts import each_of_sample
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
@@ -119,7 +120,7 @@ def test_a_hostile_item_is_left_out_with_its_problem(subtests: pytest.Subtests) 
 
 
 @pytest.mark.usefixtures("read_once")
-@pytest.mark.parametrize("name", ITEMS)
+@each_of_sample("name", ITEMS, 6)
 def test_the_check_names_a_hostile_item(name: str, course: Path) -> None:
     (course / QUIZ).write_text(ITEMS[name], encoding="utf-8")
 
@@ -146,7 +147,7 @@ REGISTERS = {
 
 
 @pytest.mark.usefixtures("read_once")
-@pytest.mark.parametrize("name", REGISTERS)
+@each_of_sample("name", REGISTERS, 4)
 def test_a_hostile_register_is_named(name: str, course: Path) -> None:
     (course / "syllabus.toml").write_text(REGISTERS[name], encoding="utf-8")
 
@@ -240,7 +241,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("path", LARGE)
+@each_of_sample("path", LARGE, 2)
 def test_a_file_that_asks_too_much_of_its_reader_is_named(path: str) -> None:
     text, message = LARGE[path]
     if "{}" in text:

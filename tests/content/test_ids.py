@@ -14,6 +14,7 @@ from app.content.file_reader import parse_file
 from app.content.library import load_library
 from app.content.lock_file import format_lock_file, parse_lock_file
 from app.markup.problems import ContentProblem, SourceFile
+from tests.amounts import each_of_sample
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -70,7 +71,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("where", PLACES)
+@each_of_sample("where", PLACES, 2)
 def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(course: Path, where: str) -> None:
     original = item(course, "w-bf16-70b")
     copy = original.replace("How much memory do", "How much room do")
@@ -394,7 +395,7 @@ HEADINGS = {
 }
 
 
-@pytest.mark.parametrize("how", HEADINGS)
+@each_of_sample("how", HEADINGS, 2)
 def test_an_id_is_written_below_the_whole_heading(course: Path, how: str) -> None:
     heading, written = HEADINGS[how]
     put(course, f"{heading}- [x] True\n- [ ] False\n  > No.\n")
@@ -413,7 +414,7 @@ COMMENTS = {
 }
 
 
-@pytest.mark.parametrize("how", [c for c in COMMENTS if c != "no space"])
+@each_of_sample("how", [c for c in COMMENTS if c != "no space"], 1)
 def test_the_id_of_a_copy_is_found_however_it_is_written(course: Path, how: str) -> None:
     copy = item(course, "w-grow").replace("<!-- q: w-grow\n", COMMENTS[how])
     copy = copy.replace("### ", "### What does q: w-grow mean? ")

@@ -510,7 +510,7 @@ ACTIONS = sorted(
 )
 
 
-@settings(max_examples=25 if FACTOR == 1 else 80 * FACTOR)
+@settings(max_examples=8 if FACTOR == 1 else 80 * FACTOR)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from([*ACTIONS, "fix", "copy_beside"]), max_size=12),

@@ -14,6 +14,7 @@ from app.content.file_reader import parse_file
 from app.content.library import CourseStatus, Library, LiveLibrary, assemble_library
 from app.content.parse_cache import LastGoodFiles
 from app.content.parsed_file import ParsedFile
+from tests.amounts import each_of_sample
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
@@ -54,7 +55,7 @@ def copies(data: Path) -> dict[str, bytes]:
     return {"/".join(f.parts[-3:]): f.read_bytes() for f in files}
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@each_of_sample("name", BROKEN, 2)
 def test_a_restart_on_a_broken_file_serves_what_was_last_good(
     name: str, course: Path, data: Path
 ) -> None:
@@ -69,9 +70,7 @@ def test_a_restart_on_a_broken_file_serves_what_was_last_good(
         assert after.outdated_paths == (QUIZ,)
 
 
-@pytest.mark.parametrize(
-    "path", ["syllabus.toml", "sources.toml", "exams/short.toml", "glossary.md"]
-)
+@each_of_sample("path", ["syllabus.toml", "sources.toml", "exams/short.toml", "glossary.md"], 2)
 def test_a_restart_on_a_broken_register_serves_what_was_last_good(
     path: str, course: Path, data: Path
 ) -> None:

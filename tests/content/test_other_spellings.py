@@ -8,6 +8,7 @@ from app.content.check import check_course
 from app.content.file_reader import parse_file
 from app.content.library import load_library
 from app.content.parsed_file import FirstMentionLinker, compile_glossary_names
+from tests.amounts import each_of_sample
 from tests.content.test_cases import DAY, lay_out
 from tests.content.test_picture_sizes import PNG
 
@@ -106,7 +107,7 @@ def page_problems(page: Path, text: str) -> list[tuple[str, str]]:
     return [(p.code, p.hint) for p in check_course(page.parents[2], today=DAY)]
 
 
-@pytest.mark.parametrize("quote", QUOTES)
+@each_of_sample("quote", QUOTES, 2)
 def test_boxes_of_other_editors_are_told(page: Path, quote: str) -> None:
     ((code, hint),) = page_problems(page, quote)
 

@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/courses/tiny"
 
 
-def test_a_crew_reads_what_one_reader_reads() -> None:
-    program = textwrap.dedent("""
+@pytest.mark.parametrize("times", [1, pytest.param(9, marks=pytest.mark.drill)])
+def test_a_crew_reads_what_one_reader_reads(times: int) -> None:
+    program = textwrap.dedent(f"""
         from pathlib import Path
         from app.content import file_watcher as crew
         from app.content.file_reader import parse_file
@@ -28,8 +29,9 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
             (file.read_text(encoding="utf-8"), str(file.relative_to(tiny)), names)
             for file in sorted(tiny.rglob("*.*"))
         ]
-        assert len(jobs * 9) > 60
-        assert crew._parse_in_parallel(jobs * 9, 3) == [parse_file(*job) for job in jobs] * 9
+        assert len(jobs) > 6
+        every = jobs * {times}
+        assert crew._parse_in_parallel(every, 3) == [parse_file(*job) for job in jobs] * {times}
     """)
 
     done = subprocess.run(

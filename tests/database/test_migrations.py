@@ -48,6 +48,15 @@ def engine(tmp_path: Path, databases: Databases):
         engine.dispose()
 
 
+@pytest.fixture
+def migrated(tmp_path: Path, databases: Databases):
+    """A database that leads up to the newest shape already."""
+    with databases.empty(tmp_path) as address:
+        engine = make_engine(address)
+        yield engine
+        engine.dispose()
+
+
 def test_a_fresh_database_has_every_table(engine: Engine) -> None:
     upgrade_schema(engine)
 
@@ -64,21 +73,19 @@ def test_down_and_up_again_leaves_no_trace(engine: Engine) -> None:
     assert drift(engine) == []
 
 
-def test_a_second_upgrade_changes_nothing(engine: Engine) -> None:
-    upgrade_schema(engine)
-    with Session(engine) as db:
+def test_a_second_upgrade_changes_nothing(migrated: Engine) -> None:
+    with Session(migrated) as db:
         db.add(Learner(key="ada", created_at=0))
         db.commit()
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         assert [row.key for row in db.exec(select(Learner))] == ["ada"]
 
 
-def test_erasing_a_learner_erases_what_is_theirs(engine: Engine) -> None:
-    upgrade_schema(engine)
-    with Session(engine) as db:
+def test_erasing_a_learner_erases_what_is_theirs(migrated: Engine) -> None:
+    with Session(migrated) as db:
         learner = Learner(key="ada", created_at=0)
         db.add(learner)
         db.flush()
@@ -118,9 +125,8 @@ def test_a_database_knows_whether_it_has_the_newest_shape(engine: Engine) -> Non
     assert is_schema_current(engine)
 
 
-def test_days_of_an_older_database_are_added_up(engine: Engine) -> None:
-    upgrade_schema(engine)
-    with Session(engine) as db:
+def test_days_of_an_older_database_are_added_up(migrated: Engine) -> None:
+    with Session(migrated) as db:
         learner = Learner(key="ada", created_at=0)
         db.add(learner)
         db.flush()
@@ -131,11 +137,11 @@ def test_days_of_an_older_database_are_added_up(engine: Engine) -> None:
         db.flush()
         db.add(a_review(learner.id, "3", rating=0, voids=undone.id))
         db.commit()
-    downgrade_schema(engine, "0001")
+    downgrade_schema(migrated, "0001")
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         (day,) = db.exec(select(StudyDay)).all()
         assert (day.day, day.answers, day.reviews) == ("2026-01-01", 1, 1)
         assert day.milliseconds == 4000
@@ -165,49 +171,46 @@ def a_review(learner: int, token: str, rating: int = 3, voids: int | None = None
     )
 
 
-def test_browsers_of_an_older_database_go_on_as_they_were(engine: Engine) -> None:
-    upgrade_schema(engine)
-    with Session(engine) as db:  # written as of today: columns may have come since
+def test_browsers_of_an_older_database_go_on_as_they_were(migrated: Engine) -> None:
+    with Session(migrated) as db:  # written as of today: columns may have come since
         learner = Learner(key="ada", created_at=0)
         insert_old(db, "learner", {**learner.model_dump(), "id": 1})
         insert_old(db, "review", {**a_review(1, "1").model_dump(), "id": 1})
         db.commit()
-    downgrade_schema(engine, "0003")
+    downgrade_schema(migrated, "0003")
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         (session,) = db.exec(select(LearnerSession)).all()
         assert session.digest == hash_session_key("ada")
         assert session.revoked_at is None
 
 
-def test_everybody_so_far_is_a_person_in_the_one_course(engine: Engine) -> None:
-    upgrade_schema(engine)
-    with Session(engine) as db:
+def test_everybody_so_far_is_a_person_in_the_one_course(migrated: Engine) -> None:
+    with Session(migrated) as db:
         db.add_all([Learner(key="ada", created_at=0), Learner(key="bob", created_at=0)])
         db.commit()
-    downgrade_schema(engine, "0009")
+    downgrade_schema(migrated, "0009")
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         rows = db.exec(select(Learner).order_by(Learner.key)).all()
         assert [(row.person, row.course) for row in rows] == [("ada", ""), ("bob", "")]
 
 
-def test_answers_of_before_are_kept_and_may_be_graded_again(engine: Engine) -> None:
-    upgrade_schema(engine)
-    downgrade_schema(engine, "0012")
-    with Session(engine) as db:
+def test_answers_of_before_are_kept_and_may_be_graded_again(migrated: Engine) -> None:
+    downgrade_schema(migrated, "0012")
+    with Session(migrated) as db:
         (learner,) = write_learners(db, "ada")
         db.add(an_attempt(learner))
         db.commit()
         before = db.exec(select(Attempt)).one().model_dump()
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         attempt = db.exec(select(Attempt)).one()
         assert attempt.model_dump() == before
         db.add(a_regrade(attempt))
@@ -297,36 +300,34 @@ def write_a_running_exam(engine: Engine) -> None:
 
 
 def test_a_table_built_anew_keeps_every_row_and_what_hangs_on_it(
-    engine: Engine,
+    migrated: Engine,
 ) -> None:
-    upgrade_schema(engine)
-    downgrade_schema(engine, "0013")
-    write_a_running_exam(engine)
-    before = everything(engine)
+    downgrade_schema(migrated, "0013")
+    write_a_running_exam(migrated)
+    before = everything(migrated)
     assert len(before["sitting_answer"]) == 1
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    assert everything(engine) == before
-    with Session(engine) as db:
+    assert everything(migrated) == before
+    with Session(migrated) as db:
         db.delete(db.exec(select(Learner).where(Learner.key == "bob")).one())
         db.commit()
-    left = everything(engine)
+    left = everything(migrated)
     assert {name for name, rows in left.items() if rows} == {"learner"}
 
 
 @ABOUT_SQLITE
-def test_large_tables_are_not_built_anew(engine: Engine) -> None:
+def test_large_tables_are_not_built_anew(migrated: Engine) -> None:
     def places() -> dict[str, int]:
         words = text("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0")
-        with engine.connect() as connection:
+        with migrated.connect() as connection:
             return {row.name: row.rootpage for row in connection.execute(words)}
 
-    upgrade_schema(engine)
-    downgrade_schema(engine, "0013")
+    downgrade_schema(migrated, "0013")
     before = places()
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
     moved = {name for name, page in places().items() if before.get(name) != page}
     assert {name for name in moved if name in SQLModel.metadata.tables} == {
@@ -336,12 +337,11 @@ def test_large_tables_are_not_built_anew(engine: Engine) -> None:
     }
 
 
-def test_numbers_of_rows_that_were_erased_are_not_given_again(engine: Engine) -> None:
-    upgrade_schema(engine)
-    downgrade_schema(engine, "0013")
-    write_a_running_exam(engine)
-    upgrade_schema(engine)
-    with Session(engine) as db:
+def test_numbers_of_rows_that_were_erased_are_not_given_again(migrated: Engine) -> None:
+    downgrade_schema(migrated, "0013")
+    write_a_running_exam(migrated)
+    upgrade_schema(migrated)
+    with Session(migrated) as db:
         eve = db.exec(select(Learner).where(Learner.key == "eve")).one()
         report = a_report(eve.id or 0, "of eve")
         db.add(report)
@@ -360,9 +360,8 @@ def test_numbers_of_rows_that_were_erased_are_not_given_again(engine: Engine) ->
         assert (report.id or 0) > gone[1]
 
 
-def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(engine: Engine) -> None:
-    upgrade_schema(engine)
-    with Session(engine) as db:
+def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(migrated: Engine) -> None:
+    with Session(migrated) as db:
         db.add(Learner(id=1, key="ada", created_at=0))
         db.flush()
         rows = [("virtualisation", "a"), ("virtualisation", "b"), ("virtualization", "b")]
@@ -374,10 +373,10 @@ def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(engine: Engine) -
             db.add(PracticeRun(learner_id=1, token=mode, mode=mode, scope=scope, items="[]", at=0))
         db.commit()
 
-    downgrade_schema(engine, "0014")
-    upgrade_schema(engine)
+    downgrade_schema(migrated, "0014")
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         read = [(r.topic, r.section) for r in db.exec(select(SectionRead)).all()]
         assert sorted(read) == [("mig", "a"), ("virtualization", "a"), ("virtualization", "b")]
         assert [n.topic for n in db.exec(select(Note))] == ["data-center-monitoring"]
@@ -385,12 +384,11 @@ def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(engine: Engine) -
         assert runs == {"topic": "virtualization", "objective": "virtualisation"}
 
 
-def test_an_exam_day_ahead_gets_the_dates_of_its_mock_exams(engine: Engine) -> None:
-    upgrade_schema(engine)
-    downgrade_schema(engine, "0015")
+def test_an_exam_day_ahead_gets_the_dates_of_its_mock_exams(migrated: Engine) -> None:
+    downgrade_schema(migrated, "0015")
     before = dt.datetime.now(dt.UTC).date()
     days = {"ahead": 24, "soon": 3, "over": -5}
-    with Session(engine) as db:
+    with Session(migrated) as db:
         write_learners(db, "none", *days)
         for key, n in days.items():
             exam = (before + dt.timedelta(days=n)).isoformat()
@@ -398,9 +396,9 @@ def test_an_exam_day_ahead_gets_the_dates_of_its_mock_exams(engine: Engine) -> N
             db.execute(text('UPDATE learner SET exam_day = :exam WHERE "key" = :key'), values)
         db.commit()
 
-    upgrade_schema(engine)
+    upgrade_schema(migrated)
 
-    with Session(engine) as db:
+    with Session(migrated) as db:
         rows = {row.key: row for row in db.exec(select(Learner)).all()}
     mocks = {key: len(row.mock_days.split()) for key, row in rows.items()}
     assert mocks == {"none": 0, "ahead": 3, "soon": 0, "over": 0}

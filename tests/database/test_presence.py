@@ -15,6 +15,7 @@ from app.database.engine import make_engine, make_write_session_factory
 from app.database.file_guards import DatabaseGoneError, expect_database_in_place
 from app.database.schema import upgrade_schema
 from app.database.tables import SectionRead
+from tests.amounts import each_of_sample
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -75,7 +76,7 @@ def test_a_file_that_stays_is_there(engine: Engine) -> None:
     expect_database_in_place(engine)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each_of_sample("way", WAYS, 2)
 def test_nobody_writes_into_a_file_that_nobody_will_find(
     engine: Engine, file: Path, way: Way
 ) -> None:
@@ -90,7 +91,7 @@ def test_nobody_writes_into_a_file_that_nobody_will_find(
         write(engine)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each_of_sample("way", WAYS, 2)
 def test_no_new_file_is_made_in_its_place(engine: Engine, file: Path, way: Way) -> None:
     with engine.connect():  # so that the next needs a connection of its own
         way(file)

@@ -22,6 +22,7 @@ from app.database.engine import (
 from app.database.schema import upgrade_schema
 from app.database.tables import Learner
 from app.errors import BusyError, DiskFullError
+from tests.amounts import each_of_sample
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -228,7 +229,7 @@ def test_who_leaves_while_waiting_takes_no_turn(engine):
     assert on_disk(engine) == names([0, 2])
 
 
-@pytest.mark.parametrize("steps", range(8))
+@each_of_sample("steps", range(8), 3)
 def test_who_leaves_at_any_moment_keeps_nobody_waiting(engine, steps: int):
     async def run() -> None:
         turn = make_write_session_factory(engine)

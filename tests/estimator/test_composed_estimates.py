@@ -20,6 +20,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.registry import require_estimate, run_estimate
 from app.estimator.result import Estimate, SubEstimate
 from app.estimator.units import format_value
+from tests.amounts import each_of_sample, sample
 
 
 def sections_of(run: Estimate) -> dict[str, Estimate]:
@@ -42,9 +43,10 @@ DEPLOYMENTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "typed"),
+@each_of_sample(
+    "name, typed",
     [*(("training-run", typed) for typed in RUNS), *(("deployment", d) for d in DEPLOYMENTS)],
+    3,
 )
 def test_each_section_is_the_single_calculator_with_the_inputs_of_its_link(name, typed):
     for section in run_estimate(name, typed).sections:
@@ -358,9 +360,10 @@ def test_a_used_hour_of_rent_says_what_is_added_to_the_rent():
         assert rented == pytest.approx(1000 * 2 / share)
 
 
+@pytest.mark.drawn
 def test_a_deadline_is_met_with_a_typed_batch_by_gpus_that_divide_it(subtests):
     plain = {"model": "llama-3.1-8b", "tokens": "2T", "deadline": "30"}
-    for batch in (512, 960, 1000, 1024, 1920, 2304, 4096):
+    for batch in sample((512, 960, 1000, 1024, 1920, 2304, 4096), 2, "divided"):
         with subtests.test(batch=batch):
             run = run_estimate("training-run", plain | {"global_batch": str(batch)})
             layout = sections_of(run)["Layout"]
@@ -456,9 +459,11 @@ SAME_FIGURES = (
 )
 
 
+@pytest.mark.drawn
 def test_for_the_same_layout_the_time_and_the_run_agree_exactly(subtests):
     models = ("llama-3.1-8b", "qwen3-32b", "llama-3.1-70b", "qwen3-30b-a3b", "gpt-oss-120b")
-    for model, gpu, gpus in itertools.product(models, ("h100", "b200", "mi300x"), ("64", "256")):
+    every = itertools.product(models, ("h100", "b200", "mi300x"), ("64", "256"))
+    for model, gpu, gpus in sample(every, 5, "layouts"):
         with subtests.test(model=model, gpu=gpu, gpus=gpus):
             typed = {"model": model, "gpu": gpu, "gpus": gpus, "tokens": "1T"}
             parts = sections_of(run_estimate("training-run", typed))
@@ -480,9 +485,10 @@ def test_the_time_leads_to_the_search_for_a_layout_with_its_inputs():
     assert not run_estimate("training-time", typed | {"method": "lora"}).links
 
 
+@pytest.mark.drawn
 def test_a_deadline_names_gpus_that_divide_a_typed_batch(subtests):
     typed = {"model": "llama-3.1-70b", "tokens": "2T", "gpus": "256", "deadline": "40"}
-    for batch in (1024, 1536, 1920, 2304):
+    for batch in sample((1024, 1536, 1920, 2304), 1, "named"):
         for name in ("training-time", "training-run"):
             with subtests.test(batch=batch, name=name):
                 asked = typed | {"global_batch": str(batch)}

@@ -18,6 +18,7 @@ from app.estimator.serving.replica import (
     operating_point_at_rate,
 )
 from app.estimator.serving.simulation import quantile, simulate_replica
+from tests.amounts import each_of_sample
 
 servers = st.integers(1, 200)
 busy = st.floats(0.01, 0.99)
@@ -75,8 +76,8 @@ def test_impossible_queues_are_refused(count: int, load: float) -> None:
         queueing.erlang_b_blocking_probability(count, load)
 
 
-@pytest.mark.parametrize(
-    ("model", "gpu", "tensor", "prompt", "answer"),
+@each_of_sample(
+    "model, gpu, tensor, prompt, answer",
     [
         ("llama-3.1-70b", "H200", 2, 4000, 300),
         ("llama-3.1-70b", "H200", 4, 4000, 300),
@@ -85,6 +86,7 @@ def test_impossible_queues_are_refused(count: int, load: float) -> None:
         ("llama-3.1-8b", "H100", 1, 200, 200),
         ("gpt-oss-120b", "H100", 2, 2000, 500),
     ],
+    2,
 )
 def test_random_arrivals_see_what_a_simulation_sees(
     model: str, gpu: str, tensor: int, prompt: int, answer: int, subtests: pytest.Subtests

@@ -22,6 +22,7 @@ from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.models.lookup import find_model
 from app.estimator.training.step_time import optimizer_step_time
 from app.estimator.training.training_plan import fullest_stage_memory
+from tests.amounts import each_of_sample
 
 # Counts with many divisors, long sequences and many experts: all that makes layouts.
 AWKWARD = [
@@ -33,7 +34,7 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize("typed", AWKWARD)
+@each_of_sample("typed", AWKWARD, 1)
 def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -> None:
     asked = dataclasses.replace(
         ParallelismPlanInputs(global_batch=4 * int(str(typed["gpus"]))), **typed

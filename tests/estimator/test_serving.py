@@ -42,6 +42,7 @@ from app.estimator.serving.step_time import (
     prefill_step_time,
 )
 from app.estimator.units import parse_quantity
+from tests.amounts import each_of_sample
 
 
 def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
@@ -390,7 +391,7 @@ def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
     assert crowd["concurrent"].value <= crowd["max_concurrent"].value
 
 
-@pytest.mark.parametrize("users", [6, 16, 32, 64])  # Where 8 are held.
+@each_of_sample("users", [6, 16, 32, 64], 2)  # Where 8 are held.
 def test_formula_and_simulation_of_a_crowd_are_near_each_other(users: int) -> None:
     crowd = _asked_of_235b(concurrent=users, simulate="true")
     rows = {row[0]: row[1:3] for row in crowd.tables[1].rows}

@@ -14,6 +14,7 @@ from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
+from tests.amounts import each_of_sample
 
 NAMES = [
     "collectives",
@@ -96,7 +97,7 @@ def said(estimate: object) -> object:
     return dataclasses.replace(estimate, pictures=())  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of_sample("name", NAMES, 2)
 def test_no_input_is_without_effect(name: str) -> None:
     entry = registry.find_estimate(name)
     assert entry is not None

@@ -16,14 +16,16 @@ from app.estimator.models.lookup import list_models
 from app.estimator.registry import EstimateSpec, find_estimate, list_estimates, run_estimate
 from app.estimator.result import FormulaStep
 from app.estimator.units import format_value
-from tests.amounts import FACTOR
+from tests.amounts import FACTOR, sample
 from tests.estimator.arithmetic import as_typed, compute
 
 SEED = 20261122
 # Answers asked of each estimate; a search or a simulation takes longer than a sum.
-MOST = {"parallelism-plan": 25, "serving-capacity": 60, "accelerator-choice": 40}
-MOST |= {"deployment": 40, "training-run": 40}  # which run others of these
+MOST = {"parallelism-plan": 8, "serving-capacity": 16, "accelerator-choice": 10}
+MOST |= {"deployment": 10, "training-run": 10}  # which run others of these
 USUAL = 160
+SOME = sample(list_estimates(), 6, "working")
+"""The estimates that are asked; `make drills`: all."""
 _CARDS = [card.id for card in list_accelerators()]
 _SYSTEMS = [system.id for system in list_systems()]
 _MODELS = [key for key, _ in list_models()]
@@ -106,7 +108,7 @@ def undefined(formula: str) -> list[str]:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("entry", list_estimates(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", SOME, ids=lambda entry: entry.name)
 def test_every_line_computes_and_says_it_in_words(entry: EstimateSpec) -> None:
     seen: dict[str, str] = {}
     for words, steps in answered(entry.name):
@@ -120,6 +122,7 @@ def test_every_line_computes_and_says_it_in_words(entry: EstimateSpec) -> None:
     assert not seen, "\n".join(seen.values())
 
 
+@pytest.mark.drill  # asks every estimate; the others ask some
 def test_every_model_and_every_card_is_asked_for() -> None:
     given: dict[str, set[str]] = {"model": set(), "gpu": set()}
     count = 0
@@ -141,7 +144,8 @@ _STEEP = re.compile(r"[⌈⌊]|exp\(")
 _SUM = re.compile(r"[^×÷√^()⌈⌊]+")
 
 
-@pytest.mark.parametrize("entry", list_estimates(), ids=lambda entry: entry.name)
+@pytest.mark.drawn
+@pytest.mark.parametrize("entry", SOME, ids=lambda entry: entry.name)
 def test_what_rounding_leaves_open_is_little(entry: EstimateSpec) -> None:
     for words, steps in answered(entry.name):
         for step in steps:
@@ -152,8 +156,9 @@ def test_what_rounding_leaves_open_is_little(entry: EstimateSpec) -> None:
                 assert typed == close, (step.substituted, words)
 
 
+@pytest.mark.drawn
 def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> None:
-    for entry in list_estimates():
+    for entry in SOME:
         with subtests.test(entry.name):
             for words, steps in answered(entry.name):
                 for step in steps:
@@ -165,10 +170,11 @@ def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> No
                         assert format_value(typed, step.unit) in shown, (step, words)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("name", ["inference-memory", "training-memory"])
 def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
     sentence = re.compile(r"needs (.+?) and (?:may use|has) (.+?)(?: of .+| \(.+)?: (.+) free")
-    for words in asked(find_estimate(name), USUAL):
+    for words in asked(find_estimate(name), 20 * FACTOR):
         with contextlib.suppress(InvalidInputsError):
             found = sentence.search(run_estimate(name, words).verdict.text)
             if found:

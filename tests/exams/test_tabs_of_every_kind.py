@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session
 
+from tests.amounts import sample
 from tests.conftest import Clock
 from tests.exams.sitting import begin, kept, save
 from tests.exams.test_place import OF_THREE, SHORT
@@ -37,12 +38,14 @@ RESPONSES = {
     "place": ({"answer": "bcdf"}, {"answer": "ghjk"}),
 }
 MINUTE = 60_000
+pytestmark = pytest.mark.drawn
 Form = dict[str, list[str]]
 
 
-@pytest.fixture(params=KINDS)
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Three kinds for each test, for each others; `make drills`: all."""
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", sample(KINDS, 3, metafunc.function.__name__))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import Attempt
 from app.markup.model import ExamBlueprint, SourceLocation
+from tests.amounts import sample
 from tests.exams.sitting import begin, finish, kept, save, shown
 from tests.quiz.bank import CLOZE, ORDER, SHORT, number, numeric
 from tests.quiz.course import HandLibrary
@@ -29,11 +30,13 @@ CASES = {
     "cloze": (CLOZE, {"blank.bcdf": LONG, "blank.ghjk": ""}, "is longer than 200"),
     "order": (ORDER, {**DOUBLE, "settled": "yes"}, "both stand at place 1."),
 }
+pytestmark = pytest.mark.drawn
 
 
-@pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Two cases for each test, for each others; `make drills`: all."""
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize("case", sample(CASES, 2, metafunc.function.__name__))
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from app.import_export.import_store import ImportedCard, expect_room_for_own_car
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_ids import build_term_card, find_topic_of_added_card
 from app.spaced_repetition.scheduler import ReviewEvent
+from tests.amounts import each_of_sample
 from tests.flashcards.conftest import fields
 from tests.import_export.package import Made, package, types
 from tests.import_export.test_cards_out import review
@@ -238,8 +239,8 @@ def test_conditions_of_a_template_are_followed(rosa, session) -> None:
     assert (own.front, own.back) == ("F", "(B)")
 
 
-@pytest.mark.parametrize(
-    "template", ["{{Gone}}", "{{#Front}}", "{{/Front}}", "{{=<% %>=}}", "{{x:Gone}}"]
+@each_of_sample(
+    "template", ["{{Gone}}", "{{#Front}}", "{{/Front}}", "{{=<% %>=}}", "{{x:Gone}}"], 2
 )
 def test_what_a_template_says_beyond_that_falls_back(rosa, session, template) -> None:
     models = types(one=(template, template))
@@ -305,7 +306,7 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
     session.commit()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_of_sample("seed", range(4), 1)
 def test_what_one_learner_takes_along_stands_the_same_with_another(
     rosa, milo, session, library, seed
 ) -> None:

@@ -12,6 +12,7 @@ from app.cli import main
 from app.content.check import check_course
 from app.content.library import load_library
 from app.import_export.formats import READERS, WRITERS
+from tests.amounts import each_of_sample
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -84,7 +85,7 @@ def test_a_second_time_nothing_is_doubled(
     assert "the topic has this question already" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("form", sorted(set(READERS) & set(WRITERS)))
+@each_of_sample("form", sorted(set(READERS) & set(WRITERS)), 2)
 def test_a_course_leaves_and_comes_back(course: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / "out"
     assert main(["export", form, str(target), "--content", str(course)]) == 0
@@ -104,7 +105,7 @@ def draft(path: Path, below: str = "---\n", status: str = "draft") -> None:
     path.write_text(text.replace(below, f"{below}status: {status}\n", 1))
 
 
-@pytest.mark.parametrize("form", sorted(WRITERS))
+@each_of_sample("form", sorted(WRITERS), 2)
 def test_what_is_not_live_stays_and_is_counted(
     course: Path, form: str, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

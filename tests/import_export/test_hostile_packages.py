@@ -13,6 +13,7 @@ from app.import_export.anki import package_reader as opening
 from app.import_export.anki.package_reader import open_package_database
 from app.import_export.anki.package_writer import make_note_guid
 from app.settings import Settings
+from tests.amounts import each_of_sample
 from tests.import_export.package import Made, database, package, types, zipped
 from tests.import_export.test_cards_in import HISTORY, bring, words
 
@@ -62,7 +63,7 @@ def test_what_is_wrong_with_an_archive_is_said_in_our_words(
     assert "zip file" not in said
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+@each_of_sample("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2], 1)
 def test_flipped_bytes_never_break_the_page(rosa, method: int) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
@@ -117,7 +118,7 @@ def test_a_collection_that_is_no_database_is_refused(rosa) -> None:
     assert "is no SQLite database" in said
 
 
-@pytest.mark.parametrize("at", [16, 30, 100, 200, 1030, 5000])
+@each_of_sample("at", [16, 30, 100, 200, 1030, 5000], 2)
 def test_a_damaged_database_is_refused_or_read_but_never_breaks(rosa, at) -> None:
     content = bytearray(database(NOTE))
     content[at : at + 60] = b"\xff" * 60
@@ -186,7 +187,7 @@ def test_a_value_that_is_larger_than_a_note_can_be_is_refused(rosa) -> None:
     assert "is damaged" in refused(rosa, package(NOTE, script=script))
 
 
-@pytest.mark.parametrize(
+@each_of_sample(
     "script",
     [
         "UPDATE col SET models = '[' || replace(hex(zeroblob(50000)), '0', '[');",
@@ -201,6 +202,7 @@ def test_a_value_that_is_larger_than_a_note_can_be_is_refused(rosa) -> None:
         "UPDATE revlog SET time = -5, ease = 'good';",
         "UPDATE notes SET guid = '';",
     ],
+    3,
 )
 def test_odd_values_are_left_out_without_a_fault(rosa, script) -> None:
     bring(rosa, package(NOTE, script=script))

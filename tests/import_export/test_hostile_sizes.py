@@ -20,6 +20,7 @@ from app.import_export.html_to_markdown import (
 )
 from app.import_export.items import ItemSkippedError
 from app.import_export.text_conversion import PicturesAndLosses
+from tests.amounts import each_of_sample
 from tests.import_export.package import Made, package
 from tests.import_export.test_cards_in import bring
 
@@ -42,7 +43,7 @@ def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:
     assert len(reading.losses) == 20_000
 
 
-@pytest.mark.parametrize("mark", ["\\\\(", "\\\\[", "\\\\[ \\\\( ", "$$ x "])
+@each_of_sample("mark", ["\\\\(", "\\\\[", "\\\\[ \\\\( ", "$$ x "], 1)
 def test_formulas_that_are_never_closed_stay_words(mark: str) -> None:
     assert convert_plain_text_to_markdown(mark * 60_001)
 

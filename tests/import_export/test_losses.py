@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given
 
 from app.import_export.formats.gift import read_gift, write_gift
@@ -11,6 +10,7 @@ from app.import_export.formats.moodle_xml import read_moodle, write_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
 from app.import_export.items import ExportResult, ImportResult, Item, ItemPair
+from tests.amounts import each_of_sample
 from tests.import_export.bank import bare, told
 
 MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")
@@ -43,7 +43,7 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@each_of_sample("form", FORMATS, 2)
 @given(item=told(*MOST))
 def test_all_comes_back_but_what_is_reported_lost(form: str, item: Item) -> None:
     comes_back(form, item)
@@ -54,7 +54,7 @@ def test_the_reason_of_a_pair_whose_left_side_is_a_sign_comes_back() -> None:
     comes_back("gift", Item(name="n", kind="match", stem="Q", pairs=pairs))
 
 
-@pytest.mark.parametrize("form", [f for f in FORMATS if f != "gift"])
+@each_of_sample("form", [f for f in FORMATS if f != "gift"], 1)
 @given(item=told("cloze"))
 def test_the_hint_of_a_gap_comes_back(form: str, item: Item) -> None:
     comes_back(form, item)

@@ -21,6 +21,7 @@ from app.import_export.anki.package_format import (
     decode_protobuf_fields,
     parse_media_name_by_entry,
 )
+from tests.amounts import each_of_sample
 from tests.import_export.package import Made, database, package, written, zipped
 from tests.import_export.test_cards_in import (
     HISTORY,
@@ -64,7 +65,7 @@ def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(rosa, s
 
 
 @needs_zstd
-@pytest.mark.parametrize("path", PATHS)
+@each_of_sample("path", PATHS, 1)
 def test_what_goes_out_comes_back_the_same(rosa, milo, session, path: str) -> None:
     own = Made("g'1", ("{{c1::Ada}} {{c2::wrote}} <img src=x>", ""), kind=2, cards=(0, 1))
     bring(rosa, modern(own, NOTE, media={"x": PNG}))

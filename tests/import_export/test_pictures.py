@@ -21,6 +21,7 @@ from app.import_export.items import decode_image_or_empty, make_image_name
 from app.import_export.xml_files import parse_xml_and_locate_elements
 from app.main import create_app
 from app.settings import Settings
+from tests.amounts import each_of_sample
 
 pytestmark = pytest.mark.usefixtures("read_once")
 
@@ -98,7 +99,7 @@ def files(course: Path) -> set[bytes]:
     return {f.read_bytes() for f in folder.rglob("*") if f.suffix in kinds}
 
 
-@pytest.mark.parametrize("form", ["moodle", "qti", "qti21", "json", "csv"])
+@each_of_sample("form", ["moodle", "qti", "qti21", "json", "csv"], 2)
 def test_a_question_comes_with_its_pictures(
     course: Path, other: Path, tmp_path: Path, form: str
 ) -> None:
@@ -118,7 +119,7 @@ def test_a_question_comes_with_its_pictures(
     assert {name.rpartition("-")[2] for _, name in shown} == stems
 
 
-@pytest.mark.parametrize("form", ["moodle", "qti", "json"])
+@each_of_sample("form", ["moodle", "qti", "json"], 1)
 def test_what_comes_back_is_the_question_that_was_sent(
     course: Path,
     other: Path,

@@ -7,13 +7,14 @@ import pytest
 
 from app.cli.import_export import export_items, import_file
 from app.content.library import load_library
+from tests.amounts import each_of_sample
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
 
 
 @pytest.mark.usefixtures("read_once")
-@pytest.mark.parametrize("form", ["gift", "moodle", "qti", "qti21", "csv", "json"])
+@each_of_sample("form", ["gift", "moodle", "qti", "qti21", "csv", "json"], 2)
 def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     course = Path(shutil.copytree(TINY, tmp_path / "course"))
     quiz = course / QUIZ

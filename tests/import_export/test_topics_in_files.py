@@ -9,6 +9,7 @@ from app.cli.import_export import export_items, import_file
 from app.content.library import load_library
 from app.import_export import UnusableFileError
 from app.questions.model import Question
+from tests.amounts import each_of_sample
 from tests.conftest import TINY
 
 FORMS = {"gift": "gift", "moodle": "moodle", "qti": "qti", "qti21": "qti", "csv": "csv"}
@@ -41,7 +42,7 @@ def kept(question: Question) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("read_once")
-@pytest.mark.parametrize("form", FORMS)
+@each_of_sample("form", FORMS, 2)
 def test_topics_use_level_wrong_steps_and_clues_come_back(
     course: Path, tmp_path: Path, form: str
 ) -> None:

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from app.content.library import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
+from tests.amounts import each_of_sample
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 PICTURES = {
@@ -53,7 +54,7 @@ def visit(folder: Path, settings: Settings, clock) -> Callable[[str], tuple[int,
     return asked
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@each_of_sample("name", PICTURES, 2)
 def test_a_page_may_show_it(folder: Path, name: str):
     show(folder, name)
 
@@ -67,7 +68,7 @@ def test_a_page_may_show_it(folder: Path, name: str):
     )
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@each_of_sample("name", PICTURES, 2)
 def test_it_is_served_as_what_it_is(visit, name: str):
     status, kind, content = visit(name)
 

@@ -13,6 +13,7 @@ from app.content.library import Library, LiveLibrary
 from app.database.tables import DayListRow, Learner
 from app.main import create_app
 from app.settings import Settings
+from tests.amounts import each_of_sample
 from tests.conftest import Clock
 from tests.progress.test_placement import begin, give_up
 
@@ -90,7 +91,7 @@ def reader(rosa: TestClient, session: Session, shipped: Library, exam_day: str) 
     return reader
 
 
-@pytest.mark.parametrize("exam_day", ["2026-06-23", ""])
+@each_of_sample("exam_day", ["2026-06-23", ""], 1)
 def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
     reader: Reader, clock: Clock, shipped: Library
 ):

@@ -21,7 +21,7 @@ from app.questions.types.design import (
     find_unsolved_starting_plan,
     parse_condition,
 )
-from tests.amounts import FACTOR
+from tests.amounts import FACTOR, each_of_sample
 
 SERVING = "batching-design-serve-200"
 TRAINING = "parallelism-design-train-8b"
@@ -110,8 +110,7 @@ def test_a_feasible_plan_passes(course: Library, item: str) -> None:
     assert verdict.score == 1
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("item", [SERVING, TRAINING])
+@each_of_sample("item", [SERVING, TRAINING], 1)
 def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
     course: Library, item: str
 ) -> None:

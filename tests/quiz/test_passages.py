@@ -1,5 +1,7 @@
 """A question leads to the sentence of its page that answers it."""
 
+import pytest
+
 from app.content.library import Library
 from app.quiz.next_steps import PageSentence, find_sentence_answering_question
 
@@ -20,6 +22,7 @@ def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> N
     assert passage.text.startswith("If the operating system no longer starts, the tool nvdebug")
 
 
+@pytest.mark.drill  # looks for that of each question of the course
 def test_nearly_every_question_has_a_passage(shipped: Library) -> None:
     without = [
         question.id

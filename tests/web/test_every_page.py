@@ -2,6 +2,7 @@
 
 import collections
 import re
+import zlib
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urlsplit
 
@@ -11,9 +12,10 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
-from tests.amounts import FACTOR
+from tests.amounts import FACTOR, sample
 from tests.conftest import FIRST_AID, SCRIPTS, TINY, visit
 
+pytestmark = pytest.mark.drawn
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"}
 _VOID |= {"source", "track", "wbr"}
 # What is the same beside every course is walked with one.
@@ -83,6 +85,11 @@ class Page(HTMLParser):
             self.wrong.append("form without an address")
 
 
+def drawn(address: str) -> bool:
+    """Whether a page that many are like is walked: one in 24; `make drills`: all."""
+    return FACTOR > 1 or zlib.crc32(address.encode()) % 24 == 0
+
+
 @pytest.fixture(scope="module")
 def pages(module_app: FastAPI) -> dict[str, Page]:
     """Every page within reach of a learner who has done a little."""
@@ -107,12 +114,14 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
                 seen = target in found or target in waiting
                 if not target.startswith("/") or seen or urlsplit(link).query:
                     continue
-                if library.folder == TINY or not target.startswith(ALIKE):
+                if not target.startswith(ALIKE) or (library.folder == TINY and drawn(target)):
                     waiting.append(target)
     return found
 
 
-@pytest.fixture(scope="module", params=[TINY, FIRST_AID, *SCRIPTS], ids=lambda f: f.name)
+@pytest.fixture(
+    scope="module", params=[TINY, *sample([FIRST_AID, *SCRIPTS], 1, "walked")], ids=lambda f: f.name
+)
 def module_app(request, tmp_path_factory, databases):
     data = tmp_path_factory.mktemp("walk")
     with databases.empty(data) as address:
@@ -183,7 +192,6 @@ def links_to_figures(address: str, page: Page) -> list[str]:
     return found[:5] if FACTOR == 1 and address.startswith(ALIKE) else found
 
 
-@pytest.mark.drawn
 def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
     pages: dict[str, Page], module_app: FastAPI
 ):

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
+from tests.amounts import each_of_sample
 
 PROXY = ("10.1.2.3", 4000)
 SAID = {"x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https"}
@@ -78,13 +79,14 @@ def test_limits_do_not_count_a_name_that_anybody_can_give(made):
     assert (first, second) == (200, 429)
 
 
-@pytest.mark.parametrize(
+@each_of_sample(
     "page",
     [
         *("/", "/course", "/concepts/weights", "/quiz", "/flashcards", "/glossary"),
         *("/calculators", "/calculators/kv-cache", "/calculators/compare"),
         *("/settings", "/search?q=cache", "/progress", "/plan", "/nowhere"),
     ],
+    4,
 )
 def test_every_address_of_a_page_lies_under_the_prefix(made, page: str):
     with through(made(url=BELOW)) as client:

@@ -28,6 +28,7 @@ def test_twice_as_many_writers_as_threads_are_all_answered(app: FastAPI, session
     assert len(session.exec(select(SectionRead.id)).all()) == PEOPLE
 
 
+@pytest.mark.drill  # one process with as many writers is tried above
 def test_two_processes_that_write_at_once_let_each_other_write(
     app: FastAPI, settings: Settings, clock, live_library, session: Session
 ):
