@@ -26,7 +26,6 @@ from app.main import create_app, load_assets
 from app.settings import Settings
 from tests.amounts import EXAMPLES, FACTOR
 from tests.databases import Databases, databases_in
-from tests.direct_client import DirectClient
 from tests.kept import keep_compiled, kept
 
 hypothesis.settings.register_profile("ours", EXAMPLES)
@@ -228,7 +227,7 @@ def visit(app: FastAPI, base: str = "http://testserver") -> TestClient:
     It takes answers as they are: to compress them is most of the work for a page.
     """
     plain = {"accept-encoding": "identity"}
-    return DirectClient(app, base_url=base, headers=plain, follow_redirects=False)
+    return TestClient(app, base_url=base, headers=plain, follow_redirects=False)
 
 
 def let_in(client: TestClient) -> TestClient:
