@@ -14,6 +14,7 @@ from sqlmodel import Session, select
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
+from app.progress.plan_page import PlanVerdict
 from app.quiz.next_steps import build_task_view
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
@@ -392,6 +393,14 @@ def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
 
     assert "Some pages may not fit." in text_of(reader, "/plan")
+
+
+def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
+    surely, just, not_all = (PlanVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
+
+    assert surely.does_reading_fit
+    assert just.does_reading_just_fit and not just.does_reading_fit
+    assert not not_all.does_reading_just_fit
 
 
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
