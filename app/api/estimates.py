@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from app.accounts.current_learner import ReadContext
 from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
-from app.calculators.exports import dump_json, estimate_json
+from app.calculators.exports import build_estimate_json, dump_json
 from app.calculators.pages import run_in_thread_if_slow
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
@@ -23,7 +23,7 @@ from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import PUBLISHED, resolve_weight_format
 from app.web.dependencies import public_base_url
-from app.widgets.calculator_form import inputs_from_query
+from app.widgets.calculator_form import parse_query_inputs
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
 _INTERNAL_FIELDS = frozenset(
@@ -132,7 +132,7 @@ def list_estimates() -> Response:
 @router.get("/api/v1/estimates/{name}")
 @run_in_thread_if_slow
 def estimate_by_url(request: Request, name: str) -> Response:
-    return _estimate_response(name, inputs_from_query(request.url.query))
+    return _estimate_response(name, parse_query_inputs(request.url.query))
 
 
 @router.post("/api/v1/estimates/{name}")
@@ -153,7 +153,7 @@ def _estimate_response(name: str, typed: Mapping[str, Any]) -> Response:
     if entry is None:
         raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
     inputs = parse_inputs(entry.inputs_type, typed)
-    return _json_response(estimate_json(entry, inputs, entry.compute(inputs)))
+    return _json_response(build_estimate_json(entry, inputs, entry.compute(inputs)))
 
 
 def _json_response(value: Any) -> Response:

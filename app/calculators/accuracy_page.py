@@ -29,17 +29,17 @@ _UNIT_NAMES = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracyRow:
-    """One kind of case as formatted text; errors exclude the cases a constant was `fitted` to."""
+    """One kind of case as formatted text; errors exclude the cases a constant was `fitted_count` to."""
 
     kind: str
     label: str
-    cases: int
-    fitted: int
-    within: int
-    median: str
-    p90: str
-    largest: str
-    inside: str
+    case_count: int
+    fitted_count: int
+    within_tolerance_count: int
+    median_error: str
+    p90_error: str
+    largest_error: str
+    share_inside_interval: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class CaseRow:
     remark: str
     calculator: str
     command: str
-    address: str
+    calculator_url: str
     formula: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracySummary:
-    """All kinds; `by_calculator` cases were computed by a calculator, the others by a formula."""
+    """All kinds; `computed_by_calculator_count` cases were computed by a calculator, the others by a formula."""
 
-    cases: int
-    answered: int
-    by_calculator: int
-    within: int
-    fitted: int
-    picture: Markup
-    kinds: tuple[AccuracyRow, ...]
+    case_count: int
+    computed_count: int
+    computed_by_calculator_count: int
+    within_tolerance_count: int
+    fitted_count: int
+    error_strips: Markup
+    rows: tuple[AccuracyRow, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,13 +85,13 @@ def build_accuracy_summary() -> AccuracySummary:
     kinds = _load_results_by_kind().values()
     strips = tuple(_error_strip(kind) for kind in kinds if kind["expressible"])
     return AccuracySummary(
-        cases=sum(kind["cases"] for kind in kinds),
-        answered=sum(kind["expressible"] for kind in kinds),
-        by_calculator=sum(kind["by_calculator"] for kind in kinds),
-        within=sum(kind["within_tolerance"] for kind in kinds),
-        fitted=sum(kind["calibration"] for kind in kinds),
-        picture=draw_error_strips(strips),
-        kinds=tuple(map(_accuracy_row, kinds)),
+        case_count=sum(kind["cases"] for kind in kinds),
+        computed_count=sum(kind["expressible"] for kind in kinds),
+        computed_by_calculator_count=sum(kind["by_calculator"] for kind in kinds),
+        within_tolerance_count=sum(kind["within_tolerance"] for kind in kinds),
+        fitted_count=sum(kind["calibration"] for kind in kinds),
+        error_strips=draw_error_strips(strips),
+        rows=tuple(map(_accuracy_row, kinds)),
     )
 
 
@@ -127,13 +127,13 @@ def _accuracy_row(kind_results: dict[str, Any]) -> AccuracyRow:
     return AccuracyRow(
         kind=kind_results["kind"],
         label=kind_results["label"],
-        cases=kind_results["cases"],
-        fitted=kind_results["calibration"],
-        within=kind_results["within_tolerance"],
-        median=_format_percent_or_empty(kind_results["median"]),
-        p90=_format_percent_or_empty(kind_results["p90"]),
-        largest=_format_percent_or_empty(kind_results["largest"]),
-        inside=_format_percent_or_empty(kind_results["inside_interval"], 0),
+        case_count=kind_results["cases"],
+        fitted_count=kind_results["calibration"],
+        within_tolerance_count=kind_results["within_tolerance"],
+        median_error=_format_percent_or_empty(kind_results["median"]),
+        p90_error=_format_percent_or_empty(kind_results["p90"]),
+        largest_error=_format_percent_or_empty(kind_results["largest"]),
+        share_inside_interval=_format_percent_or_empty(kind_results["inside_interval"], 0),
     )
 
 
@@ -179,7 +179,7 @@ def _case_row(case: dict[str, Any]) -> CaseRow:
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
         calculator=calculator.text,
         command=command,
-        address=calculator.url,
+        calculator_url=calculator.url,
         formula=f"{formula}, here alone" if "report_alone" in case else formula,
     )
 

@@ -28,7 +28,7 @@ from app.estimator.units import (
     inflect_unit,
     split_number_and_unit,
 )
-from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
+from app.widgets.bar_charts import axis_end_of_bar, build_bar_legend, draw_bar
 from app.widgets.calculator_form import (
     CourseLinks,
     FormField,
@@ -45,7 +45,7 @@ _SCENARIO_COUNT_FIELD = "scenarios"
 QueryInputs = Mapping[str, str]
 
 
-def split_scenarios(typed: QueryInputs) -> dict[str, dict[str, str]]:
+def split_scenarios(typed_by_prefixed_field: QueryInputs) -> dict[str, dict[str, str]]:
     """Return the scenarios in a URL: `gpu=` applies to all, `b.gpu=` to B alone.
 
     There are two; `scenarios=3` or any value for C adds a third.
@@ -54,11 +54,18 @@ def split_scenarios(typed: QueryInputs) -> dict[str, dict[str, str]]:
     {'a': {'model': '70B'}, 'b': {'model': '70B', 'gpu': 'b200-sxm'}}
     """
     shared = {
-        n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _SCENARIO_COUNT_FIELD
+        n: v
+        for n, v in typed_by_prefixed_field.items()
+        if n[:2] not in _PREFIXES and n != _SCENARIO_COUNT_FIELD
     }
-    three = typed.get(_SCENARIO_COUNT_FIELD) == "3" or any(n.startswith("c.") for n in typed)
+    three = typed_by_prefixed_field.get(_SCENARIO_COUNT_FIELD) == "3" or any(
+        n.startswith("c.") for n in typed_by_prefixed_field
+    )
     return {
-        letter: {**shared, **{n[2:]: v for n, v in typed.items() if n.startswith(f"{letter}.")}}
+        letter: {
+            **shared,
+            **{n[2:]: v for n, v in typed_by_prefixed_field.items() if n.startswith(f"{letter}.")},
+        }
         for letter in (LETTERS if three else LETTERS[:2])
     }
 
@@ -226,12 +233,12 @@ class InputRow:
     label: str
     fields: tuple[FormField, ...]
     differs: bool
-    advanced: bool
+    is_advanced: bool
 
     @property
-    def wide(self) -> bool:
+    def is_wide(self) -> bool:
         """Whether a choice is too long to show the scenarios side by side."""
-        return any(field.wide for field in self.fields)
+        return any(field.has_wide_choices for field in self.fields)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -239,21 +246,21 @@ class ScenarioColumn:
     """One scenario: its letter, verdict and bar, and the link to its calculator."""
 
     letter: str
-    sign: VerdictIcon
-    lead: str
-    text: str
+    verdict_icon: VerdictIcon
+    verdict_lead: str
+    verdict_text: str
     bar: Markup | None
-    link: str
+    calculator_url: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScenarioFigure:
-    """A figure of one scenario; `against` is its difference from A."""
+    """A figure of one scenario; `difference_from_first` is its difference from A."""
 
-    words: str
-    best: bool
-    against: str
-    interval: str = ""
+    formatted_value: str
+    is_best: bool
+    difference_from_first: str
+    likely_range: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -271,26 +278,26 @@ class ScenarioNote(NamedTuple):
 class Comparison:
     """The template data of `calculators/_comparison.html`.
 
-    `overlapping`: the most important figures whose likely ranges overlap although they
-    differ; `prices`: the list prices behind the costs, if their providers differ;
+    `overlapping_figure_labels`: the most important figures whose likely ranges overlap although they
+    differ; `list_prices_note`: the list prices behind the costs, if their providers differ;
     `notes`: what one scenario assumes and not all do, with its letter.
     """
 
     lead: str
-    differs: tuple[str, ...]
-    prices: str
-    overlapping: tuple[str, ...]
+    differing_inputs: tuple[str, ...]
+    list_prices_note: str
+    overlapping_figure_labels: tuple[str, ...]
     notes: tuple[ScenarioNote, ...]
-    sides: tuple[ScenarioColumn, ...]
+    columns: tuple[ScenarioColumn, ...]
     legend: tuple[LegendEntry, ...]
-    figures: tuple[FigureRow, ...]
+    figure_rows: tuple[FigureRow, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scenario:
     """One scenario with its result, or the problems that prevent one."""
 
-    typed: QueryInputs
+    typed_by_field: QueryInputs
     inputs: Any
     estimate: Estimate | None
     problems: tuple[InputProblem, ...]
@@ -310,10 +317,12 @@ def compute_scenarios(
     return scenarios
 
 
-def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, str]:
+def build_comparison_links(
+    entry: EstimateSpec, scenarios: Mapping[str, Scenario]
+) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
     inputs_by_letter = {
-        letter: s.typed if s.inputs is None else inputs_to_query(s.inputs)
+        letter: s.typed_by_field if s.inputs is None else inputs_to_query(s.inputs)
         for letter, s in scenarios.items()
     }
     a, b = inputs_by_letter["a"], inputs_by_letter["b"]
@@ -323,14 +332,14 @@ def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> 
         "third": {"a": a, "b": b} if "c" in inputs_by_letter else {**inputs_by_letter, "c": b},
     }
     links = {
-        view: calculator_url(entry.name, build_scenarios_query(typed_by_letter), part="compare")
+        view: calculator_url(entry.name, build_scenarios_query(typed_by_letter), subpath="compare")
         for view, typed_by_letter in views.items()
     }
     first_alone = calculator_url(entry.name, encode_typed_query(a))
     return {**links, "one": first_alone, "query": build_scenarios_query(inputs_by_letter)}
 
 
-def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
+def list_scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
     """Return all problems, each at the field of its own scenario (`b.gpus`)."""
     return tuple(
         InputProblem(f"{letter}.{p.field}", p.value, f"{letter.upper()}: {p.message}")
@@ -346,7 +355,7 @@ def build_input_rows(
         letter: {
             field.name: field
             for field in build_form_fields(
-                entry, s.typed, s.inputs, s.problems, id=letter, course=course
+                entry, s.typed_by_field, s.inputs, s.problems, element_id=letter, course=course
             )
         }
         for letter, s in scenarios.items()
@@ -362,7 +371,7 @@ def build_input_rows(
     return tuple(rows)
 
 
-def compare_if_all_have_results(
+def compare_scenarios_if_all_computed(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario]
 ) -> Comparison | None:
     """Return the comparison; None if a scenario has no result."""
@@ -381,17 +390,21 @@ def compare_if_all_have_results(
     }
     return Comparison(
         lead=summarize_comparison(estimates, differing, entry.most_important_outputs),
-        differs=tuple(specs[name].label for name in differing),
-        prices=_note_list_prices_of_several_providers(scenarios),
-        overlapping=_labels_of_overlapping_ranges(list(estimates.values()), differing),
+        differing_inputs=tuple(specs[name].label for name in differing),
+        list_prices_note=_list_prices_note(scenarios),
+        overlapping_figure_labels=_labels_of_overlapping_figures(
+            list(estimates.values()), differing
+        ),
         notes=_list_notes_not_shared(estimates),
-        sides=_scenario_columns(entry, scenarios, estimates, bars),
-        legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
-        figures=_figure_rows(list(estimates.values())),
+        columns=_scenario_columns(entry, scenarios, estimates, bars),
+        legend=tuple(
+            dict.fromkeys(k for bar in bars.values() if bar for k in build_bar_legend(bar))
+        ),
+        figure_rows=_figure_rows(list(estimates.values())),
     )
 
 
-def _note_list_prices_of_several_providers(scenarios: Mapping[str, Scenario]) -> str:
+def _list_prices_note(scenarios: Mapping[str, Scenario]) -> str:
     """Return the list prices behind the costs; empty if all are of one provider."""
     price_texts, providers = [], set()
     for letter, scenario in scenarios.items():
@@ -413,7 +426,7 @@ _RENT_FIELDS = ("cost_per_gpu_hour", "usd_per_gpu_hour")
 def _input_differs(scenarios: Mapping[str, Scenario], input_name: str) -> bool:
     """Return whether the scenarios differ in an input: in its value, or in invalid text."""
     values = {
-        s.typed.get(input_name, "") if s.inputs is None else getattr(s.inputs, input_name)
+        s.typed_by_field.get(input_name, "") if s.inputs is None else getattr(s.inputs, input_name)
         for s in scenarios.values()
     }
     return len(values) > 1
@@ -425,20 +438,22 @@ def _scenario_columns(
     estimates: Mapping[str, Estimate],
     bars: Mapping[str, StackedBar | None],
 ) -> tuple[ScenarioColumn, ...]:
-    reach = max((bar_reach(b) for b in bars.values() if b), default=0.0)
+    reach = max((axis_end_of_bar(b) for b in bars.values() if b), default=0.0)
     last = list(estimates)[-1]
     columns = []
     for letter, estimate in estimates.items():
         bar = bars[letter]
-        drawing = bar and draw_bar(bar, height=_BAR_HEIGHT, reach=reach, ticks=letter == last)
+        drawing = bar and draw_bar(
+            bar, height=_BAR_HEIGHT, min_axis_end=reach, draws_ticks=letter == last
+        )
         columns.append(
             ScenarioColumn(
                 letter=letter.upper(),
-                sign=VERDICT_ICONS[estimate.verdict.status],
-                lead=estimate.verdict.lead,
-                text=estimate.verdict.text,
+                verdict_icon=VERDICT_ICONS[estimate.verdict.status],
+                verdict_lead=estimate.verdict.lead,
+                verdict_text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,
-                link=calculator_url(
+                calculator_url=calculator_url(
                     entry.name, urlencode(inputs_to_query(scenarios[letter].inputs))
                 ),
             )
@@ -451,7 +466,7 @@ _MOST_OVERLAPPING = 3
 _SETUP_INPUTS = frozenset({"gpu", "engine", "model", "software"})
 
 
-def _labels_of_overlapping_ranges(
+def _labels_of_overlapping_figures(
     estimates: Sequence[Estimate], differing: Collection[str]
 ) -> tuple[str, ...]:
     """Return the labels of figures whose ranges overlap, of percentiles that of p95.
@@ -497,11 +512,11 @@ def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
     first = figures[0]
     return tuple(
         ScenarioFigure(
-            words=f.formatted_value,
-            best=any(is_better(f, other) for other in figures)
+            formatted_value=f.formatted_value,
+            is_best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
-            against="" if f is first else describe_difference_from_first(f, first),
-            interval=format_interval_or_exact(f) if f.low is not None else "",
+            difference_from_first="" if f is first else describe_difference_from_first(f, first),
+            likely_range=format_interval_or_exact(f) if f.low is not None else "",
         )
         for f in figures
     )

@@ -14,7 +14,7 @@ from app.estimator.units import NBSP, format_value
 from app.widgets.estimate_view import format_interval_or_exact
 
 
-def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
+def build_estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
     """Return the whole result in base units, as the API and the CLI give it."""
     verdict = _pick_attributes(estimate.verdict, "status", "lead", "text")
     result = {
@@ -36,7 +36,7 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
             | {"figure": s.output_name}
             for s in estimate.steps
         ],
-        "tables": [_table_json(t) for t in estimate.tables],
+        "tables": [_build_table_json(t) for t in estimate.tables],
         "notes": list(estimate.notes),
         "changes": [
             {
@@ -53,7 +53,7 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
     sections = [
         {
             "heading": s.heading,
-            **estimate_json(require_estimate(s.estimate_name), s.inputs, s.estimate),
+            **build_estimate_json(require_estimate(s.estimate_name), s.inputs, s.estimate),
         }
         for s in estimate.sections
     ]
@@ -108,7 +108,7 @@ def format_estimate_markdown(
         steps.append((step.label, f"`{step.formula}`", substituted, value))
     tables = [
         f"### {_escape_markdown_cell(table.label)}\n\n"
-        + markdown_table(
+        + format_markdown_table(
             table.columns,
             [[c if isinstance(c, str) else format_value(*c) for c in row] for row in table.rows],
         )
@@ -118,8 +118,8 @@ def format_estimate_markdown(
         f"## {entry.title}",
         f"**{_escape_markdown_cell(verdict.lead)}** {_escape_markdown_cell(verdict.text)}",
         _inputs_line(entry, inputs),
-        markdown_table(("Figure", "Value", "Likely range"), figures),
-        markdown_table(
+        format_markdown_table(("Figure", "Value", "Likely range"), figures),
+        format_markdown_table(
             ("Section", "Calculator", "Verdict"),
             [
                 (
@@ -131,14 +131,14 @@ def format_estimate_markdown(
             ],
         ),
         *tables,
-        markdown_table(("Step", "Formula", "With numbers", "Result"), steps),
+        format_markdown_table(("Step", "Formula", "With numbers", "Result"), steps),
         "\n".join(f"- {_escape_markdown_cell(note)}" for note in estimate.notes),
         f"Calculated with Headroom: {link}" if link else "Calculated with Headroom.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def format_markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; empty without rows."""
     if not rows:
         return ""
@@ -151,7 +151,7 @@ def replace_no_break_spaces(text: str) -> str:
     return text.replace(NBSP, " ")
 
 
-def _table_json(table: ResultTable) -> dict[str, Any]:
+def _build_table_json(table: ResultTable) -> dict[str, Any]:
     rows = [
         [cell if isinstance(cell, str) else {"value": cell[0], "unit": cell[1]} for cell in row]
         for row in table.rows
@@ -178,10 +178,10 @@ def _escape_formula_cell(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in set("=+-@\t\r") else cell
 
 
-def comparison_json(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
+def build_comparison_json(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, Any]:
     """Return every scenario's whole result in base units, by letter."""
     return {
-        letter: estimate_json(entry, s.inputs, s.estimate)
+        letter: build_estimate_json(entry, s.inputs, s.estimate)
         for letter, s in scenarios.items()
         if s.estimate is not None
     }
@@ -199,23 +199,25 @@ def format_comparison_csv(scenarios: Mapping[str, Scenario]) -> str:
 
 
 def format_comparison_markdown(entry: EstimateSpec, comparison: Comparison, link: str) -> str:
-    letters = [side.letter for side in comparison.sides]
+    letters = [side.letter for side in comparison.columns]
     difference_titles = [f"{letter} against A" for letter in letters[1:]]
     rows = [
         (
             row.label,
-            *(f"**{v.words}**" if v.best else v.words for v in row.values),
-            *(v.against for v in row.values[1:]),
+            *(f"**{v.formatted_value}**" if v.is_best else v.formatted_value for v in row.values),
+            *(v.difference_from_first for v in row.values[1:]),
         )
-        for row in comparison.figures
+        for row in comparison.figure_rows
     ]
-    verdicts = (f"- {side.letter}: {side.lead} {side.text}" for side in comparison.sides)
+    verdicts = (
+        f"- {side.letter}: {side.verdict_lead} {side.verdict_text}" for side in comparison.columns
+    )
     parts = [
         f"## {entry.title}, side by side",
         f"**{replace_no_break_spaces(comparison.lead)}**",
-        f"What differs: {', '.join(comparison.differs) or 'nothing'}.",
+        f"What differs: {', '.join(comparison.differing_inputs) or 'nothing'}.",
         replace_no_break_spaces("\n".join(verdicts)),
-        markdown_table(("Figure", *letters, *difference_titles), rows),
+        format_markdown_table(("Figure", *letters, *difference_titles), rows),
         f"Calculated with Headroom: {link}",
     ]
     return "\n\n".join(parts) + "\n"

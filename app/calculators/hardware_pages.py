@@ -38,12 +38,12 @@ _NOT_RANKED = frozenset({"launch_year", "gpus", "nics", "power_supplies", "power
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComparedField:
-    """One value of all chosen parts; `best` are the positions of the best ones."""
+    """One value of all chosen parts; `best_value_positions` are the positions of the best ones."""
 
     field: CatalogField
     values: tuple[PartValue | None, ...]
     differs: bool
-    best: frozenset[int]
+    best_value_positions: frozenset[int]
 
 
 def compare_fields(parts: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
@@ -138,7 +138,7 @@ def _number_or_zero(value: float | str | None) -> float:
 _INPUT_KINDS = {"accelerator": "gpu", "system": "system"}
 
 
-def calculator_links(part: CatalogPart) -> tuple[TextLink, ...]:
+def list_calculator_links(part: CatalogPart) -> tuple[TextLink, ...]:
     input_kind = _INPUT_KINDS.get(part.kind, "network")
     links = []
     for entry in registry.list_estimates():
@@ -161,7 +161,7 @@ def _can_compute_for_part(estimate_name: str, field: str, part_id: str) -> bool:
     return True
 
 
-def topic_links_for_part(part: CatalogPart, library: Library) -> tuple[TextLink, ...]:
+def list_topic_links(part: CatalogPart, library: Library) -> tuple[TextLink, ...]:
     """Return links to the pages of the course that link to this part."""
     link = f'href="{part_url(part.id)}#'
     return tuple(
@@ -175,7 +175,7 @@ def topic_links_for_part(part: CatalogPart, library: Library) -> tuple[TextLink,
     )
 
 
-def related_part_links(part: CatalogPart) -> tuple[TextLink, ...]:
+def list_related_part_links(part: CatalogPart) -> tuple[TextLink, ...]:
     """Return links to the parts built from this one, or to the one it is built from."""
     if isinstance(part.catalog_entry, System):
         return (
@@ -248,14 +248,14 @@ _NETWORK_COLUMNS: PartColumnGroups = {
 class PartCategory:
     name: str
     title: str
-    one: str
-    kinds: tuple[Kind, ...]
-    groups: PartColumnGroups
+    singular_title: str
+    part_kinds: tuple[Kind, ...]
+    columns_by_group: PartColumnGroups
     default_sort: str
 
     @property
     def columns(self) -> list[PartColumn]:
-        return [column for columns in self.groups.values() for column in columns]
+        return [column for columns in self.columns_by_group.values() for column in columns]
 
 
 CATEGORIES: Mapping[str, PartCategory] = {
@@ -292,20 +292,20 @@ class PartQuery:
 
     category: PartCategory
     vendor: str = ""
-    least: str = ""
-    columns: str = ""
-    sort: str = ""
-    ascending: bool = False
+    min_memory_gb: str = ""
+    shown_columns: str = ""
+    sorted_by: str = ""
+    is_ascending: bool = False
 
-    def address(self, **changes: str) -> str:
+    def build_url(self, **changes: str) -> str:
         """Return the URL of the list with some parameters changed."""
         text = {
             "kind": self.category.name,
             "vendor": self.vendor,
-            "memory": self.least,
-            "columns": self.columns,
-            "sort": self.sort,
-            "order": "rising" if self.ascending else "",
+            "memory": self.min_memory_gb,
+            "columns": self.shown_columns,
+            "sort": self.sorted_by,
+            "order": "rising" if self.is_ascending else "",
         } | changes
         first = next(iter(CATEGORIES))
         query = {k: v for k, v in text.items() if v and (k, v) != ("kind", first)}
@@ -317,19 +317,19 @@ class ColumnHeader:
     """A column title: its text, the URL that sorts by it, and the current sort order."""
 
     name: str
-    words: str
+    title: str
     unit: str
-    address: str
-    sorted: str
+    sorting_url: str
+    sort_direction: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartCell:
-    """A value in the list; if there is none, `why` is the letter of the reason."""
+    """A value in the list; if there is none, `reason_letter` is the letter of the reason."""
 
-    words: str
-    beside: str
-    why: str
+    formatted_value: str
+    other_convention: str
+    reason_letter: str
     unverified: bool
 
 
@@ -337,19 +337,19 @@ class PartCell:
 class PartRow:
     id: str
     name: str
-    about: str
+    description: str
     cells: tuple[PartCell, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartTable:
-    """The template data of the list; `reasons` explains the letters in it."""
+    """The template data of the list; `reasons_by_letter` explains the letters in it."""
 
-    heads: tuple[ColumnHeader, ...]
-    groups: PartColumnGroups
+    column_headers: tuple[ColumnHeader, ...]
+    columns_by_group: PartColumnGroups
     rows: tuple[PartRow, ...]
-    reasons: Mapping[str, str]
-    total: int
+    reasons_by_letter: Mapping[str, str]
+    part_count: int
     sorted_by: str
 
 
@@ -364,38 +364,43 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     return PartQuery(
         category=category,
         vendor=read("vendor", list_vendors(category)),
-        least=read("memory", dict(MIN_MEMORY_CHOICES)),
-        columns=read("columns", category.groups),
-        sort=read("sort", {"name", *(column.field for column in category.columns)}),
-        ascending=query.get("order") == "rising",
+        min_memory_gb=read("memory", dict(MIN_MEMORY_CHOICES)),
+        shown_columns=read("columns", category.columns_by_group),
+        sorted_by=read("sort", {"name", *(column.field for column in category.columns)}),
+        is_ascending=query.get("order") == "rising",
     )
 
 
 def list_vendors(category: PartCategory) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.vendor for part in parts_in_category(category)))
+    return tuple(dict.fromkeys(part.vendor for part in list_parts_in_category(category)))
 
 
-def parts_in_category(category: PartCategory) -> tuple[CatalogPart, ...]:
-    return tuple(part for part in list_parts() if part.kind in category.kinds)
+def list_parts_in_category(category: PartCategory) -> tuple[CatalogPart, ...]:
+    return tuple(part for part in list_parts() if part.kind in category.part_kinds)
 
 
 def find_category_of_part(part: CatalogPart) -> PartCategory:
-    return next(category for category in CATEGORIES.values() if part.kind in category.kinds)
+    return next(category for category in CATEGORIES.values() if part.kind in category.part_kinds)
 
 
 def build_part_table(query: PartQuery) -> PartTable:
-    all_parts = parts_in_category(query.category)
+    all_parts = list_parts_in_category(query.category)
     matching_parts = _sort_parts([part for part in all_parts if _matches_query(part, query)], query)
-    groups = {t: c for t, c in query.category.groups.items() if query.columns in ("", t)}
+    groups = {
+        t: c for t, c in query.category.columns_by_group.items() if query.shown_columns in ("", t)
+    }
     columns = [column for group in groups.values() for column in group]
     letters = _footnote_letters_by_reason(matching_parts, [column.field for column in columns])
     heads = tuple(_build_column_header(column, query) for column in columns)
     return PartTable(
-        heads=(_build_column_header(PartColumn("name", query.category.one), query), *heads),
-        groups=groups,
+        column_headers=(
+            _build_column_header(PartColumn("name", query.category.singular_title), query),
+            *heads,
+        ),
+        columns_by_group=groups,
         rows=tuple(_part_row(part, columns, letters) for part in matching_parts),
-        reasons={letter: reason for reason, letter in letters.items()},
-        total=len(all_parts),
+        reasons_by_letter={letter: reason for reason, letter in letters.items()},
+        part_count=len(all_parts),
         sorted_by=_describe_sort_order(query),
     )
 
@@ -403,40 +408,40 @@ def build_part_table(query: PartQuery) -> PartTable:
 def _matches_query(part: CatalogPart, query: PartQuery) -> bool:
     if query.vendor and part.vendor != query.vendor:
         return False
-    if not query.least:
+    if not query.min_memory_gb:
         return True
     memory = part.get("memory") or part.get("gpu_memory")
     number = memory.number if memory else None
-    return isinstance(number, int | float) and number >= float(query.least) * 1e9
+    return isinstance(number, int | float) and number >= float(query.min_memory_gb) * 1e9
 
 
 def _sort_parts(parts: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
-    name = query.sort or query.category.default_sort
+    name = query.sorted_by or query.category.default_sort
     if name == "name":
         ordered = sorted(parts, key=lambda part: part.name.casefold())
-        return ordered[::-1] if query.ascending else ordered
+        return ordered[::-1] if query.is_ascending else ordered
     values: dict[str, Any] = {part.id: value.number for part in parts if (value := part.get(name))}
     known = [part for part in parts if values.get(part.id) is not None]
     known.sort(
         key=lambda part: (isinstance(values[part.id], str), values[part.id]),
-        reverse=not query.ascending,
+        reverse=not query.is_ascending,
     )
     return [*known, *(part for part in parts if values.get(part.id) is None)]
 
 
 def _describe_sort_order(query: PartQuery) -> str:
-    name = query.sort or query.category.default_sort
+    name = query.sorted_by or query.category.default_sort
     if name == "name":
-        return "name, backward" if query.ascending else "name"
+        return "name, backward" if query.is_ascending else "name"
     text = next(column.title for column in query.category.columns if column.field == name)
-    return f"“{text}”, {'smallest' if query.ascending else 'largest'} first"
+    return f"“{text}”, {'smallest' if query.is_ascending else 'largest'} first"
 
 
 def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     name = column.field
-    is_sort_column = (query.sort or query.category.default_sort) == name
-    is_descending = is_sort_column and not query.ascending
+    is_sort_column = (query.sorted_by or query.category.default_sort) == name
+    is_descending = is_sort_column and not query.is_ascending
     sorts_numbers = name != "name"  # the first click sorts names ascending, numbers descending
     state = (
         ""
@@ -445,7 +450,7 @@ def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     )
     order = "rising" if is_descending else ""
     return ColumnHeader(
-        name, column.title, column.unit, query.address(sort=name, order=order), state
+        name, column.title, column.unit, query.build_url(sort=name, order=order), state
     )
 
 
@@ -512,7 +517,7 @@ def list_hardware(ctx: ReadContext) -> Response:
         query=query,
         categories=CATEGORIES.values(),
         vendors=[(name, name) for name in list_vendors(query.category)],
-        columns=[(title, title) for title in query.category.groups],
+        columns=[(title, title) for title in query.category.columns_by_group],
         least=MIN_MEMORY_CHOICES,
         table=build_part_table(query),
         ticked=parameters.getlist("part"),
@@ -558,8 +563,8 @@ def show_part(ctx: ReadContext, name: str) -> Response:
         memory=draw_sold_and_reported_memory(part),
         rates=draw_dense_and_sparse_rates(part),
         sparse=has_sparse_rates(part),
-        calculators=calculator_links(part),
-        pages=topic_links_for_part(part, ctx.library),
-        related_parts=related_part_links(part),
-        others=[p for p in parts_in_category(category) if p.id != part.id],
+        calculators=list_calculator_links(part),
+        pages=list_topic_links(part, ctx.library),
+        related_parts=list_related_part_links(part),
+        others=[p for p in list_parts_in_category(category) if p.id != part.id],
     )

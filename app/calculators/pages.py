@@ -53,9 +53,9 @@ from app.widgets.calculator_form import (
     catalog_options,
     comparison_url,
     encode_typed_query,
-    find_unwritten_values,
+    find_empty_other_values,
     first_nonempty_values,
-    inputs_from_query,
+    parse_query_inputs,
 )
 from app.widgets.estimate_view import (
     EXAMPLE_QUESTIONS,
@@ -95,10 +95,10 @@ class EstimateRunner:
         self._seconds: dict[str, float] = {}
 
     @property
-    def measured_names(self) -> tuple[str, ...]:
+    def names_of_measured_estimates(self) -> tuple[str, ...]:
         return tuple(self._seconds)
 
-    async def run(
+    async def run_estimate(
         self, name: str, work: Callable[[], Answer], *, is_search: bool = False
     ) -> Answer:
         """Run the estimate `name`, in a thread unless it is usually quick.
@@ -118,10 +118,10 @@ class EstimateRunner:
 
         if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
             return run_timed()
-        return await run_sync(run_timed, limiter=_worker_thread_limiter())
+        return await run_sync(run_timed, limiter=_limiter_of_costly_threads())
 
 
-def _worker_thread_limiter() -> anyio.CapacityLimiter:
+def _limiter_of_costly_threads() -> anyio.CapacityLimiter:
     """Return the limiter of threads for costly work, one per event loop."""
     limiter = _limiter_of_loop.get(None)
     if limiter is None:
@@ -145,7 +145,7 @@ def run_in_thread_if_slow(route: Callable[..., Answer]) -> Callable[..., Awaitab
         name = f"{route.__name__} {entry.name if entry else ''}"
         is_search = entry is not None and entry.is_search
         work = functools.partial(route, **arguments)
-        return await ESTIMATE_RUNNER.run(name, work, is_search=is_search)
+        return await ESTIMATE_RUNNER.run_estimate(name, work, is_search=is_search)
 
     return run
 
@@ -156,12 +156,12 @@ class CalculatorListItem:
 
     number: int
     entry: EstimateSpec
-    example: str
-    label: str
-    value: str
+    default_inputs_text: str
+    figure_label: str
+    figure_value: str
 
 
-def group_estimates() -> dict[str, list[EstimateSpec]]:
+def group_estimates_by_topic() -> dict[str, list[EstimateSpec]]:
     groups: dict[str, list[EstimateSpec]] = {}
     for entry in registry.list_estimates():
         groups.setdefault(entry.group, []).append(entry)
@@ -171,10 +171,10 @@ def group_estimates() -> dict[str, list[EstimateSpec]]:
 def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs_type).values())]
-    return {s: course.topics[s] for s in slugs if s in course.topics}
+    return {s: course.topic_titles_by_slug[s] for s in slugs if s in course.topic_titles_by_slug}
 
 
-def quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def find_quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Return links to course questions on this calculator's topic: URL and label."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -184,7 +184,7 @@ def quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
 
 def calculator_numbers_by_name() -> dict[str, int]:
     """Return the number of each calculator by name, in the order of the list."""
-    names = (entry.name for group in group_estimates().values() for entry in group)
+    names = (entry.name for group in group_estimates_by_topic().values() for entry in group)
     return {name: number for number, name in enumerate(names, 1)}
 
 
@@ -195,9 +195,9 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
     return CalculatorListItem(
         number=number,
         entry=entry,
-        example=_default_catalog_names(entry),
-        label=_figure_label(first) if first else "",
-        value=_format_short_figure(first) if first else "",
+        default_inputs_text=_default_catalog_names(entry),
+        figure_label=_figure_label(first) if first else "",
+        figure_value=_format_short_figure(first) if first else "",
     )
 
 
@@ -221,7 +221,7 @@ def _default_catalog_names(entry: EstimateSpec) -> str:
     for name, field in input_specs(entry.inputs_type).items():
         if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
             value = getattr(inputs, name)
-            names_by_id = dict(c for group in catalog_options(field.kind) for c in group.choices)
+            names_by_id = dict(c for group in catalog_options(field.kind) for c in group.options)
             shown_names.append(names_by_id.get(value, value))
     return ", ".join(filter(None, shown_names))
 
@@ -240,22 +240,22 @@ _CURRENCY = "USD"
 class PriceLink:
     """The prices of a part, as a link that fills them into the form."""
 
-    link: str
-    part: str
+    url: str
+    part_name: str
     label: str
     day: dt.date
-    current: bool
+    is_already_typed: bool
 
 
 def build_price_links(
-    entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
+    entry: EstimateSpec, typed_by_field: Mapping[str, str], prices: PriceList
 ) -> tuple[PriceLink, ...]:
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs_type)}
     fields = {name: period for name, period in _BILLING_PERIOD_BY_FIELD.items() if name in inputs}
     usd_prices = [p for p in prices.prices if p.currency == _CURRENCY]
     if "prices" in inputs:
-        return _gpu_ranking_price_links(entry, typed, usd_prices)
+        return _gpu_ranking_price_links(entry, typed_by_field, usd_prices)
     links = []
     for part in dict.fromkeys(p.part_id for p in usd_prices):
         catalog_part = find_part(part)
@@ -269,7 +269,9 @@ def build_price_links(
         }
         if prices_by_field:
             form_values = _price_form_values(prices_by_field, inputs)
-            links.append(_price_link(entry, typed, form_values, list(prices_by_field.values())))
+            links.append(
+                _price_link(entry, typed_by_field, form_values, list(prices_by_field.values()))
+            )
     return tuple(links)
 
 
@@ -287,7 +289,7 @@ def _price_form_values(
 
 
 def _gpu_ranking_price_links(
-    entry: EstimateSpec, typed: Mapping[str, str], prices: list[PartPrice]
+    entry: EstimateSpec, typed_by_field: Mapping[str, str], prices: list[PartPrice]
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
     ranked_ids = {gpu.id for gpu in list_rankable_gpus()}
@@ -295,22 +297,24 @@ def _gpu_ranking_price_links(
     if not hourly_prices:
         return ()
     text = ", ".join(f"{p.part_id} {p.amount:.12g}" for p in hourly_prices)
-    return (_price_link(entry, typed, {"prices": text}, hourly_prices),)
+    return (_price_link(entry, typed_by_field, {"prices": text}, hourly_prices),)
 
 
 def _price_link(
     entry: EstimateSpec,
-    typed: Mapping[str, str],
+    typed_by_field: Mapping[str, str],
     form_values: Mapping[str, str],
     prices: list[PartPrice],
 ) -> PriceLink:
     part_ids = dict.fromkeys(price.part_id for price in prices)
     return PriceLink(
-        link=calculator_url(entry.name, encode_typed_query({**typed, **form_values})),
-        part=", ".join(part.name if (part := find_part(name)) else name for name in part_ids),
+        url=calculator_url(entry.name, encode_typed_query({**typed_by_field, **form_values})),
+        part_name=", ".join(part.name if (part := find_part(name)) else name for name in part_ids),
         label=", ".join(price.formatted_price for price in prices),
         day=min(price.day for price in prices),
-        current=all(typed.get(name) == value for name, value in form_values.items()),
+        is_already_typed=all(
+            typed_by_field.get(name) == value for name, value in form_values.items()
+        ),
     )
 
 
@@ -336,7 +340,7 @@ def _require_calculator(name: str) -> EstimateSpec:
 def _query_inputs(request: Request) -> dict[str, str]:
     # `request.url` would first build the whole URL.
     text: bytes = request.scope["query_string"]
-    return inputs_from_query(text.decode(errors="replace"))
+    return parse_query_inputs(text.decode(errors="replace"))
 
 
 QueriedInputs = Annotated[dict[str, str], Depends(_query_inputs)]
@@ -383,11 +387,11 @@ async def _compute_result_fragment(request: Request, *, short: bool) -> Response
     library = await current_library(request)
 
     def work() -> Response:
-        if problems := find_unwritten_values(entry, typed):
+        if problems := find_empty_other_values(entry, typed):
             return _render_input_problems(request, problems)
         return _render_result_or_problems(request, entry, typed, library, short=short)
 
-    return await ESTIMATE_RUNNER.run(entry.name, work, is_search=entry.is_search)
+    return await ESTIMATE_RUNNER.run_estimate(entry.name, work, is_search=entry.is_search)
 
 
 @router.get("")
@@ -397,7 +401,7 @@ def list_calculators(ctx: ReadContext) -> Response:
         "calculators/index.html",
         groups={
             title: [_calculator_list_item(entry, numbers[entry.name]) for entry in entries]
-            for title, entries in group_estimates().items()
+            for title, entries in group_estimates_by_topic().items()
         },
         starts=EXAMPLE_QUESTIONS,
     )
@@ -434,10 +438,10 @@ def show_posted_calculator(ctx: ReadContext, name: str, typed: PostedInputs) -> 
     return _render_calculator_page(ctx, entry, typed)
 
 
-def _normalized_query_or_empty(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
+def _normalized_query_or_empty(entry: EstimateSpec, typed_by_field: Mapping[str, str]) -> str:
     """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
     try:
-        return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs_type, typed)))
+        return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs_type, typed_by_field)))
     except InvalidInputsError:
         return ""
 
@@ -484,7 +488,7 @@ def download_estimate(
     if kind == "csv":
         body = exports.format_estimate_csv(estimate)
     elif kind == "json":
-        body = exports.dump_json(exports.estimate_json(entry, inputs, estimate))
+        body = exports.dump_json(exports.build_estimate_json(entry, inputs, estimate))
     else:
         body = exports.format_estimate_markdown(entry, inputs, estimate, link)
     return _download_response(name, kind, body)
@@ -502,8 +506,8 @@ def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
     typed_by_letter = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, typed_by_letter)
     rows = comparison.build_input_rows(entry, scenarios, course)
-    main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
-    problems = comparison.scenario_problems(scenarios)
+    main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.is_advanced]
+    problems = comparison.list_scenario_problems(scenarios)
     return ctx.page(
         "calculators/compare.html",
         status=422 if problems else 200,
@@ -512,8 +516,8 @@ def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
         letters=[letter.upper() for letter in typed_by_letter],
         main_rows=main_rows,
         other_rows=[r for r in rows if r not in main_rows],
-        links=comparison.comparison_links(entry, scenarios),
-        compared=comparison.compare_if_all_have_results(entry, scenarios),
+        links=comparison.build_comparison_links(entry, scenarios),
+        compared=comparison.compare_scenarios_if_all_computed(entry, scenarios),
         problems=problems,
     )
 
@@ -524,15 +528,15 @@ def show_comparison_result(request: Request, name: str, typed: QueriedInputs) ->
     entry = _require_calculator(name)
     typed_by_letter = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, typed_by_letter)
-    problems = comparison.scenario_problems(scenarios)
+    problems = comparison.list_scenario_problems(scenarios)
     if problems:
         return _render_input_problems(request, problems)
     return render_page(
         request,
         "calculators/_comparison.html",
         name=name,
-        compared=comparison.compare_if_all_have_results(entry, scenarios),
-        links=comparison.comparison_links(entry, scenarios),
+        compared=comparison.compare_scenarios_if_all_computed(entry, scenarios),
+        links=comparison.build_comparison_links(entry, scenarios),
         fields=[
             field
             for row in comparison.build_input_rows(entry, scenarios, NO_COURSE)
@@ -548,13 +552,13 @@ def download_comparison(
 ) -> Response:
     entry = _require_calculator(name)
     scenarios = comparison.compute_scenarios(entry, split_scenarios(typed))
-    compared = comparison.compare_if_all_have_results(entry, scenarios)
+    compared = comparison.compare_scenarios_if_all_computed(entry, scenarios)
     if compared is None:
-        raise InvalidInputsError(comparison.scenario_problems(scenarios))
+        raise InvalidInputsError(comparison.list_scenario_problems(scenarios))
     if kind == "csv":
         body = exports.format_comparison_csv(scenarios)
     elif kind == "json":
-        body = exports.dump_json(exports.comparison_json(entry, scenarios))
+        body = exports.dump_json(exports.build_comparison_json(entry, scenarios))
     else:
         link = public_request_url(request).replace(f"/result.{kind}", "", 1)
         body = exports.format_comparison_markdown(entry, compared, link)
@@ -569,40 +573,40 @@ def _download_response(name: str, extension: str, body: str) -> Response:
 
 
 def _render_calculator_page(
-    ctx: RequestContext, entry: EstimateSpec, typed: Mapping[str, str]
+    ctx: RequestContext, entry: EstimateSpec, typed_by_field: Mapping[str, str]
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = collect_course_link_targets(ctx.library)
-    form = build_calculator_form(entry, typed, course=course)
+    form = build_calculator_form(entry, typed_by_field, course=course)
     numbers = calculator_numbers_by_name()
     return ctx.page(
         "calculators/show.html",
         status=422 if form.problems else 200,
         instrument=form,
         summary=entry.summary,
-        price_links=build_price_links(entry, typed, ctx.request.app.state.prices),
+        price_links=build_price_links(entry, typed_by_field, ctx.request.app.state.prices),
         number=numbers[entry.name],
         total=len(numbers),
         lessons=find_lesson_titles_by_slug(entry, course),
-        quizzes=quiz_labels_by_url(entry, ctx.library),
+        quizzes=find_quiz_labels_by_url(entry, ctx.library),
     )
 
 
 def _render_result_or_problems(
     request: Request,
     entry: EstimateSpec,
-    typed: Mapping[str, str],
+    typed_by_field: Mapping[str, str],
     library: Library,
     *,
     short: bool = False,
 ) -> Response:
     """Return the result fragment, or why there is no result."""
     try:
-        inputs = parse_inputs(entry.inputs_type, typed)
-        estimate = entry.compute_with_typed_number_notes(inputs, typed)
+        inputs = parse_inputs(entry.inputs_type, typed_by_field)
+        estimate = entry.compute_with_typed_number_notes(inputs, typed_by_field)
     except InvalidInputsError as error:
         return _render_input_problems(request, error.problems)
-    view = build_estimate_view(entry, inputs, estimate, topics=library.topics)
+    view = build_estimate_view(entry, inputs, estimate, linkable_topics=library.topics)
     compare = comparison_url(entry, inputs, estimate, view.query)
     return render_page(
         request,
@@ -610,7 +614,7 @@ def _render_result_or_problems(
         estimate=view,
         short=short,
         compare=compare,
-        fields=build_form_fields(entry, typed, inputs, (), id=""),
+        fields=build_form_fields(entry, typed_by_field, inputs, (), element_id=""),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.calculators.exports import dump_json, estimate_json, replace_no_break_spaces
+from app.calculators.exports import build_estimate_json, dump_json, replace_no_break_spaces
 from app.cli import CommandError, align_columns
 from app.estimator import data_files, registry
 from app.estimator.hardware.part_values import CatalogPart, PartValue, list_parts
@@ -56,9 +56,11 @@ def print_accuracy(options: argparse.Namespace) -> int:
     if options.arguments:
         print(f"headroom accuracy: it takes no arguments. {_OWN_CASES}", file=sys.stderr)
         return 2
-    for row in build_accuracy_summary().kinds:
-        error = f", median error {row.median}" if row.median else ""
-        print(f"{row.label}: {row.within} of {row.cases} within tolerance{error}")
+    for row in build_accuracy_summary().rows:
+        error = f", median error {row.median_error}" if row.median_error else ""
+        print(
+            f"{row.label}: {row.within_tolerance_count} of {row.case_count} within tolerance{error}"
+        )
     print(f"The page /calculators/accuracy has every case. {_OWN_CASES}")
     return 0
 
@@ -78,7 +80,7 @@ def _estimate_output(arguments: Sequence[str]) -> str:
     values = parse_inputs(entry.inputs_type, typed)
     estimate = entry.compute_with_typed_number_notes(values, {} if as_json else typed)
     if as_json:
-        return f"{dump_json(estimate_json(entry, values, estimate), indent=2)}\n"
+        return f"{dump_json(build_estimate_json(entry, values, estimate), indent=2)}\n"
     return _estimate_report(estimate)
 
 

@@ -75,10 +75,12 @@ class EstimateSpec:
             notes=estimate.notes + notes,
         )
 
-    def compute_with_typed_number_notes(self, inputs: Any, typed: Mapping[str, Any]) -> Estimate:
+    def compute_with_typed_number_notes(
+        self, inputs: Any, typed_by_field: Mapping[str, Any]
+    ) -> Estimate:
         """Compute the estimate, and say how the numbers of tokens that were typed were read."""
         estimate = self.compute(inputs)
-        reading = describe_how_thousands_were_read(self.inputs_type, typed)
+        reading = describe_how_thousands_were_read(self.inputs_type, typed_by_field)
         return dataclasses.replace(estimate, notes=(*filter(None, [reading]), *estimate.notes))
 
 
@@ -149,10 +151,10 @@ def require_estimate(name: str) -> EstimateSpec:
     return entry
 
 
-def run_estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
+def run_estimate(name: str, typed_by_field: Mapping[str, Any]) -> Estimate:
     """Compute the estimate `name` for typed inputs.
 
     Raises KeyError for an unknown name and `InvalidInputsError` for unusable inputs.
     """
     entry = require_estimate(name)
-    return entry.compute(parse_inputs(entry.inputs_type, typed))
+    return entry.compute(parse_inputs(entry.inputs_type, typed_by_field))

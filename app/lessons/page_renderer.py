@@ -156,7 +156,11 @@ class RenderedPageCache:
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
         block = build_calculator_form(
-            entry, piece.inputs, course=collect_course_link_targets(library), id=form_id, block=True
+            entry,
+            piece.inputs,
+            course=collect_course_link_targets(library),
+            element_id=form_id,
+            is_short_block=True,
         )
         return self._render(library, "calculators/_form.html", instrument=block)
 

@@ -196,7 +196,7 @@ def _yield_calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator
         yield SearchDocument("calculator", entry.title, body, address)
     for question in EXAMPLE_QUESTIONS:
         yield SearchDocument(
-            "calculator", question.question, question.example, question.calculator_link
+            "calculator", question.question, question.example, question.calculator_url
         )
 
 

@@ -26,7 +26,13 @@ from app.markup.problems import (
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import suggest_known_words
-from app.widgets.bar_charts import RowChart, RowPart, SegmentedRow, draw_row_chart, row_chart_legend
+from app.widgets.bar_charts import (
+    RowChart,
+    RowPart,
+    SegmentedRow,
+    build_row_chart_legend,
+    draw_row_chart,
+)
 
 SCHEMES = ("calc", "hw", "model")
 FIGURE_LINK = re.compile(
@@ -507,7 +513,7 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
 def _row_chart_html(chart: RowChart) -> str:
     legend_entries = " ".join(
         f'<span class="key {entry.css_class}">{entry.text}</span>'
-        for entry in row_chart_legend(chart)
+        for entry in build_row_chart_legend(chart)
     )
     legend = f' <span class="row">{legend_entries}</span>' if legend_entries else ""
     return (

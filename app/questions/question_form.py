@@ -96,7 +96,9 @@ class OpenQuestion:
         entry = registry.find_estimate(estimate)
         if entry is None:
             return ()
-        fields = build_form_fields(entry, current_values, None, (), id=f"q-{self.question.id}")
+        fields = build_form_fields(
+            entry, current_values, None, (), element_id=f"q-{self.question.id}"
+        )
         fields_by_name = {f.name: f for f in fields}
         return tuple(
             dataclasses.replace(fields_by_name[name], name=field)

@@ -201,7 +201,7 @@ def _build_estimate_view(calculator: str, library: Library) -> EstimateView | No
         return None
     inputs = dict(parse_qsl(address.query))
     return build_calculator_form(
-        entry, inputs, course=collect_course_link_targets(library), block=True
+        entry, inputs, course=collect_course_link_targets(library), is_short_block=True
     ).estimate
 
 

@@ -32,7 +32,12 @@ from app.web.formatting import (
     format_time_spent,
 )
 from app.widgets.estimate_view import format_interval_or_exact
-from app.widgets.svg import VERDICT_ICONS, draw_meter, draw_meters, draw_shares
+from app.widgets.svg import (
+    VERDICT_ICONS,
+    draw_named_share_meters,
+    draw_option_shares,
+    draw_share_meter,
+)
 
 _SMALL = 400  # bytes; below this, compression saves no packet
 _LONG = 32_000  # bytes; above this, compression takes milliseconds and runs in a thread
@@ -218,7 +223,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
         *(format_date_with_year, format_date_with_weekday, format_count_with_noun),
         *(format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
         *(format_percent, format_time_of_day, format_interval_or_exact),
-        *(draw_meter, draw_meters, draw_shares),
+        *(draw_share_meter, draw_named_share_meters, draw_option_shares),
     ):
         environment.globals[function.__name__] = function
     environment.globals |= {

@@ -13,15 +13,15 @@ from app.widgets.svg import (
     Axis,
     LegendEntry,
     SvgChart,
-    axis_in_given_unit,
+    build_axis_in_given_unit,
+    build_count_axis,
+    build_linear_axis,
     build_svg_element,
-    count_axis,
     draw_dot,
     draw_line,
     draw_rect_in_percent,
     draw_text,
     draw_ticks_below,
-    linear_axis,
     text_fits,
 )
 
@@ -59,7 +59,7 @@ STYLES_BY_LETTER = {style.letter: style for style in COMPONENT_STYLES.values() i
 """Styles of the memory components by their letter."""
 
 
-def segment_styles(bar: StackedBar) -> tuple[SegmentStyle, ...]:
+def choose_segment_styles(bar: StackedBar) -> tuple[SegmentStyle, ...]:
     """Return the style of each segment; no two neighbors share one.
 
     No two segments share a letter, so that the chart can be read without its colors.
@@ -124,7 +124,7 @@ class StackSegment:
     label: str
     value: float
     style: SegmentStyle
-    number: str
+    formatted_value: str
 
 
 def draw_stack(
@@ -132,10 +132,10 @@ def draw_stack(
 ) -> list[str]:
     """Draw the segments from zero; `limit_percent` is the position of the limit in percent."""
     marks: list[str] = []
-    reached, end = 0.0, axis.place(0.0)
+    reached, end = 0.0, axis.position_percent(0.0)
     for part in segments:
         reached += part.value
-        at, end = end, axis.place(reached)
+        at, end = end, axis.position_percent(reached)
         wide = end - at
         if wide <= 0:
             continue
@@ -153,7 +153,7 @@ def _segment_text(segment: StackSegment, width_percent: float) -> str:
     """Return the name and number of a segment if they fit, else its letter, else nothing."""
     if segment.style.text_class == "none":
         return ""
-    long = f"{segment.label} {segment.number}"
+    long = f"{segment.label} {segment.formatted_value}"
     text = long if text_fits(long, width_percent) else segment.style.letter or segment.label
     return text if text_fits(text, width_percent) else ""
 
@@ -164,11 +164,11 @@ _LEFT_LABEL = 30.0
 
 
 def draw_bar(
-    bar: StackedBar, *, height: int = 44, reach: float = 0.0, ticks: bool = True
+    bar: StackedBar, *, height: int = 44, min_axis_end: float = 0.0, draws_ticks: bool = True
 ) -> SvgChart:
     """Draw a stacked bar with its limit.
 
-    `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
+    `min_axis_end` lengthens the axis, so that bars of a comparison share one; `draws_ticks`
     False leaves the axis to the bar below.
 
     >>> from app.estimator.result import BarSegment
@@ -176,35 +176,35 @@ def draw_bar(
     >>> draw_bar(bar).alt_text
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
-    used, whole = bar_total(bar), bar_reach(bar)
+    used, whole = bar_total(bar), axis_end_of_bar(bar)
     own = _bar_axis(bar, whole)
-    axis = _bar_axis(bar, reach) if reach > whole else own
+    axis = _bar_axis(bar, min_axis_end) if min_axis_end > whole else own
     bottom = _TOP + height
-    marks = [*(draw_ticks_below(axis, bottom) if ticks else ())]
-    styles = segment_styles(bar)
+    marks = [*(draw_ticks_below(axis, bottom) if draws_ticks else ())]
+    styles = choose_segment_styles(bar)
     parts = [
         StackSegment(segment.label, segment.value, style, axis.format_one_decimal(segment.value))
         for segment, style in zip(bar.segments, styles, strict=True)
     ]
-    limit_at = 100.0 if bar.capacity is None else axis.place(bar.capacity)
+    limit_at = 100.0 if bar.capacity is None else axis.position_percent(bar.capacity)
     marks += draw_stack(parts, axis, _TOP, height, limit_at)
     marks += _draw_total_against_limit(bar, axis, used, height)
     alt_text = _describe_bar(bar, own, used)
-    tall = bottom + (26 if ticks else 6)
+    tall = bottom + (26 if draws_ticks else 6)
     return SvgChart(
         label=bar.label,
         svg=build_svg_element(marks, tall, alt_text),
         alt_text=alt_text,
-        table=bar_table(bar),
-        legend=bar_legend(bar, styles),
+        table=build_bar_table(bar),
+        legend=build_bar_legend(bar, styles),
     )
 
 
 def _bar_axis(bar: StackedBar, largest: float) -> Axis:
     """Return the axis of a bar; a count has whole-number ticks."""
     if bar.unit == "slice":
-        return count_axis(largest, PLURALS[bar.unit])
-    return linear_axis(largest, bar.unit)
+        return build_count_axis(largest, PLURALS[bar.unit])
+    return build_linear_axis(largest, bar.unit)
 
 
 def bar_total(bar: StackedBar) -> float:
@@ -212,7 +212,7 @@ def bar_total(bar: StackedBar) -> float:
     return sum(s.value for s in bar.segments)
 
 
-def bar_reach(bar: StackedBar) -> float:
+def axis_end_of_bar(bar: StackedBar) -> float:
     """Return how far a bar reaches along its axis: its sum or its limit."""
     return max(bar_total(bar), bar.capacity or 0.0)
 
@@ -240,7 +240,7 @@ def _format_axis_value(axis: Axis, value: float) -> str:
     return text if axis.is_count else f"{text} {axis.unit}"
 
 
-def bar_table(bar: StackedBar) -> ResultTable:
+def build_bar_table(bar: StackedBar) -> ResultTable:
     """Return the bar as a table: each segment, its share, the sum, the rest."""
     used = bar_total(bar)
     rows: list[tuple[str | tuple[float, str], ...]] = [
@@ -257,10 +257,12 @@ def bar_table(bar: StackedBar) -> ResultTable:
     return ResultTable(bar.label, ("Part", bar.label, "Share"), tuple(rows))
 
 
-def bar_legend(bar: StackedBar, styles: Sequence[SegmentStyle] = ()) -> tuple[LegendEntry, ...]:
+def build_bar_legend(
+    bar: StackedBar, styles: Sequence[SegmentStyle] = ()
+) -> tuple[LegendEntry, ...]:
     """Return the legend in drawing order; `styles` are the styles, if known."""
     names: dict[str, str] = {}
-    for part, style in zip(bar.segments, styles or segment_styles(bar), strict=True):
+    for part, style in zip(bar.segments, styles or choose_segment_styles(bar), strict=True):
         if part.value:
             color = style.legend_class
             before = names.get(color)
@@ -288,11 +290,11 @@ def _remainder_label(bar: StackedBar) -> str:
 
 
 def _draw_total_against_limit(bar: StackedBar, axis: Axis, total: float, height: int) -> list[str]:
-    end = axis.place(total)
+    end = axis.position_percent(total)
     if bar.capacity is None:
         text = f"{axis.format_one_decimal(total)} {axis.unit}".strip()
         return [_draw_text_above_bar(end, "", text)]
-    limit_at = axis.place(bar.capacity)
+    limit_at = axis.position_percent(bar.capacity)
     limit = f"{axis.format_rounded(bar.capacity)} {axis.unit}"
     mark = draw_line("cap", limit_at, 10, limit_at, _TOP + height + 6)
     if total > bar.capacity:
@@ -352,10 +354,10 @@ class SegmentedRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RowChart:
-    """A row chart; all values have one unit. `alt` replaces the generated text alternative."""
+    """A row chart; all values have one unit. `alt_text_override` replaces the generated text alternative."""
 
     title: str
-    alt: str
+    alt_text_override: str
     unit: str
     rows: tuple[SegmentedRow, ...]
     limit: float | None = None
@@ -364,7 +366,7 @@ class RowChart:
     @property
     def axis(self) -> Axis:
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
-        return axis_in_given_unit(most, self.unit, _AXIS_HEADROOM)
+        return build_axis_in_given_unit(most, self.unit, _AXIS_HEADROOM)
 
     def format_value(self, value: float) -> str:
         return append_unit(format_number(float(f"{value:.6g}")), self.unit)
@@ -379,25 +381,27 @@ def draw_row_chart(chart: RowChart) -> Markup:
         marks += _draw_row(row, chart, axis, place * _ROW)
     marks += draw_ticks_below(axis, bottom - 6)
     if chart.limit is not None:
-        at = axis.place(chart.limit)
+        at = axis.position_percent(chart.limit)
         text = f"{chart.format_value(chart.limit)}, {chart.limit_label}"
         marks.append(draw_text(text, at, bottom + 31, "e" if at > 50 else ""))
-    return build_svg_element(marks, bottom + _FOOT, chart.alt or describe_row_chart(chart))
+    return build_svg_element(
+        marks, bottom + _FOOT, chart.alt_text_override or describe_row_chart(chart)
+    )
 
 
-def row_chart_legend(chart: RowChart) -> tuple[LegendEntry, ...]:
+def build_row_chart_legend(chart: RowChart) -> tuple[LegendEntry, ...]:
     names = dict.fromkeys(part.name for row in chart.rows for part in row.parts)
     return tuple(
-        LegendEntry(COMPONENT_STYLES[n].legend_class, component_label(n))
+        LegendEntry(COMPONENT_STYLES[n].legend_class, format_component_name(n))
         for n in names
         if n in COMPONENT_STYLES
     )
 
 
-def component_label(component: str) -> str:
+def format_component_name(component: str) -> str:
     """Return the display name of a memory component.
 
-    >>> component_label("kv"), component_label("weights")
+    >>> format_component_name("kv"), format_component_name("weights")
     ('KV cache', 'Weights')
     """
     return _NAMES.get(component, component.capitalize())
@@ -416,7 +420,7 @@ def describe_row_chart(chart: RowChart) -> str:
     sentences = []
     for row in chart.rows:
         parts = ", ".join(
-            f"{_label_in_sentence(component_label(part.name))} {chart.format_value(part.value)}"
+            f"{_label_in_sentence(format_component_name(part.name))} {chart.format_value(part.value)}"
             for part in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0].name == row.label
@@ -434,11 +438,11 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
     text = f"{row.label}: {chart.format_value(row.total)}"
     if over > 0:
         text += f", {chart.format_value(over)} over"
-    cap = 100.0 if limit is None else axis.place(limit)
+    cap = 100.0 if limit is None else axis.position_percent(limit)
     marks = [draw_text(text, 0, top + 18, "b")]
     segments = [
         StackSegment(
-            component_label(part.name),
+            format_component_name(part.name),
             part.value,
             COMPONENT_STYLES.get(part.name, UNLABELED_STYLE),
             format_number(float(f"{part.value:.3g}")),
@@ -447,7 +451,11 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
     ]
     marks += draw_stack(segments, axis, top + 26, _BAR, cap)
     if over > 0:
-        marks.append(draw_rect_in_percent("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
+        marks.append(
+            draw_rect_in_percent(
+                "over", cap, top + 26, axis.position_percent(row.total) - cap, _BAR
+            )
+        )
     if limit is not None:
         marks.append(draw_line("cap", cap, top + 22, cap, top + 66))
     return marks
@@ -463,26 +471,26 @@ _NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
 class DoubleBar:
     """A bar of length `value`, with text after it.
 
-    `conditional_reach` is how far it reaches under a condition.
+    `value_under_condition` is how far it reaches under a condition.
     """
 
     label: str
     value: float
     text: str
-    conditional_reach: float = 0.0
+    value_under_condition: float = 0.0
     css_class: str = "fill"
 
 
 def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
     """Draw all bars on one scale from zero; `alt_text` is the text alternative."""
-    most = max((max(p.value, p.conditional_reach) for p in bars), default=0.0) or 1.0
+    most = max((max(p.value, p.value_under_condition) for p in bars), default=0.0) or 1.0
     letters = max((len(p.text) for p in bars), default=0)
     share = 1 - (_APART + _LETTER * letters) / _NARROWEST
     widest = min(_WIDEST, 100 * share)
     marks: list[str] = []
     for place, pair in enumerate(bars):
         top = place * _PAIRS_ROW
-        long, far = (widest * v / most for v in (pair.value, pair.conditional_reach))
+        long, far = (widest * v / most for v in (pair.value, pair.value_under_condition))
         marks.append(draw_text(pair.label, 0, top + 13, "b"))
         if far > long:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))

@@ -27,7 +27,7 @@ from app.widgets.estimate_view import (
 MOST_FIELDS = 200
 
 
-def inputs_from_query(query: str) -> dict[str, str]:
+def parse_query_inputs(query: str) -> dict[str, str]:
     """Return the inputs in a query string. The first non-empty value of a name counts.
 
     So a list takes precedence over the free text field next to it, and a ticked box over the hidden
@@ -49,9 +49,9 @@ def first_nonempty_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return typed
 
 
-def encode_typed_query(typed: Mapping[str, str]) -> str:
+def encode_typed_query(typed_by_field: Mapping[str, str]) -> str:
     """Return the inputs as a query string, without empty fields."""
-    return urlencode({name: value for name, value in typed.items() if value})
+    return urlencode({name: value for name, value in typed_by_field.items() if value})
 
 
 class InputChange(NamedTuple):
@@ -75,14 +75,14 @@ def find_result_changing_input(
     unfit_change = None
     for change in _alternative_inputs(entry.inputs_type, inputs):
         other = _changed_estimate(entry, {**query_values, change.field: change.value}, estimate)
-        if other is not None and _fits(other):
+        if other is not None and _verdict_fits(other):
             return change
         if other is not None:
             unfit_change = unfit_change or change
     return unfit_change
 
 
-def _fits(estimate: Estimate) -> bool:
+def _verdict_fits(estimate: Estimate) -> bool:
     figure = estimate.find_figure("fits")
     return estimate.verdict.status != "no" and (figure is None or figure.value is not False)
 
@@ -155,8 +155,8 @@ _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 class CourseLinks:
     """Pages that a calculator links to: topics by slug, and anchors of glossary terms."""
 
-    topics: Mapping[str, str]
-    terms: Collection[str]
+    topic_titles_by_slug: Mapping[str, str]
+    glossary_anchors: Collection[str]
 
 
 NO_COURSE = CourseLinks({}, frozenset())
@@ -170,7 +170,7 @@ class SelectOption(NamedTuple):
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionGroup:
     title: str
-    choices: tuple[SelectOption, ...]
+    options: tuple[SelectOption, ...]
 
 
 class UnlistedChoice(NamedTuple):
@@ -188,8 +188,8 @@ NO_UNLISTED_CHOICE = UnlistedChoice("", "", "")
 class FormField:
     """One input of a form, with the typed value and the error message.
 
-    `changed` is whether the typed value is not the default. `replaced_by` is the label of a
-    field that was given instead of it; a `dependent` field can have it or a `value_if_empty`,
+    `is_changed` is whether the typed value is not the default. `replaced_by` is the label of a
+    field that was given instead of it; a `depends_on_other_fields` field can have it or a `value_if_empty`,
     so both change with other fields.
     """
 
@@ -206,54 +206,54 @@ class FormField:
     min_value: str = ""
     steps_by_doubling: bool = False
     topic: str = ""
-    term: str = ""
+    glossary_term: str = ""
     error: str = ""
-    changed: bool = False
+    is_changed: bool = False
     value_if_empty: str = ""
     replaced_by: str = ""
-    dependent: bool = False
+    depends_on_other_fields: bool = False
 
     @property
-    def wide(self) -> bool:
+    def has_wide_choices(self) -> bool:
         """Return whether a choice is too long to be shown next to its label."""
         return self._longest > _BESIDE
 
     @property
-    def long(self) -> bool:
+    def has_long_choices(self) -> bool:
         """Return whether a choice needs a smaller font."""
         return self._longest > _WHOLE
 
     @property
-    def shown(self) -> str:
+    def counted_value_text(self) -> str:
         """Return what counts, with its label; empty if nothing is set or it is long."""
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
         if self.widget in {"number", "step"}:
             text = f"{self.value or self.value_if_empty} {self.unit}".strip()
             return f"{self.label}: {text}" if self.value or self.value_if_empty else ""
-        labels = dict(choice for group in self.options for choice in group.choices)
+        labels = dict(choice for group in self.options for choice in group.options)
         text = labels.get(self.value, "") if self.value else ""
         return f"{self.label}: {text}" if text and len(text) <= _WHOLE else ""
 
     @property
     def _longest(self) -> int:
-        labels = (option.label for group in self.options for option in group.choices)
+        labels = (option.label for group in self.options for option in group.options)
         return max(map(len, labels), default=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldGroup:
-    """Fields under one heading; `unfolded` if somebody changed one, or one has an error."""
+    """Fields under one heading; `is_unfolded` if somebody changed one, or one has an error."""
 
     title: str
     fields: tuple[FormField, ...]
-    unfolded: bool = False
+    is_unfolded: bool = False
 
     @property
-    def brief(self) -> str:
+    def first_values_text(self) -> str:
         """Return the first values of the group, what was changed first."""
-        sorted_fields = sorted(self.fields, key=lambda field: not field.changed)
-        values = [field.shown for field in sorted_fields if field.shown]
+        sorted_fields = sorted(self.fields, key=lambda field: not field.is_changed)
+        values = [field.counted_value_text for field in sorted_fields if field.counted_value_text]
         return ", ".join(values[:_BRIEF])
 
 
@@ -271,68 +271,72 @@ class CalculatorForm:
     name: str
     title: str
     id: str
-    fragment: str
+    result_fragment: str
     method: Literal["get", "post"]
-    groups: tuple[FieldGroup, ...]
-    folded: tuple[FieldGroup, ...]
+    shown_groups: tuple[FieldGroup, ...]
+    folded_groups: tuple[FieldGroup, ...]
     estimate: EstimateView | None
     problems: tuple[InputProblem, ...]
     url: str
     compare_url: str
 
     @property
-    def unplaced_problems(self) -> tuple[InputProblem, ...]:
+    def problems_of_absent_fields(self) -> tuple[InputProblem, ...]:
         """Return the problems that belong to no field of this form."""
         names = {field.name for field in self._fields}
         return tuple(p for p in self.problems if p.field not in names)
 
     @property
-    def wrong_fields(self) -> tuple[FormField, ...]:
+    def fields_with_error(self) -> tuple[FormField, ...]:
         """Return the fields that have an error."""
         return tuple(field for field in self._fields if field.error)
 
     @property
     def _fields(self) -> tuple[FormField, ...]:
-        return tuple(f for group in (*self.groups, *self.folded) for f in group.fields)
+        return tuple(f for group in (*self.shown_groups, *self.folded_groups) for f in group.fields)
 
 
 def build_calculator_form(
     entry: EstimateSpec,
-    typed: Mapping[str, str],
+    typed_by_field: Mapping[str, str],
     *,
     course: CourseLinks = NO_COURSE,
-    id: str = "calc",  # noqa: A002 - it is the id attribute
-    block: bool = False,
+    element_id: str = "calc",
+    is_short_block: bool = False,
 ) -> CalculatorForm:
     """Build a calculator with its form filled in and its first result.
 
-    `block` builds the short form for use within a text: only the fields in `typed`, and
-    the short result. `id` must be unique on the page.
+    `is_short_block` builds the short form for use within a text: only the fields in `typed_by_field`, and
+    the short result. `element_id` must be unique on the page.
     """
     inputs, view = None, None
     problems: tuple[InputProblem, ...] = ()
-    query = encode_typed_query(typed)
-    compare = calculator_url(entry.name, query, part="compare")
+    query = encode_typed_query(typed_by_field)
+    compare = calculator_url(entry.name, query, subpath="compare")
     try:
-        inputs = given_inputs.parse_inputs(entry.inputs_type, typed)
-        estimate = entry.compute_with_typed_number_notes(inputs, typed)
+        inputs = given_inputs.parse_inputs(entry.inputs_type, typed_by_field)
+        estimate = entry.compute_with_typed_number_notes(inputs, typed_by_field)
     except InvalidInputsError as error:
         problems = error.problems
     else:
-        height = {"bar_height": _BLOCK_BAR} if block else {}
-        view = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
+        height = {"bar_height": _BLOCK_BAR} if is_short_block else {}
+        view = build_estimate_view(
+            entry, inputs, estimate, linkable_topics=course.topic_titles_by_slug, **height
+        )
         query = view.query
         compare = comparison_url(entry, inputs, estimate, query)
-    fields = build_form_fields(entry, typed, inputs, problems, id=id, course=course)
-    groups = _split_shown_and_folded(entry, fields, typed, block=block)
+    fields = build_form_fields(
+        entry, typed_by_field, inputs, problems, element_id=element_id, course=course
+    )
+    groups = _split_shown_and_folded(entry, fields, typed_by_field, is_short_block=is_short_block)
     return CalculatorForm(
         name=entry.name,
         title=entry.title,
-        id=id,
-        fragment="reading" if block else "result",
+        id=element_id,
+        result_fragment="reading" if is_short_block else "result",
         method="post" if any(f.widget == "text" for f in groups.fields) else "get",
-        groups=groups.shown,
-        folded=groups.folded,
+        shown_groups=groups.shown_groups,
+        folded_groups=groups.folded_groups,
         estimate=view,
         problems=problems,
         url=calculator_url(entry.name, query),
@@ -342,11 +346,11 @@ def build_calculator_form(
 
 def build_form_fields(
     entry: EstimateSpec,
-    typed: Mapping[str, str],
+    typed_by_field: Mapping[str, str],
     inputs: Any,
     problems: Sequence[InputProblem],
     *,
-    id: str,  # noqa: A002 - it is the id attribute
+    element_id: str,
     course: CourseLinks = NO_COURSE,
 ) -> tuple[FormField, ...]:
     """Return every field of the form in the order of its declaration.
@@ -359,14 +363,14 @@ def build_form_fields(
     specs = given_inputs.input_specs(entry.inputs_type)
     for name, spec in specs.items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
-        text = shown_field_value(spec, typed.get(name), meant, is_valid=inputs is not None)
+        text = shown_field_value(spec, typed_by_field.get(name), meant, is_valid=inputs is not None)
         replaced = bool(spec.replaced_by) and getattr(inputs, spec.replaced_by, None) is not None
-        usual = _usual_value(spec, meant, inputs) if inputs and not problems else ""
+        usual = _value_while_empty(spec, meant, inputs) if inputs and not problems else ""
         unit = "" if _has_unit(text) else _unit_beside_field(spec, text or usual)
         fields.append(
             FormField(
                 name=name,
-                id=f"{id}-{name}",
+                id=f"{element_id}-{name}",
                 widget=_choose_widget(spec),
                 label=spec.label,
                 value=text,
@@ -377,55 +381,55 @@ def build_form_fields(
                 allowed_range=_allowed_range_hint(spec),
                 min_value=f"{spec.minimum:g}" if spec.minimum is not None else "",
                 steps_by_doubling=name.endswith(_DOUBLED),
-                topic=spec.topic if spec.topic in course.topics else "",
-                term=spec.term if spec.term in course.terms else "",
+                topic=spec.topic if spec.topic in course.topic_titles_by_slug else "",
+                glossary_term=spec.term if spec.term in course.glossary_anchors else "",
                 error=wrong.get(name, ""),
-                changed=name in typed and (inputs is None or meant != defaults[name]),
+                is_changed=name in typed_by_field and (inputs is None or meant != defaults[name]),
                 value_if_empty=usual,
                 replaced_by=specs[spec.replaced_by].label if replaced else "",
-                dependent=bool(spec.compute_usual_value or spec.replaced_by),
+                depends_on_other_fields=bool(spec.compute_usual_value or spec.replaced_by),
             )
         )
     return tuple(fields)
 
 
-def _usual_value(spec: InputSpec, meant: Any, inputs: Any) -> str:
+def _value_while_empty(spec: InputSpec, replacing_value: Any, inputs: Any) -> str:
     """Return what counts while the field is empty: of another field, such as 8x H100, or usual."""
     if spec.compute_usual_value is None:
         return ""
-    counted = spec.compute_usual_value(inputs) if meant is None else meant
+    counted = spec.compute_usual_value(inputs) if replacing_value is None else replacing_value
     return _format_typed_value(spec, given_inputs.format_typed_value(spec, counted))
 
 
 def shown_field_value(
-    spec: InputSpec, typed: str | None, parsed_value: Any, *, is_valid: bool
+    spec: InputSpec, typed_text: str | None, parsed_value: Any, *, is_valid: bool
 ) -> str:
     """Return the value shown in a field: the typed text, or the parsed value as text.
 
     Catalog names are shown in the catalog's spelling once they are recognized.
     """
-    if typed and not (is_valid and spec.kind in _NAMED):
-        return _format_typed_value(spec, typed)
+    if typed_text and not (is_valid and spec.kind in _NAMED):
+        return _format_typed_value(spec, typed_text)
     if parsed_value is None:
         return ""
-    if spec.kind == "flag" and typed == "":
+    if spec.kind == "flag" and typed_text == "":
         return "no"
     return _format_typed_value(spec, given_inputs.format_typed_value(spec, parsed_value))
 
 
-def _format_typed_value(spec: InputSpec, typed: str) -> str:
+def _format_typed_value(spec: InputSpec, typed_text: str) -> str:
     """Format a number with commas, and large counts as 15T or 70B.
 
     The field's own unit is left out: it stands beside the field.
     """
-    number, _, unit = typed.replace(units.NBSP, " ").strip().rpartition(" ")
+    number, _, unit = typed_text.replace(units.NBSP, " ").strip().rpartition(" ")
     if number and unit in {_unit_beside_field(spec, number), _unit_beside_field(spec)}:
-        typed = number
-    if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(typed):
-        return typed
-    value = int(typed)
+        typed_text = number
+    if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(typed_text):
+        return typed_text
+    value = int(typed_text)
     if spec.is_year:
-        return typed
+        return typed_text
     if spec.unit in _WRITTEN_SHORT and not spec.typed_unit:
         for size, letter in _SIZES_OF_COUNTS:
             if value >= size and value % (size // 100) == 0:
@@ -465,24 +469,30 @@ def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: 
     change = find_result_changing_input(entry, inputs, values, estimate)
     other = encode_inputs_query({f"b.{change.field}": change.value}) if change else ""
     against = "&".join(part for part in (query, other) if part)
-    return calculator_url(entry.name, against, part="compare")
+    return calculator_url(entry.name, against, subpath="compare")
 
 
 class FormGroups(NamedTuple):
-    shown: tuple[FieldGroup, ...]
-    folded: tuple[FieldGroup, ...]
+    shown_groups: tuple[FieldGroup, ...]
+    folded_groups: tuple[FieldGroup, ...]
 
     @property
     def fields(self) -> list[FormField]:
-        return [field for group in (*self.shown, *self.folded) for field in group.fields]
+        return [
+            field for group in (*self.shown_groups, *self.folded_groups) for field in group.fields
+        ]
 
 
 def _split_shown_and_folded(
-    entry: EstimateSpec, fields: Sequence[FormField], typed: Mapping[str, str], *, block: bool
+    entry: EstimateSpec,
+    fields: Sequence[FormField],
+    typed_by_field: Mapping[str, str],
+    *,
+    is_short_block: bool,
 ) -> FormGroups:
     """Return the groups shown at once, and those that are folded.
 
-    A block within a text shows the fields in `typed` alone.
+    A block within a text shows the fields in `typed_by_field` alone.
     """
     spec = given_inputs.input_specs(entry.inputs_type)
     near = [
@@ -490,12 +500,13 @@ def _split_shown_and_folded(
         for f in fields
         if f.name in entry.main_inputs or not (entry.main_inputs or spec[f.name].advanced)
     ]
-    if block:
-        chosen = [f for f in fields if f.name in typed]
-        return FormGroups((FieldGroup("", tuple(chosen or near)),), folded=())
+    if is_short_block:
+        chosen = [f for f in fields if f.name in typed_by_field]
+        return FormGroups((FieldGroup("", tuple(chosen or near)),), folded_groups=())
     folded = _group_fields_by_heading([f for f in fields if f not in near], spec)
     far = tuple(
-        dataclasses.replace(g, unfolded=any(f.error or f.changed for f in g.fields)) for g in folded
+        dataclasses.replace(g, is_unfolded=any(f.error or f.is_changed for f in g.fields))
+        for g in folded
     )
     if entry.main_inputs:
         return FormGroups((FieldGroup("", tuple(near)),), far)
@@ -528,14 +539,14 @@ def _accepts_unlisted_values(spec: InputSpec) -> bool:
     return spec.kind in _OTHERS and not spec.optional and not spec.choices
 
 
-def find_unwritten_values(
-    entry: EstimateSpec, typed: Mapping[str, str]
+def find_empty_other_values(
+    entry: EstimateSpec, typed_by_field: Mapping[str, str]
 ) -> tuple[InputProblem, ...]:
     """Return the fields whose last entry, “another”, was chosen and is still empty."""
     return tuple(
         InputProblem(name, "", f"Write {_OTHERS[spec.kind].hint}, or choose one of the list.")
         for name, spec in given_inputs.input_specs(entry.inputs_type).items()
-        if _accepts_unlisted_values(spec) and typed.get(name) == ""
+        if _accepts_unlisted_values(spec) and typed_by_field.get(name) == ""
     )
 
 
@@ -574,7 +585,7 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
         return ()
     if spec.optional:
         groups = (OptionGroup("", (SelectOption("", "Not set"),)), *groups)
-    listed = {option.value for group in groups for option in group.choices}
+    listed = {option.value for group in groups for option in group.options}
     if value.startswith("config:"):
         return (OptionGroup("", (SelectOption(value, "From config.json"),)), *groups)
     if value in listed or _accepts_unlisted_values(spec):
@@ -583,16 +594,19 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
 
 
 def _limit_options(
-    groups: tuple[OptionGroup, ...], only: Mapping[str, str]
+    groups: tuple[OptionGroup, ...], labels_by_allowed_value: Mapping[str, str]
 ) -> tuple[OptionGroup, ...]:
     """Limit the groups to the choices that the course offers; all if it lists none."""
-    if not only:
+    if not labels_by_allowed_value:
         return groups
     left = (
-        OptionGroup(g.title, tuple(option for option in g.choices if option.value in only))
+        OptionGroup(
+            g.title,
+            tuple(option for option in g.options if option.value in labels_by_allowed_value),
+        )
         for g in groups
     )
-    return tuple(group for group in left if group.choices)
+    return tuple(group for group in left if group.options)
 
 
 @functools.cache

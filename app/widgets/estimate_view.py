@@ -28,7 +28,7 @@ from app.estimator.result import (
     VerdictFlip,
 )
 from app.estimator.units import NBSP, format_range, format_value
-from app.widgets.bar_charts import draw_bar, segment_styles
+from app.widgets.bar_charts import choose_segment_styles, draw_bar
 from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import VERDICT_ICONS, SvgChart, VerdictIcon
 
@@ -96,13 +96,13 @@ def _build_cell(cell: str | tuple[float, str]) -> TableCell:
     return TableCell(format_value(cell[0], cell[1]), is_number=True)
 
 
-def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = "") -> str:
-    """Return the URL of a calculator, or of a `part` of it such as `result`.
+def calculator_url(name: str, query: str = "", *, subpath: str = "", anchor: str = "") -> str:
+    """Return the URL of a calculator, or of a `subpath` of it such as `result`.
 
     >>> calculator_url("kv-cache", "context=8k", anchor="total")
     '/calculators/kv-cache?context=8k#total'
     """
-    path = f"/calculators/{name}{'/' if part else ''}{part}"
+    path = f"/calculators/{name}{'/' if subpath else ''}{subpath}"
     url = f"{path}?{query}" if query else path
     return f"{url}#{anchor}" if anchor else url
 
@@ -164,10 +164,10 @@ class SectionView:
     """One section of a larger estimate; `url` opens its calculator with the same inputs."""
 
     heading: str
-    title: str
-    sign: VerdictIcon
-    lead: str
-    text: str
+    calculator_title: str
+    verdict_icon: VerdictIcon
+    verdict_lead: str
+    verdict_text: str
     figures: tuple[Figure, ...]
     url: str
 
@@ -187,7 +187,7 @@ class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
     `legend_classes` are the CSS classes of figures that are components of a chart, by label.
-    `inapplicable` figures do not apply to these inputs. `links` lead to what the estimate leads
+    `inapplicable_figures` figures do not apply to these inputs. `next_estimate_links` lead to what the estimate leads
     on to, `other_calculators` to other calculators with the inputs that they share. `url` is
     that of the calculator with these inputs, empty if they are too long for a URL; `query` is
     its query string.
@@ -195,13 +195,13 @@ class EstimateView:
 
     name: str
     title: str
-    sign: VerdictIcon
-    lead: Markup
-    text: Markup
+    verdict_icon: VerdictIcon
+    verdict_lead: Markup
+    verdict_text: Markup
     legend_classes: Mapping[str, str]
     main_figures: tuple[Figure, ...]
-    other_figures: tuple[FigureGroup, ...]
-    inapplicable: tuple[Figure, ...]
+    other_figure_groups: tuple[FigureGroup, ...]
+    inapplicable_figures: tuple[Figure, ...]
     hardware_links: tuple[TextLink, ...]
     pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
@@ -212,11 +212,11 @@ class EstimateView:
     query: str
     other_calculators: tuple[TextLink, ...] = ()
     sections: tuple[SectionView, ...] = ()
-    links: tuple[TextLink, ...] = ()
+    next_estimate_links: tuple[TextLink, ...] = ()
 
     @property
-    def more(self) -> int:
-        return sum(len(group.figures) for group in self.other_figures)
+    def other_figure_count(self) -> int:
+        return sum(len(group.figures) for group in self.other_figure_groups)
 
 
 def build_estimate_view(
@@ -224,10 +224,10 @@ def build_estimate_view(
     inputs: Any,
     estimate: Estimate,
     *,
-    topics: Collection[str] = (),
+    linkable_topics: Collection[str] = (),
     bar_height: int = 44,
 ) -> EstimateView:
-    """Prepare an estimate for display. `topics` are the concept pages that can be linked."""
+    """Prepare an estimate for display. `linkable_topics` are the concept pages that can be linked."""
     text = given_inputs.inputs_to_query(inputs)
     query = encode_inputs_query(text)
     short = len(query) <= LONGEST_LINK
@@ -236,7 +236,7 @@ def build_estimate_view(
         segment.label: style.legend_class
         for picture in estimate.pictures
         if isinstance(picture, StackedBar)
-        for segment, style in zip(picture.segments, segment_styles(picture), strict=True)
+        for segment, style in zip(picture.segments, choose_segment_styles(picture), strict=True)
     }
     figures = estimate.figures
     numbers = {f.formatted_value for f in figures if format_interval_or_exact(f)}
@@ -244,24 +244,24 @@ def build_estimate_view(
     return EstimateView(
         name=entry.name,
         title=entry.title,
-        sign=sign,
-        lead=_highlight_numbers(estimate.verdict.lead, numbers),
-        text=_highlight_numbers(estimate.verdict.text, numbers),
+        verdict_icon=sign,
+        verdict_lead=_highlight_numbers(estimate.verdict.lead, numbers),
+        verdict_text=_highlight_numbers(estimate.verdict.text, numbers),
         legend_classes=keys,
         main_figures=first,
-        other_figures=_group_figures_by_measure(f for f in figures if f not in first),
-        inapplicable=tuple(f for f in figures if not f.applies),
+        other_figure_groups=_group_figures_by_measure(f for f in figures if f not in first),
+        inapplicable_figures=tuple(f for f in figures if not f.applies),
         hardware_links=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(render_result_table(t, keys) for t in estimate.tables),
         flips=tuple(_flip_view(entry.name, c, text) for c in estimate.flips),
-        steps=tuple(_step_view(s, topics) for s in estimate.steps),
+        steps=tuple(_step_view(s, linkable_topics) for s in estimate.steps),
         notes=estimate.notes,
         url=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
         other_calculators=_other_calculator_links(entry, inputs, estimate),
         sections=tuple(_section_view(section) for section in estimate.sections),
-        links=tuple(
+        next_estimate_links=tuple(
             TextLink(
                 calculator_url(link.estimate_name, encode_inputs_query(link.typed_inputs)),
                 link.text,
@@ -276,10 +276,10 @@ def _section_view(section: SubEstimate) -> SectionView:
     query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
     return SectionView(
         heading=section.full_heading,
-        title=entry.title,
-        sign=VERDICT_ICONS[verdict.status],
-        lead=verdict.lead,
-        text=verdict.text,
+        calculator_title=entry.title,
+        verdict_icon=VERDICT_ICONS[verdict.status],
+        verdict_lead=verdict.lead,
+        verdict_text=verdict.text,
         figures=_most_important_figures(entry, section.estimate),
         url=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
@@ -316,12 +316,12 @@ def _other_calculator_links(
 
 
 def _shared_inputs(
-    other: EstimateSpec, specs: Mapping[str, InputSpec], values: Mapping[str, Any]
+    other_estimate: EstimateSpec, specs: Mapping[str, InputSpec], values: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared: dict[str, str] = {}
-    wanted, same = given_inputs.input_specs(other.inputs_type), _SAME
-    is_choice_for_training = other.name == "accelerator-choice" and "sequence" in specs
+    wanted, same = given_inputs.input_specs(other_estimate.inputs_type), _SAME
+    is_choice_for_training = other_estimate.name == "accelerator-choice" and "sequence" in specs
     if is_choice_for_training:
         same = _SAME | _SAME_OF_TRAINING
     for name, spec in wanted.items():
@@ -485,10 +485,10 @@ class ExampleQuestion:
     typed: Mapping[str, str]
 
     @property
-    def calculator_link(self) -> str:
+    def calculator_url(self) -> str:
         """URL of the calculator with these inputs, or of the comparison if they are of two."""
         part = "compare" if any(name[1:2] == "." for name in self.typed) else ""
-        return calculator_url(self.estimate, urlencode(self.typed), part=part)
+        return calculator_url(self.estimate, urlencode(self.typed), subpath=part)
 
 
 EXAMPLE_QUESTIONS = tuple(

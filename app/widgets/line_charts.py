@@ -12,6 +12,8 @@ from app.widgets.svg import (
     LegendEntry,
     Point,
     SvgChart,
+    build_linear_axis,
+    build_logarithmic_axis,
     build_svg_element,
     draw_band,
     draw_dot,
@@ -21,8 +23,6 @@ from app.widgets.svg import (
     draw_rect_in_percent,
     draw_text,
     draw_ticks_below,
-    linear_axis,
-    logarithmic_axis,
     place_line_labels,
     text_fits,
 )
@@ -44,16 +44,18 @@ class _ChartArea:
     y: Axis
 
     def to_percent_and_pixels(self, point: Point) -> Point:
-        return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
+        return self.x.position_percent(point[0]), _BOTTOM - self.y.position_percent(
+            point[1]
+        ) * _HEIGHT / 100
 
     def to_nested_coordinates(self, point: Point) -> Point:
         """Return a point's coordinates in the nested drawing of 100 by 100."""
-        return self.x.place(point[0]), 100 - self.y.place(point[1])
+        return self.x.position_percent(point[0]), 100 - self.y.position_percent(point[1])
 
 
 def draw_line_chart(chart: Chart) -> SvgChart:
     """Draw lines, limits and marks; two lines “x, low” and “x, high” make a band."""
-    lines = [_drawable_line(one, chart) for one in chart.lines]
+    lines = [_keep_drawable_points(one, chart) for one in chart.lines]
     points = [p for one in lines for p in one.points]
     if not points:
         return _empty_chart(chart)
@@ -69,7 +71,7 @@ def draw_line_chart(chart: Chart) -> SvgChart:
     marks += [*_draw_dots(lines, plane), *_draw_line_labels(lines, plane)]
     alt_text = describe_line_chart(chart)
     svg = build_svg_element(marks, _BOTTOM + 44, alt_text, "g plot")
-    return SvgChart(chart.label, svg, alt_text, line_chart_table(chart))
+    return SvgChart(chart.label, svg, alt_text, build_line_chart_table(chart))
 
 
 def describe_line_chart(chart: Chart) -> str:
@@ -79,7 +81,7 @@ def describe_line_chart(chart: Chart) -> str:
     return f"{chart.label}: {axes}. {text}." if text else f"{chart.label}: no points."
 
 
-def line_chart_table(chart: Chart) -> ResultTable:
+def build_line_chart_table(chart: Chart) -> ResultTable:
     """Return the points of the lines as a table of at most a dozen rows."""
     lines = [one for one in chart.lines if one.points]
     places = sorted({p[0] for one in lines for p in one.points})
@@ -110,7 +112,7 @@ def _describe_line_ends(line: ChartLine, chart: Chart) -> str:
     return f"{line.label}: {places}"
 
 
-def _drawable_line(line: ChartLine, chart: Chart) -> ChartLine:
+def _keep_drawable_points(line: ChartLine, chart: Chart) -> ChartLine:
     """Return the points that the axes can show: finite, and positive on a log axis."""
     points = tuple(
         sorted(
@@ -124,10 +126,10 @@ def _drawable_line(line: ChartLine, chart: Chart) -> ChartLine:
     return dataclasses.replace(line, points=points)
 
 
-def _chart_axis(values: list[float], unit: str, log: bool, *, headroom: float) -> Axis:
-    if log:
-        return logarithmic_axis(min(values), max(values), unit)
-    return linear_axis(max(values), unit, headroom)
+def _chart_axis(values: list[float], unit: str, is_logarithmic: bool, *, headroom: float) -> Axis:
+    if is_logarithmic:
+        return build_logarithmic_axis(min(values), max(values), unit)
+    return build_linear_axis(max(values), unit, headroom)
 
 
 def _draw_grid(area: _ChartArea, chart: Chart) -> list[str]:
@@ -135,11 +137,11 @@ def _draw_grid(area: _ChartArea, chart: Chart) -> list[str]:
     for tick in area.y.ticks:
         down = area.to_percent_and_pixels((area.x.low, tick))[1]
         marks.append(draw_line("ax", 0, down, 100, down))
-        marks.append(draw_text(area.y.format_bare_number(tick), 0, down + 4.5, "e", dx=-8))
+        marks.append(draw_text(area.y.format_without_unit(tick), 0, down + 4.5, "e", dx=-8))
     for tick in area.x.ticks:
-        across = area.x.place(tick)
+        across = area.x.position_percent(tick)
         marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
-        marks.append(draw_text(area.x.format_bare_number(tick), across, _BOTTOM + 21, "m"))
+        marks.append(draw_text(area.x.format_without_unit(tick), across, _BOTTOM + 21, "m"))
     title = _axis_title(chart.y_label, area.y.unit)
     marks.append(draw_text(title, 0, 12, "", dx=-44))
     marks.append(draw_text(_axis_title(chart.x_label, area.x.unit), 100, _BOTTOM + 40, "e"))
@@ -213,7 +215,7 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
 def _empty_chart(chart: Chart) -> SvgChart:
     alt_text = f"{chart.label}: no points."
     svg = build_svg_element([draw_text("no points", 50, 30, "m")], 44, alt_text)
-    return SvgChart(chart.label, svg, alt_text, line_chart_table(chart))
+    return SvgChart(chart.label, svg, alt_text, build_line_chart_table(chart))
 
 
 _LANE = 46
@@ -223,7 +225,9 @@ _BAR = 26
 def draw_timeline(timeline: Timeline) -> SvgChart:
     """Draw each lane as a row; work hidden behind other work is hatched."""
     lanes = tuple(dict.fromkeys(span.lane for span in timeline.spans))
-    axis = linear_axis(max((s.end for s in timeline.spans), default=0.0), "s", headroom_factor=1.0)
+    axis = build_linear_axis(
+        max((s.end for s in timeline.spans), default=0.0), "s", headroom_factor=1.0
+    )
     marks = []
     for row, lane in enumerate(lanes):
         top = row * _LANE
@@ -242,7 +246,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
         label=timeline.label,
         svg=build_svg_element(marks, bottom + 26, alt_text),
         alt_text=alt_text,
-        table=timeline_table(timeline),
+        table=build_timeline_table(timeline),
         legend=legend if hidden else (),
     )
 
@@ -265,7 +269,7 @@ def describe_timeline(timeline: Timeline) -> str:
     return f"{timeline.label}, {format_value(end, 's')} in all: {text or 'nothing'}."
 
 
-def timeline_table(timeline: Timeline) -> ResultTable:
+def build_timeline_table(timeline: Timeline) -> ResultTable:
     """Return every span with its start and its length."""
     rows = tuple(
         (
@@ -282,8 +286,8 @@ def timeline_table(timeline: Timeline) -> ResultTable:
 
 
 def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, overlapped: bool) -> list[str]:
-    start = axis.place(span.start)
-    wide = axis.place(span.end) - start
+    start = axis.position_percent(span.start)
+    wide = axis.position_percent(span.end) - start
     if wide <= 0:
         return []
     marks = [draw_rect_in_percent("none" if overlapped else "soft gap", start, top, wide, _BAR)]

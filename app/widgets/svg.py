@@ -231,7 +231,7 @@ def inline_chart_colors(tokens_css: str, rules_css: str) -> str:
     return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'
 
 
-def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
+def draw_share_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
     """Draw a bar filled from the left; `alt_text` is its text alternative, or empty."""
     filled = draw_rect_in_percent(
         "fill" if height > 6 else "ink", 0, 0, _clamped_percent(share), height
@@ -241,7 +241,7 @@ def draw_meter(share: float, alt_text: str = "", height: float = 6) -> Markup:
     )
 
 
-def draw_meters(share_by_name: Mapping[str, float], alt_text: str) -> Markup:
+def draw_named_share_meters(share_by_name: Mapping[str, float], alt_text: str) -> Markup:
     """Draw bars one below the other, each with its name before it."""
     marks: list[str] = []
     for row, (name, share) in enumerate(share_by_name.items()):
@@ -267,7 +267,7 @@ class OptionBar(Protocol):
     def share(self) -> float: ...
 
 
-def draw_shares(options: Sequence[OptionBar], alt_text: str) -> Markup:
+def draw_option_shares(options: Sequence[OptionBar], alt_text: str) -> Markup:
     """Draw the share of each option side by side, the right one in ink."""
     wide = 100 / max(1, len(options))
     marks: list[str] = []
@@ -308,7 +308,7 @@ class Axis:
     is_logarithmic: bool = False
     is_count: bool = False
 
-    def place(self, value: float) -> float:
+    def position_percent(self, value: float) -> float:
         """Return the position of a value along the axis, 0 to 100 (clipped)."""
         if self.is_logarithmic:
             value = max(value, self.low)
@@ -318,19 +318,19 @@ class Axis:
             share = (value - self.low) / (self.high - self.low)
         return 100 * min(max(share, 0.0), 1.0)
 
-    def format_bare_number(self, value: float) -> str:
+    def format_without_unit(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
         return _format_tick(value / self.factor, _LONG if self.is_logarithmic else 1000 * _LONG)
 
     def tick_label(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
-        text = self.format_bare_number(tick)
+        text = self.format_without_unit(tick)
         return f"{text} {self.unit}".strip() if tick == self.ticks[-1] else text
 
     def format_rounded(self, value: float) -> str:
         """Format a value for a label next to the axis: whole numbers from a thousand on."""
         shown = value / self.factor
-        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_bare_number(value)
+        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_without_unit(value)
 
     def format_one_decimal(self, value: float) -> str:
         """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
@@ -339,21 +339,23 @@ class Axis:
         return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
 
 
-def linear_axis(max_value: float, unit: str, headroom_factor: float = 1.02) -> Axis:
+def build_linear_axis(max_value: float, unit: str, headroom_factor: float = 1.02) -> Axis:
     """Return an axis from zero to a round number above `max_value`, with three to five steps.
 
-    >>> axis = linear_axis(149.4e9, "B")
+    >>> axis = build_linear_axis(149.4e9, "B")
     >>> axis.unit, [axis.tick_label(t) for t in axis.ticks]
     ('GB', ['0', '40', '80', '120', '160 GB'])
     """
     max_value = max_value if math.isfinite(max_value) and max_value > 1e-30 else 1.0
-    return _axis_from_zero(max_value * headroom_factor, *readable_unit(max_value, unit))
+    return _axis_from_zero(max_value * headroom_factor, *choose_readable_unit(max_value, unit))
 
 
-def axis_in_given_unit(max_value: float, unit: str = "", headroom_factor: float = 1.0) -> Axis:
+def build_axis_in_given_unit(
+    max_value: float, unit: str = "", headroom_factor: float = 1.0
+) -> Axis:
     """Return an axis from zero for values that are already in the unit `unit`.
 
-    >>> axis = axis_in_given_unit(1400, "GB")
+    >>> axis = build_axis_in_given_unit(1400, "GB")
     >>> [axis.tick_label(t) for t in axis.ticks]
     ['0', '500', '1,000', '1,500 GB']
     """
@@ -361,10 +363,10 @@ def axis_in_given_unit(max_value: float, unit: str = "", headroom_factor: float 
     return _axis_from_zero(max_value * headroom_factor, unit)
 
 
-def count_axis(max_value: float, unit: str = "") -> Axis:
+def build_count_axis(max_value: float, unit: str = "") -> Axis:
     """Return an axis of counts: from zero in whole steps, at least one.
 
-    >>> [count_axis(most).ticks for most in (27, 2, 0)]
+    >>> [build_count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
     axis = _axis_from_zero(max(max_value, 1.0), unit, min_step=1.0)
@@ -378,16 +380,16 @@ def _axis_from_zero(largest: float, unit: str, factor: float = 1.0, min_step: fl
     return Axis(0.0, ticks[-1], ticks, unit, factor)
 
 
-def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
+def build_logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     """Return an axis of powers of ten around two positive values.
 
     Times are in the unit of those in its middle, so that a few minutes leave seconds in seconds.
 
-    >>> [round(t) for t in logarithmic_axis(3, 400, "").ticks]
+    >>> [round(t) for t in build_logarithmic_axis(3, 400, "").ticks]
     [1, 10, 100, 1000]
     """
     low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
-    word, factor = readable_unit(math.sqrt(low * high) if unit == "s" else high, unit)
+    word, factor = choose_readable_unit(math.sqrt(low * high) if unit == "s" else high, unit)
     first = math.floor(math.log10(low / factor) + 1e-9)
     last = max(math.ceil(math.log10(high / factor) - 1e-9), first + 1)
     decades = range(first, last + 1, max(1, (last - first + 5) // 6))
@@ -399,10 +401,10 @@ def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     return Axis(shown[0], 10.0**last * factor, shown, word, factor, is_logarithmic=True)
 
 
-def readable_unit(largest: float, unit: str) -> units.DisplayUnit:
+def choose_readable_unit(largest: float, unit: str) -> units.DisplayUnit:
     """Return the readable multiple of a base unit for values up to `largest`.
 
-    >>> readable_unit(80e9, "B")
+    >>> choose_readable_unit(80e9, "B")
     DisplayUnit(name='GB', factor=1000000000.0)
     """
     if unit in units.UNITS and units.UNITS[unit][1] != 1.0:
@@ -443,7 +445,7 @@ def draw_ticks_below(axis: Axis, y: float) -> tuple[str, ...]:
     """Draw the tick labels below a chart, with the unit after the last."""
     marks = []
     for tick in axis.ticks:
-        at = axis.place(tick)
+        at = axis.position_percent(tick)
         last = tick == axis.ticks[-1]
         marks.append(draw_line("ax", at, y, at, y + 6))
         text = axis.tick_label(tick)
@@ -457,14 +459,14 @@ SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlotArea:
-    """A plot area: `axis` runs up the height of `box`."""
+    """A plot area: `y_axis` runs up the height of `box`."""
 
     box: Box
-    axis: Axis
+    y_axis: Axis
 
     def y_pixels(self, value: float) -> float:
         """Return the distance of a value from the top of the drawing, in pixels."""
-        share = self.axis.place(value) / 100
+        share = self.y_axis.position_percent(value) / 100
         return self.box.y + self.box.height * (1 - share)
 
     def draw_ticks(
@@ -476,13 +478,13 @@ class PlotArea:
         """
         right = self.box.x + self.box.width
         marks = []
-        for tick in self.axis.ticks:
+        for tick in self.y_axis.ticks:
             at = self.y_pixels(tick)
             marks.append(draw_line("ax", 0, at, right, at))
             if side == "right":
                 marks.append(draw_text(format_tick(tick), 100, at + 4, "e"))
             else:
-                low = tick == self.axis.low
+                low = tick == self.y_axis.low
                 marks.append(draw_text(format_tick(tick), 0, at + 18 if low else at - 4))
         return marks
 
@@ -525,7 +527,7 @@ class LineLabel:
     ends_at_position: bool
 
     @property
-    def extent(self) -> tuple[float, float]:
+    def horizontal_extent_percent(self) -> tuple[float, float]:
         """Return where the text begins and ends, in percent of a narrow plot."""
         wide = (len(self.line.label) * CHARACTER + 8) / _PLOT_WIDTH * 100
         if self.ends_at_position:
@@ -573,20 +575,23 @@ def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
 
 
 def _is_inside(label: LineLabel, top: float, bottom: float) -> bool:
-    start, end = label.extent
+    start, end = label.horizontal_extent_percent
     wide = start >= -2 and end <= 102
     return wide and top - 2 <= label.y_pixels - _HIGH + _HALF and label.y_pixels <= bottom - 2
 
 
 def _labels_overlap(one: LineLabel, other: LineLabel) -> bool:
-    (start, end), (other_start, other_end) = one.extent, other.extent
+    (start, end), (other_start, other_end) = (
+        one.horizontal_extent_percent,
+        other.horizontal_extent_percent,
+    )
     beside = start >= other_end or other_start >= end
     return not beside and abs(one.y_pixels - other.y_pixels) < _HIGH
 
 
 def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """Count the parts of a name that overlap a line; a mark counts as all of them."""
-    start, end = label.extent
+    start, end = label.horizontal_extent_percent
     middle = label.y_pixels - _HALF
     parts = {
         int((x - start) / (end - start) * _PARTS)

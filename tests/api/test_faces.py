@@ -69,12 +69,14 @@ def test_the_command_says_what_the_api_says(name, answer, capsys):
 
 def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
     first = next(iter(input_specs(registry.find_estimate(name).inputs_type)))
-    block = build_calculator_form(registry.find_estimate(name), {first: ""}, block=True, id="c1")
+    block = build_calculator_form(
+        registry.find_estimate(name), {first: ""}, is_short_block=True, element_id="c1"
+    )
     view = block.estimate
     figures = (
         *view.main_figures,
-        *(f for group in view.other_figures for f in group.figures),
-        *view.inapplicable,
+        *(f for group in view.other_figure_groups for f in group.figures),
+        *view.inapplicable_figures,
     )
     texts = {f.name: f.formatted_value.replace("\u00a0", " ") for f in figures}
     assert texts == {f["name"]: f["text"] for f in answer["figures"]}
@@ -127,6 +129,6 @@ def test_every_input_says_what_it_means_and_what_it_takes(name):
 def test_an_untouched_form_sends_the_inputs_that_the_estimate_starts_with(name):
     entry = registry.find_estimate(name)
     shown = build_calculator_form(entry, {})
-    groups = (*shown.groups, *shown.folded)
+    groups = (*shown.shown_groups, *shown.folded_groups)
     typed = {f.name: f.value for group in groups for f in group.fields}
     assert parse_inputs(entry.inputs_type, typed) == entry.inputs_type()

@@ -8,15 +8,15 @@ from app.widgets.bar_charts import ErrorStrip, PredictionError, draw_error_strip
 
 def test_the_page_counts_every_case_and_names_every_kind(client):
     page = client.get("/calculators/accuracy").text
-    assert f"{build_accuracy_summary().cases:,} published measurements" in page
-    for row in build_accuracy_summary().kinds:
+    assert f"{build_accuracy_summary().case_count:,} published measurements" in page
+    for row in build_accuracy_summary().rows:
         assert f'href="/calculators/accuracy/{row.kind}"' in page
 
 
 def test_a_kind_shows_every_case_with_its_source(client):
     page = client.get("/calculators/accuracy/kv_bytes_per_token").text
     cases = build_kind_accuracy("kv_bytes_per_token").cases
-    assert len(cases) == build_kind_accuracy("kv_bytes_per_token").row.cases
+    assert len(cases) == build_kind_accuracy("kv_bytes_per_token").row.case_count
     for case in cases:
         assert case.id in page
     assert 'role="img"' in page
@@ -25,7 +25,7 @@ def test_a_kind_shows_every_case_with_its_source(client):
 def test_a_case_shows_the_command_and_the_address_of_its_question(client):
     page = client.get("/calculators/accuracy/kv_bytes_per_token").text
     for case in build_kind_accuracy("kv_bytes_per_token").cases:
-        assert f'href="{escape(case.address)}"' in page
+        assert f'href="{escape(case.calculator_url)}"' in page
         assert str(escape(case.command)) in page
 
 
@@ -38,8 +38,8 @@ def test_a_case_of_a_bare_formula_names_its_function(client):
 
 def test_the_address_of_a_case_with_a_model_of_its_own_shows_its_number(client):
     cases = build_kind_accuracy("train_step_time").cases
-    own = next(case for case in cases if "model=%7B" in case.address)
-    page = client.get(own.address)
+    own = next(case for case in cases if "model=%7B" in case.calculator_url)
+    page = client.get(own.calculator_url)
     assert page.status_code == 200
     assert 'data-figure="step_time"' in page.text
     assert "From config.json" in page.text  # in the field of the model

@@ -5,14 +5,14 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from app.calculators.comparison import (
+    build_comparison_links,
     build_input_rows,
     build_scenarios_query,
-    compare_if_all_have_results,
-    comparison_links,
+    compare_scenarios_if_all_computed,
     compute_scenarios,
     describe_difference_from_first,
     is_better,
-    scenario_problems,
+    list_scenario_problems,
     split_scenarios,
 )
 from app.estimator import registry
@@ -48,8 +48,10 @@ def test_what_is_shared_is_said_once():
 
 
 def test_links_swap_scenarios_and_add_or_drop_the_third():
-    two = comparison_links(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}))
-    three = comparison_links(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}, c={"gpus": "4"}))
+    two = build_comparison_links(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}))
+    three = build_comparison_links(
+        ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}, c={"gpus": "4"})
+    )
 
     assert two["swap"].endswith("?a.gpus=2&b.gpus=1")
     assert two["third"].endswith("?a.gpus=1&b.gpus=2&c.gpus=2")
@@ -58,20 +60,20 @@ def test_links_swap_scenarios_and_add_or_drop_the_third():
 
 def test_the_one_that_fits_is_named_first():
     scenarios = answered(a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"})
-    assert compare_if_all_have_results(ENTRY, scenarios).lead == "B fits, A does not."
+    assert compare_scenarios_if_all_computed(ENTRY, scenarios).lead == "B fits, A does not."
 
 
 def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
     entry = registry.find_estimate("training-memory")
     sides = {"a": {"gpus": "32"}, "b": {"gpus": "19"}, "c": {"gpus": "16"}}
     assert (
-        compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
+        compare_scenarios_if_all_computed(entry, compute_scenarios(entry, sides)).lead
         == "A and B fit, C may not."
     )
     del sides["a"]
     sides["b"] = {"gpus": "8"}
     assert (
-        compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
+        compare_scenarios_if_all_computed(entry, compute_scenarios(entry, sides)).lead
         == "C may fit, B does not."
     )
 
@@ -83,7 +85,7 @@ def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
             link = comparison_url(entry, inputs, entry.compute(inputs), "")
             sides = split_scenarios(dict(parse_qsl(link.partition("?")[2])))
             assert sides["a"] != sides["b"]
-            lead = compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
+            lead = compare_scenarios_if_all_computed(entry, compute_scenarios(entry, sides)).lead
             assert lead != "There is no difference."
 
 
@@ -104,14 +106,14 @@ def test_a_comparison_proposes_an_alternative_that_fits():
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():
-    lead = compare_if_all_have_results(ENTRY, answered(a={}, b={"gpus": "4"})).lead
+    lead = compare_scenarios_if_all_computed(ENTRY, answered(a={}, b={"gpus": "4"})).lead
     assert lead.replace("\u00a0", " ") == ("A has more room: 73.9 GB free, against 71.7 GB in B.")
 
 
 def test_equal_scenarios_have_no_difference():
-    comparison = compare_if_all_have_results(ENTRY, answered(a={}, b={}))
+    comparison = compare_scenarios_if_all_computed(ENTRY, answered(a={}, b={}))
     assert comparison.lead == "There is no difference."
-    assert comparison.differs == ()
+    assert comparison.differing_inputs == ()
 
 
 def test_what_differs_is_told_by_meaning_and_not_by_spelling():
@@ -125,21 +127,25 @@ def test_what_differs_is_told_by_meaning_and_not_by_spelling():
 
 
 def test_bars_share_one_axis_and_only_the_last_shows_it():
-    comparison = compare_if_all_have_results(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"}))
-    first, last = (side.bar for side in comparison.sides)
+    comparison = compare_scenarios_if_all_computed(
+        ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"})
+    )
+    first, last = (side.bar for side in comparison.columns)
     assert 'class="ax"' not in first
     assert 'class="ax"' in last
     assert first.count('x1="80%"') == last.count('class="cap" x1="80%"') == 1
 
 
 def test_figures_show_the_better_value_and_the_distance_from_a():
-    comparison = compare_if_all_have_results(ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"}))
-    rows = {row.label: row.values for row in comparison.figures}
+    comparison = compare_scenarios_if_all_computed(
+        ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"})
+    )
+    rows = {row.label: row.values for row in comparison.figure_rows}
     needed = rows["Needed per GPU"]
-    assert [v.best for v in needed] == [True, False]
-    assert needed[1].against == "+2.2\u00a0GB"
-    assert rows["Tokens a second"][1].against == "the same"
-    assert not any(v.best for v in rows["Tokens a second"])
+    assert [v.is_best for v in needed] == [True, False]
+    assert needed[1].difference_from_first == "+2.2\u00a0GB"
+    assert rows["Tokens a second"][1].difference_from_first == "the same"
+    assert not any(v.is_best for v in rows["Tokens a second"])
 
 
 def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subtests):
@@ -165,8 +171,8 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
 
 def test_a_scenario_that_cannot_be_is_named_with_its_letter():
     scenarios = answered(a={}, b={"gpus": "3"})
-    assert compare_if_all_have_results(ENTRY, scenarios) is None
-    problem = scenario_problems(scenarios)[0]
+    assert compare_scenarios_if_all_computed(ENTRY, scenarios) is None
+    problem = list_scenario_problems(scenarios)[0]
     assert problem.field == "b.gpus"
     assert problem.message.startswith("B: “3” GPUs cannot share")
     rows = build_input_rows(ENTRY, scenarios, NO_COURSE)
@@ -194,7 +200,7 @@ def test_nothing_is_better_than_what_cannot_be_measured():
 def test_without_a_limit_the_leading_figure_is_told():
     entry = registry.find_estimate("kv-cache")
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
-    lead = compare_if_all_have_results(entry, compute_scenarios(entry, sides)).lead
+    lead = compare_scenarios_if_all_computed(entry, compute_scenarios(entry, sides)).lead
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")
 
 
@@ -206,8 +212,8 @@ def test_a_comparison_leads_with_the_main_figure_that_differs_most():
         letter: {**shared, "gpu": g} for letter, g in (("a", "h200-sxm5-141"), ("b", "mi300x"))
     }
     scenarios = compute_scenarios(entry, sides)
-    lead = compare_if_all_have_results(entry, scenarios).lead.replace("\u00a0", " ")
-    a, b = (scenarios[letter].estimate["cost_per_million_tokens"].words for letter in "ab")
+    lead = compare_scenarios_if_all_computed(entry, scenarios).lead.replace("\u00a0", " ")
+    a, b = (scenarios[letter].estimate["cost_per_million_tokens"].formatted_value for letter in "ab")
     assert lead == f"Cost per million output tokens: {a} with A, {b} with B.".replace("\u00a0", " ")
 
 
@@ -215,7 +221,7 @@ def compared(question):
     """Return the comparison that an example question leads to."""
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == question)
     entry = registry.require_estimate(start.estimate)
-    return compare_if_all_have_results(
+    return compare_scenarios_if_all_computed(
         entry, compute_scenarios(entry, split_scenarios(start.typed))
     )
 
@@ -223,12 +229,12 @@ def compared(question):
 def test_ranges_and_few_measurements_are_said_of_two_gpus(client):
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == "Which of two GPUs?")
     found = compared(start.question)
-    assert "p95 time per output token" in found.overlapping
+    assert "p95 time per output token" in found.overlapping_figure_labels
     assert any(letter == "B" and "Only 2 measurements" in note for letter, note in found.notes)
-    figures = {row.label: row.values for row in found.figures}
-    assert all(" to " in value.interval for value in figures["p95 time per output token"])
-    assert all(" to " in value.interval for value in figures["GPUs"])
-    page = client.get(start.calculator_link).text
+    figures = {row.label: row.values for row in found.figure_rows}
+    assert all(" to " in value.likely_range for value in figures["p95 time per output token"])
+    assert all(" to " in value.likely_range for value in figures["GPUs"])
+    page = client.get(start.calculator_url).text
     assert "The likely ranges overlap" in page
     assert "What only one assumes" in page
 
@@ -236,4 +242,4 @@ def test_ranges_and_few_measurements_are_said_of_two_gpus(client):
 def test_speculation_is_compared_by_the_time_per_token():
     found = compared("What does speculation bring?")
     assert found.lead.startswith("p50 time per output token: ")
-    assert not found.overlapping  # On one GPU and engine, an error moves both alike.
+    assert not found.overlapping_figure_labels  # On one GPU and engine, an error moves both alike.

@@ -38,7 +38,7 @@ def test_each_kind_has_its_list(client, kind):
     page = client.get(f"/hardware?kind={kind}")
 
     assert page.status_code == 200
-    kinds = listing.CATEGORIES[kind].kinds
+    kinds = listing.CATEGORIES[kind].part_kinds
     assert len(names(page.text)) == sum(part.kind in kinds for part in list_parts())
 
 

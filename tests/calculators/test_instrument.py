@@ -29,11 +29,13 @@ def html_of(templates, shown):
 
 def reading_of(**inputs):
     given = SampleInputs(**inputs)
-    return build_estimate_view(ENTRY, given, compute(given), topics=COURSE.topics)
+    return build_estimate_view(
+        ENTRY, given, compute(given), linkable_topics=COURSE.topic_titles_by_slug
+    )
 
 
 def fields_by_name(shown):
-    return {f.name: f for g in (*shown.groups, *shown.folded) for f in g.fields}
+    return {f.name: f for g in (*shown.shown_groups, *shown.folded_groups) for f in g.fields}
 
 
 def test_every_declared_input_has_its_field_in_the_form():
@@ -53,21 +55,25 @@ def test_every_declared_input_has_its_field_in_the_form():
 
 def test_fields_stand_under_their_groups_and_advanced_ones_are_folded():
     shown = build_calculator_form(ENTRY, {})
-    assert [g.title for g in shown.groups] == ["Model", "Hardware", ""]
-    assert [g.title for g in shown.folded] == ["More"]
-    assert not shown.folded[0].unfolded
+    assert [g.title for g in shown.shown_groups] == ["Model", "Hardware", ""]
+    assert [g.title for g in shown.folded_groups] == ["More"]
+    assert not shown.folded_groups[0].is_unfolded
 
 
 def test_an_advanced_field_that_was_typed_into_is_unfolded():
-    assert build_calculator_form(ENTRY, {"note": "{}"}).folded[0].unfolded
+    assert build_calculator_form(ENTRY, {"note": "{}"}).folded_groups[0].is_unfolded
 
 
 def test_three_inputs_show_and_the_rest_says_in_its_fold_what_it_holds():
     entry = dataclasses.replace(ENTRY, main_inputs=("model", "gpus", "weights"))
     shown = build_calculator_form(entry, {})
-    assert [f.name for group in shown.groups for f in group.fields] == ["model", "weights", "gpus"]
-    assert [g.title for g in shown.folded] == ["Hardware", "", "More"]
-    assert shown.folded[0].brief.startswith("GPU: H100 SXM5 80GB")
+    assert [f.name for group in shown.shown_groups for f in group.fields] == [
+        "model",
+        "weights",
+        "gpus",
+    ]
+    assert [g.title for g in shown.folded_groups] == ["Hardware", "", "More"]
+    assert shown.folded_groups[0].first_values_text.startswith("GPU: H100 SXM5 80GB")
 
 
 def test_an_empty_field_shows_what_counts_instead():
@@ -170,7 +176,7 @@ def test_a_size_that_no_list_has_stands_in_the_field_for_sizes(templates):
 
 
 def test_a_block_has_the_fields_it_names_and_the_short_reading(templates):
-    shown = build_calculator_form(ENTRY, {"gpus": "4"}, block=True, id="c2")
+    shown = build_calculator_form(ENTRY, {"gpus": "4"}, is_short_block=True, element_id="c2")
     assert list(fields_by_name(shown)) == ["gpus"]
     html = html_of(templates, shown)
     assert 'hx-get="/calculators/sample/reading"' in html
@@ -198,7 +204,10 @@ def test_fields_point_to_pages_and_terms_that_the_course_has(templates):
 
 def test_ids_are_unique_on_a_page_with_two_instruments(templates):
     html = "".join(
-        html_of(templates, build_calculator_form(ENTRY, {"gpus": "4"}, block=True, id=f"c{i}"))
+        html_of(
+            templates,
+            build_calculator_form(ENTRY, {"gpus": "4"}, is_short_block=True, element_id=f"c{i}"),
+        )
         for i in (1, 2)
     )
     ids = re.findall(r'\bid="([^"]+)"', html)
@@ -207,9 +216,9 @@ def test_ids_are_unique_on_a_page_with_two_instruments(templates):
 
 def test_the_verdict_marks_the_numbers_that_it_computed():
     reading = reading_of()
-    assert re.search("<span[^>]*>6.1\u00a0GB</span>", str(reading.text))
-    assert "of its 80\u00a0GB" in reading.text
-    assert str(escape("<really>")) in reading.text
+    assert re.search("<span[^>]*>6.1\u00a0GB</span>", str(reading.verdict_text))
+    assert "of its 80\u00a0GB" in reading.verdict_text
+    assert str(escape("<really>")) in reading.verdict_text
 
 
 def test_a_modeled_figure_has_its_interval_and_an_exact_one_says_so():
@@ -254,7 +263,7 @@ def test_a_fold_says_the_numbers_that_count_in_it():
     run = find_estimate("training-run")
     assert run is not None
     typed = {"deadline": "30"}
-    briefs = {g.title: g.brief for g in build_calculator_form(run, typed).folded}
+    briefs = {g.title: g.first_values_text for g in build_calculator_form(run, typed).folded_groups}
 
     assert briefs["Run"] == "Deadline: 30 days, Method: All weights"
     assert briefs["Network"] == "Oversubscription: 1"
@@ -266,7 +275,7 @@ def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
 
     def beside(typed: dict[str, str], name: str) -> str:
         inputs = parse_inputs(entry.inputs_type, typed)
-        fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
+        fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), element_id="x")}
         return fields[name].unit
 
     assert beside({}, "concurrent") == ""
@@ -296,7 +305,7 @@ def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:
     entry = require_estimate("inference-memory")
     typed = {"shown_memory": "16303 MiB"}
     inputs = parse_inputs(entry.inputs_type, typed)
-    fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), id="x")}
+    fields = {f.name: f for f in build_form_fields(entry, typed, inputs, (), element_id="x")}
     assert (fields["shown_memory"].value, fields["shown_memory"].unit) == ("16303 MiB", "")
 
 
@@ -308,10 +317,10 @@ def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
             if spec.unit and not spec.typed_unit and spec.kind in {"count", "number"}
         }
         form = build_calculator_form(entry, typed)
-        for group in (*form.groups, *form.folded):
+        for group in (*form.shown_groups, *form.folded_groups):
             for field in group.fields:
                 with subtests.test(entry.name, field=field.name):
-                    assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.shown)
+                    assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.counted_value_text)
     plan = require_estimate("parallelism-plan")
     one = plan.compute(
         parse_inputs(plan.inputs_type, {"gpus": "8", "model": "8B", "global_batch": "1"})

@@ -32,7 +32,7 @@ def is_answered_at_once(pace: EstimateRunner, clock: Clock, name: str, seconds: 
         return threading.get_ident()
 
     async def run() -> bool:
-        return await pace.run(name, work) == threading.get_ident()
+        return await pace.run_estimate(name, work) == threading.get_ident()
 
     return outcome(run())
 
@@ -70,7 +70,9 @@ def test_a_search_is_never_answered_on_the_event_loop() -> None:
     pace = EstimateRunner(clock)
 
     async def run() -> bool:
-        return await pace.run("x", threading.get_ident, is_search=True) == (threading.get_ident())
+        return await pace.run_estimate("x", threading.get_ident, is_search=True) == (
+            threading.get_ident()
+        )
 
     assert not any(outcome(run()) for _ in range(3))
 
@@ -127,7 +129,7 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
     async def twelve_and_one() -> None:
         async with anyio.create_task_group() as group:
             for _ in range(12):
-                group.start_soon(pace.run, "parallelism-plan", costly)
+                group.start_soon(pace.run_estimate, "parallelism-plan", costly)
             for _ in range(MAX_WORKERS):
                 await run_sync(at_work.acquire)
             # All worker threads of the pages are free, and so is the loop.
@@ -142,9 +144,9 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
 def test_addresses_of_no_calculator_are_not_remembered(
     client: TestClient,
 ) -> None:
-    before = set(ESTIMATE_RUNNER.measured_names)
+    before = set(ESTIMATE_RUNNER.names_of_measured_estimates)
 
     for number in range(5):
         assert client.get(f"/calculators/nothing-{number}").status_code == 404
 
-    assert len(set(ESTIMATE_RUNNER.measured_names) - before) <= 1
+    assert len(set(ESTIMATE_RUNNER.names_of_measured_estimates) - before) <= 1

@@ -37,7 +37,7 @@ def test_a_number_of_gpus_is_said_to_be_needed(client):
 @each_of_sample("start", EXAMPLE_QUESTIONS, 4, ids=lambda s: s.question)
 def test_a_question_on_the_list_leads_to_an_answer(client, start):
     assert start.question in client.get("/calculators").text
-    assert client.get(start.calculator_link).status_code == 200
+    assert client.get(start.calculator_url).status_code == 200
 
 
 @each_of_sample("name", NAMES, 5)

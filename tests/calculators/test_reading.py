@@ -10,7 +10,7 @@ import pytest
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 from app.estimator.result import BarSegment, StackedBar
-from app.widgets.bar_charts import bar_legend, segment_styles
+from app.widgets.bar_charts import build_bar_legend, choose_segment_styles
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import _SAME, _SAME_OF_TRAINING, _shared_inputs
 from tests.amounts import each_of_sample
@@ -76,7 +76,7 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(
             entry = registry.find_estimate(name)
             for picture in entry.compute(entry.inputs_type()).pictures:
                 if isinstance(picture, StackedBar):
-                    looks = segment_styles(picture)
+                    looks = choose_segment_styles(picture)
                     letters = [look.letter for look in looks]
                     assert all(letters)
                     assert len(letters) == len(set(letters))
@@ -92,8 +92,8 @@ def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
     )
     bar = StackedBar("Per GPU", parts, None, "")
 
-    assert [look.letter for look in segment_styles(bar)] == ["A", "L", "R"]
-    assert bar_legend(bar) == (
+    assert [look.letter for look in choose_segment_styles(bar)] == ["A", "L", "R"]
+    assert build_bar_legend(bar) == (
         ("k-a", "Activations"),
         ("k-a k-pale", "Logits"),
         ("k-r", "Overhead (R)"),
@@ -137,11 +137,11 @@ def test_a_share_of_a_link_names_the_link_beside_its_likely_range(client):
 
 def test_a_long_choice_stands_below_its_label():
     shown = build_calculator_form(registry.find_estimate("training-memory"), {})
-    groups = (*shown.groups, *shown.folded)
+    groups = (*shown.shown_groups, *shown.folded_groups)
     fields = {f.name: f for group in groups for f in group.fields}
 
-    assert fields["precision"].wide
-    assert not fields["sequence"].wide
+    assert fields["precision"].has_wide_choices
+    assert not fields["sequence"].has_wide_choices
 
 
 def test_links_to_other_calculators_take_the_load_along(client):

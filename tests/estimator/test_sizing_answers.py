@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.calculators.comparison import compare_if_all_have_results, compute_scenarios
+from app.calculators.comparison import compare_scenarios_if_all_computed, compute_scenarios
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import find_exclusion_reason
 from app.estimator.hardware.catalog import find_accelerator
@@ -229,9 +229,9 @@ def test_costs_of_two_scenarios_say_that_their_prices_are_of_two_providers() -> 
     def compared(second: str) -> str:
         entry = registry.require_estimate("serving-capacity")
         typed = {"a": {"model": "8B", "gpu": "h200"}, "b": {"model": "8B", "gpu": second}}
-        found = compare_if_all_have_results(entry, compute_scenarios(entry, typed))
+        found = compare_scenarios_if_all_computed(entry, compute_scenarios(entry, typed))
         assert found is not None
-        return found.prices
+        return found.list_prices_note
 
     assert "A at CoreWeave's 6.31" in compared("mi300x")
     assert "B at DigitalOcean's 2.59" in compared("mi300x")

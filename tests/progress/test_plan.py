@@ -399,7 +399,8 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     surely, just, not_all = (PlanVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
 
     assert surely.does_reading_fit
-    assert just.does_reading_just_fit and not just.does_reading_fit
+    assert just.does_reading_just_fit
+    assert not just.does_reading_fit
     assert not not_all.does_reading_just_fit
 
 

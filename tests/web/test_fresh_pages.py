@@ -160,7 +160,7 @@ def entries_in_caches(app: FastAPI) -> dict[str, int]:
     rates = app.state.rates
     return sizes | {
         "rates": len(rates._counts),
-        "pace": len(ESTIMATE_RUNNER.measured_names),
+        "pace": len(ESTIMATE_RUNNER.names_of_measured_estimates),
     }
 
 

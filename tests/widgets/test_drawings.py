@@ -13,7 +13,7 @@ from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timel
 from app.widgets.bar_charts import draw_bar
 from app.widgets.estimate_view import draw_picture
 from app.widgets.line_charts import draw_line_chart, draw_timeline
-from app.widgets.svg import count_axis, linear_axis, logarithmic_axis
+from app.widgets.svg import build_count_axis, build_linear_axis, build_logarithmic_axis
 
 GB = 1e9
 TIGHT = StackedBar(
@@ -112,7 +112,7 @@ def test_the_table_behind_a_bar_sums_to_what_is_needed():
 
 
 def test_bars_of_a_comparison_can_share_one_axis():
-    short = draw_bar(TIGHT, reach=192 * GB, ticks=False)
+    short = draw_bar(TIGHT, min_axis_end=192 * GB, draws_ticks=False)
     assert rects(short, "o")[0].attrib["width"] == "26.25%"
     assert "ax" not in {e.attrib.get("class") for e in svg_of(short).iter("line")}
 
@@ -152,7 +152,7 @@ def test_any_bar_stays_inside_its_drawing(values, capacity):
 
 @given(st.floats(1e-12, 1e24))
 def test_a_linear_axis_has_three_to_five_steps_and_reaches_its_top(top):
-    axis = linear_axis(top, "B")
+    axis = build_linear_axis(top, "B")
     assert 4 <= len(axis.ticks) <= 6
     assert axis.ticks[0] == 0
     assert axis.high >= top
@@ -160,7 +160,7 @@ def test_a_linear_axis_has_three_to_five_steps_and_reaches_its_top(top):
 
 @given(st.floats(1e-9, 1e15), st.floats(1, 1e9))
 def test_a_log_axis_holds_both_of_its_ends(low, ratio):
-    axis = logarithmic_axis(low, low * ratio, "")
+    axis = build_logarithmic_axis(low, low * ratio, "")
     assert axis.low <= low * 1.0000001
     assert axis.high >= low * ratio * 0.9999999
     assert 2 <= len(axis.ticks) <= 8
@@ -265,7 +265,7 @@ def test_no_drawing_carries_a_style_or_unescaped_words():
 
 def test_whole_steps_cover_what_is_counted_and_no_step_more():
     for most in range(500):
-        ticks = count_axis(most).ticks
+        ticks = build_count_axis(most).ticks
         assert ticks[-1] >= most, most
         assert ticks[-2] < max(most, 1), most
         assert 2 <= len(ticks) <= 6, most

@@ -46,7 +46,7 @@ class SectionObjections(NamedTuple):
     """The worst status of the sections, and the headings and verdicts that have it."""
 
     status: Status
-    text: str
+    headings_and_leads: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

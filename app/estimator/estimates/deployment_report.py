@@ -148,7 +148,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
         "Latency" if result.relaxed_target_by_input else ""
     )
     if result.gpus is None:
-        return Verdict("no", "No number of GPUs serves it.", objections.text)
+        return Verdict("no", "No number of GPUs serves it.", objections.headings_and_leads)
     verb = "answers" if result.gpus == 1 else "answer"
     asking = "users" if result.inputs.requests_per_second is None else "requests"
     spare = result.inputs.spare
@@ -169,9 +169,9 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     if result.inputs.ttft_target is None and first_token is not None:
         text += f"95 of 100 requests get their first token within {first_token.formatted_value}. "
     if not result.relaxed_target_by_input:
-        return Verdict(objections.status, count, f"{text}{objections.text}".strip())
+        return Verdict(objections.status, count, f"{text}{objections.headings_and_leads}".strip())
     late = f"{count.removesuffix('.')}, later than the targets."
-    text += f"{_describe_relaxed_targets(result)} {objections.text}"
+    text += f"{_describe_relaxed_targets(result)} {objections.headings_and_leads}"
     return Verdict("no", late, text.strip())
 
 

@@ -355,7 +355,7 @@ def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | N
     single = None if wiring.requested_tiers else build_single_switch(endpoints, wiring.switch_ports)
     if single is not None:
         return single
-    down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
+    down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).to_nodes
     if wiring.layout == "rail":
         leaves = count_rail_leaves(hosts, rails, down)
     else:
@@ -372,7 +372,7 @@ def max_connected_systems(wiring: PlaneWiring, hosts: FabricHosts, tiers: int) -
     """Return the most systems that a tree with this number of tiers can connect [1]."""
     if tiers == 1:
         return wiring.switch_ports // (hosts.rails_per_host * hosts.hosts_per_system)
-    down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).down
+    down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).to_nodes
     leaves = max_leaves(wiring.switch_ports, wiring.oversubscription, tiers)
     if wiring.layout == "rail":
         leaves -= leaves % hosts.rails_per_host
@@ -420,7 +420,7 @@ def _build_side_network(
         return SideNetwork(name, switch, 0, _build_leaf_only_tree(0, ports))
     if endpoints <= ports:
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
-    down = split_leaf_ports(ports, oversubscription).down
+    down = split_leaf_ports(ports, oversubscription).to_nodes
     leaves = -(-endpoints // down)
     tree = build_fat_tree(leaves, ports, oversubscription)
     if tree is None:

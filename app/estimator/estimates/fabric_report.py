@@ -261,8 +261,8 @@ def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
     )
 
 
-def _multiply_by_planes(line: str, planes: int) -> str:
-    return multiply_formula(line, planes) if planes > 1 else line
+def _multiply_by_planes(formula: str, planes: int) -> str:
+    return multiply_formula(formula, planes) if planes > 1 else formula
 
 
 def _spine_count_formula(tree: FatTree, planes: int) -> str:

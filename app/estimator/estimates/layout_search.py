@@ -21,8 +21,8 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
     default_overhead_bytes,
-    resident_memory_of_distinct_stages,
-    transient_bytes_per_token_of_distinct_stages,
+    resident_memory_by_stage,
+    transient_bytes_per_token_by_stage,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.training.step_time import (
@@ -312,7 +312,7 @@ class LayoutMemoryChecker:
     @property
     def fits_with_fully_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        unsharded = resident_memory_of_distinct_stages(
+        unsharded = resident_memory_by_stage(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], state_bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
@@ -355,7 +355,7 @@ class LayoutMemoryChecker:
         if resident is None:
             plan = family.build_plan(self._job, family.micro_batches[0])
             framework = training_step_of_plan(plan).framework
-            stages = resident_memory_of_distinct_stages(
+            stages = resident_memory_by_stage(
                 self._model, parallel_layout_of_plan(plan), framework, state_bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
@@ -397,7 +397,7 @@ class LayoutMemoryChecker:
     ) -> StageTransientBytes:
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = parallel_layout_of_plan(plan), training_step_of_plan(plan)
-        stages = transient_bytes_per_token_of_distinct_stages(self._model, layout, step)
+        stages = transient_bytes_per_token_by_stage(self._model, layout, step)
         return StageTransientBytes(layout, stages)
 
 

@@ -42,7 +42,7 @@ from app.estimator.memory.training_memory import (
     TrainingStep,
     allocated_range_factors,
     default_overhead_bytes,
-    memory_of_distinct_stages,
+    memory_by_distinct_stage,
     memory_of_fullest_stage,
     plausible_bytes_range,
 )
@@ -425,7 +425,7 @@ def compute_requested_stage_memories(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[StageMemory, ...]:
     overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
-    return memory_of_distinct_stages(
+    return memory_by_distinct_stage(
         model,
         build_requested_layout(inputs),
         build_requested_training_step(inputs),

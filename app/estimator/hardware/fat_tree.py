@@ -48,8 +48,8 @@ class FatTree:
 class LeafPorts(NamedTuple):
     """The ports of a leaf towards nodes, and towards spines."""
 
-    down: int
-    up: int
+    to_nodes: int
+    to_spines: int
 
 
 def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> LeafPorts:
@@ -58,7 +58,7 @@ def split_leaf_ports(ports: int, oversubscription: float = 1.0) -> LeafPorts:
     up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r. From leiserson-1985.
 
     >>> split_leaf_ports(64, 3.0)
-    LeafPorts(down=48, up=16)
+    LeafPorts(to_nodes=48, to_spines=16)
     """
     if ports < 2:
         raise ValueError(f"a leaf needs two ports or more, not {ports}")
@@ -94,8 +94,10 @@ def list_allowed_uplink_counts(
     ([22, 21], [22, 21, 20, 19])
     """
     leaf = split_leaf_ports(ports, oversubscription)
-    fewest = max(1, math.ceil((fullest_leaf_links_to_nodes or leaf.down) / oversubscription - 1e-9))
-    return range(leaf.up, min(fewest, leaf.up) - 1, -1)
+    fewest = max(
+        1, math.ceil((fullest_leaf_links_to_nodes or leaf.to_nodes) / oversubscription - 1e-9)
+    )
+    return range(leaf.to_spines, min(fewest, leaf.to_spines) - 1, -1)
 
 
 def build_two_tier_tree(
@@ -109,7 +111,7 @@ def build_two_tier_tree(
     >>> build_two_tier_tree(32, 64).spines, build_two_tier_tree(8, 64, 2.0).spines
     (16, 3)
     """
-    down = split_leaf_ports(ports, oversubscription).down
+    down = split_leaf_ports(ports, oversubscription).to_nodes
     trees = [
         FatTree(
             2,
@@ -151,7 +153,7 @@ def build_three_tier_tree(
     >>> tree.spines, tree.cores
     (512, 256)
     """
-    down = split_leaf_ports(ports, oversubscription).down
+    down = split_leaf_ports(ports, oversubscription).to_nodes
     half = ports // 2
     pods = -(-leaves // half)
     cores = fewest_even_spines(pods, half, ports)

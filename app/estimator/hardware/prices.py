@@ -151,7 +151,7 @@ def _parse_part_id(name: Any, line: int) -> str:
         raise _PriceRowError(message, line) from None
 
 
-def _is_amount(amount: Any) -> bool:
+def _is_valid_amount(amount: Any) -> bool:
     is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
     return is_number and 0 < amount < _MOST
 
@@ -164,7 +164,7 @@ class ValueRule(NamedTuple):
 
 
 _VALUE_RULES = {
-    "price": ValueRule(_is_amount, "write a number above 0, such as 4.2"),
+    "price": ValueRule(_is_valid_amount, "write a number above 0, such as 4.2"),
     "currency": ValueRule(
         lambda code: isinstance(code, str) and bool(re.fullmatch("[A-Z]{3}", code)),
         "write three capital letters, such as USD",

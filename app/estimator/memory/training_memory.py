@@ -134,7 +134,7 @@ class TransientBytesPerToken:
         return TransientMemory(activations, tokens * self.logits)
 
 
-def memory_of_distinct_stages(
+def memory_by_distinct_stage(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
@@ -150,12 +150,10 @@ def memory_of_distinct_stages(
     with all of them and one layer; and the optimizer step, with the copies it makes. With
     several micro-batches the gradients of the earlier ones are there from the start.
     """
-    resident_by_stage = resident_memory_of_distinct_stages(
+    resident_by_stage = resident_memory_by_stage(
         model, layout, step.framework, state_bytes, trained_weights
     )
-    transient_by_stage = transient_bytes_per_token_of_distinct_stages(
-        model, layout, step, trained_weights
-    )
+    transient_by_stage = transient_bytes_per_token_by_stage(model, layout, step, trained_weights)
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
@@ -238,7 +236,7 @@ def memory_of_fullest_stage(stage_memories: tuple[StageMemory, ...]) -> StageMem
     return max(stage_memories, key=lambda load: load.total)
 
 
-def resident_memory_of_distinct_stages(
+def resident_memory_by_stage(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
@@ -265,7 +263,7 @@ def resident_memory_of_distinct_stages(
     return tuple(by_stage)
 
 
-def transient_bytes_per_token_of_distinct_stages(
+def transient_bytes_per_token_by_stage(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,

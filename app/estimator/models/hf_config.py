@@ -60,7 +60,7 @@ def _require_whole_number(key: str, value: Any) -> int:
 
 def extract_language_model_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
-    text = _with_flat_sparse_attention(_language_model_config(config))
+    text = _flatten_minimax_sparse_attention(_language_model_config(config))
     family = text.get("model_type")
     if isinstance(family, str) and family in _FAMILIES["aliases"]:
         return {**text, "model_type": _FAMILIES["aliases"][family]}
@@ -86,7 +86,7 @@ _SPARSE_FIELDS = {
 }
 
 
-def _with_flat_sparse_attention(config: Config) -> Config:
+def _flatten_minimax_sparse_attention(config: Config) -> Config:
     """Return a configuration of MiniMax-M3 with the fields that its current release has."""
     sparse = config.get("sparse_attention_config")
     if not isinstance(sparse, Mapping):
@@ -494,7 +494,7 @@ _BLOCKS = {
 
 def read_layer_count(config: Config) -> int:
     """Return the number of layers, which may follow from a list or pattern of blocks."""
-    blocks = _read_single_part_blocks(config)
+    blocks = _list_mixer_or_mlp_blocks(config)
     count = len(blocks) if blocks is not None else read_config_int(config, "layers")
     if config.get("model_type") == _DOUBLE:
         count *= 2
@@ -506,7 +506,7 @@ def read_layer_count(config: Config) -> int:
 def list_kinds_of_each_layer(
     config: Config, traits: FamilyTraits, routing: MoeRouting | None
 ) -> list[LayerKinds]:
-    blocks = _read_single_part_blocks(config)
+    blocks = _list_mixer_or_mlp_blocks(config)
     if blocks is not None:
         if unknown := next((word for word in blocks if word not in _BLOCKS), None):
             raise UnreadableConfigError(f"The block “{unknown}” cannot be read.")
@@ -518,7 +518,7 @@ def list_kinds_of_each_layer(
     return [LayerKinds(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
 
 
-def _read_single_part_blocks(config: Config) -> list[str] | None:
+def _list_mixer_or_mlp_blocks(config: Config) -> list[str] | None:
     """Return the blocks of a model whose layers are either a mixer or an MLP."""
     pattern = config.get("hybrid_override_pattern")
     if isinstance(pattern, str):

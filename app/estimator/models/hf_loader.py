@@ -60,7 +60,9 @@ def _read_softmax_mixer(
         has_head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
-    mixer = layers.build_attention_mixer(shape, window, shares_cache=_shares_cache(config, index))
+    mixer = layers.build_attention_mixer(
+        shape, window, shares_cache=_reuses_earlier_cache(config, index)
+    )
     return _add_block_sparse_indexer(config, index, mixer)
 
 
@@ -85,7 +87,7 @@ def _add_block_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> 
     )
 
 
-def _shares_cache(config: Config, index: int) -> bool:
+def _reuses_earlier_cache(config: Config, index: int) -> bool:
     """Return whether a layer reuses the keys and values of an earlier one."""
     shared = config.get("num_kv_shared_layers") or 0
     return index >= read_config_int(config, "layers", 0) - shared if shared else False
@@ -126,7 +128,7 @@ def _read_kv_heads(config: Config, heads: int, index: int) -> int:
     return read_config_int(config, "kv_heads", heads, layer=index) or heads
 
 
-def _shares_selected_tokens(config: Config, index: int) -> bool:
+def _reuses_selected_tokens(config: Config, index: int) -> bool:
     """Return whether a layer reuses the tokens that an earlier layer selected (GLM-5.2)."""
     listed = config.get("indexer_types") or config.get("index_topk_pattern")
     if listed:
@@ -151,7 +153,7 @@ def _read_latent_shape(
         indexer_heads=config.get("index_n_heads") or 0,
         indexer_head_dim=config.get("index_head_dim") or 0,
         indexer_selected_tokens=config.get("index_topk", 2048),
-        reuses_selected_tokens=_shares_selected_tokens(config, index),
+        reuses_selected_tokens=_reuses_selected_tokens(config, index),
         has_head_gate=traits.head_gate,
         has_output_gate=bool(config.get("mla_use_output_gate")),
     )
@@ -370,7 +372,7 @@ def _build_dense_mlp(
     width = width or read_config_int(config, "width", 0, layer=index) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
         width = _lfm2_mlp_width(config, width)
-    if config.get("use_double_wide_mlp") and _shares_cache(config, index):
+    if config.get("use_double_wide_mlp") and _reuses_earlier_cache(config, index):
         width *= 2
     if not isinstance(width, int) or width > 10**9:
         raise UnreadableConfigError(f"An MLP width of {width} cannot be read.")

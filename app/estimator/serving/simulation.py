@@ -99,14 +99,14 @@ def _count_equal_steps(
     running: list[_RunningAnswer],
     step: int,
     arrivals: list[_SimulatedRequest],
-    now: float,
+    current_time: float,
     step_seconds: float,
 ) -> int:
     """Return the number of equal steps until an answer ends or a request arrives."""
     ends = running[0].last_step - step
     if not arrivals or ends <= 1:
         return max(1, ends)
-    return max(1, min(ends, math.ceil((arrivals[-1].arrival - now) / step_seconds)))
+    return max(1, min(ends, math.ceil((arrivals[-1].arrival - current_time) / step_seconds)))
 
 
 def _draw_requests(

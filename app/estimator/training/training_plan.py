@@ -16,7 +16,7 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
     default_overhead_bytes,
-    memory_of_distinct_stages,
+    memory_by_distinct_stage,
     memory_of_fullest_stage,
 )
 from app.estimator.models.architecture import Architecture
@@ -157,7 +157,7 @@ def fullest_stage_memory(
 
     `state_bytes` are bytes per parameter; those of mixed precision with Adam by default.
     """
-    loads = memory_of_distinct_stages(
+    loads = memory_by_distinct_stage(
         model,
         parallel_layout_of_plan(plan),
         training_step_of_plan(plan),
