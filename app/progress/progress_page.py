@@ -12,8 +12,7 @@ from app.accounts.current_learner import ReadContext, RequestContext
 from app.clock import from_milliseconds
 from app.content.course_facts import cached_course_facts
 from app.lessons.course_pages import build_domain_progress
-from app.progress import history_store as history
-from app.progress import store
+from app.progress import store as progress_store
 from app.progress.calibration import build_calibration_chart
 from app.progress.predictions import (
     PredictionOutcome,
@@ -193,9 +192,9 @@ _SITTINGS = 40
 def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     """Return each mock exam with the prediction made before it."""
     learner, db = ctx.learner, ctx.db
-    results = store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
+    results = progress_store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
     # Without a mock exam there is no result to compare a prediction with.
-    predictions = store.load_score_predictions(db, learner.id) if results else ()
+    predictions = progress_store.load_score_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
     predicted_exams = {prediction.exam for prediction in predictions} | ctx.library.exams.keys()
     results = tuple(result for result in results if result.exam in predicted_exams)
@@ -213,13 +212,15 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     learner = ctx.learner
     plan, record = load_study_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
-    predictions = store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
+    predictions = progress_store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
     trend = build_score_trend(
         predictions, cached_course_facts(ctx.library).main_exam_slug, estimate
     )
     target = compute_target_right_answers(plan, learner.target)
     first_answer_counts = (
-        history.count_first_answers_by_level_and_right(ctx.db, learner.id) if learner.id else {}
+        progress_store.count_first_answers_by_level_and_right(ctx.db, learner.id)
+        if learner.id
+        else {}
     )
     first_day = record.first_study_day or ctx.day
     return ctx.page(

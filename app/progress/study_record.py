@@ -14,8 +14,8 @@ from app.clock import from_milliseconds
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.content.reading_routes import are_essential_sections_read
-from app.progress import history_store as history
-from app.progress.history_store import OpenedPage
+from app.progress import store as progress_store
+from app.progress.store import OpenedPage
 from app.study_plan.loader import StudyPlan
 from app.study_plan.store import load_newest_list
 from app.web.formatting import format_date, format_date_with_weekday, format_short_date
@@ -46,9 +46,9 @@ class StudyRecord:
 def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
     learner = ctx.learner
-    pages = history.load_opened_pages(ctx.db, learner.id) if learner.id else ()
+    pages = progress_store.load_opened_pages(ctx.db, learner.id) if learner.id else ()
     first_day = compute_first_heatmap_day(ctx.day)
-    days = history.load_daily_study_history(ctx.db, learner.id, first_day)
+    days = progress_store.load_daily_study_history(ctx.db, learner.id, first_day)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(read_at))
         for page in pages

@@ -19,10 +19,9 @@ from app.content.reading_routes import Route, sum_reading_minutes_on_route
 from app.errors import ConflictError
 from app.lessons.course_pages import build_domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
-from app.progress import history_store as history
 from app.progress import store as progress_store
-from app.progress.history_store import RunningExam
 from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
+from app.progress.store import RunningExam
 from app.progress.study_record import (
     StudyRecord,
     build_week_days,
@@ -201,7 +200,7 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
 
 
 def _find_running_exam(ctx: RequestContext) -> RunningExam | None:
-    running = history.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
+    running = progress_store.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
     if running is None:
         return None
     exam = ctx.library.exams.get(running.title_or_slug)
