@@ -23,9 +23,8 @@ from app.content.course_facts import (
     map_objectives_to_domains,
 )
 from app.content.library import Library
-from app.content.reading_routes import ESSENTIAL_SHARE, are_essential_sections_read
+from app.content.reading_routes import ESSENTIAL_SHARE
 from app.errors import ConflictError, NotFoundError
-from app.lessons.store import load_anchors_read_by_topic
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import (
@@ -59,8 +58,9 @@ from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import load_added_card_records
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task
-from app.study_plan.facts import ReadingFact
+from app.study_plan.facts import ReadingFact, sum_readings_by_page
 from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_day_list, load_study_plan
+from app.study_plan.store import load_learner_facts
 from app.web.dependencies import LAST_ROW, RowNumber, require_topic
 
 router = APIRouter()
@@ -396,12 +396,13 @@ def _list_first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRea
 
 def _find_unread_pages_missed(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
     """Return the pages of the exam with a missed question whose essentials aren't read."""
-    anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    facts = load_learner_facts(ctx.db, ctx.learner, ctx.library, ctx.day)
+    read = sum_readings_by_page(facts.readings)
     missed = {ctx.library.questions[item].topic for item, score in scores.items() if score < 1}
     return {
         slug
         for slug in missed & cached_course_facts(ctx.library).pages.keys()
-        if not are_essential_sections_read(ctx.library.topics[slug], anchors.get(slug, ()))
+        if not read[slug].covers_essential_sections
     }
 
 
