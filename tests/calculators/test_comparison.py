@@ -213,7 +213,9 @@ def test_a_comparison_leads_with_the_main_figure_that_differs_most():
     }
     scenarios = compute_scenarios(entry, sides)
     lead = compare_scenarios_if_all_computed(entry, scenarios).lead.replace("\u00a0", " ")
-    a, b = (scenarios[letter].estimate["cost_per_million_tokens"].formatted_value for letter in "ab")
+    a, b = (
+        scenarios[letter].estimate["cost_per_million_tokens"].formatted_value for letter in "ab"
+    )
     assert lead == f"Cost per million output tokens: {a} with A, {b} with B.".replace("\u00a0", " ")
 
 

@@ -15,12 +15,11 @@ from app.estimator.estimates.serving_capacity import (
     operating_point_of_each_replica,
     resolve_inputs,
 )
+from app.estimator.estimates.serving_capacity_flips import RACK, find_flips
 from app.estimator.estimates.serving_capacity_outputs import (
     OUTPUTS,
-    RACK,
     add_uncertainty_bounds,
     compute_capacity_relaxing_preset,
-    find_flips,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_source_notes

@@ -1,0 +1,454 @@
+"""`serving-capacity`: the nearest input values at which its verdict flips."""
+
+import dataclasses
+import itertools
+import math
+from typing import NamedTuple
+
+from app.estimator.estimates.serving_capacity import (
+    SHARES,
+    CapacityResult,
+    ServingCapacityInputs,
+    build_latency_targets,
+    build_replica_profile,
+    compute_capacity,
+    compute_capacity_with_best_split,
+    count_fewest_replicas,
+    has_room_for_request,
+    make_split_loadable,
+    operating_point_of_each_replica,
+    place_replica_model,
+)
+from app.estimator.estimates.serving_capacity_outputs import (
+    compute_capacity_relaxing_preset,
+    count_surely_fitting_requests,
+)
+from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
+from app.estimator.memory.inference_memory import VllmStartRefusal
+from app.estimator.memory.parallel_layout import list_tensor_parallel_sizes
+from app.estimator.memory_verdict import (
+    MOST_SEQUENCES,
+    add_vllm_start_change,
+    build_vllm_start_flips,
+    round_past_limit,
+)
+from app.estimator.models.number_formats import (
+    CACHE_BITS,
+    CACHE_CHOICES,
+    FORMATS,
+    GGUF_FORMATS,
+    WEIGHT_CHOICES,
+)
+from app.estimator.result import (
+    FieldChange,
+    VerdictFlip,
+)
+from app.estimator.serving.engine import find_fp8_problem
+from app.estimator.serving.replica import (
+    OperatingPoint,
+)
+from app.estimator.serving.replica_memory import (
+    find_start_refusal_of_replica,
+)
+from app.estimator.units import NBSP, format_count, format_number, format_value
+
+
+def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the input values at which the verdict flips, with those that vLLM starts with.
+
+    A change with which it would refuse to start is worked out with fewer sequences, and named
+    with them.
+    """
+    refused = result.start_refusal
+    if (
+        refused is None
+        or not refused.max_accepted_sequences
+        or result.replica_profile.placed.load_refusal
+    ):
+        return _find_flips_without_start_changes(result)
+    limited = dataclasses.replace(
+        result.inputs_with_unrelaxed_targets, max_sequences=refused.max_accepted_sequences
+    )
+    started = _find_flips_without_start_changes(compute_capacity_relaxing_preset(limited))
+    alone = {
+        flip.field: flip
+        for flip in _find_flips_without_start_changes(result)
+        if flip.verdict_after in _MORE_LOAD or not _refused_start_after(result, flip)
+    }
+    combined = (
+        alone.get(flip.field) or add_vllm_start_change(flip, refused)
+        for flip in started
+        if flip.field in alone or flip.verdict_after not in _MORE_LOAD
+    )
+    return (*build_vllm_start_flips(refused), *combined)
+
+
+def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> VllmStartRefusal | None:
+    """Return with how many sequences vLLM does not start after a change by itself."""
+    typed = {**inputs_to_query(result.inputs_with_unrelaxed_targets), **flip.typed_values_by_field}
+    changed = parse_inputs(ServingCapacityInputs, typed)
+    return find_start_refusal_of_replica(place_replica_model(changed), changed.memory_utilization)
+
+
+def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    if not result.fits_memory:
+        settings = _engine_settings_flips(result)
+        lighter = _fp8_weights_flips(result)
+        return settings + _more_gpus_flips(result) + lighter + _prefill_decode_flips(result)
+    other = (
+        _gpus_per_replica_flips(result) + _fp8_weights_flips(result) + _prefill_decode_flips(result)
+    )
+    if result.replica_profile.placed.load_refusal:
+        return _expert_parallel_flips(result) + other
+    if result.highest_load_point is None or result.replicas is None:
+        return _relaxed_target_flips(result) + other
+    flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
+    targets = _relaxed_preset_flip(result) or _fewer_replicas_flip(result)
+    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *flips.replica_flips)
+
+
+def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return a cache in FP8 if requests wait for memory and fewer would with it."""
+    inputs, profile = result.inputs, result.replica_profile
+    if not result.waiting_requests_per_replica or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
+        return ()
+    if profile.placed.gpu.lacks_format("fp8"):
+        return ()
+    changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
+    other = compute_capacity(changed, build_replica_profile(changed))
+    if not other.counted_targets_met and int(other.replica_profile.max_batch) <= int(
+        profile.max_batch
+    ):
+        return ()
+    becomes = _describe_served_load(result)
+    if not other.counted_targets_met:
+        users = inputs.concurrent * inputs.peak / (result.replicas or 1)
+        held = format_number(min(int(other.replica_profile.max_batch), users))
+        becomes = f"{held} of {format_number(users)} requests are answered at a time."
+    labels = dict(CACHE_CHOICES)
+    return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
+
+
+def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
+    inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
+    is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits == 16
+    has_experts = placed.model.is_routed
+    if not is_wide or inputs.simulate:
+        return ()
+    if find_fp8_problem(placed.gpu, FORMATS["fp8"], inputs.engine, has_experts=has_experts):
+        return ()
+    if inputs.replicas and result.keeps_unrelaxed_targets:
+        return ()
+    lighter = dataclasses.replace(inputs, weights="fp8", replicas=None)
+    if inputs.decode_gpus:
+        best = compute_capacity(lighter, build_replica_profile(lighter))
+    else:
+        best = compute_capacity_with_best_split(lighter)
+    most = result.gpus if result.keeps_unrelaxed_targets else None
+    if not best.counted_targets_met or not best.gpus or (most is not None and best.gpus >= most):
+        return ()
+    also = _best_split_changes(inputs, best)
+    if best.inputs.tensor_parallel != inputs.tensor_parallel:
+        width = str(best.inputs.tensor_parallel)
+        also = (FieldChange("tensor_parallel", "GPUs that share the model", width), *also)
+    labels = dict(WEIGHT_CHOICES)
+    becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
+    now = placed.weight_format.label
+    return (VerdictFlip("weights", "Weights", now, labels["fp8"], becomes, also),)
+
+
+def _best_split_changes(
+    inputs: ServingCapacityInputs, best: CapacityResult
+) -> tuple[FieldChange, ...]:
+    """Return the changes to experts and to given replicas with which another split is best."""
+    also = _whole_expert_change(inputs, best.inputs)
+    if inputs.replicas and best.replicas != inputs.replicas:
+        also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
+    return also
+
+
+def _describe_served_load(result: CapacityResult) -> str:
+    return "Meets the targets." if result.has_targets else "Nobody waits for memory."
+
+
+RACK = 32
+"""GPUs of a link domain from which experts are spread widely [1]."""
+# GPUs of replicas that decode or read prompts, as they are tried in a rack.
+_DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
+
+
+def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
+    inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
+    tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+        return ()
+    best = result.gpus if result.keeps_unrelaxed_targets else None
+    flip: tuple[VerdictFlip, ...] = ()
+    for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
+        if max(prefill, decode) > placed.model.experts:
+            continue
+        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        try:
+            other = compute_capacity(apart, build_replica_profile(apart))
+        except InvalidInputsError:
+            continue
+        if (
+            not other.counted_targets_met
+            or other.gpus is None
+            or (best is not None and other.gpus >= best)
+        ):
+            continue
+        best = other.gpus
+        field = "GPUs of a decode replica"
+        flip = (
+            VerdictFlip(
+                "prefill_gpus",
+                "GPUs of a prefill replica",
+                "together",
+                str(prefill),
+                _describe_enough_gpus(best, other, has_targets=True),
+                (FieldChange("decode_gpus", field, str(decode)),),
+            ),
+        )
+    return flip
+
+
+def _describe_enough_gpus(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:
+    """Say that so many GPUs are enough; that they may be, if they may not fit the requests."""
+    keep, are = ("keeps", "is") if gpus == 1 else ("keep", "are")
+    if best.unsure_memory_fit:
+        keep, are = "may keep", "may be"
+    enough = f"{keep} the targets" if has_targets else f"{are} enough"
+    return f"{format_count(gpus, 'GPU')} in all {enough}."
+
+
+def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the GPUs per replica that need fewest in all, if those are fewer than now.
+
+    Where too few replicas are given: than with as many of them as the load takes.
+    """
+    inputs = result.inputs_with_unrelaxed_targets
+    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
+    if inputs.decode_gpus or inputs.simulate or spread > 1 or inputs.expert_tensor_parallel:
+        return ()
+    if inputs.replicas and result.keeps_unrelaxed_targets:
+        return ()
+    most = result.gpus if result.keeps_unrelaxed_targets else None
+    if inputs.replicas and (needed := count_fewest_replicas(inputs, result.highest_load_point)):
+        most = (needed + inputs.spare) * inputs.tensor_parallel
+    if most == 1 + inputs.spare:
+        return ()
+    best = compute_capacity_with_best_split(dataclasses.replace(inputs, replicas=None))
+    if not best.counted_targets_met or not best.gpus or (most is not None and best.gpus >= most):
+        return ()
+    also = _best_split_changes(inputs, best)
+    becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
+    return (_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
+
+
+def _whole_expert_change(
+    inputs: ServingCapacityInputs, split: ServingCapacityInputs
+) -> tuple[FieldChange, ...]:
+    """Return the change to experts divided whole, if a split has them so."""
+    if split.expert_parallel == inputs.expert_parallel:
+        return ()
+    return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
+
+
+def _gpus_per_replica_flip(
+    inputs: ServingCapacityInputs,
+    gpus: int,
+    verdict_after: str,
+    other_changes: tuple[FieldChange, ...],
+) -> VerdictFlip:
+    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
+    return VerdictFlip("tensor_parallel", label, now, str(gpus), verdict_after, other_changes)
+
+
+_FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
+
+
+def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the settings of the engine that make room for a request, before more GPUs do."""
+    inputs = result.inputs
+    larger = max(_LARGER_SHARE, inputs.memory_utilization)
+    fewer = min(_FEWER_SEQUENCES, inputs.max_sequences or _FEWER_SEQUENCES)
+    asked = format_number(inputs.max_sequences) if inputs.max_sequences else "its default"
+    now, then = (format_value(share, "%") for share in (inputs.memory_utilization, larger))
+    field, label = "memory_utilization", "Usable share of memory"
+    most = (*MOST_SEQUENCES, asked, str(fewer))
+    for surely, becomes in (
+        (True, "There is room for a request."),
+        (False, "There may be room for a request."),
+    ):
+        flips = []
+        if has_room_for_request(inputs, surely=surely, max_sequences=fewer):
+            flips.append(VerdictFlip(*most, becomes))
+        if has_room_for_request(inputs, surely=surely, memory_utilization=larger):
+            flips.append(VerdictFlip(field, label, now, then, becomes))
+        both = {"max_sequences": fewer, "memory_utilization": larger}
+        if not flips and has_room_for_request(inputs, surely=surely, **both):
+            flips.append(VerdictFlip(*most, becomes, (FieldChange(field, label, then),)))
+        if flips:
+            return tuple(flips)
+    return ()
+
+
+def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the fewest GPUs per replica on which weights and a request surely fit.
+
+    If there are none, the fewest on which they may.
+    """
+    inputs, profile = result.inputs, result.replica_profile
+    if profile.prefill_replica:
+        return ()
+    wider = (
+        dataclasses.replace(inputs, tensor_parallel=gpus)
+        for gpus in list_tensor_parallel_sizes(profile.placed.model)
+        if gpus > inputs.tensor_parallel
+    )
+    fitting = [s for s in filter(None, map(make_split_loadable, wider)) if has_room_for_request(s)]
+    if not fitting:
+        return ()
+    sure = next((split for split in fitting if has_room_for_request(split, surely=True)), None)
+    best = sure or fitting[0]
+    becomes = "The weights fit." if sure else "The weights may fit."
+    return (
+        _gpus_per_replica_flip(
+            inputs, best.tensor_parallel, becomes, _whole_expert_change(inputs, best)
+        ),
+    )
+
+
+def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return experts divided whole, for an engine that does not load their parts."""
+    inputs = result.inputs
+    split = make_split_loadable(inputs)
+    if split is None:
+        return ()
+    now, then = str(inputs.expert_parallel), str(split.expert_parallel)
+    shared = inputs.expert_tensor_parallel
+    also = (
+        (FieldChange("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+    )
+    becomes = "The engine loads it, on the same GPUs."
+    return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
+
+
+def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the tightest latency targets that a single request meets."""
+    point = result.point_of_single_request
+    if point is None:
+        return ()
+    flips = (
+        _tightest_met_target_flip(result.inputs, kind, point, "One request alone keeps it.")
+        for kind in _TARGET_LABELS
+    )
+    return tuple(flip for flip in flips if flip is not None)
+
+
+def _relaxed_preset_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the target that counts instead of the preset one."""
+    if result.preset_tpot_relaxed_to is None:
+        return ()
+    now, then = (
+        format_value(seconds, "s")
+        for seconds in (result.preset_tpot_relaxed_to, result.inputs.tpot_target or 0.0)
+    )
+    label = f"Target: {_TARGET_LABELS['tpot']}"
+    return (VerdictFlip("tpot_target", label, now, then, "Met with this hardware."),)
+
+
+def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the deciding target's value with which one replica fewer is enough."""
+    inputs, kind = result.inputs, result.target_missed_first
+    if (
+        kind is None
+        or inputs.replicas
+        or not result.counted_targets_met
+        or (result.replicas or 0) < 2
+    ):
+        return ()
+    point = operating_point_of_each_replica(
+        inputs, result.replica_profile, (result.replicas or 0) - 1
+    )
+    if point is None or point.batch > result.max_rate_batch:
+        return ()
+    targets = build_latency_targets(inputs)
+    if kind == "ttft":
+        other_targets = dataclasses.replace(targets, ttft=None)
+    else:
+        other_targets = dataclasses.replace(targets, tpot=None)
+    if not other_targets.are_met_at(point):
+        return ()
+    flip = _tightest_met_target_flip(inputs, kind, point, "Takes one replica fewer.")
+    return () if flip is None else (flip,)
+
+
+_TARGET_LABELS = {"ttft": "first token", "tpot": "per token"}
+
+
+def _tightest_met_target_flip(
+    inputs: ServingCapacityInputs, target: str, point: OperatingPoint, verdict_after: str
+) -> VerdictFlip | None:
+    """Return the tightest target of a kind that a load meets; None if it meets the one set."""
+    limit = getattr(inputs, f"{target}_target")
+    value = getattr(point, f"{target}_by_share")[SHARES[inputs.percentile]]
+    if limit is None or value <= limit:
+        return None
+    unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
+    now = format_value(limit, "s")
+    then = f"{round_past_limit(value / size, rounds_up=True)}{NBSP}{unit}"
+    return VerdictFlip(
+        f"{target}_target", f"Target: {_TARGET_LABELS[target]}", now, then, verdict_after
+    )
+
+
+_WAITING, _SLOW = "Others wait for memory.", "Too slow."
+_ONE_MORE, _ONE_MORE_PREFILL = "Takes one more replica.", "Takes one more prefill replica."
+# What becomes of a load that is met, at a larger one.
+_MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
+
+
+class LoadAndReplicaFlips(NamedTuple):
+    load_flip: VerdictFlip
+    replica_flips: tuple[VerdictFlip, ...]
+
+
+def _load_and_replica_flips(
+    result: CapacityResult, highest_point: OperatingPoint, replicas: int
+) -> LoadAndReplicaFlips:
+    """Return the load at which the verdict flips, and the replicas if too few are given."""
+    inputs = result.inputs
+    if inputs.requests_per_second is not None:
+        most = highest_point.requests_per_second * replicas / inputs.peak
+        field, label = "requests_per_second", "Requests per second"
+        now, flips = (
+            inputs.requests_per_second,
+            round_past_limit(most, rounds_up=result.counted_targets_met),
+        )
+    else:
+        most = math.floor(highest_point.batch * replicas / inputs.peak)
+        field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
+        flips = format_number(most + (1 if result.counted_targets_met else 0))
+    becomes = _describe_served_load(result)
+    sure = count_surely_fitting_requests(result) * replicas
+    if not (result.has_targets or result.counted_targets_met) and sure < most:
+        becomes = f"{becomes.removesuffix('.')}; {format_number(sure)} surely fit."
+    if result.counted_targets_met and not result.has_targets:
+        becomes = _WAITING
+    elif result.counted_targets_met:
+        becomes = _SLOW
+    if result.is_prefill_bound:
+        becomes = _ONE_MORE_PREFILL
+    elif result.counted_targets_met and not inputs.replicas:
+        becomes = _ONE_MORE
+    load = VerdictFlip(field, label, format_number(now), flips, becomes)
+    if result.counted_targets_met or not inputs.replicas:
+        return LoadAndReplicaFlips(load, ())
+    needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
+    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)
+    return LoadAndReplicaFlips(load, (more,))
