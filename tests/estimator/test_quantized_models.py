@@ -927,3 +927,8 @@ def test_serving_holds_as_many_requests_of_a_hybrid_as_memory_says(
             served = registry.run_estimate("serving-capacity", one | asked | {"spare": 0})
             memory = registry.run_estimate("inference-memory", one | {"context": 2000})
             assert served["max_concurrent"].value == memory["max_concurrent"].value
+
+
+def test_nothing_is_kept_wider_where_all_weights_are_in_the_format() -> None:
+    answer = registry.run_estimate("weights", {"model": "kimi-k2", "weights": "gguf-iq2-xxs"})
+    assert answer["rest"].value == 0

@@ -115,10 +115,11 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     covered = model.parameters if form.covers == "all" else table.quantized_weight_count
     total, quantized = table.total_bytes + padding, covered * form.bits / 8 + padding
     bytes_per_gpu = table.bytes_per_gpu(gpus) + padding / gpus
+    has_rest = covered < model.parameters  # Else a difference is of rounding only.
     return WeightsResult(
         total=total,
         bytes_in_format=quantized,
-        rest=total - quantized - table.tower_bytes,
+        rest=total - quantized - table.tower_bytes if has_rest else 0.0,
         tower_bytes=table.tower_bytes,
         per_gpu=bytes_per_gpu / stages,
         quantized_parameters=covered,
