@@ -311,7 +311,9 @@ def find_next_page(
     return NextPage(None, route, bool(listed))
 
 
-def load_next_page(ctx: RequestContext, route: Route) -> NextPage:
+def load_next_page(
+    ctx: RequestContext, route: Route, sections_read: Mapping[str, Collection[str]] | None = None
+) -> NextPage:
     """Return the page to read next, on this day or the next one with pages.
 
     It is the first unread page of today's list, then the first one of the next list if that were
@@ -319,7 +321,8 @@ def load_next_page(ctx: RequestContext, route: Route) -> NextPage:
     course.
     """
     library, todays = ctx.library, load_stored_day_list(ctx)
-    sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
+    if sections_read is None:
+        sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     if todays is not None:
         listed = find_next_page(library, todays.day_list, sections_read, route)
         if listed.is_on_day_list and listed.topic:
@@ -403,7 +406,7 @@ def show_course(
         },
         progress=pages,
         read=read,
-        next=load_next_page(ctx, route),
+        next=load_next_page(ctx, route, sections_read),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=route,
         minutes={
