@@ -122,7 +122,7 @@ def _fields(scheme: str, name: str) -> list[str]:
 def _estimates() -> str:
     return "\n\n".join(
         f"**{code(entry.name)}**: {entry.summary}\n\n"
-        f"- inputs: {codes(input_specs(entry.inputs))}\n"
+        f"- inputs: {codes(input_specs(entry.inputs_type))}\n"
         f"- outputs: {codes(output.name for output in entry.outputs)}"
         for entry in registry.list_estimates()
     )

@@ -411,8 +411,8 @@ def test_the_overhead_of_eight_gpus_lies_in_the_range_that_is_said() -> None:
 def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "8x H100"}
     typed |= {"context": "16384", "concurrent": "20"}
-    alone = ask("inference-memory", **typed).changes[0]
-    assert (alone.field, alone.values_text, alone.becomes) == ("memory_utilization", "95%", "Fits.")
+    alone = ask("inference-memory", **typed).flips[0]
+    assert (alone.field, alone.flip_values_text, alone.verdict_after) == ("memory_utilization", "95%", "Fits.")
     typed |= {"engine": "vllm-0.9"}
     first, *others = ask("inference-memory", **typed).flips
     fields = [change.field for change in (first, *others)]

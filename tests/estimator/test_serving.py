@@ -594,8 +594,8 @@ def test_a_prompt_read_apart_waits_for_what_arrives_and_not_for_a_full_step() ->
 @pytest.mark.parametrize("gpus", [1, 8])
 def test_steps_of_prefill_agree_with_what_arrives_in_them(gpus: int) -> None:
     traffic = RequestPattern(RequestLengths(1000, 100))
-    model, split = ("llama-3-8b", {}) if gpus == 1 else ("deepseek-v3", {"expert": gpus})
-    split |= {"replicas": gpus, "dispatches_tokens": gpus > 1, "software": "sglang"}
+    model, split = ("llama-3-8b", {}) if gpus == 1 else ("deepseek-v3", {"expert_parallel": gpus})
+    split |= {"attention_replicas": gpus, "dispatches_tokens": gpus > 1, "engine_id": "sglang"}
     one = profile.build_prefill_replica(placed(model, "h200-sxm5-141", **split), traffic, gpus)
     assert one.prompts_per_full_step == pytest.approx(gpus * 8.192)
     assert one.step_seconds(one.prompts_per_full_step) == pytest.approx(one.full_step_seconds)

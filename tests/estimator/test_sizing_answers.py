@@ -287,12 +287,12 @@ def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for()
     assert plain.verdict.lead == "Fits."
     assert cast.verdict.lead == "May not fit."
     # What the note says of the other way is what a change of the input leads to.
-    (flip,) = (c for c in plain.changes if c.field == "qlora_embeddings")
-    assert flip.becomes == cast.verdict.lead
-    asked = ask("training-memory", card, **flip.typed_values)
+    (flip,) = (c for c in plain.flips if c.field == "qlora_embeddings")
+    assert flip.verdict_after == cast.verdict.lead
+    asked = ask("training-memory", card, **flip.typed_values_by_field)
     assert asked.verdict == cast.verdict
-    (back,) = (c for c in cast.changes if c.field == "qlora_embeddings")
-    assert ask("training-memory", card, **back.typed_values).verdict.lead == "Fits."
+    (back,) = (c for c in cast.flips if c.field == "qlora_embeddings")
+    assert ask("training-memory", card, **back.typed_values_by_field).verdict.lead == "Fits."
     assert "counted in FP32" in next(n for n in cast.notes if "kbit" in n)
     # Adapters of a model in 16 bit, and training all weights, do not ask for it.
     for other in ({"method": "lora"}, {"method": "full", "gpus": "4"}):
@@ -300,7 +300,7 @@ def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for()
             ask("training-memory", card | other, qlora_embeddings=t) for t in ("bf16", "fp32")
         )
         assert number(plain, "per_gpu") == number(cast, "per_gpu")
-        assert not any(c.field == "qlora_embeddings" for c in (*plain.changes, *cast.changes))
+        assert not any(c.field == "qlora_embeddings" for c in (*plain.flips, *cast.flips))
 
 
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:
@@ -553,16 +553,16 @@ def test_a_number_that_surely_fits_is_told_from_the_most() -> None:
     memory = ask("inference-memory", typed)
     fewer = memory.find_flip("concurrent")
     assert fewer
-    assert fewer.becomes == "Surely fits."
-    assert memory["max_concurrent"].note == f"{fewer.flips_at} surely fit."
-    assert float(fewer.flips_at) < number(memory, "max_concurrent")
-    sure = ask("inference-memory", typed, concurrent=fewer.flips_at)
+    assert fewer.verdict_after == "Surely fits."
+    assert memory["max_concurrent"].note == f"{fewer.flip_value} surely fit."
+    assert float(fewer.flip_value) < number(memory, "max_concurrent")
+    sure = ask("inference-memory", typed, concurrent=fewer.flip_value)
     assert sure.verdict.lead in ("Tight.", "Fits.")
     # What vLLM calls --max-num-seqs is no number of sequences that fit.
     hybrid = {"model": "qwen3.6-35b-a3b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "1"}
     both = ask("inference-memory", hybrid).find_flip("concurrent")
     assert both
-    assert re.fullmatch(r"\d+, --max-num-seqs \d+", both.values_text)
+    assert re.fullmatch(r"\d+, --max-num-seqs \d+", both.flip_values_text)
 
 
 def test_the_headline_of_a_plan_names_its_zero_stage() -> None:
