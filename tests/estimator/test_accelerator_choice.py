@@ -4,7 +4,7 @@ import dataclasses
 import doctest
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.estimator.estimates import accelerator_choice as terms
@@ -307,10 +307,10 @@ def test_the_order_is_that_of_the_ranking(rank, model):
 
 @given(MODELS, st.integers(1, 500))
 def test_more_sequences_never_need_fewer_gpus(model, concurrent):
-    few, more = (
-        {c.gpu.id: c.gpu_count for c in found(model=model, concurrent=n).candidates_best_first}
-        for n in (concurrent, 2 * concurrent)
-    )
+    results = [found(model=model, concurrent=n) for n in (concurrent, 2 * concurrent)]
+    # Where no GPU keeps the preset time for a token, none is left out for it.
+    assume(results[0].all_miss_preset_token_time == results[1].all_miss_preset_token_time)
+    few, more = ({c.gpu.id: c.gpu_count for c in r.candidates_best_first} for r in results)
     assert set(more) <= set(few)
     assert all(more[name] >= few[name] for name in more)
 
