@@ -32,7 +32,7 @@ from app.database.engine import (
     make_write_session_factory,
 )
 from app.database.installation import Installation, load_or_create_secret_key
-from app.database.quotas import DailyQuota, StorageLimit
+from app.database.quotas import DailyByteQuota, StorageLimit
 from app.database.secure_delete import WalTruncation
 from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
@@ -91,7 +91,7 @@ def create_app(
     app.state.log_truncation = WalTruncation(app.state.engine)
     app.state.imports = BackgroundImports(app.state.turn, clock)
     app.state.storage = StorageLimit(app.state.engine, settings.data, settings.max_data_gb)
-    app.state.daily_quota = DailyQuota(settings.client_data_mb * 1e6)
+    app.state.daily_quota = DailyByteQuota(settings.client_data_mb * 1e6)
     app.state.downloads = DownloadQueue(app.state.engine, app.state.storage)
     app.state.statistics = {
         name: StatisticsCache(app.state.engine, live, clock, name)

@@ -32,7 +32,7 @@ from app.database.engine import (
     read_only_session,
     run_in_thread_unless_sqlite,
 )
-from app.database.quotas import DailyQuota, StorageLimit
+from app.database.quotas import DailyByteQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
 from app.web.request_limits import RateLimiter, client_of_scope
@@ -133,7 +133,7 @@ def _enroll_or_record_visit(
 
 async def refuse_when_storage_full(request: Request, now: Now) -> None:
     """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
-    quota: DailyQuota = request.app.state.daily_quota
+    quota: DailyByteQuota = request.app.state.daily_quota
     quota.raise_if_used_up(client_of_scope(request.scope))
     limit: StorageLimit = request.app.state.storage
     is_known = True
@@ -147,7 +147,7 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
 
 
 def count_bytes_toward_quota(request: Request, size: int) -> None:
-    quota: DailyQuota = request.app.state.daily_quota
+    quota: DailyByteQuota = request.app.state.daily_quota
     quota.add_stored_bytes(client_of_scope(request.scope), size)
 
 

@@ -412,7 +412,7 @@ def list_wording_statistics(
     ]
 
 
-def merge_equal_wordings(
+def keep_first_of_equal_wordings(
     question: Question,
     wordings: Iterable[SeenWording],
     canonical_revisions: CanonicalRevisionByRevision,
@@ -500,7 +500,7 @@ class StatisticsCache:
         self._log_version: AnswerLogVersion | None = None
         self._valid_until = 0.0  # by the monotonic clock
 
-    def get_newest_statistics(self) -> BankStatistics:
+    def get_recent_statistics(self) -> BankStatistics:
         """Return the statistics of now, or of a moment ago if computing them takes long."""
         with self._lock:
             library = self._library.get_current_library()
@@ -557,7 +557,7 @@ def _compute_statistics(
 
 def _get_statistics_of_request(request: Request) -> BankStatistics:
     cache: StatisticsCache = request.app.state.statistics[request.state.course]
-    return cache.get_newest_statistics()
+    return cache.get_recent_statistics()
 
 
 CurrentStatistics = Annotated[BankStatistics, Depends(_get_statistics_of_request)]

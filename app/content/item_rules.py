@@ -71,7 +71,7 @@ class _ComputedQuestionCheck:
 
     def _check_answer_varies(self) -> None:
         """Report W49: the same answer whatever the parameters are."""
-        right_answers = (self._right_answers_for(seed) for seed in self.seeds)
+        right_answers = (self._computed_right_answers(seed) for seed in self.seeds)
         first = next(right_answers, ())
         if first and len(self.seeds) > 1 and all(answers == first for answers in right_answers):
             message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
@@ -122,7 +122,7 @@ class _ComputedQuestionCheck:
                 return location
         return self.comment.field_location("params")
 
-    def _right_answers_for(self, seed: int) -> tuple[str, ...]:
+    def _computed_right_answers(self, seed: int) -> tuple[str, ...]:
         """Return the correct answers of one combination; empty if they are not computed."""
         answer = self.question.answer
         if not any(map(PLACEHOLDER.search, self.kind.right_answer_texts(answer))):

@@ -369,7 +369,7 @@ def _order_topics(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_keep_served_questions_in_sections(pages[slug], questions, course),
+            sections=_build_served_sections(pages[slug], questions, course),
             questions=tuple(question_ids[slug]),
             cards=tuple(card_ids[slug]),
         )
@@ -377,7 +377,7 @@ def _order_topics(
     }
 
 
-def _keep_served_questions_in_sections(
+def _build_served_sections(
     page: Topic, questions: Mapping[str, Question], course: ParsedCourse
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""

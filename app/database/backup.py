@@ -81,7 +81,7 @@ class BackupManifest(BaseModel):
         return f"{self.made_at[:10]} {self.made_at[11:16]} UTC"
 
 
-class BackupArchive:
+class BackupReader:
     """An open backup. Reading a file of a zip archive to its end verifies its checksum."""
 
     def __init__(self, zip_file: zipfile.ZipFile, path: Path) -> None:
@@ -114,12 +114,12 @@ class BackupArchive:
 
 
 @contextlib.contextmanager
-def open_backup(path: Path) -> Iterator[BackupArchive]:
+def open_backup(path: Path) -> Iterator[BackupReader]:
     """Open a backup for reading. Raises InstallationError if the file is no valid backup."""
     with contextlib.ExitStack() as stack:
         with _refuse_damaged_archive(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
-        yield BackupArchive(zipped, path)
+        yield BackupReader(zipped, path)
 
 
 def _read_manifest(content: bytes, path: Path) -> BackupManifest:
@@ -383,7 +383,7 @@ class _ReplacedFiles:
 def _replace_installation(
     installation: Installation,
     engine: Engine,
-    backup: BackupArchive,
+    backup: BackupReader,
     replaced: _ReplacedFiles,
     now: dt.datetime,
 ) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from app.content.check import check_course
 from app.content.courses import find_course_folders
 from app.database import database_copies
-from app.database.backup import BackupArchive, list_automatic_backups, open_backup
+from app.database.backup import BackupReader, list_automatic_backups, open_backup
 from app.database.engine import hide_passwords, redact_url_passwords
 from app.database.file_guards import list_replaced_files_folders, open_sqlite_file
 from app.database.installation import Installation, InstallationError
@@ -194,7 +194,7 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
 
 
 def _compare_keys(
-    installation: Installation, backup: BackupArchive, path: Path
+    installation: Installation, backup: BackupReader, path: Path
 ) -> Iterator[DoctorFinding]:
     """Warn if the current key is not the one in a backup."""
     try:

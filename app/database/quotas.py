@@ -88,7 +88,7 @@ _STILL_SAVED = (
 _SIZE = text("SELECT pg_database_size(current_database())")
 
 
-class DailyQuota:
+class DailyByteQuota:
     """Bytes that each client stored this UTC day, in memory. A `max_bytes` of 0 means no limit."""
 
     def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:

@@ -341,7 +341,7 @@ def _parse_number(spec: InputSpec, typed_value: Any) -> float:
         else:
             number = float(typed_value)
     except (ValueError, OverflowError):
-        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} cannot be read; {_input_hint(spec)}."
+        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} cannot be read; {_hint_what_to_write(spec)}."
         raise ValueError(message) from None
     if not math.isfinite(number):
         raise ValueError(
@@ -412,7 +412,7 @@ def _field_name_in_sentence(spec: InputSpec) -> str:
     return label_in_sentence(spec.label or "the field")
 
 
-def _input_hint(spec: InputSpec) -> str:
+def _hint_what_to_write(spec: InputSpec) -> str:
     if spec.minimum is not None or spec.maximum is not None:
         return f"write {describe_valid_values(spec)}"
     unit = spec.typed_unit or units.inflect_unit(2, spec.unit)

@@ -92,7 +92,7 @@ def start_sitting(
     for slot in sorted(sitting.paper.items, key=lambda s: s.question_id):
         quiz_store.save_revision_once(db, library.questions[slot.question_id], now)
     started = dataclasses.replace(sitting, form_token=f"{learner_id}-{sitting.form_token}")
-    return store.insert_sitting(db, learner_id, started, now)
+    return store.save_sitting_once(db, learner_id, started, now)
 
 
 def close_sitting_if_past_deadline(

@@ -140,7 +140,7 @@ class ItemScore:
     score_before_regrade: float | None
 
 
-def insert_sitting(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.datetime) -> int:
+def save_sitting_once(db: Session, learner_id: int, sitting: DrawnSitting, now: dt.datetime) -> int:
     """Start a sitting, or return the one with this token.
 
     Raises ConflictError if the learner has too many.

@@ -71,9 +71,7 @@ async def export_cards(
 
 
 @router.get("/cards.colpkg")
-async def export_cards_as_anki_collection(
-    request: Request, library: CurrentLibrary, now: Now
-) -> Response:
+async def export_cards_as_colpkg(request: Request, library: CurrentLibrary, now: Now) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
     return await _create_package_download(library, request, now, newer_format=True)
 

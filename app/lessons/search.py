@@ -405,12 +405,14 @@ def _split_into_known_words(word: str, occurrences_by_word: Mapping[str, int]) -
     return " ".join(
         max(
             splits,
-            key=lambda pair: min(_count_occurrences_of_word(p, occurrences_by_word) for p in pair),
+            key=lambda pair: min(
+                _count_of_commonest_spelling(p, occurrences_by_word) for p in pair
+            ),
         )
     )
 
 
-def _count_occurrences_of_word(word: str, occurrences_by_word: Mapping[str, int]) -> int:
+def _count_of_commonest_spelling(word: str, occurrences_by_word: Mapping[str, int]) -> int:
     return max(
         occurrences_by_word.get(form, 0) for form in list_singular_and_spelling_variants(word)
     )

@@ -125,13 +125,13 @@ def _sanitize_tag(tag: str) -> str | None:
         return None
     attributes = ""
     for key, value in _ATTRIBUTE.findall(rest):
-        if not _is_allowed_attribute(name, key.lower(), value):
+        if not _is_allowed_raw_html_attribute(name, key.lower(), value):
             return None
         attributes += f' {key.lower()}="{escapeHtml(value)}"'
     return f"<{slash}{name}{attributes}>"
 
 
-def _is_allowed_attribute(tag_name: str, key: str, value: str) -> bool:
+def _is_allowed_raw_html_attribute(tag_name: str, key: str, value: str) -> bool:
     if key == "title":
         return tag_name == "abbr"
     return key == "class" and set(value.split()) <= _CLASSES

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from app.markup.model import NO_TEXT, RichText
 from app.markup.text import closest_word
-from app.questions import lab_tables, shell, text_filters
+from app.questions import lab_derived_answers, shell, text_filters
 from app.questions.shell import ShellCommand, ShellPipeline
 
 _HELP = """\
@@ -261,7 +261,7 @@ class CommandMatcher:
                 return CommandWithFilters(matches[0], filters)
         return CommandWithFilters(None, stages[1:])
 
-    def harmless_answers_by_specificity(self, state: str) -> list[lab_tables.LabAnswer]:
+    def harmless_answers_by_specificity(self, state: str) -> list[lab_derived_answers.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
         applicable = self._sort_applicable_commands(
             state, {n: 0 for n, c in enumerate(self.lab.commands) if not c.harmful}
@@ -271,7 +271,7 @@ class CommandMatcher:
             for index in indices if len(pipeline_commands) == 1 else ():
                 spellings[index].append(pipeline_commands[0])
         return [
-            lab_tables.LabAnswer(n, spelling, self.lab.commands[n].output.plain)
+            lab_derived_answers.LabAnswer(n, spelling, self.lab.commands[n].output.plain)
             for n in applicable
             for spelling in spellings[n]
         ]
@@ -468,7 +468,7 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
 
 def _derive_output_from_other_answers(
     matcher: CommandMatcher, state: str, typed: ShellCommand
-) -> lab_tables.DerivedAnswer | None:
+) -> lab_derived_answers.DerivedAnswer | None:
     """Return an answer derived from other answers in this state; None if there is none."""
     ssh_prefix = typed.ssh_prefix
     prefix = f"{ssh_prefix} " if ssh_prefix else ""
@@ -484,7 +484,7 @@ def _derive_output_from_other_answers(
             index = find(shell.parse_shell_line(line)[0].commands[0])
             if index is not None:
                 output = matcher.lab.commands[index].output.plain
-                return lab_tables.DerivedAnswer(index, output)
+                return lab_derived_answers.DerivedAnswer(index, output)
     answers = [
         answer._replace(
             command=dataclasses.replace(answer.command, program=answer.command.program_on_host)
@@ -493,7 +493,7 @@ def _derive_output_from_other_answers(
         if answer.command.ssh_prefix == ssh_prefix
     ]
     user = _find_facts(matcher, state, ["user"])["user"]
-    return lab_tables.derive_answer_from_other_answers(typed, find, answers, user)
+    return lab_derived_answers.derive_answer_from_other_answers(typed, find, answers, user)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -296,7 +296,7 @@ def _choose_questions_or_refuse(
     ctx: RequestContext, practice_request: PracticeRequest
 ) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
-    choose = _list_missed_in_run if practice_request.mode == "retry" else _choose_questions
+    choose = _list_not_right_in_run if practice_request.mode == "retry" else _choose_questions
     items = choose(ctx, practice_request)
     if not items:
         words = _NOTHING_TO_PRACTICE.get(practice_request.mode, "This course has no questions yet.")
@@ -466,7 +466,9 @@ def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) ->
     return choose_practice_questions(questions, past, practice_request, seed, weakest)
 
 
-def _list_missed_in_run(ctx: RequestContext, practice_request: PracticeRequest) -> tuple[str, ...]:
+def _list_not_right_in_run(
+    ctx: RequestContext, practice_request: PracticeRequest
+) -> tuple[str, ...]:
     """Return the questions of an earlier run that were not answered right."""
     plain = (
         practice_request.topic_or_objective_or_run.isascii()

@@ -14,7 +14,7 @@ from sqlalchemy import event
 from sqlmodel import Session, select
 
 from app.content.library import LiveLibrary
-from app.database.quotas import LEAST_FREE, DailyQuota, StorageLimit
+from app.database.quotas import LEAST_FREE, DailyByteQuota, StorageLimit
 from app.database.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError
 from app.import_export.import_store import ImportedCard, estimate_stored_bytes
@@ -127,7 +127,7 @@ def test_an_address_adds_so_much_in_a_day(settings: Settings, clock, live_librar
 
 def test_an_address_is_counted_for_itself_and_day_by_day():
     now = 0.0
-    quota = DailyQuota(1000, lambda: now)
+    quota = DailyByteQuota(1000, lambda: now)
     quota.add_stored_bytes("a", 600)
     quota.raise_if_used_up("a")
     quota.add_stored_bytes("a", 600)
@@ -139,7 +139,7 @@ def test_an_address_is_counted_for_itself_and_day_by_day():
 
 
 def test_two_classes_behind_one_address_send_the_largest_files(settings: Settings):
-    quota = DailyQuota(settings.client_data_mb * 1e6)
+    quota = DailyByteQuota(settings.client_data_mb * 1e6)
     pictures = {"a.png": bytes(20_000_000)}
     largest = ImportedCard("own:1", "", "", "", picture_by_name=pictures)
     for _ in range(60):

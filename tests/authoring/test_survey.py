@@ -107,7 +107,7 @@ def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, lib
     cache: StatisticsCache = app.state.statistics[""]
 
     with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda _: cache.get_newest_statistics(), range(20)))
+        results = list(threads.map(lambda _: cache.get_recent_statistics(), range(20)))
 
     assert len(read) == 1
     assert {

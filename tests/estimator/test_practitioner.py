@@ -412,7 +412,11 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "8x H100"}
     typed |= {"context": "16384", "concurrent": "20"}
     alone = ask("inference-memory", **typed).flips[0]
-    assert (alone.field, alone.flip_values_text, alone.verdict_after) == ("memory_utilization", "95%", "Fits.")
+    assert (alone.field, alone.flip_values_text, alone.verdict_after) == (
+        "memory_utilization",
+        "95%",
+        "Fits.",
+    )
     typed |= {"engine": "vllm-0.9"}
     first, *others = ask("inference-memory", **typed).flips
     fields = [change.field for change in (first, *others)]

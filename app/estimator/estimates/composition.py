@@ -76,7 +76,7 @@ class ComposedResult:
             f"Left out: {', '.join(names)}. {reason}" for reason, names in headings.items()
         )
 
-    def collect_worst_section_verdicts(self, ignored_heading: str = "") -> SectionObjections:
+    def summarize_worst_sections(self, ignored_heading: str = "") -> SectionObjections:
         """Return what the sections object; a tight verdict under `ignored_heading` is none."""
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]

@@ -144,7 +144,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    objections = result.collect_worst_section_verdicts(
+    objections = result.summarize_worst_sections(
         "Latency" if result.relaxed_target_by_input else ""
     )
     if result.gpus is None:

@@ -610,12 +610,12 @@ def compute_inference_limits(
     )
 
 
-def fits_with_changed_inputs(
+def may_fit_with_changed_inputs(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
     changed = dataclasses.replace(inputs, **changes)
-    memory_use = compute_gpu_memory_use(model, changed, inputs.tensor_parallel)
-    return memory_use.total <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
+    memory_use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
+    return memory_use.total <= usable_memory(changed, gpu, memory_use, changed.tensor_parallel)
 
 
 def _count_cached_tokens(
@@ -683,7 +683,7 @@ def search_cache_limits(
     model: Architecture,
     inputs: InferenceMemoryInputs,
     gpu: Accelerator,
-    fits: Callable[..., bool] = fits_with_changed_inputs,
+    fits: Callable[..., bool] = may_fit_with_changed_inputs,
 ) -> CacheLimits:
     """Search for context and sequences if temporary tensors grow with them, too."""
     return CacheLimits(

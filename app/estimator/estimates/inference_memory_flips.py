@@ -18,8 +18,8 @@ from app.estimator.estimates.inference_memory import (
     fewest_fitting_gpus,
     find_scale_block_problem,
     find_start_refusal_of_inputs,
-    fits_with_changed_inputs,
     is_mig_instance,
+    may_fit_with_changed_inputs,
     plausible_memory_range,
     search_cache_limits,
     solve_cache_limits,
@@ -82,7 +82,7 @@ def _find_first_fitting_change(
     """
     tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
     if result.is_full:
-        tried += ((fits_with_changed_inputs, "May fit."),)
+        tried += ((may_fit_with_changed_inputs, "May fit."),)
     for fits, becomes in tried:
         for change in changes:
             started = {**change, **_sequence_change_to_start_vllm(result, change)}
@@ -96,9 +96,9 @@ def _fits_surely(
 ) -> bool:
     """Return whether the most that each GPU may need is usable, so that the verdict is sure."""
     changed = dataclasses.replace(inputs, **changes)
-    memory_use = compute_gpu_memory_use(model, changed, inputs.tensor_parallel)
+    memory_use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
     most = plausible_memory_range(changed, memory_use).high
-    return most <= usable_memory(changed, gpu, memory_use, inputs.tensor_parallel)
+    return most <= usable_memory(changed, gpu, memory_use, changed.tensor_parallel)
 
 
 def _sequence_change_to_start_vllm(

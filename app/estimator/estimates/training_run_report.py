@@ -176,7 +176,7 @@ def _build_verdict(result: _RunResult) -> Verdict:
         parts.append(f"{power.formatted_value} at the site")
     text = f"{', '.join(parts)}."
     # The fewest GPUs that meet the deadline meet it just in time.
-    status, objections = result.collect_worst_section_verdicts("" if result.inputs.gpus else "Time")
+    status, objections = result.summarize_worst_sections("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
     sentences = (text, objections, _faster_layout_text(result))

@@ -366,7 +366,7 @@ def compute_mfu(
     return flops_utilization(flops_per_token, rate, gpu.peak_rate(plan.number_format) or 1.0)
 
 
-def requested_checkpoint_stall(
+def typed_or_full_write_stall(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> float:
     """Return the time for which a save stops the training [s]: typed, or the whole write."""
@@ -396,7 +396,7 @@ def compute_run(
     step: StepTime,
 ) -> TrainingTimeResult:
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
-    stall = requested_checkpoint_stall(model, inputs, plan)
+    stall = typed_or_full_write_stall(model, inputs, plan)
     useful_share = compute_productive_time_share(inputs, stall, mtbf)
     if useful_share <= 0:
         message = (

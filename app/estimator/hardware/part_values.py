@@ -352,7 +352,7 @@ class _PartBuilder:
         return name == "capacity" and "memory_source" in self._row
 
     def _missing_value(self, field: CatalogField) -> PartValue:
-        if absent := self._absent_value(field):
+        if absent := self._inapplicable_value(field):
             return absent
         reason = _NO_RATE if field.name in RATES else _NOT_STATED
         if field.name == "driver_memory":
@@ -360,7 +360,7 @@ class _PartBuilder:
         reason = self._unknown.get(field.name) or reason
         return PartValue(field, None, "unknown", missing_reason=reason, state="unknown")
 
-    def _absent_value(self, field: CatalogField) -> PartValue | None:
+    def _inapplicable_value(self, field: CatalogField) -> PartValue | None:
         """Return a value that the part is known to lack, with the reason; else None."""
         entry, words, reason = self._entry, "", ""
         if not isinstance(entry, Accelerator):

@@ -81,7 +81,7 @@ class ModulePatterns:
             if globs is None:
                 unreadable.append(entry)
                 continue
-            for glob in filter(None, map(_strip_model_prefix_or_empty, globs)):
+            for glob in filter(None, map(_normalize_layer_glob_or_empty, globs)):
                 index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
@@ -145,7 +145,7 @@ def _has_wildcard(glob: str) -> bool:
     return any(sign in glob for sign in "*?[")
 
 
-def _strip_model_prefix_or_empty(glob: str) -> str:
+def _normalize_layer_glob_or_empty(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
     normalized = glob.replace("transformer.h.", "layers.")
     prefix, separator, suffix = normalized.partition("layers.")

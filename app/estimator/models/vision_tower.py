@@ -352,7 +352,7 @@ class VisionTowerReading:
 def read_vision_tower(config: Config, text_width: int) -> VisionTowerReading:
     """Read the vision tower of a model whose language model is `text_width` wide.
 
-    Parts of unknown kind, or without a size, are listed in `unread` and not counted.
+    Parts of unknown kind, or without a size, are listed in `unread_fields` and not counted.
     """
     side_configs = tuple(key for key in SIDE_CONFIGS if config.get(key))
     family, vision = str(config.get("model_type")), config.get(_VISION)

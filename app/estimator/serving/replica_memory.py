@@ -85,11 +85,11 @@ def weight_bytes_read_per_gpu(placed: PlacedModel, rows: float) -> float:
 
 def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
     """Bytes that repacking adds to the experts of one GPU [B]."""
-    shares, padding = _expert_padding_per_gpu(placed, stage or placed.model)
+    shares, padding = _marlin_padding_and_shares_per_gpu(placed, stage or placed.model)
     return shares.usual * padding
 
 
-def _expert_padding_per_gpu(
+def _marlin_padding_and_shares_per_gpu(
     placed: PlacedModel, model: Architecture
 ) -> tuple[PaddingShares, float]:
     """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
@@ -180,7 +180,7 @@ def compute_memory_besides_cache(
     is_logged = engine.id in LOGGED
     most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
     most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
-    shares, padding = _expert_padding_per_gpu(placed, model)
+    shares, padding = _marlin_padding_and_shares_per_gpu(placed, model)
     unsure_padding = (shares.most - shares.usual) * padding
     return MemoryBesidesCache(
         usable_bytes=compute_usable_engine_bytes(engine, memory, usable_share, tensor),

@@ -102,7 +102,7 @@ class TableHeader:
         return f"“{title}”" if title else f"{format_column_letters(column)}, which has no name,"
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
-        name = _normalize_column_name(self.titles[column])
+        name = _core_of_column_title(self.titles[column])
         names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
         return not name or bool(names_known_column or _ANSWERING.search(name))
 
@@ -111,7 +111,7 @@ class TableHeader:
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        name = _normalize_column_name(self.titles[column])
+        name = _core_of_column_title(self.titles[column])
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
         return _ASIDE.search(name) is not None and not is_numbered
 
@@ -123,7 +123,7 @@ def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
     reasons: dict[str, int] = {}
     wrong: list[int] = []
     for column, cell in enumerate(cells):
-        word = _normalize_column_name(cell)
+        word = _core_of_column_title(cell)
         choice = _CHOICE.fullmatch(word)
         reason = _REASON.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
         known_column = _COLUMN.fullmatch(word)
@@ -154,10 +154,10 @@ def _fits_label_series(
     return all(other.isdigit() == label.isdigit() for other in column_by_earlier_label)
 
 
-def _normalize_column_name(cell: str) -> str:
+def _core_of_column_title(cell: str) -> str:
     """Return a title without text in brackets, text after a dash, and capitals.
 
-    >>> _normalize_column_name("Answer 1 - max 75 characters"), _normalize_column_name("Correct_Answer(s)*")
+    >>> _core_of_column_title("Answer 1 - max 75 characters"), _core_of_column_title("Correct_Answer(s)*")
     ('answer 1', 'correct answer')
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
