@@ -393,7 +393,7 @@ def compare_scenarios_if_all_computed(
         differing_inputs=tuple(specs[name].label for name in differing),
         list_prices_note=_list_prices_note(scenarios),
         overlapping_figure_labels=_labels_of_overlapping_figures(
-            list(estimates.values()), differing
+            list(estimates.values()), differing, entry.most_important_outputs
         ),
         notes=_list_notes_not_shared(estimates),
         columns=_scenario_columns(entry, scenarios, estimates, bars),
@@ -461,23 +461,23 @@ def _scenario_columns(
     return tuple(columns)
 
 
-_MOST_OVERLAPPING = 3
+_MOST_OVERLAPPING = 4
 # Where these differ, the errors of both scenarios have nothing to do with each other.
 _SETUP_INPUTS = frozenset({"gpu", "engine", "model", "software"})
 
 
 def _labels_of_overlapping_figures(
-    estimates: Sequence[Estimate], differing: Collection[str]
+    estimates: Sequence[Estimate], differing: Collection[str], main_names: Collection[str]
 ) -> tuple[str, ...]:
     """Return the labels of figures whose ranges overlap, of percentiles that of p95.
 
-    On one setup an error of the model moves all scenarios alike, so that ranges say nothing
-    about their order.
+    Main figures, of which one is the headline, come first. On one setup an error of the model moves
+    all scenarios alike, so that ranges say nothing about their order.
     """
     labels: list[str] = []
     if _SETUP_INPUTS.isdisjoint(differing):
         return ()
-    for figure in estimates[0].figures:
+    for figure in sorted(estimates[0].figures, key=lambda figure: figure.name not in main_names):
         if figure.name.endswith(("_p50", "_p99")):
             continue
         figures = [f for e in estimates if (f := e.find_figure(figure.name)) is not None]
