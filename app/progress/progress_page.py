@@ -25,7 +25,7 @@ from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
 from app.study_plan.loader import DayListEnsured, load_study_plan
 from app.study_plan.score import ScoreEstimate
-from app.web.formatting import format_percent, format_short_date
+from app.web.formatting import format_percent, format_points, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
     SHARES,
@@ -170,7 +170,7 @@ def _build_prediction_row(
         if prediction
         else "",
         told=format_short_date(prediction.day) if prediction else "",
-        result=f"{result.score:.3g} of {result.question_count}",
+        result=f"{format_points(result.score)} of {result.question_count}",
         verdict=_compare_result_with_prediction(outcome),
     )
 

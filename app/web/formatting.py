@@ -93,6 +93,15 @@ def format_count_with_noun(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,}{NBSP}{word}"
 
 
+def format_points(points: float) -> str:
+    """Return points of an exam with their hundredths, so that parts add up.
+
+    >>> format_points(3 + 0.6 + 0.75), format_points(8.0)
+    ('4.35', '8')
+    """
+    return f"{round(points, 2):g}"
+
+
 def format_percent(share: float) -> str:
     """Return a share between 0 and 1 as a percentage, e.g. “58%”."""
     return f"{round(share * 100)}%"
