@@ -29,7 +29,7 @@ _UNIT_NAMES = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracyRow:
-    """One kind of case as formatted text; errors exclude the cases a constant was `fitted_count` to."""
+    """One kind of case as formatted text; errors exclude the cases that were used for constants."""
 
     kind: str
     label: str

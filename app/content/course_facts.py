@@ -153,7 +153,7 @@ class PageFacts:
 class QuestionFacts:
     """A question that an exam may ask. `guess_score` is the mean score of a blind guess, 0 to 1.
 
-    Those that are `is_exam_only` are kept for mock exams until the learner has met them there.
+    Those with `is_exam_only` are kept for mock exams until the learner has met them there.
     """
 
     id: str

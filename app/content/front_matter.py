@@ -143,7 +143,7 @@ class SplitFrontMatter(NamedTuple):
 def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> SplitFrontMatter:
     """Split the front matter off a text.
 
-    Files other than a `is_page` contain only items, so the keys of a topic are not
+    Files other than a page contain only items, so the keys of a topic are not
     allowed.
     """
     match = _FRONT.match(source_file.text)
@@ -296,7 +296,7 @@ def read_item_metadata(
 ) -> ItemMetadata:
     """Return the item's metadata from its comment, with defaults from the front matter.
 
-    Reports E12, E13: keys that do not apply to this type or to a `is_page`.
+    Reports E12, E13: keys that do not apply to this type or to a page.
     """
     fields = comment.fields
     _check_inapplicable_keys(comment, type_name, source_file)

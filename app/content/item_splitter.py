@@ -43,7 +43,7 @@ def find_stray_answers(prose: Sequence[Token], *, is_page: bool = True) -> Itera
     """Yield the blocks with answers that belong to no item, up to the next heading.
 
     They must not be shown to learners: a ticked option or a blank below a question that
-    lost its comment gives the answer away, and an explanation may follow. On a `is_page`, a ticked
+    lost its comment gives the answer away, and an explanation may follow. On a page, a ticked
     task list is allowed if no question is asked.
     """
     start = at = 0

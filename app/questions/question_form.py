@@ -24,7 +24,7 @@ class OpenQuestion:
     `back_url` is the page that contains it; `run_id` is 0 outside a practice run;
     `typed_fields` has the values submitted so far; `first_shown_ms` is 0 if unknown.
     `parse_error` and `parse_error_hint` say why a response could not be parsed, `near_miss_message` that
-    only the unit of a number is wrong; it was `is_asked_again` because of that, and the next
+    only the unit of a number is wrong; it is then asked again, and the next
     response counts. `submit_url` is set if another page than the quiz shows it, such as an
     exam.
     """

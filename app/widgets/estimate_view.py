@@ -187,7 +187,7 @@ class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
     `legend_classes` are the CSS classes of figures that are components of a chart, by label.
-    `inapplicable_figures` figures do not apply to these inputs. `next_estimate_links` lead to what the estimate leads
+    `inapplicable_figures` do not apply to these inputs. `next_estimate_links` lead to what the estimate leads
     on to, `other_calculators` to other calculators with the inputs that they share. `url` is
     that of the calculator with these inputs, empty if they are too long for a URL; `query` is
     its query string.

@@ -428,7 +428,7 @@ class LayoutSearchResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FewestGpus:
-    """The fewest GPUs on which a layout fits; not `is_exact` if the search reached its limit."""
+    """The fewest GPUs on which a layout fits; `is_exact` is False if the search reached its limit."""
 
     gpus: int | None
     is_exact: bool = True

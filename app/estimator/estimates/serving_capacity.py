@@ -282,7 +282,7 @@ class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
     `highest_load_point` is the highest load within the targets, `max_rate_batch` the batch with the
-    highest rate; where `is_prefill_bound`, they are what the prefill replicas can feed. `fits_memory`:
+    highest rate; with `is_prefill_bound` they are what the prefill replicas can feed. `fits_memory`:
     weights and one request fit.
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times. `plausible_loads` are those with as many
@@ -439,6 +439,12 @@ class CapacityResult:
         if inputs.tpot_target is not None:
             used_shares["tpot"] = top.tpot_by_share[share] / inputs.tpot_target
         return max(used_shares, key=used_shares.__getitem__, default=None)
+
+    @property
+    def deciding_target(self) -> Literal["ttft", "tpot"] | None:
+        """Return the target for which there are several replicas; None if for none, or if typed."""
+        is_decided = not self.inputs.replicas and self.counted_targets_met
+        return self.target_missed_first if is_decided and (self.replicas or 0) > 1 else None
 
     @property
     def gpus(self) -> int | None:

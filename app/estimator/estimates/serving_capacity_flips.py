@@ -364,13 +364,8 @@ def _relaxed_preset_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the deciding target's value with which one replica fewer is enough."""
-    inputs, kind = result.inputs, result.target_missed_first
-    if (
-        kind is None
-        or inputs.replicas
-        or not result.counted_targets_met
-        or (result.replicas or 0) < 2
-    ):
+    inputs, kind = result.inputs, result.deciding_target
+    if kind is None:
         return ()
     point = operating_point_of_each_replica(
         inputs, result.replica_profile, (result.replicas or 0) - 1

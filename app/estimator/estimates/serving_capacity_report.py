@@ -346,13 +346,8 @@ def _describe_replicas_with_gpus(result: CapacityResult) -> str:
 
 def _describe_deciding_target(result: CapacityResult) -> str:
     """Return a sentence on the target that the replicas follow from; empty if from none."""
-    inputs, kind = result.inputs, result.target_missed_first
-    if (
-        kind is None
-        or inputs.replicas
-        or not result.counted_targets_met
-        or (result.replicas or 0) < 2
-    ):
+    inputs, kind = result.inputs, result.deciding_target
+    if kind is None:
         return ""
     limit = format_value(getattr(inputs, f"{kind}_target"), "s")
     target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"

@@ -322,7 +322,7 @@ def find_unsure_fit(
     context_tokens: float,
     usable_share: float = _USABLE,
 ) -> UnsureFit | None:
-    """Return what lacks for requests `concurrent_requests`, of `max_in_memory` in memory; None if they surely fit."""
+    """Return what a GPU lacks for the requests in its memory; None if they surely fit."""
     each = requests_in_memory_per_group(
         concurrent_requests, max_in_memory, placed.setup.attention_replicas
     )
