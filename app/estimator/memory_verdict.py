@@ -136,11 +136,11 @@ MOST_SEQUENCES = ("max_sequences", f"Most sequences of the engine ({MAX_NUM_SEQS
 
 def build_vllm_start_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictFlip, ...]:
     """Return the most sequences with which vLLM starts, if it refuses those it has."""
-    if refusal is None or not refusal.max_accepted_sequences:
+    if refusal is None or not refusal.advised_sequences:
         return ()
     now, then = (
         format_number(refusal.refused_sequences),
-        format_number(refusal.max_accepted_sequences),
+        format_number(refusal.advised_sequences),
     )
     return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
 
@@ -150,9 +150,9 @@ def add_vllm_start_change(flip: VerdictFlip, refusal: VllmStartRefusal | None) -
 
     `refusal` are the sequences that it refuses then.
     """
-    if refusal is None or not refusal.max_accepted_sequences:
+    if refusal is None or not refusal.advised_sequences:
         return flip
-    most = format_number(refusal.max_accepted_sequences)
+    most = format_number(refusal.advised_sequences)
     if flip.field == MOST_SEQUENCES[0]:
         return dataclasses.replace(flip, flip_value=most)
     return dataclasses.replace(

@@ -187,7 +187,7 @@ class GpuMemoryUse:
 
     `padding` is what repacking adds to the weights, between `least_padding` and `most_padding`.
     If no engine is chosen, `started` is what a typical engine uses from startup besides weights
-    and cache.
+    and cache. `unsure_graphs` is what some versions of an engine count for CUDA graphs besides.
     """
 
     weights: float
@@ -198,6 +198,7 @@ class GpuMemoryUse:
     started: float = 0.0
     least_padding: float = 0.0
     most_padding: float = 0.0
+    unsure_graphs: float = 0.0
 
     @property
     def bytes_without_cache(self) -> float:
@@ -316,8 +317,12 @@ def compute_gpu_memory_use(
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_state_bytes(model) / sharing
+    unsure_graphs = 0.0
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         sequence = shared.count_blocks_of_sequence(inputs.context) * shared.block_bytes
+        engine = find_engine_memory_on_gpu(inputs, inputs.engine)
+        step_tokens = inputs.step_tokens or engine.step_tokens
+        unsure_graphs = engine.hybrid_graph_bytes_per_token * step_tokens
     other = _temporary_and_overhead_bytes(model, inputs, gpus, own)
     shares, padding = _repacking_padding_per_gpu(model, inputs, gpus)
     return GpuMemoryUse(
@@ -329,6 +334,7 @@ def compute_gpu_memory_use(
         started=_compute_default_engine_startup_bytes(model, inputs, gpus),
         least_padding=shares.least * padding,
         most_padding=shares.most * padding,
+        unsure_graphs=unsure_graphs,
     )
 
 
@@ -357,7 +363,7 @@ def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryU
             overhead_range_factors(inputs), activation_range_factors(inputs), strict=True
         )
     )
-    unsure = memory_use.most_padding - memory_use.padding
+    unsure = memory_use.most_padding - memory_use.padding + memory_use.unsure_graphs
     return Bounds(lowest, max(highest, fixed + memory_use.started) + unsure)
 
 
@@ -401,11 +407,13 @@ def find_start_refusal_of_inputs(
     if shared is None or not ENGINES[inputs.engine].refuses_sequences_beyond_blocks:
         return None
     memory_use = compute_gpu_memory_use(model, inputs, gpus)
-    free = usable_memory(inputs, gpu, memory_use, gpus) - memory_use.bytes_without_cache
+    usable = usable_memory(inputs, gpu, memory_use, gpus)
+    most_without_cache = plausible_memory_range(inputs, memory_use).high - memory_use.cache
+    free = Bounds(usable - most_without_cache, usable - memory_use.bytes_without_cache)
+    if inputs.cache_memory is not None:
+        free = Bounds(inputs.cache_memory, inputs.cache_memory)
     default = find_engine_memory_on_gpu(inputs, inputs.engine).profiled_sequences
-    return find_vllm_start_refusal(
-        shared, inputs.cache_memory or free, inputs.max_sequences, default
-    )
+    return find_vllm_start_refusal(shared, free, inputs.max_sequences, default)
 
 
 def engine_sequence_limit(inputs: InferenceMemoryInputs) -> int:

@@ -108,8 +108,8 @@ def _sequence_change_to_start_vllm(
     changed = dataclasses.replace(result.inputs, **change)
     refused = find_start_refusal_of_inputs(result.model, changed, result.gpu)
     return (
-        {MOST_SEQUENCES[0]: refused.max_accepted_sequences}
-        if refused and refused.max_accepted_sequences
+        {MOST_SEQUENCES[0]: refused.advised_sequences}
+        if refused and refused.advised_sequences
         else {}
     )
 

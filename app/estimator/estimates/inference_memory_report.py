@@ -142,7 +142,7 @@ def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> tuple[str, ...]:
     notes = [*_weight_notes(model, inputs, memory_use)]
-    notes += _engine_notes(model, inputs)
+    notes += _engine_notes(model, inputs, memory_use)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, memory_use))
     if memory_use.started > memory_use.activations + memory_use.overhead:
@@ -163,7 +163,9 @@ def build_notes(
     return tuple(notes)
 
 
-def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterator[str]:
+def _engine_notes(
+    model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
+) -> Iterator[str]:
     if inputs.pipeline_parallel > 1:
         yield (
             f"The figures of one GPU are those of the stage with most memory, of "
@@ -176,10 +178,10 @@ def _engine_notes(model: Architecture, inputs: InferenceMemoryInputs) -> Iterato
             "caching keeps two such states for each group of layers. A sequence of this context "
             f"takes {format_number(shared.count_blocks_of_sequence(inputs.context))} blocks."
         )
-        if inputs.engine == DEFAULT_ENGINE:
+        if graphs := memory_use.unsure_graphs:
             yield (
-                "vLLM 0.26 and later may count several GB more for CUDA graphs of such a model "
-                "(issue 50780): a log of 0.27 has 13% fewer blocks."
+                f"vLLM 0.26 and later may count {format_value(graphs, 'B')} more for CUDA graphs of "
+                "such a model (issue 50780); the range includes it."
             )
     if inputs.graphs:
         graph_memory = format_value(inputs.graphs, "B")

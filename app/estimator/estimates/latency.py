@@ -372,7 +372,7 @@ def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     refused = result.start_refusal if result.fits else None
     starts = build_vllm_start_flips(refused)
     if starts and refused:
-        limited = dataclasses.replace(result.inputs, max_sequences=refused.max_accepted_sequences)
+        limited = dataclasses.replace(result.inputs, max_sequences=refused.advised_sequences)
         result = compute_latency(limited, place_requested_model(limited))
     if result.bound != "memory" or result.non_memory_bound_batch is None:
         return starts

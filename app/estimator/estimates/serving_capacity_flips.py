@@ -62,12 +62,12 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     refused = result.start_refusal
     if (
         refused is None
-        or not refused.max_accepted_sequences
+        or not refused.advised_sequences
         or result.replica_profile.placed.load_refusal
     ):
         return _find_flips_without_start_changes(result)
     limited = dataclasses.replace(
-        result.inputs_with_unrelaxed_targets, max_sequences=refused.max_accepted_sequences
+        result.inputs_with_unrelaxed_targets, max_sequences=refused.advised_sequences
     )
     started = _find_flips_without_start_changes(compute_capacity_relaxing_preset(limited))
     alone = {

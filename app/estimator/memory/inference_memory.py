@@ -235,48 +235,56 @@ def build_hybrid_blocks(
 class VllmStartRefusal:
     """The sequences with which vLLM does not start, and the most with which it does.
 
+    `surely_accepted_sequences` are those that start by the upper end of the memory's range, too.
     `refuses_default_number`: nobody set them.
     """
 
     refused_sequences: int
     max_accepted_sequences: int
+    surely_accepted_sequences: int
     refuses_default_number: bool
+
+    @property
+    def advised_sequences(self) -> int:
+        """Return the most sequences that surely start, or may start if none surely do."""
+        return self.surely_accepted_sequences or self.max_accepted_sequences
 
     @property
     def reason(self) -> str:
         """Return why vLLM does not start, and with how many sequences it does."""
         default = ", its default on this GPU" if self.refuses_default_number else ""
-        most = format_number(self.max_accepted_sequences)
+        most, advised = format_number(self.max_accepted_sequences), self.advised_sequences
+        least = "" if advised == self.max_accepted_sequences else f", at least {advised}"
         return (
             f"vLLM does not start with --max-num-seqs {self.refused_sequences}{default}: each "
-            f"of these sequences needs a block for its state, and the cache has {most}. Set at most "
-            f"{most}."
+            f"of these sequences needs a block for its state, and the cache has {most}{least}. "
+            f"Set at most {format_number(advised)}."
         )
 
 
 def find_vllm_start_refusal(
     blocks: HybridBlocks | None,
-    cache_bytes: float,
+    cache_bytes: Bounds,
     typed_sequences: int | None,
     default_sequences: int,
 ) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with these.
 
-    Since version 0.17 it refuses more sequences than its cache of `cache_bytes` has blocks for their states (pull
-    request 38270). Without `typed_sequences`, it has its own number.
+    Since version 0.17 it refuses more sequences than its cache has blocks for their states (pull
+    request 38270). `cache_bytes` are the least and the usual bytes of the cache. Without
+    `typed_sequences`, the engine has its own number.
 
     >>> blocks = HybridBlocks(16, 1e6, 1, 3)
-    >>> find_vllm_start_refusal(blocks, 300e6, None, 256)
-    >>> find_vllm_start_refusal(blocks, 200e6, None, 256)
-    VllmStartRefusal(refused_sequences=256, max_accepted_sequences=200, refuses_default_number=True)
+    >>> find_vllm_start_refusal(blocks, Bounds(250e6, 300e6), None, 256)
+    >>> refusal = find_vllm_start_refusal(blocks, Bounds(150e6, 200e6), None, 256)
+    >>> refusal.max_accepted_sequences, refusal.advised_sequences
+    (200, 150)
     """
     if blocks is None:
         return None
-    most, asked = (
-        int(max(0.0, cache_bytes) // blocks.block_bytes),
-        typed_sequences or default_sequences,
-    )
-    return VllmStartRefusal(asked, most, not typed_sequences) if asked > most else None
+    sure, most = (int(max(0.0, size) // blocks.block_bytes) for size in cache_bytes)
+    asked = typed_sequences or default_sequences
+    return VllmStartRefusal(asked, most, sure, not typed_sequences) if asked > most else None
 
 
 GIB = 2.0**30
@@ -300,7 +308,8 @@ class EngineMemory:
     fraction of the GPU that may be used. A static fraction limits weights and cache together
     instead; one of free memory is of what weights and temporary tensors leave; with
     `has_no_fraction` there is none. `on_small_gpus` counts on GPUs of less than 70 GiB and on
-    the A100. `caches_hybrids_in_blocks`: as in `HybridBlocks`.
+    the A100. `caches_hybrids_in_blocks`: as in `HybridBlocks`. `hybrid_graph_bytes_per_token` is
+    what a version may count for CUDA graphs for each token of a step, beyond what they take.
     """
 
     id: str
@@ -317,6 +326,7 @@ class EngineMemory:
     logged_gpus: int = 4
     caches_hybrids_in_blocks: bool = False
     refuses_sequences_beyond_blocks: bool = False
+    hybrid_graph_bytes_per_token: float = 0.0
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
@@ -355,7 +365,8 @@ DEFAULT_ENGINE = "vllm-0.17"
 # 15.6 bytes per logit. Outside of PyTorch are 0.3 GiB; the rest of its constant is the estimate
 # for CUDA graphs, 0.4 to 1 GiB, counted since 0.20 (30515): logs of 0.20 (Llama 3.3 70B), 0.24
 # (Qwen2.5 7B), 0.26 and 0.31 (Llama 3.1 8B), and of 0.27 with four GPUs (Qwen3 235B).
-# TensorRT-LLM: the meaning of free_gpu_memory_fraction
+# Of a hybrid, 0.26 and later count the tensors of a measured step for CUDA graphs: 128 KiB for
+# each of its tokens (issue 50780). TensorRT-LLM: the meaning of free_gpu_memory_fraction
 # is documented; its other constants are assumed. llama.cpp: its compute buffer has the
 # logits of a batch of 512 in FP32.
 ENGINES: dict[str, EngineMemory] = {
@@ -372,6 +383,7 @@ ENGINES: dict[str, EngineMemory] = {
             on_small_gpus=ProfiledBatch(256, 2048),
             caches_hybrids_in_blocks=True,
             refuses_sequences_beyond_blocks=True,
+            hybrid_graph_bytes_per_token=2.0**17,
         ),
         EngineMemory(
             "vllm-0.9",

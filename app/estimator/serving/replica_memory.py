@@ -12,6 +12,7 @@ from app.estimator.memory.inference_memory import (
     LOGGED_OVERHEAD,
     OVERHEAD,
     EngineMemory,
+    HybridBlocks,
     VllmStartRefusal,
     build_hybrid_blocks,
     compute_usable_engine_bytes,
@@ -24,6 +25,7 @@ from app.estimator.memory.inference_memory import (
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
+from app.estimator.result import Bounds
 from app.estimator.serving.engine import PaddingShares, expert_padding_shares
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -165,6 +167,12 @@ class MemoryBesidesCache(NamedTuple):
         """Return the bytes that are left for the cache; negative if there are none [B]."""
         return self.usable_bytes - self.weight_bytes - self.other_bytes
 
+    @property
+    def cache_bounds(self) -> Bounds:
+        """Return the least and the usual bytes that are left for the cache [B]."""
+        least = self.usable_bytes - self.weight_bytes - self.max_other_bytes
+        return Bounds(least, self.cache_bytes)
+
 
 def compute_memory_besides_cache(
     placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
@@ -181,13 +189,19 @@ def compute_memory_besides_cache(
     most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
     most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
     shares, padding = _marlin_padding_and_shares_per_gpu(placed, model)
-    unsure_padding = (shares.most - shares.usual) * padding
+    unsure = (shares.most - shares.usual) * padding
+    if engine.caches_hybrids_in_blocks and _hybrid_blocks(placed, model):
+        unsure += engine.hybrid_graph_bytes_per_token * engine.step_tokens
     return MemoryBesidesCache(
         usable_bytes=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
         weight_bytes=weight_bytes_per_gpu(placed, model) + drafting,
         other_bytes=overhead + peak,
-        max_other_bytes=most_overhead * overhead + most_active * peak + unsure_padding,
+        max_other_bytes=most_overhead * overhead + most_active * peak + unsure,
     )
+
+
+def _hybrid_blocks(placed: PlacedModel, stage: Architecture) -> HybridBlocks | None:
+    return build_hybrid_blocks(stage, placed.cache_element_bytes, placed.setup.tensor_parallel)
 
 
 def _find_engine_memory(placed: PlacedModel) -> EngineMemory:
@@ -222,12 +236,8 @@ def _max_sequences_of_stage(
 
 def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
     """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
-    if placed.engine.caches_hybrids_in_blocks:
-        blocks = build_hybrid_blocks(
-            stage, placed.cache_element_bytes, placed.setup.tensor_parallel
-        )
-        if blocks:
-            return blocks.block_bytes * blocks.count_blocks_of_sequence(context)
+    if placed.engine.caches_hybrids_in_blocks and (blocks := _hybrid_blocks(placed, stage)):
+        return blocks.block_bytes * blocks.count_blocks_of_sequence(context)
     return sequence_bytes_per_gpu(placed, context, stage)
 
 
@@ -244,16 +254,14 @@ def find_start_refusal_of_replica(
     serving, default = placed.setup, engine.profiled_sequences
     refused = [
         find_vllm_start_refusal(
-            build_hybrid_blocks(
-                stage.stage_model, placed.cache_element_bytes, serving.tensor_parallel
-            ),
-            compute_memory_besides_cache(placed, usable_share, stage.stage_model).cache_bytes,
+            _hybrid_blocks(placed, stage.stage_model),
+            compute_memory_besides_cache(placed, usable_share, stage.stage_model).cache_bounds,
             serving.max_sequences,
             default,
         )
         for stage in split_into_serving_stages(placed.model, serving.pipeline_stages)
     ]
-    return min(filter(None, refused), key=lambda start: start.max_accepted_sequences, default=None)
+    return min(filter(None, refused), key=lambda start: start.advised_sequences, default=None)
 
 
 def max_sequences_that_surely_fit(
