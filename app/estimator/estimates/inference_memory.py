@@ -159,8 +159,9 @@ class InferenceMemoryInputs:
         "CUDA graphs",
         unit="GB",
         limits=(0.0, 1e12),
-        help="What a start-up log says that capturing them took on each GPU. It is taken "
-        "from the memory beside the usable share; 0 without them (--enforce-eager).",
+        help="What a start-up log says that capturing them took on each GPU, if the engine "
+        "takes it from the memory beside the usable share. vLLM 0.21 and later count it within "
+        "the share: 0.",
         topic="inference-memory",
     )
     overhead: float | None = ENGINE.add_folded_input(
