@@ -131,7 +131,7 @@ def test_targets_are_not_spoken_of_where_none_are_set() -> None:
     assert ask("serving-capacity", QWEN, tensor_parallel="4")["max_rate"].note == (
         "Within the targets."
     )
-    assert "for each token, averaged over their answer" in answer.verdict.text
+    assert "on average" in answer.verdict.text
 
 
 RACK = {
@@ -459,7 +459,7 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert answer["max_rate"].note == "Within the targets, which this load misses."
     assert answer["saturated_throughput"].note.startswith("Whatever the targets.")
     drafts = ask("serving-capacity", typed, draft_tokens="3")
-    assert "of the drafts are kept; 95 of 100 get one every" in drafts.verdict.text
+    assert "of the drafts are kept; it is one every" in drafts.verdict.text
 
 
 def test_a_wide_range_of_replicas_is_said_in_the_verdict(subtests: pytest.Subtests) -> None:

@@ -351,7 +351,7 @@ def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
     assert "2 replicas of 2 H100 SXM5 80GB and 1 spare, 6\u00a0GPUs in all" in (found.verdict.text)
     assert found["gpus"].value == 6
     alone = registry.run_estimate("serving-capacity", {"weights": "fp8", "spare": "0"})
-    assert "2 replicas of 2 H100 SXM5 80GB. Half of the requests" in alone.verdict.text
+    assert "2 replicas of 2 H100 SXM5 80GB. 95 of 100 requests" in alone.verdict.text
     assert alone["gpus"].value == 4
 
 

@@ -157,7 +157,7 @@ def _describe_missed_targets(result: CapacityResult) -> str:
     return f"{text}: {', '.join(late)}, for {_REQUESTS[percentile]}."
 
 
-_SHARE_LABELS = {"p50": "half of them", "p95": "95 of 100", "p99": "99 of 100"}
+_SHARE_LABELS = {"p50": "half of the", "p95": "95 of 100", "p99": "99 of 100"}
 _REQUESTS = {
     "p50": "half of the requests",
     "p95": "95 of 100 requests, whose prompts vary in length",
@@ -288,10 +288,8 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
         if settled is not None:
             pace = format_value(settled.tpot_by_share[SHARES[inputs.percentile]], "s")
             paces.append(f"one every {pace} at {format_value(other, '%')}")
-    assumed, share = format_value(acceptance.assumed, "%"), _SHARE_LABELS[inputs.percentile]
-    return (
-        f" That assumes that {assumed} of the drafts are kept; {share} get {' and '.join(paces)}."
-    )
+    assumed = format_value(acceptance.assumed, "%")
+    return f" That assumes that {assumed} of the drafts are kept; it is {' and '.join(paces)}."
 
 
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
@@ -353,9 +351,10 @@ def _describe_deciding_target(result: CapacityResult) -> str:
     target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"
     is_preset = kind == "tpot" and inputs.tpot_target == PRESET_TPOT
     preset = "preset " if is_preset else ""
-    text = f" The {preset}target of {target} decides how many replicas it takes"
     fewer = _count_replicas_without_tpot_target(result) if is_preset else None
-    return f"{text}; {format_number(fewer)} without it." if fewer else f"{text}."
+    if fewer:
+        return f" Without the preset target of {target}, {format_count(fewer, 'replica')} would do."
+    return f" The {preset}target of {target} decides how many replicas it takes."
 
 
 def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
@@ -385,14 +384,12 @@ def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
 def _describe_latencies(result: CapacityResult, operating_point: OperatingPoint) -> str:
     """Return what users see: the first token, the pace, and whether requests wait for memory."""
     percentile = result.inputs.percentile
-    median = format_value(operating_point.ttft_by_share[0.5], "s")
-    text = f"Half of the requests get their first token within {median}"
-    share = _SHARE_LABELS[percentile]
-    if percentile != "p50":
-        late = format_value(operating_point.ttft_by_share[SHARES[result.inputs.percentile]], "s")
-        text += f", {share} within {late}"
-    each = format_value(operating_point.tpot_by_share[SHARES[result.inputs.percentile]], "s")
-    text += f". Then {share} wait at most {each} for each token, averaged over their answer."
+    first, each = (
+        format_value(seconds_by_share[SHARES[percentile]], "s")
+        for seconds_by_share in (operating_point.ttft_by_share, operating_point.tpot_by_share)
+    )
+    who = f"{_SHARE_LABELS[percentile]} requests".capitalize()
+    text = f"{who} get their first token within {first}, then one every {each} on average."
     if result.waiting_requests_per_replica:
         requests = _round_requests_per_replica(result)
         text += (
