@@ -4,15 +4,12 @@ import bisect
 import dataclasses
 import datetime as dt
 import hashlib
-import itertools
 import logging
 import math
-import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,11 +31,15 @@ from app.content.file_watcher import (
     pause_garbage_collection,
 )
 from app.content.id_ownership import IdClaim
-from app.content.link_and_picture_rules import find_drawing_and_phone_variant
+from app.content.link_and_picture_rules import (
+    add_image_sizes,
+    explain_unshowable_image,
+    find_drawing_and_phone_variant,
+)
 from app.content.parse_cache import LastGoodFiles, compute_parser_code_hash
 from app.content.parsed_file import ParsedFile, map_lock_entries_by_id
 from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
-from app.markup.images import ENOUGH, Size, detect_image_format, read_displayed_size, render_figure
+from app.markup.images import render_figure
 from app.markup.model import (
     REVERSE,
     CitedSource,
@@ -64,7 +65,7 @@ from app.markup.problems import (
     replace_unprintable_characters,
     topic_of_path,
 )
-from app.markup.text import closest_word, content_hash, is_path_inside, stable_repr
+from app.markup.text import content_hash, stable_repr
 from app.questions import types
 from app.questions.model import Question
 
@@ -406,98 +407,6 @@ def compute_library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
         entry = f"{path}\0{parsed_file.text_digest}\0{parsed_file.problems}"
         digest.update(entry.encode(errors="replace"))
     return digest.hexdigest()[:16]
-
-
-# Expected content by suffix. The text of SVG files is checked elsewhere.
-_KINDS = {
-    ".svg": "",
-    ".png": "png",
-    ".jpg": "jpg",
-    ".jpeg": "jpg",
-    ".webp": "webp",
-    ".gif": "gif",
-    ".avif": "avif",
-}
-PICTURE_SUFFIXES = frozenset(_KINDS)
-"""Suffixes of picture files that are served."""
-_SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
-_MOST_FILES = 1_000  # of a topic, in which a similar name is searched
-
-
-def explain_unshowable_image(folder: Path, name: str) -> str:
-    """Return why the file `topics/TOPIC/NAME` cannot be shown; "" if it can.
-
-    NAME may include folders. A second line suggests the most similar file.
-    """
-    file, parts = folder / name, name.split("/")
-    relative_name = "/".join(parts[2:]) or parts[-1]
-    try:
-        if len(parts) < 3 or not is_path_inside(relative_name) or not file.is_file():
-            return (
-                f"There is no file “{relative_name}”.{_build_nearest_picture_hint(folder, parts)}"
-            )
-        fault = _describe_picture_fault(file, folder)
-    except (OSError, ValueError):
-        return f"There is no file “{relative_name}”."
-    return f"“{relative_name}” {fault}." if fault else ""
-
-
-def add_image_sizes(topic: Topic, folder: Path) -> Topic:
-    """Return the topic with width and height set on each picture, to avoid layout shifts."""
-    if not any(
-        isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
-        for section in topic.sections
-        for piece in section.pieces
-    ):
-        return topic
-    topic_folder = folder / "topics" / topic.slug
-
-    def add_size(match: re.Match[str]) -> str:
-        size = _read_image_size(topic_folder / unescape(match["file"]))
-        attributes = f' width="{size[0]}" height="{size[1]}"' if size else ""
-        return f"{match[0]}{attributes}"
-
-    def add_sizes(piece: Piece) -> Piece:
-        if isinstance(piece, HtmlBlock):
-            return HtmlBlock(_SHOWN.sub(add_size, piece.html))
-        return piece
-
-    sections = (
-        dataclasses.replace(s, pieces=tuple(map(add_sizes, s.pieces))) for s in topic.sections
-    )
-    return dataclasses.replace(topic, sections=tuple(sections))
-
-
-def _read_image_size(file: Path) -> Size | None:
-    try:
-        with file.open("rb") as stream:
-            return read_displayed_size(stream.read(ENOUGH))
-    except (OSError, ValueError):
-        return None
-
-
-def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
-    """Return a second line that suggests the topic's picture with the most similar name."""
-    topic = folder.joinpath(*path_parts[:2])
-    if len(path_parts) < 3 or not is_path_inside("/".join(path_parts[2:])) or not topic.is_dir():
-        return ""
-    files = itertools.islice(topic.rglob("*"), _MOST_FILES)
-    names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURE_SUFFIXES]
-    suggestion = closest_word("/".join(path_parts[2:]), names)
-    return f"\nDid you mean “{suggestion}”?" if suggestion else ""
-
-
-def _describe_picture_fault(file: Path, folder: Path) -> str:
-    if file.resolve() != folder.resolve() / file.relative_to(folder):
-        return "is a link to another file, which is not served"
-    if file.suffix.lower() in _KINDS and file.suffix not in _KINDS:
-        return f"has to end in {file.suffix.lower()}, in lower-case letters"
-    if file.suffix not in _KINDS:
-        return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
-    with file.open("rb") as stream:
-        start = stream.read(12)
-    matches_suffix = _KINDS[file.suffix] in {"", detect_image_format(start)}
-    return "" if matches_suffix else "does not hold what the end of its name says"
 
 
 _log = logging.getLogger("headroom")

@@ -1,11 +1,22 @@
 """Rules for links, pictures and drawings."""
 
+import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Mapping
+from html import unescape
+from pathlib import Path
 
 from app.content.parsed_file import ParsedFile
-from app.markup.images import SMALLEST_REGION, narrow_variant_name
-from app.markup.model import SvgFigure, SvgProblem
+from app.markup.images import (
+    ENOUGH,
+    SMALLEST_REGION,
+    Size,
+    detect_image_format,
+    narrow_variant_name,
+    read_displayed_size,
+)
+from app.markup.model import HtmlBlock, Piece, SvgFigure, SvgProblem, Topic
 from app.markup.problems import (
     ContentProblem,
     CrossReference,
@@ -13,7 +24,7 @@ from app.markup.problems import (
     make_problem,
     make_reference_problem,
 )
-from app.markup.text import closest_word, slugify, suggest_known_words
+from app.markup.text import closest_word, is_path_inside, slugify, suggest_known_words
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -184,3 +195,95 @@ def _check_drawing_variants_agree(
 def _find_parsed_drawing(parsed_files: ParsedFiles, path: str) -> SvgFigure | SvgProblem | None:
     parsed_file = parsed_files.get(path)
     return parsed_file.drawing if parsed_file else None
+
+
+# Expected content by suffix. The text of SVG files is checked elsewhere.
+_KINDS = {
+    ".svg": "",
+    ".png": "png",
+    ".jpg": "jpg",
+    ".jpeg": "jpg",
+    ".webp": "webp",
+    ".gif": "gif",
+    ".avif": "avif",
+}
+PICTURE_SUFFIXES = frozenset(_KINDS)
+"""Suffixes of picture files that are served."""
+_SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
+_MOST_FILES = 1_000  # of a topic, in which a similar name is searched
+
+
+def explain_unshowable_image(folder: Path, name: str) -> str:
+    """Return why the file `topics/TOPIC/NAME` cannot be shown; "" if it can.
+
+    NAME may include folders. A second line suggests the most similar file.
+    """
+    file, parts = folder / name, name.split("/")
+    relative_name = "/".join(parts[2:]) or parts[-1]
+    try:
+        if len(parts) < 3 or not is_path_inside(relative_name) or not file.is_file():
+            return (
+                f"There is no file “{relative_name}”.{_build_nearest_picture_hint(folder, parts)}"
+            )
+        fault = _describe_picture_fault(file, folder)
+    except (OSError, ValueError):
+        return f"There is no file “{relative_name}”."
+    return f"“{relative_name}” {fault}." if fault else ""
+
+
+def add_image_sizes(topic: Topic, folder: Path) -> Topic:
+    """Return the topic with width and height set on each picture, to avoid layout shifts."""
+    if not any(
+        isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
+        for section in topic.sections
+        for piece in section.pieces
+    ):
+        return topic
+    topic_folder = folder / "topics" / topic.slug
+
+    def add_size(match: re.Match[str]) -> str:
+        size = _read_image_size(topic_folder / unescape(match["file"]))
+        attributes = f' width="{size[0]}" height="{size[1]}"' if size else ""
+        return f"{match[0]}{attributes}"
+
+    def add_sizes(piece: Piece) -> Piece:
+        if isinstance(piece, HtmlBlock):
+            return HtmlBlock(_SHOWN.sub(add_size, piece.html))
+        return piece
+
+    sections = (
+        dataclasses.replace(s, pieces=tuple(map(add_sizes, s.pieces))) for s in topic.sections
+    )
+    return dataclasses.replace(topic, sections=tuple(sections))
+
+
+def _read_image_size(file: Path) -> Size | None:
+    try:
+        with file.open("rb") as stream:
+            return read_displayed_size(stream.read(ENOUGH))
+    except (OSError, ValueError):
+        return None
+
+
+def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
+    """Return a second line that suggests the topic's picture with the most similar name."""
+    topic = folder.joinpath(*path_parts[:2])
+    if len(path_parts) < 3 or not is_path_inside("/".join(path_parts[2:])) or not topic.is_dir():
+        return ""
+    files = itertools.islice(topic.rglob("*"), _MOST_FILES)
+    names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURE_SUFFIXES]
+    suggestion = closest_word("/".join(path_parts[2:]), names)
+    return f"\nDid you mean “{suggestion}”?" if suggestion else ""
+
+
+def _describe_picture_fault(file: Path, folder: Path) -> str:
+    if file.resolve() != folder.resolve() / file.relative_to(folder):
+        return "is a link to another file, which is not served"
+    if file.suffix.lower() in _KINDS and file.suffix not in _KINDS:
+        return f"has to end in {file.suffix.lower()}, in lower-case letters"
+    if file.suffix not in _KINDS:
+        return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
+    with file.open("rb") as stream:
+        start = stream.read(12)
+    matches_suffix = _KINDS[file.suffix] in {"", detect_image_format(start)}
+    return "" if matches_suffix else "does not hold what the end of its name says"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from app.content.course_rules import EMPTY_SYLLABUS
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles
-from app.content.library import explain_unshowable_image
+from app.content.link_and_picture_rules import explain_unshowable_image
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ParsedFile, list_used_ids
 from app.import_export import UnusableFileError

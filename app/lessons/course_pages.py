@@ -17,7 +17,8 @@ from app.accounts.current_learner import (
 )
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
-from app.content.library import PICTURE_SUFFIXES, Library
+from app.content.library import Library
+from app.content.link_and_picture_rules import PICTURE_SUFFIXES
 from app.content.reading_routes import (
     Route,
     are_essential_sections_read,

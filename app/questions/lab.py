@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -356,7 +355,9 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, typed_line:
             if command.to or not derived or command.contains_word_of_cue(text or ""):
                 reached |= lab.goals_of_command(index, state)
             state = command.to or state
-        text = _convert_dmesg_seconds(matcher, state, pipeline.stages[0], text or "")
+        text = lab_derived_answers.convert_dmesg_seconds(
+            pipeline.stages[0], text or "", functools.partial(_find_facts, matcher, state)
+        )
         text = _fill_in_typed_reason(text, [entry.typed_line for entry in session.entries])
         text = _filter_output(text, filters)
         outputs.append("" if pipeline.output_file else text)
@@ -411,50 +412,6 @@ def _fill_in_typed_reason(output: str, typed_lines: Sequence[str]) -> str:
     reasons = re.findall(r"(?i)\breason=(\"[^\"]+\"|'[^']+'|[^\s\"']+)", "\n".join(typed_lines))
     reason = reasons[-1].strip("\"'")[:20] if reasons else "(your reason)"
     return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", output)
-
-
-_CTIME_OPTION = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--ctime")
-_BOOT_TIME_UNKNOWN = (
-    "(This lab does not know when the machine was booted: the times are seconds since then.)"
-)
-
-
-def _convert_dmesg_seconds(
-    matcher: CommandMatcher, state: str, tokens: Sequence[str], text: str
-) -> str:
-    """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
-
-    `--since yesterday` or `today` leaves out what is older. If the lab does not know the time of
-    the boot, the seconds stay, and a sentence says so.
-    """
-    words = " ".join(tokens).split()
-    is_journal = "journalctl" in words
-    seconds_of_lines = [int(s) for s in re.findall(r"(?m)^\[ *(\d{1,9})\.\d+\]", text)]
-    if not seconds_of_lines or not (is_journal or any(map(_CTIME_OPTION.fullmatch, words))):
-        return text
-    facts = _find_facts(matcher, state, ["up", "day", "clock", "host"])
-    uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
-    day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
-    days, hours, minutes = map(int, uptime.groups("0")) if uptime else (0, 0, 0)
-    uptime_seconds = ((days * 24 + hours) * 60 + minutes + 1) * 60
-    if not uptime or not day or max(seconds_of_lines) > uptime_seconds:
-        return f"{text}\n{_BOOT_TIME_UNKNOWN}"
-    hour, minute, second = map(int, facts["clock"].split(":"))
-    boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
-    boot -= timedelta(days, hours=hours, minutes=minutes)
-    remote = shell.parse_shell_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
-    time_format = "[%a %b %e %H:%M:%S %Y]"
-    if is_journal:
-        time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
-    days_ago = {"yesterday": 1, "today": 0}
-    first_day = next((int(day[1]) - days_ago[word] for word in words if word in days_ago), 0)
-    rows = []
-    for line in text.split("\n"):
-        seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
-        time = boot + timedelta(seconds=int(seconds[1])) if seconds else boot
-        if not seconds or (time.month, time.day) >= (11, first_day):
-            rows.append(f"{time:{time_format}}{line[len(seconds[0]) :]}" if seconds else line)
-    return "\n".join(rows) or "-- No entries --"
 
 
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:

@@ -6,6 +6,7 @@ them is computed.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from app.questions import shell
@@ -644,3 +645,51 @@ def _collect_job_or_node_fields(row: Mapping[str, str], outputs: Sequence[str]) 
         for key, value in re.findall(r"\b(Gres|CPUTot|RealMemory)=(\S*)", text):
             facts.setdefault(key, value)
     return facts
+
+
+_CTIME_OPTION = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--ctime")
+_BOOT_TIME_UNKNOWN = (
+    "(This lab does not know when the machine was booted: the times are seconds since then.)"
+)
+
+
+BOOT_FACTS = ("up", "day", "clock", "host")
+"""What the time of the boot follows from: output of `uptime`, `date` and `hostname`."""
+
+
+def convert_dmesg_seconds(
+    tokens: Sequence[str], text: str, find_facts: Callable[[Sequence[str]], Mapping[str, str]]
+) -> str:
+    """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
+
+    `--since yesterday` or `today` leaves out what is older. `find_facts` returns the facts of the
+    machine by name. If the time of the boot is unknown, the seconds stay, and a sentence says so.
+    """
+    words = " ".join(tokens).split()
+    is_journal = "journalctl" in words
+    seconds_of_lines = [int(s) for s in re.findall(r"(?m)^\[ *(\d{1,9})\.\d+\]", text)]
+    if not seconds_of_lines or not (is_journal or any(map(_CTIME_OPTION.fullmatch, words))):
+        return text
+    facts = find_facts(BOOT_FACTS)
+    uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
+    day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
+    days, hours, minutes = map(int, uptime.groups("0")) if uptime else (0, 0, 0)
+    uptime_seconds = ((days * 24 + hours) * 60 + minutes + 1) * 60
+    if not uptime or not day or max(seconds_of_lines) > uptime_seconds:
+        return f"{text}\n{_BOOT_TIME_UNKNOWN}"
+    hour, minute, second = map(int, facts["clock"].split(":"))
+    boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
+    boot -= timedelta(days, hours=hours, minutes=minutes)
+    remote = shell.parse_shell_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
+    time_format = "[%a %b %e %H:%M:%S %Y]"
+    if is_journal:
+        time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
+    days_ago = {"yesterday": 1, "today": 0}
+    first_day = next((int(day[1]) - days_ago[word] for word in words if word in days_ago), 0)
+    rows = []
+    for line in text.split("\n"):
+        seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
+        time = boot + timedelta(seconds=int(seconds[1])) if seconds else boot
+        if not seconds or (time.month, time.day) >= (11, first_day):
+            rows.append(f"{time:{time_format}}{line[len(seconds[0]) :]}" if seconds else line)
+    return "\n".join(rows) or "-- No entries --"
