@@ -93,6 +93,7 @@ def test_without_scripts_the_main_button_leads_from_a_page_question_back_to_the_
     fragment = client.post(sent.action, data=wrong, headers={"HX-Request": "true"}).text
 
     assert '<a class="btn main" href="/concepts/kv-cache#q"' in page
+    assert 'href="/quiz/kv-cache/single?context=page&amp;back=/concepts/kv-cache%23q"' in page
     assert 'class="btn main"' not in fragment
     assert "Try again" in fragment
 
