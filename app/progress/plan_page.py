@@ -20,7 +20,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import change_settings
-from app.accounts.settings_page import build_settings_form, render_settings_page
+from app.accounts.settings_page import Problems, SettingsPageForm, build_settings_form
 from app.clock import Now
 from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
@@ -218,8 +218,9 @@ _MOST_NEEDED_IF_FINISHED = 1.25
 class PlanVerdict:
     """Whether what is unread fits: how many pages, the minutes for it, the minutes for reading.
 
-    It takes `needed_minutes` on the route of the plan, with the rest of the begun pages, which
-    are read but for what is not essential.
+    It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
+    what is not essential. Where pages are read in full as long as they fit, and may not, the route
+    is that of the essentials, and whole pages take `full_minutes`.
     """
 
     unread_page_count: int
@@ -227,6 +228,7 @@ class PlanVerdict:
     route: Route
     needed_minutes: int
     available_minutes: float
+    full_minutes: int = 0
 
     @property
     def does_reading_fit(self) -> bool:
@@ -247,29 +249,48 @@ def compare_unread_pages_with_time(
     learner, facts, route = ctx.learner, LearnerFacts(ctx.day), find_planned_route(ctx)
     if learner.id:
         facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.day)
-    unread = list_unread_pages(cached_course_facts(ctx.library), facts, route)
-    begun_count = sum(page.is_rest for page in unread)
     minutes = learner.minutes_if_studying(ctx.day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
     today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
-    needed = round(sum(page.minutes for page in unread))
-    return PlanVerdict(len(unread) - begun_count, begun_count, route, needed, today + later)
+    by_route: dict[Route, PlanVerdict] = {}
+    for counted in (route, "short"):
+        unread = list_unread_pages(cached_course_facts(ctx.library), facts, counted)
+        begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
+        unread_count = len(unread) - begun_count
+        by_route[counted] = PlanVerdict(unread_count, begun_count, counted, needed, today + later)
+    verdict, essentials = by_route[route], by_route["short"]
+    may_shorten = learner.page_route == "auto" and essentials.unread_page_count
+    if verdict.does_reading_just_fit or not may_shorten or not essentials.does_reading_just_fit:
+        return verdict
+    return dataclasses.replace(essentials, full_minutes=verdict.needed_minutes)
 
 
 router = APIRouter()
 
 
 @router.get("/plan")
-def show_plan(
-    request: Request, ctx: ReadContext, _ensured: DayListEnsured, kept: str = ""
+def show_plan(ctx: ReadContext, _ensured: DayListEnsured, kept: str = "") -> HTMLResponse:
+    return _render_plan_page(ctx, build_settings_form(ctx.learner), saved=kept == "yes")
+
+
+def _render_plan_page(
+    ctx: RequestContext,
+    form: SettingsPageForm,
+    problems: Problems | None = None,
+    *,
+    saved: bool = False,
 ) -> HTMLResponse:
+    """Render the plan, with the typed values and status 422 if there are problems."""
     learner, day = ctx.learner, ctx.day
     plan, calendar = load_study_plan(ctx), learner.plan_calendar(day)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.page(
         "progress/plan.html",
-        saved=kept == "yes",
+        status=422 if problems else 200,
+        form=form,
+        problems=problems or [],
+        saved=saved,
         exam=find_main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
@@ -280,7 +301,7 @@ def show_plan(
         tasks=build_task_views(plan, ctx.library),
         latest=calendar.exam_day - _DAY if calendar.exam_day else None,
         last_new=compute_last_day_for_new_cards(calendar),
-        feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
+        feed=f"{public_base_url(ctx.request)}/calendar/{key}.ics" if key else "",
     )
 
 
@@ -291,18 +312,23 @@ def save_plan_settings(
     minutes_a_day: Annotated[str, Form()] = "",
     card_amount: Annotated[str, Form()] = "",
     page_route: Annotated[str, Form()] = "",
+    page: Annotated[str, Form()] = "",
 ) -> Response:
-    """Save the exam day, daily minutes, amount of new cards and pages; other settings stay."""
+    """Save the exam day, daily minutes, amount of new cards and pages; other settings stay.
+
+    The first page and Today have this form, too: `page` is `plan` if the plan sent it.
+    """
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
     parsed = typed.parse_values(ctx.day, ctx.learner.exam_day, ctx.learner.plan_begun)
     if parsed.problems:
-        return render_settings_page(ctx, typed, parsed.problems)
+        return _render_plan_page(ctx, typed, parsed.problems)
     change_settings(ctx.db, ctx.learner.id, parsed.values)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
-    return RedirectResponse("/plan?kept=yes" if has_list and exam_day else "/", 303)
+    shows_plan = page == "plan" or (has_list and exam_day)
+    return RedirectResponse("/plan?kept=yes" if shows_plan else "/", 303)
 
 
 @router.post("/plan/mock")

@@ -366,7 +366,7 @@ def test_reading_never_adds_to_what_is_left(
                 )
                 browser.post(f"/concepts/{slug}/readings?{query}")
                 plan, course = read_text(browser, "/plan"), read_text(browser, "/course")
-                found = re.search(r"\d+ pages left, (?:(\d+) h)? ?(?:(\d+) min)?\.", plan)
+                found = re.search(r"\d+ pages left: (?:(\d+) h)? ?(?:(\d+) min)?\.", plan)
                 assert found
                 left = 60 * int(found[1] or 0) + int(found[2] or 0)
                 assert left <= before
@@ -436,6 +436,6 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     assert 'href="/concepts/weights?route=short"' in welcome
     assert f'class="min">{essentials[1]} minute' in welcome
     assert "essentials only, to fit before your exam" in welcome
-    assert f"1 page left, {essentials[1]} min." in " ".join(
+    assert f"1 page left: {essentials[1]} min." in " ".join(
         client.get("/plan").text.replace("\xa0", " ").split()
     )

@@ -136,7 +136,7 @@ def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
     assert not {page.removeprefix("/concepts/") for page in pages} & set(begun)
     assert reader.named_on_course() == pages[0]
     assert reader.read(pages[0]) == pages[1]
-    assert f"{len(course) - 7} pages left, and the rest of 6 that you read in essentials" in plan
+    assert f"{len(course) - 7} pages left, plus the rest of 6 whose essentials you read:" in plan
     assert f"Pages read</dt><dd>7 of {len(course)}" in plan
 
 
@@ -239,3 +239,23 @@ def test_an_unfinished_placement_test_changes_no_list_and_names_no_pages(reader:
 
     assert pages_named(reader.browser.get(f"{run}/result").text) == []
     assert reader.load_list().tasks == stored
+
+
+def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
+    browser, ranks = TestClient(app, follow_redirects=False), []
+    for minutes in (20, 45, 50, 60, 80, 90, 105, 120):
+        form = {"exam_day": "2026-06-25", "minutes_a_day": str(minutes), "page": "plan"}
+        assert browser.post("/plan", data=form).headers["location"] == "/plan?kept=yes"
+        plan = " ".join(browser.get("/plan").text.replace("\xa0", " ").split())
+        verdicts = (
+            "Some pages may not fit",
+            "The essentials of every page fit",
+            "There is time for the essentials of every page",
+            "Every page fits",
+            "There is time for every page",
+        )
+        ranks.append(next(n for n, words in enumerate(verdicts) if words in plan))
+    assert ranks == sorted(ranks)
+    assert ranks[0] == 0
+    assert ranks[-1] == 4
+    assert 2 in ranks

@@ -9,6 +9,7 @@ import re
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx import Response
 from sqlmodel import Session, select
 
 from app.content.course_facts import cached_course_facts
@@ -23,6 +24,10 @@ from tests.progress.test_today import Desk
 
 def text_of(browser: TestClient, address: str = "/") -> str:
     return " ".join(browser.get(address).text.replace("\xa0", " ").split())
+
+
+def text_of_response(response: Response) -> str:
+    return " ".join(response.text.replace("\xa0", " ").split())
 
 
 def read_page(browser: TestClient, library: Library, slug: str) -> None:
@@ -195,7 +200,7 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
     )
 
     assert cards.detail == "From pages you read and questions you missed"
-    assert reading.detail == "Needed for a page you missed a question on"
+    assert reading.detail == "A page with a missed question builds on it"
 
 
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
@@ -395,6 +400,16 @@ def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
     assert "Some pages may not fit." in text_of(reader, "/plan")
 
 
+def test_what_the_plan_cannot_use_is_said_on_the_plan(reader: TestClient):
+    form = {"exam_day": "2026-07-09", "minutes_a_day": "soon", "page": "plan"}
+    sent = reader.post("/plan", data=form)
+
+    assert sent.status_code == 422
+    assert "Change the plan" in text_of_response(sent)
+    assert 'value="soon"' in sent.text
+    assert 'aria-invalid="true"' in sent.text
+
+
 def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     surely, just, not_all = (PlanVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
 
@@ -413,7 +428,7 @@ def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
     monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: shown)
     rosa.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "60"})
 
-    assert "2 pages left, 6 min." in text_of(rosa, "/plan")
+    assert "2 pages left: 6 min." in text_of(rosa, "/plan")
 
 
 def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Session):
