@@ -51,7 +51,8 @@ _MINUTE = dt.timedelta(minutes=1)
 class FirstVisitOffer:
     """What a new learner is offered: a placement test, or the first page.
 
-    `route` is that of the plan, on which the page takes `first_page_minutes`.
+    `route` is that of the plan, on which the page takes `first_page_minutes`; it `is_shortened` if
+    that is less than in full.
     """
 
     exam: ExamBlueprint | None
@@ -60,6 +61,7 @@ class FirstVisitOffer:
     first_page: Topic | None
     route: Route
     first_page_minutes: float
+    is_shortened: bool
 
 
 def build_first_visit_offer(
@@ -71,13 +73,18 @@ def build_first_visit_offer(
     )
     topics = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     first_topic = topics[0] if topics else None
+    whole, planned = (
+        sum_reading_minutes_on_route(first_topic, length) if first_topic else 0.0
+        for length in ("full", route)
+    )
     return FirstVisitOffer(
         exam=exam,
         placement_questions=len(placement),
         placement_minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
         first_page=first_topic,
         route=route,
-        first_page_minutes=sum_reading_minutes_on_route(first_topic, route) if first_topic else 0.0,
+        first_page_minutes=planned,
+        is_shortened=planned < whole,
     )
 
 

@@ -226,8 +226,8 @@ _REASONS = {
 def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
     reason = _REASONS[page.reason]
     if reason and page.required_by in library.topics:
-        why = "started" if page.reason == "begun" else "missed a question on"
-        reason = f"Needed for a page you {why}"
+        builds_on_it = "you started" if page.reason == "begun" else "with a missed question"
+        reason = f"A page {builds_on_it} builds on it"
     parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
     return f"{NBSP}· ".join(filter(None, parts))

@@ -135,7 +135,7 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
     named = re.search(r'<a class="btn" href="/concepts/([^"?]+)[^"]*">Read</a>', report)
     assert named
     assert library.topics[question.topic].requires == (named[1],)
-    assert "Needed for a page you missed a question on" in report
+    assert "A page with a missed question builds on it" in report
     clock.tick(days=1)
     today = rosa.get("/").text
     listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)

@@ -195,7 +195,7 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
         return ""
     return (
         f" If one of the two feeds fails, {supplies // 2} of the {supplies} power "
-        f"supplies of a system still work. Full power needs {needed}, so that it runs on, slower."
+        f"supplies of a system still work. Full power needs {needed}, so it keeps running, but slower."
     )
 
 
