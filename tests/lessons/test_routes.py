@@ -439,3 +439,16 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     assert f"1 page left: {essentials[1]} min." in " ".join(
         client.get("/plan").text.replace("\xa0", " ").split()
     )
+
+
+def test_a_page_of_two_objectives_is_found_under_both(
+    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+):
+    library = live_shipped.get_current_library()
+    with visit(create_app(settings, clock, live_shipped)) as browser:
+        course = browser.get("/course").text
+        for slug in library.syllabus.topics:
+            for number in library.topics[slug].objectives:
+                below = course.partition(f'id="o{number}"')[2].partition('class="spot"')[0]
+                is_beyond_exam = library.topics[slug].level
+                assert (f'href="/concepts/{slug}"' in below) != bool(is_beyond_exam), (slug, number)
