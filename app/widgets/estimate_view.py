@@ -331,22 +331,34 @@ def _shared_inputs(
             continue
         if name == "prompt" and "context" in wanted:
             continue  # A part of the context, which has the whole.
-        source = next((n for n in (name, *same.get(name, ())) if values.get(n) is not None), name)
-        mine, value = specs.get(source), values.get(source)
-        if mine is None or value is None or mine.kind != spec.kind:
-            continue
-        if mine.quantity != spec.quantity:
-            continue
-        if mine.unit != spec.unit and (mine.unit, name) != ("sequence", "concurrent"):
-            continue  # Users are more than the sequences of one replica.
-        value = dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
-        if spec.kind != "choice" or value in dict(spec.choices):
+        value = _find_same_value(spec, (name, *same.get(name, ())), specs, values)
+        if value and name in _PROMPT and not any(map(values.get, _PROMPT)):
+            defaults = other_estimate.inputs_type()
+            answer = next(getattr(defaults, n) for n in ("output_tokens", "answer") if n in wanted)
+            value = value - answer if value > answer else value  # The context is of both.
+        if value is not None and (spec.kind != "choice" or value in dict(spec.choices)):
             shared[name] = given_inputs.format_typed_value(spec, value)
     # Where no targets are asked, nobody set those that another calculator has by default.
     unset = {name: "" for name, spec in wanted.items() if spec.clearable and name not in specs}
     return shared | unset | ({"job": "training"} if is_choice_for_training else {})
 
 
+def _find_same_value(
+    spec: InputSpec, names: Sequence[str], specs: Mapping[str, InputSpec], values: Mapping[str, Any]
+) -> Any:
+    """Return the value of the first input of these names that has one; None if it means another."""
+    source = next((name for name in names if values.get(name) is not None), names[0])
+    mine = specs.get(source)
+    value: Any = values.get(source)
+    if mine is None or (mine.kind, mine.quantity) != (spec.kind, spec.quantity):
+        return None
+    is_of_one_replica = mine.unit == "sequence" or values.get("replicas") == 1
+    if mine.unit != spec.unit and not (names[0] == "concurrent" and is_of_one_replica):
+        return None  # Users are more than the sequences of one replica.
+    return dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
+
+
+_PROMPT = ("prompt", "prompt_tokens")
 _SAME_OF_TRAINING = {"days": ("deadline",), "only": ("gpu",)}
 _SAME: dict[str, tuple[str, ...]] = {
     "batch": ("concurrent", "sequences"),
@@ -357,10 +369,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     "answer": ("output_tokens",),
     "output_tokens": ("answer",),
 }
-"""Inputs of calculators, and those of other names that mean the same.
-
-A prompt as long as the context is the longest that takes the memory of it.
-"""
+"""Inputs of calculators, and those of other names that mean the same."""
 
 
 def _length_of_sequence(values: Mapping[str, Any]) -> int:

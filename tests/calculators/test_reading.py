@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import pytest
 
 from app.estimator import registry
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.inputs import input_specs
 from app.estimator.result import BarSegment, StackedBar
 from app.widgets.bar_charts import build_bar_legend, choose_segment_styles
@@ -172,6 +173,11 @@ def test_links_to_other_calculators_take_the_load_along(client):
     assert "concurrent" not in memory
     assert "prompt" not in memory
     assert links_of(users, "latency")["prompt"] == "3000"
+    # Those of one replica are its sequences.
+    assert links_of(f"{users}&replicas=1", "inference-memory")["concurrent"] == "500"
+    # A context is that of prompt and answer.
+    served = links_of("inference-memory?context=32768&concurrent=8", "serving-capacity")
+    assert int(served["prompt_tokens"]) + ServingCapacityInputs().output_tokens == 32768
 
 
 # Inputs that mean the same under another label: the label of the one and of the other.

@@ -120,9 +120,9 @@ def build_verdict(model: Architecture) -> Verdict:
     shape_text = f"{format_count(model.layers, 'layer')} of width {format_number(model.hidden)}"
     if model.is_routed:
         active = _format_count_in_words(model.active_parameters)
-        text = f"{active} of them work on each token; {shape_text}."
+        text = f"{model.name}: {active} of them work on each token; {shape_text}."
     else:
-        text = f"All of them work on each token; {shape_text}."
+        text = f"{model.name}: all of them work on each token; {shape_text}."
     if published := describe_how_weights_are_counted(model, PUBLISHED, ""):
         size = format_value(weight_bytes_by_split(model, PUBLISHED).total_bytes, "B")
         text = f"{text} {published.removesuffix('.')}, {size}."

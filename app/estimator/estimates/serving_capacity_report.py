@@ -67,7 +67,7 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
         point = operating_point_at_batch(result.replica_profile, min(batch, most), (share,))
         rows.append(
             (
-                format_number(round(point.batch)),
+                format_number(min(round(point.batch), int(result.replica_profile.max_batch))),
                 (point.requests_per_second, "request/s"),
                 (point.ttft_by_share[share], "s"),
                 (point.tpot_by_share[share], "s"),
