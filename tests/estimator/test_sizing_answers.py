@@ -369,7 +369,7 @@ def test_the_ends_of_gpus_throughput_and_cost_hold_together(subtests) -> None:
     assert 50 / 0.050 < dearest < 1.1 * 50 / 0.050
     assert rate.low == pytest.approx(dearest, rel=0.02)
     assert rate.low < number(answer, "throughput") < rate.high
-    assert "17" in next(note for note in answer.notes if "hold with as many as keep" in note)
+    assert "17" in next(note for note in answer.notes if "assume as many as the targets" in note)
     for typed in (
         card | {"concurrent": "50"},
         card | {"concurrent": "400", "spare": "0"},

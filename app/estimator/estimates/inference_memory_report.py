@@ -595,7 +595,9 @@ def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> F
         formula = "workspaces of the libraries"
     elif inputs.engine != GENERAL:
         engine = ENGINES[inputs.engine]
-        formula = "memory outside PyTorch + memory for each further GPU, both from logs"
+        outside = "buffers" if inputs.engine == LLAMA_CPP else "PyTorch"
+        basis = "from logs" if inputs.engine in LOGGED else "assumed"
+        formula = f"memory outside {outside} + memory for each further GPU, both {basis}"
         per_gpu = format_term(engine.outside_framework_per_further_gpu, "B")
         if inputs.tensor_parallel > engine.logged_gpus:
             formula += f", which are of at most {engine.logged_gpus} GPUs"

@@ -247,7 +247,8 @@ def _describe_most_output(result: CapacityResult) -> str:
     most, now = (
         format_value(round_estimate(rate, "token/s"), "token/s") for rate in (saturated, loaded)
     )
-    return f"At most {most} of output, when requests always wait; {now} at this load. "
+    split = " with this split" if result.replica_profile.prefill_replica else ""
+    return f"At most {most} of output{split}, when requests always wait; {now} at this load. "
 
 
 def _describe_what_fills_memory(result: CapacityResult) -> str:
@@ -617,11 +618,13 @@ def _range_notes(result: CapacityResult) -> list[str]:
     bounds = result.replica_bounds
     if bounds is None or not result.plausible_loads:
         return []
-    counted = format_count(result.replicas or 0, "replica")
+    low, high = (
+        format_number(count or 0) for count in (bounds.if_times_are_low, bounds.if_times_are_high)
+    )
     note = (
-        f"The ranges of times, of the highest rate and of the saturated one hold with the {counted} "
-        "counted. Those of GPUs, throughput and cost hold with as many as keep the targets, from "
-        f"{format_number(bounds.if_times_are_low or 0)} to {format_number(bounds.if_times_are_high or 0)}."
+        f"The ranges of latency and of the highest rates assume {result.replicas or 0} replicas. "
+        "Those of GPUs, throughput and cost assume as many as the targets then take, from "
+        f"{low} to {high}."
     )
     return [note]
 
