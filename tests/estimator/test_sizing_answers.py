@@ -340,6 +340,9 @@ def test_no_context_beyond_that_of_the_model_is_offered() -> None:
     for answer in (long, ask("inference-memory", card)):
         assert number(answer, "max_context") == 131_072
     assert not any(c.field == "context" for c in ask("inference-memory", card).flips)
+    small = ask("inference-memory", {**card, "model": "qwen3-0.6b"})
+    assert number(small, "max_context") == 40_960
+    assert small["max_context"].note.startswith("As long as the model takes. Memory holds")
 
 
 def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
