@@ -115,6 +115,35 @@ def _crossed_limit_text(
     return ""
 
 
+LONGER_CONTEXT_LEAD = "Longer than the model takes."
+
+
+def replace_verdict_if_context_is_longer(
+    verdict: Verdict, tokens: float, most_tokens: int | None
+) -> Verdict:
+    r"""Return the verdict, or that engines refuse more tokens than a model is configured for.
+
+    `most_tokens` is None if the model has no such limit. It is no refusal, because positions can
+    be scaled.
+
+    >>> fits = Verdict("fits", "Fits.", "It needs 2 GB.")
+    >>> replace_verdict_if_context_is_longer(fits, 4096, 4096).lead
+    'Fits.'
+    >>> longer = replace_verdict_if_context_is_longer(fits, 4097, 4096)
+    >>> longer.status, longer.lead, longer.text.replace("\u00a0", " ")[:36]
+    ('tight', 'Longer than the model takes.', 'It is configured for 4,096 tokens, a')
+    """
+    if most_tokens is None or tokens <= most_tokens:
+        return verdict
+    text = (
+        f"It is configured for {format_value(most_tokens, 'token')}, and engines refuse longer contexts "
+        f"unless its positions are scaled (RoPE scaling such as YaRN). {verdict.text}"
+    )
+    if verdict.status == "no":
+        return dataclasses.replace(verdict, text=text)
+    return Verdict("tight", LONGER_CONTEXT_LEAD, text)
+
+
 def lacking_memory_text(lacking_bytes: float) -> str:
     r"""Return a sentence on what GPUs lack by the upper end of an estimate; empty if nothing.
 

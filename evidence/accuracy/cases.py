@@ -200,7 +200,10 @@ def _is_in_catalog(name: str, text: str) -> bool:
         return False
 
 
-_NOT_COMPARED = frozenset({"name", "decoder_layers", "encoder_layers", "layer_counts"})
+# Nothing is counted by how long a context a model takes, which the files seldom say.
+_NOT_COMPARED = frozenset(
+    {"name", "max_context", "decoder_layers", "encoder_layers", "layer_counts"}
+)
 
 
 def _comparable_shape(model: Architecture) -> object:

@@ -1,5 +1,7 @@
 """The catalog: every value has a source and a date, and means what it says."""
 
+import json
+
 import pytest
 
 from app.estimator import data_files as catalogue
@@ -171,13 +173,55 @@ def test_a_b200_is_sold_as_180_gb() -> None:
     assert find_accelerator("B200").memory == 180e9
 
 
-@pytest.mark.parametrize(
-    ("model", "positions"),
-    # config.json of each: meta-llama/Llama-3.2-1B and codellama/CodeLlama-34b-hf.
-    [("llama-3.2-1b", 131_072), ("codellama-34b", 16_384), ("llama-3.2-3b", 131_072)],
-)
-def test_positions_are_those_of_the_published_configuration(model, positions) -> None:
-    assert find_model(model).max_context == positions
+POSITIONS = {  # config.json of the checkpoint that each entry names as its source.
+    "llama-3.2-1b": 131_072,
+    "codellama-34b": 16_384,
+    "llama-3.2-3b": 131_072,
+    "qwen3-32b": 40_960,
+    "qwen3-235b-a22b": 40_960,  # The 2507 edition takes 262,144.
+    "qwen3-coder-480b-a35b": 262_144,
+    "qwen2.5-3b": 32_768,
+    "qwen2.5-7b": 131_072,  # Its Instruct edition takes 32,768.
+    "mistral-7b-v0.1": 32_768,
+    "mixtral-8x22b": 65_536,
+    "deepseek-r1": 163_840,
+    "kimi-k2": 131_072,
+    "gemma-2-9b": 8_192,
+    "phi-3-mini": 4_096,
+    "phi-4": 16_384,
+    "gpt-j-6b": 2_048,
+    "jamba-v0.1": 262_144,
+}
+
+
+def test_positions_are_those_of_the_published_configuration(subtests: pytest.Subtests) -> None:
+    for model, positions in POSITIONS.items():
+        with subtests.test(model=model):
+            assert find_model(model).max_context == positions
+
+
+def test_a_model_says_how_long_a_context_it_takes() -> None:
+    without_positions = {
+        "mamba-2.8b",  # Recurrent layers.
+        "mamba2-2.7b",
+        "bloom-560m",  # ALiBi.
+        "bloom-176b",
+        "flan-t5-xxl",  # Relative biases.
+        "whisper-large-v3",  # Hears 30 seconds at a time.
+        "glm-4-9b-hf",  # Not known: the chat edition takes 131,072.
+    }
+    unlimited = {model.id for model in list_models() if not find_model(model.id).max_context}
+    assert unlimited == without_positions
+
+
+def test_a_stated_model_length_replaces_the_positions() -> None:
+    config = {"model_type": "cohere", "hidden_size": 8192, "num_hidden_layers": 40}
+    config |= {"num_attention_heads": 64, "intermediate_size": 22528, "vocab_size": 256000}
+    config |= {"max_position_embeddings": 8192}
+    assert find_model(json.dumps(config)).max_context == 8_192
+    config |= {"model_max_length": 131_072}
+    assert find_model(json.dumps(config)).max_context == 131_072
+    assert find_model("command-r-plus").max_context == 131_072
 
 
 def test_every_system_and_design_can_be_read() -> None:

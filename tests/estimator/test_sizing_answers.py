@@ -340,6 +340,63 @@ def test_no_context_beyond_that_of_the_model_is_offered() -> None:
     for answer in (long, ask("inference-memory", card)):
         assert number(answer, "max_context") == 131_072
     assert not any(c.field == "context" for c in ask("inference-memory", card).flips)
+    small = ask("inference-memory", {**card, "model": "qwen3-0.6b"})
+    assert number(small, "max_context") == 40_960
+    assert small["max_context"].note.startswith("As long as the model takes. Memory holds")
+
+
+LONGER = "Longer than the model takes."
+
+
+def test_a_service_of_requests_longer_than_the_model_takes_says_so() -> None:
+    card = {"model": "llama-2-7b", "gpu": "H100"}
+    said = "It is configured for 4,096\u00a0tokens, and engines refuse longer contexts"
+    for name, fields in (
+        ("serving-capacity", ("prompt_tokens", "output_tokens")),
+        ("latency", ("prompt", "answer")),
+    ):
+        prompt, answer = fields
+        longer = ask(name, card, **{prompt: "4000", answer: "97"})
+        assert (longer.verdict.status, longer.verdict.lead) == ("tight", LONGER)
+        assert longer.verdict.text.startswith(said)
+        assert ask(name, card, **{prompt: "4000", answer: "96"}).verdict.lead != LONGER
+    unlimited = ask("serving-capacity", {"model": "mamba-2.8b", "gpu": "H100"})
+    assert unlimited.verdict.lead != LONGER
+
+
+def test_memory_that_is_too_small_matters_more_than_the_length_of_a_request() -> None:
+    card = {"model": "llama-2-70b", "gpu": "L40S", "tensor_parallel": "1"}
+    verdict = ask("latency", card, prompt="30000").verdict
+    assert (verdict.status, verdict.lead) == ("no", "Does not fit.")
+    assert "configured for 4,096\u00a0tokens" in verdict.text
+
+
+def test_a_deployment_objects_to_requests_longer_than_the_model_takes() -> None:
+    typed = {"model": "llama-2-7b", "gpu": "H100", "concurrent": "50", "prompt_tokens": "6000"}
+    for targets in ({}, {"ttft_target": "0.01 s"}):  # The second is missed, and replaced.
+        answer = ask("deployment", typed, **targets)
+        assert answer.verdict.status == ("no" if targets else "tight")
+        assert f"Latency: {LONGER}" in answer.verdict.text
+
+
+def test_requests_of_which_some_are_longer_than_the_model_takes_get_a_note() -> None:
+    card = {"model": "llama-2-7b", "gpu": "H100", "output_tokens": "300"}
+
+    def note(name: str = "serving-capacity", **typed: str) -> str:
+        return " ".join(n for n in ask(name, card, **typed).notes if "With this variation" in n)
+
+    # Log-normal with mean 2,800 and variance (2,500² + 300²) ÷ 2: P(ln X > ln 4,096) for
+    # σ² = ln(1 + 3.17e6 ÷ 7.84e6) = 0.3398 is Φ(−(0.3804 + 0.1699) ÷ 0.5829) = 17.3 %.
+    said = (
+        "With this variation, 17% of the requests are longer than the model's "
+        "4,096\u00a0tokens; an engine refuses those."
+    )
+    assert note(prompt_tokens="2500") == note("deployment", prompt_tokens="2500") == said
+    assert " 1% of the requests" in note(prompt_tokens="1100")
+    assert not note(prompt_tokens="1000"), "0.7 %"
+    assert not note(prompt_tokens="6000"), "The verdict says it of all."
+    alike = {"prompt_variation": "0", "answer_variation": "0"}
+    assert not note(prompt_tokens="2500", **alike)
 
 
 def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:

@@ -12,16 +12,19 @@ from app.estimator.estimates.deployment import (
 )
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
+    build_request_pattern,
     build_serving_setup,
     place_replica_model,
 )
 from app.estimator.estimates.serving_capacity_report import (
     closest_split_notes,
+    longer_requests_note,
     whole_experts_note,
 )
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import list_price_source_notes
-from app.estimator.memory_verdict import add_vllm_start_change
+from app.estimator.memory_verdict import LONGER_CONTEXT_LEAD, add_vllm_start_change
+from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -132,6 +135,10 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
             *whole_experts_note(
                 result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
             ),
+            *longer_requests_note(
+                find_model(result.inputs.model),
+                build_request_pattern(_capacity_section(result).inputs),
+            ),
             *result.omission_notes,
             *list_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
@@ -144,9 +151,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    objections = result.summarize_worst_sections(
-        "Latency" if result.relaxed_target_by_input else ""
-    )
+    latency_verdict = _capacity_section(result).estimate.verdict
+    is_expected = result.relaxed_target_by_input and latency_verdict.lead != LONGER_CONTEXT_LEAD
+    objections = result.summarize_worst_sections("Latency" if is_expected else "")
     if result.gpus is None:
         return Verdict("no", "No number of GPUs serves it.", objections.headings_and_leads)
     verb = "answers" if result.gpus == 1 else "answer"

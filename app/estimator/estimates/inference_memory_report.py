@@ -65,6 +65,7 @@ from app.estimator.memory_verdict import (
     MemoryLimit,
     build_memory_verdict,
     real_capacity_note,
+    replace_verdict_if_context_is_longer,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -429,8 +430,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     verdict = _build_start_verdict(verdict, result)
     problem = find_scale_block_problem(inputs, inputs.tensor_parallel)
     problem = problem or warn_of_unloadable_fp8_checkpoint(inputs)
-    if model.max_context and inputs.context > model.max_context:
-        verdict = _build_longer_context_verdict(verdict, model.max_context)
+    verdict = replace_verdict_if_context_is_longer(verdict, inputs.context, model.max_context)
     return Estimate(
         name="inference-memory",
         verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
@@ -488,16 +488,6 @@ def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Ver
         return verdict
     text = f"{verdict.text} {refused.reason}"
     return Verdict("tight", "It fits, but vLLM refuses to start.", text)
-
-
-def _build_longer_context_verdict(verdict: Verdict, most: int) -> Verdict:
-    text = (
-        f"It is configured for {format_value(most, 'token')}, and engines refuse longer contexts "
-        f"unless its positions are scaled (RoPE scaling such as YaRN). {verdict.text}"
-    )
-    if verdict.status == "no":
-        return dataclasses.replace(verdict, text=text)
-    return Verdict("tight", "Longer than the model takes.", text)
 
 
 def _build_steps(result: _MemoryResult) -> tuple[FormulaStep, ...]:

@@ -20,7 +20,11 @@ from app.estimator.formula_steps import (
     format_term,
 )
 from app.estimator.hardware.throughput import critical_batch, roofline_rate, routed_critical_batch
-from app.estimator.memory_verdict import lacking_memory_text, real_capacity_note
+from app.estimator.memory_verdict import (
+    lacking_memory_text,
+    real_capacity_note,
+    replace_verdict_if_context_is_longer,
+)
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -120,7 +124,9 @@ def estimate(inputs: LatencyInputs) -> Estimate:
     result = compute_latency(inputs, placed)
     return Estimate(
         name="latency",
-        verdict=_build_verdict(result),
+        verdict=replace_verdict_if_context_is_longer(
+            _build_verdict(result), inputs.prompt + inputs.answer, placed.model.max_context
+        ),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(_build_roofline(inputs, placed),),

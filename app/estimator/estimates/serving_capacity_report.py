@@ -24,7 +24,12 @@ from app.estimator.estimates.serving_capacity_outputs import (
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_source_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
-from app.estimator.memory_verdict import lacking_memory_text, real_capacity_note
+from app.estimator.memory_verdict import (
+    lacking_memory_text,
+    real_capacity_note,
+    replace_verdict_if_context_is_longer,
+)
+from app.estimator.models.architecture import Architecture
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -42,6 +47,7 @@ from app.estimator.serving.replica import (
     BatchTiming,
     OperatingPoint,
     ReplicaProfile,
+    RequestPattern,
     bracket_values_at_batch,
     operating_point_at_batch,
     time_mixed_steps,
@@ -116,7 +122,11 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     is_late = result.has_targets and not result.keeps_unrelaxed_targets
     return Estimate(
         name="serving-capacity",
-        verdict=_build_verdict(result),
+        verdict=replace_verdict_if_context_is_longer(
+            _build_verdict(result),
+            inputs.prompt_tokens + inputs.output_tokens,
+            profile.placed.model.max_context,
+        ),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=_build_pictures(result),
@@ -126,6 +136,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
             *_build_notes(result),
             *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
             *whole_experts_note(given.expert_parallel, inputs.expert_parallel),
+            *longer_requests_note(profile.placed.model, profile.request_pattern),
             *list_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             real_capacity_note(profile.placed.gpu),
         ),
@@ -731,6 +742,19 @@ def _build_notes(result: CapacityResult) -> list[str]:
         served = format_number(result.simulation.requests_per_second)
         notes.append(f"The simulated replica served {served} requests/s.")
     return notes
+
+
+def longer_requests_note(model: Architecture, pattern: RequestPattern) -> tuple[str, ...]:
+    """Return a note on requests that are longer than the model takes, if the mean one is not."""
+    lengths, most = pattern.mean_lengths, model.max_context
+    if most is None or lengths.prompt_tokens + lengths.answer_tokens > most:
+        return ()
+    share = pattern.share_longer_than(most)
+    note = (
+        f"With this variation, {round(100 * share)}% of the requests are longer than the model's "
+        f"{format_value(most, 'token')}; an engine refuses those."
+    )
+    return (note,) if share >= 0.01 else ()
 
 
 def whole_experts_note(typed_parts: int, counted_parts: int) -> tuple[str, ...]:

@@ -487,7 +487,7 @@ def _build_encoder_decoder(config: Config, name: str) -> Architecture:
             decoder_layers=(_build_seq2seq_layer(config, traits, "decoder"),) * decoder_count,
             encoder_layers=(_build_seq2seq_layer(config, traits, "encoder"),) * encoder_count,
             other=_count_other_seq2seq_parameters(config, traits, hidden, layer_count),
-            max_context=read_config_int(config, "positions", 0) or None,
+            max_context=_read_max_context(config),
             family=str(config["model_type"]),
             norm_terms=traits.norm_terms,
         )
@@ -608,6 +608,15 @@ def _validate_architecture(model: Architecture) -> Architecture:
     return model
 
 
+def _read_max_context(config: Config) -> int | None:
+    """Return the tokens that a model is configured for; None if it has no such limit.
+
+    Engines let a stated limit replace the positions: Cohere has 131,072 beside 8,192.
+    """
+    positions = read_config_int(config, "positions", 0)
+    return read_config_int(config, "context_limit", positions) or None
+
+
 def _is_positive_integer(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
@@ -632,7 +641,7 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             other=_count_other_decoder_parameters(config, traits, hidden, vocabulary),
             per_layer_embedding_parameters=_count_per_layer_embedding_parameters(config, hidden),
             embedding_width=config.get("word_embed_proj_dim") or 0,
-            max_context=read_config_int(config, "positions", 0) or None,
+            max_context=_read_max_context(config),
             family=str(config.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
             prediction_module_layers=_build_prediction_module_layers(stack) * predictors,

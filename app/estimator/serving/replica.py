@@ -78,6 +78,24 @@ class RequestPattern:
             + self.mean_lengths.answer_tokens * (1 + self.answer_cv_squared) / 2
         )
 
+    def share_longer_than(self, tokens: float) -> float:
+        """Return the share of requests with more tokens of prompt and answer, as if log-normal.
+
+        >>> RequestPattern(RequestLengths(1000, 300)).share_longer_than(1300)
+        0.0
+        >>> pattern = RequestPattern(RequestLengths(1000, 300), 0.5, 0.5)
+        >>> round(pattern.share_longer_than(1300), 3), round(pattern.share_longer_than(2600), 3)
+        (0.396, 0.058)
+        """
+        prompt, answer = self.mean_lengths.prompt_tokens, self.mean_lengths.answer_tokens
+        variance = self.prompt_cv_squared * prompt**2 + self.answer_cv_squared * answer**2
+        length = RandomTime(prompt + answer, variance)
+        spread = length.log_standard_deviation
+        if not spread:
+            return float(length.mean > tokens)
+        deviations = math.log(tokens / length.mean) / spread + spread / 2
+        return math.erfc(deviations / math.sqrt(2)) / 2
+
     def synchrony(self, spread: float) -> float:
         """Return how far requests start together: 1 in waves, 0 each on its own.
 
