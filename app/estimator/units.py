@@ -227,7 +227,6 @@ _COUNTED = frozenset(
 )
 
 
-@functools.lru_cache(maxsize=8192)
 def format_number(value: float, significant_digits: int = 3) -> str:
     """Format a number with thousands commas and a true minus sign.
 

@@ -241,7 +241,6 @@ _RARE = {
 }
 
 
-@functools.cache
 def list_rankable_gpus() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 

@@ -2,7 +2,6 @@
 
 import bisect
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -211,7 +210,6 @@ def _list_expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     )
 
 
-@functools.lru_cache(maxsize=4096)
 def _list_pipeline_variants(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
 ) -> Mapping[PipelineVariant, tuple[MicroBatch, ...]]:

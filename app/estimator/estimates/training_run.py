@@ -352,7 +352,6 @@ def _guess_gpus_for_deadline(inputs: TrainingRunInputs) -> float:
         return USUAL_GPUS
 
 
-@functools.lru_cache(maxsize=256)
 def guess_gpus_for_run_time(
     inputs: TrainingRunInputs | ParallelismPlanInputs, run_seconds: float
 ) -> float:

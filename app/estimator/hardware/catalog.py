@@ -360,14 +360,12 @@ def find_accelerator(name: str) -> Accelerator:
     return Accelerator(**_convert_row_to_base_units(row, _ACCELERATOR_UNITS))
 
 
-@functools.lru_cache(maxsize=256)
 def find_system(name: str) -> System:
     """Return the system for an id or common name; raises LookupError."""
     row = data_files.load_table_entries_by_id(*SYSTEMS)[find_system_id(name)]
     return System(**_convert_row_to_base_units(row, _SYSTEM_UNITS))
 
 
-@functools.lru_cache(maxsize=256)
 def find_network_part(name: str) -> NetworkPart:
     """Return the network part for an id or common name; raises LookupError."""
     row = data_files.load_table_entries_by_id(*NETWORK_PARTS)[find_network_part_id(name)]
@@ -378,7 +376,6 @@ def find_network_part(name: str) -> NetworkPart:
     return NetworkPart(**fields)
 
 
-@functools.lru_cache(maxsize=64)
 def find_reference_design(name: str) -> ReferenceDesign:
     """Return the reference architecture for an id; raises LookupError."""
     key = data_files.find_id_by_alias(*_DESIGNS, name, "a reference architecture")

@@ -1,7 +1,6 @@
 """Time and bytes of collectives (NCCL ring and tree)."""
 
 import dataclasses
-import functools
 import math
 from typing import Literal, NamedTuple
 
@@ -166,7 +165,6 @@ class LinkTime(NamedTuple):
         return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
 
 
-@functools.cache
 def find_link_model(name: str) -> LinkModel:
     """Return the measured behavior of a kind of link by id; raises KeyError.
 

@@ -1,7 +1,6 @@
 """Leaf, spine and core switch counts."""
 
 import dataclasses
-import functools
 import math
 from typing import NamedTuple
 
@@ -187,7 +186,6 @@ def build_single_switch(endpoints: int, ports: int) -> FatTree | None:
     return FatTree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
 
 
-@functools.lru_cache(maxsize=4096)
 def build_fat_tree(
     leaves: int,
     ports: int,

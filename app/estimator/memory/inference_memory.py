@@ -5,7 +5,6 @@ The token mixer of a layer says what the layer stores per token (`models/layers.
 """
 
 import dataclasses
-import functools
 import math
 from typing import NamedTuple
 
@@ -71,7 +70,6 @@ def cache_share_per_gpu(kv_heads: int, tensor_parallel: int) -> float:
     return max(1 / tensor_parallel, 1 / max(1, kv_heads))
 
 
-@functools.lru_cache(maxsize=8192)
 def kv_cache_elements_per_sequence(
     model: Architecture, context: float, tensor_parallel: int = 1, bytes_per_element: float = 2.0
 ) -> float:
@@ -181,7 +179,6 @@ class HybridBlocks:
         )
 
 
-@functools.lru_cache(maxsize=1024)
 def build_hybrid_blocks(
     model: Architecture, bytes_per_element: float, tensor_parallel: int
 ) -> HybridBlocks | None:

@@ -100,7 +100,6 @@ class ServingStage(NamedTuple):
     equal_stages: int
 
 
-@functools.lru_cache(maxsize=1024)
 def split_into_serving_stages(model: Architecture, stages: int) -> tuple[ServingStage, ...]:
     """Return the pipeline stages of an engine; equal ones once.
 
@@ -416,7 +415,6 @@ def filter_loadable_gpu_counts(
     return tuple(n for n in counts if find_quantization_block_problem(model, weights, n, 1) is None)
 
 
-@functools.lru_cache(maxsize=512)
 def list_tensor_parallel_sizes(model: Architecture, max_gpus: int = 64) -> tuple[int, ...]:
     """Return the numbers of GPUs up to `max_gpus` that can share each layer."""
     return tuple(
@@ -424,7 +422,6 @@ def list_tensor_parallel_sizes(model: Architecture, max_gpus: int = 64) -> tuple
     )
 
 
-@functools.lru_cache(maxsize=512)
 def _describe_possible_gpu_counts(model: Architecture) -> str:
     counts = [
         n

@@ -487,7 +487,6 @@ _MXFP4_EXPERTS = "MXFP4_MOE"
 _EIGHT_EXPERTS = 8
 
 
-@functools.lru_cache(maxsize=1024)
 def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
 

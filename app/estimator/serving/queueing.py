@@ -1,6 +1,5 @@
 """Waits at random arrivals: for servers, and for the prompts of other requests."""
 
-import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -109,7 +108,6 @@ _NEGLIGIBLE = 1e-18
 
 
 # Charts, tables and figures ask for the same full replica: a fifth of an estimate's time.
-@functools.lru_cache(maxsize=1024)
 def erlang_b_blocking_probability(servers: int, offered_load: float) -> float:
     """Probability that all `servers` are busy in a system without a queue.
 
