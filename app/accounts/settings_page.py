@@ -194,7 +194,7 @@ class SettingsForm(BaseModel):
             mock_exam_days = plan_mock_exam_days(begin, exam, weekdays_off) if exam else ()
             values["exam_result"] = ""
             values["plan_begun"] = begin.isoformat() if exam else None
-            values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days if d >= today)
+            values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days if d > today)
         return ParsedSettings(values, problems)
 
 

@@ -212,6 +212,7 @@ def _build_plan_day(
 # 24 days who finish each list, those who need up to 1.2 times as much read every page, those who need
 # 1.4 times don't. With 60 days of 20 minutes even 1.6 times is read.
 _MOST_NEEDED_IF_FINISHED = 1.25
+_MOST_SUGGESTED_MINUTES = 240  # a day
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -220,7 +221,8 @@ class PlanVerdict:
 
     It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
     what is not essential. Where pages are read in full as long as they fit, and may not, the route
-    is that of the essentials, and whole pages take `full_minutes`.
+    is that of the essentials, and whole pages take `full_minutes`. Where not all fit, they would
+    with `enough_minutes_a_day`; None if with no setting.
     """
 
     unread_page_count: int
@@ -229,6 +231,7 @@ class PlanVerdict:
     needed_minutes: int
     available_minutes: float
     full_minutes: int = 0
+    enough_minutes_a_day: int | None = None
 
     @property
     def does_reading_fit(self) -> bool:
@@ -238,6 +241,12 @@ class PlanVerdict:
     def does_reading_just_fit(self) -> bool:
         """Whether it fits for a learner who finishes each list."""
         return self.needed_minutes <= _MOST_NEEDED_IF_FINISHED * self.available_minutes
+
+    @property
+    def fitting_page_count(self) -> int:
+        """About how many of the unread pages fit for a learner who finishes each list."""
+        share = _MOST_NEEDED_IF_FINISHED * self.available_minutes / max(1, self.needed_minutes)
+        return int(min(1.0, share) * self.unread_page_count)
 
 
 def compare_unread_pages_with_time(
@@ -260,9 +269,19 @@ def compare_unread_pages_with_time(
         by_route[counted] = PlanVerdict(unread_count, begun_count, counted, needed, today + later)
     verdict, essentials = by_route[route], by_route["short"]
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
-    if verdict.does_reading_just_fit or not may_shorten or not essentials.does_reading_just_fit:
+    if verdict.does_reading_just_fit:
         return verdict
-    return dataclasses.replace(essentials, full_minutes=verdict.needed_minutes)
+    if may_shorten and essentials.does_reading_just_fit:
+        return dataclasses.replace(essentials, full_minutes=verdict.needed_minutes)
+    for minutes_a_day in range(
+        5 * (learner.minutes_a_day // 5 + 1), _MOST_SUGGESTED_MINUTES + 1, 5
+    ):
+        longer = minutes * minutes_a_day / learner.minutes_a_day
+        later = compute_reading_minutes_after_today(facts, calendar, longer, learner.card_amount)
+        enough = dataclasses.replace(verdict, available_minutes=today + later)
+        if enough.does_reading_just_fit:
+            return dataclasses.replace(verdict, enough_minutes_a_day=minutes_a_day)
+    return verdict
 
 
 router = APIRouter()
@@ -342,7 +361,7 @@ def move_mock_exam(
         raise InvalidInputError(str(error), "new") from None
     changed = {"mock_days": " ".join(day.isoformat() for day in mocks)}
     change_settings(ctx.db, ctx.learner.id, changed)
-    return RedirectResponse("/plan", 303)
+    return RedirectResponse("/plan?kept=yes", 303)
 
 
 calendar_router = APIRouter()

@@ -246,7 +246,7 @@ def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
     for minutes in (20, 45, 50, 60, 80, 90, 105, 120):
         form = {"exam_day": "2026-06-25", "minutes_a_day": str(minutes), "page": "plan"}
         assert browser.post("/plan", data=form).headers["location"] == "/plan?kept=yes"
-        plan = " ".join(browser.get("/plan").text.replace("\xa0", " ").split())
+        plan = read_plan(browser)
         verdicts = (
             "Some pages may not fit",
             "The essentials of every page fit",
@@ -259,3 +259,21 @@ def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
     assert ranks[0] == 0
     assert ranks[-1] == 4
     assert 2 in ranks
+
+
+def read_plan(browser: TestClient) -> str:
+    return " ".join(browser.get("/plan").text.replace("\xa0", " ").split())
+
+
+def test_minutes_that_the_plan_suggests_are_enough(app: FastAPI):
+    browser = TestClient(app, follow_redirects=False)
+    form = {"exam_day": "2026-06-25", "minutes_a_day": "20", "page": "plan"}
+    browser.post("/plan", data=form)
+    plan = read_plan(browser)
+    found = re.search(r"about (\d+); .* With (\d+) minutes a day, the essentials of all fit", plan)
+    assert found
+    assert 0 < int(found[1]) < 59
+    browser.post("/plan", data=form | {"minutes_a_day": found[2]})
+    assert "The essentials of every page fit" in read_plan(browser)
+    browser.post("/plan", data=form | {"minutes_a_day": str(int(found[2]) - 5)})
+    assert "Some pages may not fit" in read_plan(browser)

@@ -390,9 +390,13 @@ def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, li
 
 
 def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
-    reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
+    reader.post("/plan", data={"exam_day": "2026-06-12", "minutes_a_day": "5"})
+    assert "There is no time for pages.</b> With " in text_of(reader, "/plan")
 
-    assert "Some pages may not fit." in text_of(reader, "/plan")
+    reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
+    plan = text_of(reader, "/plan")
+    assert "There is no time for pages." in plan
+    assert "minutes a day, " not in plan
 
 
 def test_what_the_plan_cannot_use_is_said_on_the_plan(reader: TestClient):
@@ -505,14 +509,14 @@ def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClien
         assert grade_next(reader, "3")
 
     assert f"Learn {count} card" in text_of(reader)
-    assert f"{count} of {count} started" in text_of(reader)
+    assert f"{count} begun" in text_of(reader)
     assert f"Learning <b>{count}</b>" in text_of(reader, "/flashcards?task=new")
 
     assert grade_next(reader, "4")
     left = f"Learn {count - 1} card"
     page = text_of(reader)
     assert left in page
-    assert f"1 of {count} done, {count - 1} of {count} started" in page
+    assert f"1 of {count} done, {count - 1} begun" in page
     assert f"Learning <b>{count - 1}</b>" in text_of(reader, "/flashcards?task=new")
 
     while grade_next(reader, "4"):
