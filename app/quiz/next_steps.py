@@ -278,7 +278,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         )
     progress_text = ", ".join(
         [f"{task.done_count} of {task.total_count} done"] * (task.done_count > 0)
-        + [f"{task.begun_count} of {task.total_count} started"] * (task.begun_count > 0)
+        + [f"{task.begun_count} begun"] * (task.begun_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
     count_text = format_count_with_noun(task.total_count, noun)

@@ -199,7 +199,7 @@ def test_headline_change_and_curve_agree_before_and_after_the_test(
     lower_score_of_today(session)
     morning = rosa.get("/").text
     assert read_score(morning) == (0, 0, 0)
-    assert "s work changes it tomorrow" in morning
+    assert "Updated each morning." in morning
 
     run = begin(rosa)
     page, place = "", 0
@@ -211,7 +211,7 @@ def test_headline_change_and_curve_agree_before_and_after_the_test(
 
     assert after > 0
     assert (change, end) == (after, after)
-    assert "What you do after the placement test changes it tomorrow" in today
+    assert "Updated each morning, and by the placement test." in today
     assert f"to {after} today" in rosa.get("/progress").text
 
 
