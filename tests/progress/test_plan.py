@@ -389,11 +389,9 @@ def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, li
     assert "<span>1 page read</span>" in text_of(reader, "/plan")
 
 
-def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
-    reader.post("/plan", data={"exam_day": "2026-06-12", "minutes_a_day": "5"})
-    assert "There is no time for pages.</b> With " in text_of(reader, "/plan")
-
+def test_a_plan_without_a_day_for_pages_says_so(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
+
     plan = text_of(reader, "/plan")
     assert "There is no time for pages." in plan
     assert "minutes a day, " not in plan
