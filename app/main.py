@@ -47,7 +47,7 @@ from app.settings import Settings
 from app.web import course_chooser, errors, monitoring
 from app.web.dependencies import RouteTemplates, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, Readiness, stop_when_parent_ends
+from app.web.monitoring import Metrics, ReadinessChecks, stop_when_parent_ends
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyLimits, BodyReceiver, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
@@ -97,7 +97,9 @@ def create_app(
         name: StatisticsCache(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
     }
-    app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
+    app.state.readiness = ReadinessChecks(
+        app.state.engine, settings.data, courses, app.state.storage
+    )
     errors.register_error_handlers(app)
     app.router.routes.extend(all_routes(authoring=settings.authoring))
     app.add_middleware(EdgeMiddleware, config=build_edge_config(app))
@@ -208,16 +210,16 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         courses=state.courses,
         cookies=state.session_cookies,
         body_receiver=BodyReceiver(BodyLimits(settings.request_seconds)),
-        fair_slots={
+        fair_slots_by_kind={
             name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()
         },
         rate_limiter=state.rates,
-        routes=RouteTemplates(app),
+        route_templates=RouteTemplates(app),
         request_guard=RequestGuard(settings.host_names, settings.origin),
         path_prefix=settings.path_prefix,
         https=settings.https,
         metrics=state.metrics,
-        max_upload_bytes=anki_card_pages.REQUEST_LIMITS,
+        max_upload_bytes_by_path=anki_card_pages.REQUEST_LIMITS,
     )
 
 

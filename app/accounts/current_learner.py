@@ -46,19 +46,19 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
     learner = await run_in_thread_unless_sqlite(
-        db, lambda: find_learner_by_session(db, visitor.digest, course)
+        db, lambda: find_learner_by_session(db, visitor.session_key_digest, course)
     )
     if learner is not None and not learner.is_session_revoked:
         return learner
     if learner is not None:
         cookies: SessionCookies = request.app.state.session_cookies
-        visitor = cookies.with_new_session_key(visitor)
+        visitor = cookies.give_new_session_key(visitor)
         request.state.visitor = visitor
-    return _unsaved_learner(visitor, course, visitor.zone or "UTC")
+    return _unsaved_learner(visitor, course, visitor.time_zone or "UTC")
 
 
 def _unsaved_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
-    person = derive_person_key(visitor.key)
+    person = derive_person_key(visitor.session_key)
     return LearnerProfile(
         derive_course_key(person, course), person=person, course=course, zone=zone
     )
@@ -113,7 +113,7 @@ def _enroll_or_record_visit(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
-    visit = build_browser_visit(request, visitor.digest, now)
+    visit = build_browser_visit(request, visitor.session_key_digest, now)
     if learner.id and increment_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
             update_session_last_seen(db, visit)

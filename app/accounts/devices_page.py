@@ -92,7 +92,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
     owner = learner_store.use_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
     if owner is None:  # another browser used it first
         return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
-    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
     session_key = create_session_key()
     visit = build_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
@@ -108,7 +108,7 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_device_codes(ctx.db, home)
-    if digest == ctx.visitor.digest:
+    if digest == ctx.visitor.session_key_digest:
         return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
@@ -116,7 +116,7 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
 @router.post("/settings/sessions/revocation")
 def sign_out_other_devices(ctx: ReadContext) -> Response:
     learner_store.revoke_other_sessions(
-        ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.digest, ctx.now
+        ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.session_key_digest, ctx.now
     )
     learner_store.void_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
     return RedirectResponse("/settings?ended=yes#devices", 303)
@@ -128,7 +128,7 @@ def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
         message = "Check the box first: without a code there is no way back."
         problems = [{"field": "leave", "message": message}]
         return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
-    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
     return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 

@@ -82,7 +82,7 @@ class DownloadQueue:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
-                slot = self._transfer_slots.hold_slot(client, seconds=seconds)
+                slot = self._transfer_slots.hold_slot(client, max_wait_seconds=seconds)
                 await until_sent.enter_async_context(slot)
                 await until_created.enter_async_context(self._creation_slots.hold_slot(client))
         except TimeoutError:

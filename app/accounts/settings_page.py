@@ -255,7 +255,7 @@ def render_settings_page(
         saved=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
         browsers=learner_store.list_browser_sessions(
-            ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.digest
+            ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.session_key_digest
         ),
         keys_off=ctx.request.cookies.get("keys") == "off",
     )

@@ -49,7 +49,7 @@ from app.database.schema import (
 )
 from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
 from app.settings import Settings, list_settings_without_secrets, unknown_variable_messages
-from app.web.dependencies import url_to_print
+from app.web.dependencies import public_or_listening_url
 
 
 def read_settings() -> Settings:
@@ -160,7 +160,7 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
 
 
 def choose_url_to_print(settings: Settings) -> str:
-    return url_to_print(settings.url, settings.host, settings.port)
+    return public_or_listening_url(settings.url, settings.host, settings.port)
 
 
 def create_data_folder(folder: Path) -> None:

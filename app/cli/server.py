@@ -31,8 +31,8 @@ from app.main import create_app
 from app.settings import Settings
 from app.web.connection_guard import (
     ConnectionLimits,
-    cap_connections_by_file_limit,
-    create_protocol_factory,
+    create_guarded_protocol_factory,
+    raise_file_limit_and_cap_connections,
 )
 from app.web.monitoring import configure_logging, share_metrics_between_processes
 
@@ -150,9 +150,9 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
-        http=create_protocol_factory(
+        http=create_guarded_protocol_factory(
             ConnectionLimits(
-                max_connections=cap_connections_by_file_limit(settings.connections),
+                max_connections=raise_file_limit_and_cap_connections(settings.connections),
                 max_connections_per_client=settings.client_connections,
                 proxies=settings.trusted_proxies,
             )

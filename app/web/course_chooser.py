@@ -66,7 +66,7 @@ def serve_service_worker(request: Request) -> Response:
     static: StaticAssets = request.app.state.static
     lines = (
         '"use strict";',
-        f"const VERSION = {json.dumps(_worker_version(library, static))};",
+        f"const VERSION = {json.dumps(_service_worker_version(library, static))};",
         f"const FILES = {json.dumps([static.versioned_url(name) for name in _FILES])};",
         static.files["js/worker.js"].body.decode(),
     )
@@ -79,6 +79,6 @@ def serve_offline_page(request: Request) -> HTMLResponse:
     return render_page(request, "shared/unreachable.html")
 
 
-def _worker_version(library: Library, static: StaticAssets) -> str:
+def _service_worker_version(library: Library, static: StaticAssets) -> str:
     words = [library.version, *(static.versioned_url(name) for name in sorted(static.files))]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

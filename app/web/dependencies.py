@@ -42,11 +42,11 @@ def require_topic(library: Library, slug: str) -> Topic:
     return topic
 
 
-def require_question(library: Library, item: str) -> Question:
-    """Return the question with the id `item`. Raises NotFoundError."""
-    question = library.questions.get(item)
+def require_question(library: Library, question_id: str) -> Question:
+    """Return the question with the id `question_id`. Raises NotFoundError."""
+    question = library.questions.get(question_id)
     if question is None:
-        raise NotFoundError(f"There is no question “{item}”.")
+        raise NotFoundError(f"There is no question “{question_id}”.")
     return question
 
 
@@ -91,10 +91,10 @@ def validate_form(form_class: type[Form], fields: Mapping[str, Any]) -> Form:
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
-def url_to_print(url: str, host: str, port: int) -> str:
+def public_or_listening_url(public_url: str, host: str, port: int) -> str:
     """Return the URL to print at startup: the public one, if set, else the one listened on."""
-    if url:
-        return url.rstrip("/")
+    if public_url:
+        return public_url.rstrip("/")
     host = "127.0.0.1" if host in _EVERYWHERE else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

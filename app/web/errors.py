@@ -59,7 +59,7 @@ def register_error_handlers(app: FastAPI) -> None:
         *(AppError, InvalidInputsError, ExpressionError),
         *(RequestValidationError, HTTPException, UnicodeEncodeError),
     ):
-        app.add_exception_handler(error_class, _respond_to_refusal)
+        app.add_exception_handler(error_class, _respond_to_client_error)
 
 
 def response_for_exception(request: Request, error: Exception, request_id: str) -> Response:
@@ -67,14 +67,14 @@ def response_for_exception(request: Request, error: Exception, request_id: str) 
     refusal = error if isinstance(error, AppError | HTTPException) else convert_to_app_error(error)
     if refusal is None:
         return _server_error_response(request, error, request_id)
-    return _respond_to_refusal(request, refusal)
+    return _respond_to_client_error(request, refusal)
 
 
-def _respond_to_refusal(request: Request, error: Exception) -> Response:
+def _respond_to_client_error(request: Request, error: Exception) -> Response:
     """Return the response for an error that a request caused, and not the server."""
     match error:
         case TopicMovedError():
-            response = _moved_response(request, error)
+            response = _redirect_to_new_topic_address(request, error)
         case AppError():
             response = _app_error_response(request, error)
         case InvalidInputsError():
@@ -159,7 +159,7 @@ def _app_error_response(request: Request, error: AppError) -> Response:
     return response
 
 
-def _moved_response(request: Request, moved: TopicMovedError) -> Response:
+def _redirect_to_new_topic_address(request: Request, moved: TopicMovedError) -> Response:
     """Redirect to the same page of the topic's present slug."""
     path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     target = "/".join(moved.new if part == moved.old else part for part in path.split("/"))
@@ -185,9 +185,9 @@ def _format_validation_error(error: Mapping[str, Any]) -> str:
     return f"{label}: {message} (given: {_quote_shortened_value(error.get('input'))})"
 
 
-def _quote_shortened_value(given: object) -> str:
+def _quote_shortened_value(value: object) -> str:
     """Return the rejected value for display, truncated if it is long."""
-    words = given if isinstance(given, str) else repr(given)
+    words = value if isinstance(value, str) else repr(value)
     return f"“{words}”" if len(words) <= _MAX_SHOWN_LENGTH else f"“{words[:_MAX_SHOWN_LENGTH]}…”"
 
 

@@ -59,9 +59,9 @@ class CompressedBody:
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
         self._encoded: dict[bytes, bytes] = {}
 
-    async def encode_for(self, accepted: bytes) -> "EncodedBody":
+    async def encode_for(self, accept_encoding: bytes) -> "EncodedBody":
         """Return the body in an encoding that the header Accept-Encoding names."""
-        encoding = next((name for name in (b"br", b"gzip") if name in accepted), b"")
+        encoding = next((name for name in (b"br", b"gzip") if name in accept_encoding), b"")
         if len(self.body) < _SMALL or not encoding:
             return EncodedBody(self.body)
         if encoding not in self._encoded:
@@ -133,9 +133,9 @@ class StaticAssets:
         return f"/static/{name}?v={_content_version(self.files[name])}"
 
     async def respond(
-        self, path: str, query: bytes, request: Mapping[bytes, bytes]
+        self, path: str, query: bytes, request_headers: Mapping[bytes, bytes]
     ) -> "StaticResponse":
-        """Respond to a request below /static/ that has the headers `request`."""
+        """Respond to a request below /static/ that has the headers `request_headers`."""
         name = path.removeprefix("/static/")
         file = self.files.get(name)
         if file is None:
@@ -147,10 +147,10 @@ class StaticAssets:
             (b"cache-control", _YEAR if named else b"no-cache"),
             (b"vary", b"accept-encoding"),
         ]
-        if file.tag in request.get(b"if-none-match", b""):
+        if file.tag in request_headers.get(b"if-none-match", b""):
             return StaticResponse(304, headers, b"")
         ready = Path(name).suffix in _PACKED_ALREADY
-        accepted = b"" if ready else request.get(b"accept-encoding", b"")
+        accepted = b"" if ready else request_headers.get(b"accept-encoding", b"")
         body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
@@ -355,6 +355,6 @@ def template_language_marks(language: str) -> dict[str, Any]:
     }
 
 
-def _mark_text_after_colon(authored: Callable[[str], Markup], words: str) -> Markup:
-    ours, colon, name = words.partition(": ")
+def _mark_text_after_colon(authored: Callable[[str], Markup], text: str) -> Markup:
+    ours, colon, name = text.partition(": ")
     return escape(ours + colon) + (authored(name) if name else "")

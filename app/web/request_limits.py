@@ -38,7 +38,7 @@ class RateLimit:
     unit: str
 
     @property
-    def seconds(self) -> int:
+    def window_seconds(self) -> int:
         return _SECONDS[self.unit]
 
 
@@ -76,13 +76,13 @@ _KIND_BY_PATH_START = (
 class _RateKey(NamedTuple):
     """What is counted. `client_or_browser` is an address, or a browser for limits named `…_browser`."""
 
-    limit: str
+    limit_name: str
     rate: RateLimit
     client_or_browser: str
 
 
 class _WindowCount(NamedTuple):
-    window: int
+    window_index: int
     requests: int
 
 
@@ -95,9 +95,11 @@ class RateLimiter:
     """
 
     def __init__(
-        self, kinds: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+        self, settings_by_limit_name: Mapping[str, str], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._kinds = {kind: parse_rate_limits(words) for kind, words in kinds.items()}
+        self._kinds = {
+            kind: parse_rate_limits(words) for kind, words in settings_by_limit_name.items()
+        }
         self._clock = clock
         self._counts: LRUCache[_RateKey, _WindowCount] = LRUCache(_MAX_COUNTED_CLIENTS)
 
@@ -113,18 +115,22 @@ class RateLimiter:
     def raise_if_over_limit(self, kind: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
         for key in self._rate_keys(kind, client, browser):
-            if self._count(key) >= key.rate.max_requests:
+            if self._count_in_current_window(key) >= key.rate.max_requests:
                 raise self._too_many_requests_error(key)
 
     def count_request(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request, even if it exceeds the limit."""
         for key in self._rate_keys(kind, client, browser):
-            self._counts[key] = _WindowCount(self._window_index(key.rate), self._count(key) + 1)
+            self._counts[key] = _WindowCount(
+                self._window_index(key.rate), self._count_in_current_window(key) + 1
+            )
 
     def seconds_until_allowed(self, kind: str, client: str, browser: str = "") -> int:
         """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
         keys = self._rate_keys(kind, client, browser)
-        full = [key.rate for key in keys if self._count(key) >= key.rate.max_requests]
+        full = [
+            key.rate for key in keys if self._count_in_current_window(key) >= key.rate.max_requests
+        ]
         return max(map(self._seconds_left, full), default=0)
 
     def _rate_keys(self, kind: str, client: str, browser: str) -> list[_RateKey]:
@@ -137,23 +143,23 @@ class RateLimiter:
             for rate in self._kinds.get(limit, ())
         ]
 
-    def _count(self, key: _RateKey) -> int:
+    def _count_in_current_window(self, key: _RateKey) -> int:
         """Return the count in the current window."""
         counted = self._counts.get(key)
-        is_current = counted and counted.window == self._window_index(key.rate)
+        is_current = counted and counted.window_index == self._window_index(key.rate)
         return counted.requests if counted and is_current else 0
 
     def _window_index(self, rate: RateLimit) -> int:
-        return int(self._clock() // rate.seconds)
+        return int(self._clock() // rate.window_seconds)
 
     def _seconds_left(self, rate: RateLimit) -> int:
         """Return the seconds until the current window ends, at least 1."""
-        end = (self._window_index(rate) + 1) * rate.seconds
+        end = (self._window_index(rate) + 1) * rate.window_seconds
         return max(1, round(end - self._clock()))
 
     def _too_many_requests_error(self, key: _RateKey) -> HTTPException:
         left = self._seconds_left(key.rate)
-        source = "browser" if key.limit.endswith("_browser") else "address"
+        source = "browser" if key.limit_name.endswith("_browser") else "address"
         words = (
             f"This was asked more than {key.rate.max_requests:,} times in one {key.rate.unit}"
             f" from your {source}. Wait {left} seconds, then try again."
@@ -198,12 +204,12 @@ _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 class RequestGuard:
     """Checks every request before the app sees it.
 
-    `hosts` are the valid host names, empty for any. `origin` is scheme and host of the
+    `allowed_hosts` are the valid host names, empty for any. `public_origin` is scheme and host of the
     public URL, empty if unknown.
     """
 
-    hosts: frozenset[str] = frozenset()
-    origin: str = ""
+    allowed_hosts: frozenset[str] = frozenset()
+    public_origin: str = ""
 
     def check_host_origin_and_text(self, scope: Scope) -> None:
         """Raise HTTPException or ForbiddenError for a request that must not be answered."""
@@ -214,7 +220,7 @@ class RequestGuard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name, _, port = host.rpartition(":")
         host = name if name and port.isdigit() else host
-        if self.hosts and host not in self.hosts:
+        if self.allowed_hosts and host not in self.allowed_hosts:
             message = f"This server does not answer under the name “{host[:80]}”."
             raise HTTPException(421, message)
         if not self._passes_csrf_check(scope["method"], headers):
@@ -246,7 +252,7 @@ class RequestGuard:
         if site is not None:
             return site in (b"same-origin", b"none")
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if b"origin" not in headers or (self.origin and origin == self.origin):
+        if b"origin" not in headers or (self.public_origin and origin == self.public_origin):
             return True
         return origin.partition("://")[2].encode("latin-1") == headers.get(b"host")
 
@@ -291,17 +297,19 @@ class FairSlots:
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
-    async def hold_slot(self, client: str, *, seconds: float | None = None) -> AsyncIterator[None]:
+    async def hold_slot(
+        self, client: str, *, max_wait_seconds: float | None = None
+    ) -> AsyncIterator[None]:
         """Wait for a slot and hold it during the block.
 
-        Raises TimeoutError if none was free within `seconds`.
+        Raises TimeoutError if none was free within `max_wait_seconds`.
         """
         loop = asyncio.get_running_loop()
         waiter = _Waiter(client, loop.create_future())
         self._waiting.append(waiter)
-        self._give_free_slots()
+        self._admit_waiting_clients()
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(max_wait_seconds):
                 await waiter.admitted
         except BaseException:
             if waiter in self._waiting:
@@ -330,9 +338,9 @@ class FairSlots:
         self._held[client] -= 1
         if not self._held[client]:
             del self._held[client]
-        self._give_free_slots()
+        self._admit_waiting_clients()
 
-    def _give_free_slots(self) -> None:
+    def _admit_waiting_clients(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
             free = [waiter for waiter in self._waiting if self.may_hold_more(waiter.client)]
@@ -378,15 +386,15 @@ class TransferSlots:
         self._under_way: set[BodyTransfer] = set()
 
     @contextlib.asynccontextmanager
-    async def hold_slot(self, client: str, *, seconds: float) -> AsyncIterator[None]:
+    async def hold_slot(self, client: str, *, max_wait_seconds: float) -> AsyncIterator[None]:
         """Wait for a slot and hold it during the block.
 
-        Raises TimeoutError if none was free within `seconds`.
+        Raises TimeoutError if none was free within `max_wait_seconds`.
         """
         async with contextlib.AsyncExitStack() as stack:
             helper = asyncio.ensure_future(self._keep_displacing_slowest(client))
             try:
-                slot = self._slots.hold_slot(client, seconds=seconds)
+                slot = self._slots.hold_slot(client, max_wait_seconds=max_wait_seconds)
                 await stack.enter_async_context(slot)
             finally:
                 helper.cancel()
@@ -432,19 +440,19 @@ _CHUNK_BYTES = 256 * 1024
 class BodyLimits:
     """How long a body may take, and how many large ones are received at once.
 
-    A body gets `base_seconds`, plus one second for each `bytes_a_second` received. So a large
+    A body gets `base_seconds`, plus one second for each `min_bytes_a_second` received. So a large
     file can arrive over a line of one megabit, and a client that stops sending is soon noticed.
     A large body has over a quarter of a megabyte. Further ones wait as long as the largest may
     take. When all slots are taken, the slowest transfer is ended for a waiting client.
     """
 
     base_seconds: float = 20.0
-    bytes_a_second: int = 128 * 1024
+    min_bytes_a_second: int = 128 * 1024
     max_large_bodies: int = 16
     max_large_bodies_per_client: int = 2
 
     def max_seconds_for_size(self, size: int) -> float:
-        return self.base_seconds + size / self.bytes_a_second
+        return self.base_seconds + size / self.min_bytes_a_second
 
 
 class BodyReceiver:
@@ -474,7 +482,9 @@ class BodyReceiver:
             if is_large:
                 seconds = self._limits.max_seconds_for_size(max_bytes)
                 try:
-                    await stack.enter_async_context(self._slots.hold_slot(client, seconds=seconds))
+                    await stack.enter_async_context(
+                        self._slots.hold_slot(client, max_wait_seconds=seconds)
+                    )
                 except TimeoutError:
                     message = "Other files are being sent just now. Send yours in a minute."
                     hints = {"retry-after": "60", "connection": "close"}
@@ -482,7 +492,7 @@ class BodyReceiver:
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as buffer:
                 await self._buffer_body(receive, buffer, max_bytes, is_large=is_large)
                 buffer.seek(0)
-                yield _replay_body(buffer, receive)
+                yield _create_replaying_receive(buffer, receive)
 
     async def _buffer_body(
         self, receive: Receive, buffer: IO[bytes], max_bytes: int, *, is_large: bool
@@ -513,10 +523,10 @@ class BodyReceiver:
 
 
 class FormBody(NamedTuple):
-    """The body of a form, and a `receive` that replays it."""
+    """The body of a form, and a `replaying_receive` that replays it."""
 
     body: bytes
-    receive: Receive
+    replaying_receive: Receive
 
 
 async def read_form_body(receive: Receive) -> FormBody:
@@ -527,10 +537,10 @@ async def read_form_body(receive: Receive) -> FormBody:
         body += message.get("body", b"")
         more = message.get("more_body", False)
     _refuse_nul_character(body)
-    return FormBody(body, _replay_body(io.BytesIO(body), receive))
+    return FormBody(body, _create_replaying_receive(io.BytesIO(body), receive))
 
 
-def _replay_body(buffer: IO[bytes], receive: Receive) -> Receive:
+def _create_replaying_receive(buffer: IO[bytes], receive: Receive) -> Receive:
     is_over = False
 
     async def replay() -> Message:

@@ -280,4 +280,4 @@ def test_no_default_keeps_anybody_out_for_longer_than_an_hour(settings: Settings
     ]
 
     assert len(defaults) == len(settings.rates)
-    assert max(rate.seconds for one in defaults for rate in parse_rate_limits(one)) <= 3600
+    assert max(rate.window_seconds for one in defaults for rate in parse_rate_limits(one)) <= 3600
