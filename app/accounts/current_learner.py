@@ -16,10 +16,10 @@ from sqlmodel import Session
 from app.accounts.learner import LearnerProfile as LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
-    derive_course_key,
-    enroll_learner,
+    derive_learner_key,
     find_learner_by_session,
     increment_change_counter,
+    insert_learner_with_session,
     summarize_learner_data,
     update_session_last_seen,
 )
@@ -54,17 +54,17 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
         cookies: SessionCookies = request.app.state.session_cookies
         visitor = cookies.give_new_session_key(visitor)
         request.state.visitor = visitor
-    return _unsaved_learner(visitor, course, visitor.time_zone or "UTC")
+    return _create_unsaved_profile(visitor, course, visitor.time_zone or "UTC")
 
 
-def _unsaved_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
+def _create_unsaved_profile(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
     person = derive_person_key(visitor.session_key)
     return LearnerProfile(
-        derive_course_key(person, course), person=person, course=course, zone=zone
+        derive_learner_key(person, course), person=person, course=course, zone=zone
     )
 
 
-async def load_learner_in_short_session(request: Request) -> LearnerProfile:
+async def load_learner_in_own_session(request: Request) -> LearnerProfile:
     """Return the current learner, without a reader slot while the route waits afterwards."""
     async with read_only_session(request) as db:
         return await get_current_learner(request, db)
@@ -75,9 +75,11 @@ def derive_person_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def build_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
+def build_browser_visit(
+    request: Request, session_key_digest: str, now: dt.datetime
+) -> BrowserVisit:
     device = describe_user_agent(request.headers.get("user-agent", ""))
-    return BrowserVisit(session_digest, device, now)
+    return BrowserVisit(session_key_digest, device, now)
 
 
 def redirect_with_session_cookie(url: str, cookie_line: bytes) -> Response:
@@ -121,8 +123,8 @@ def _enroll_or_record_visit(
     # The first write, or another request has just erased the learner.
     new_learner = learner
     if learner.id:
-        new_learner = _unsaved_learner(visitor, learner.course, learner.zone)
-    learner_id = enroll_learner(db, new_learner, visit)
+        new_learner = _create_unsaved_profile(visitor, learner.course, learner.zone)
+    learner_id = insert_learner_with_session(db, new_learner, visit)
     increment_change_counter(db, learner_id)
     return dataclasses.replace(
         new_learner,
@@ -131,7 +133,7 @@ def _enroll_or_record_visit(
     )
 
 
-async def refuse_when_storage_full(request: Request, now: Now) -> None:
+async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
     """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
     quota: DailyByteQuota = request.app.state.daily_quota
     quota.raise_if_used_up(client_of_scope(request.scope))
@@ -146,9 +148,9 @@ async def refuse_when_storage_full(request: Request, now: Now) -> None:
     await run_in_threadpool(limit.expect_room, known_learner=is_known)
 
 
-def count_bytes_toward_quota(request: Request, size: int) -> None:
+def count_bytes_toward_quota(request: Request, size_bytes: int) -> None:
     quota: DailyByteQuota = request.app.state.daily_quota
-    quota.add_stored_bytes(client_of_scope(request.scope), size)
+    quota.add_stored_bytes(client_of_scope(request.scope), size_bytes)
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(get_current_learner)]
@@ -170,7 +172,7 @@ class RequestContext:
     lookup_cache: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
-    def day(self) -> dt.date:
+    def study_day(self) -> dt.date:
         return self.learner.study_day(self.now)
 
     @property
@@ -183,7 +185,7 @@ class RequestContext:
         cookies: SessionCookies = self.request.app.state.session_cookies
         return cookies
 
-    def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    def render_page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         learner = self.learner
         return render_page(self.request, template, status=status, learner=learner, **context)
 

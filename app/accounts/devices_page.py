@@ -63,7 +63,7 @@ def create_device_code(ctx: WriteContext) -> HTMLResponse:
         ctx.db, ctx.learner.id, _device_code_digest(ctx, code), ctx.now + CODE_LIFETIME
     )
     address = f"{public_base_url(ctx.request)}/continue"
-    return ctx.page("accounts/code.html", code=code, address=address)
+    return ctx.render_page("accounts/code.html", code=code, address=address)
 
 
 @router.get("/continue")
@@ -71,7 +71,7 @@ def show_code_entry(
     ctx: ReadContext, code: Annotated[str, Query(max_length=_MAX_CODE_LENGTH)] = ""
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
-    if not code or not _is_opened_by_person(ctx.request):
+    if not code or not _is_navigation_or_own_request(ctx.request):
         return _render_code_entry(ctx, code)
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, code)
@@ -81,7 +81,7 @@ def show_code_entry(
 
 
 @router.post("/continue")
-def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Response:
+def confirm_or_sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Response:
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, form.code)
@@ -89,7 +89,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
             return _render_code_confirmation(ctx, form, owner_summary)
     except _CodeError as error:
         return _render_code_entry(ctx, form.code, error)
-    owner = learner_store.use_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
+    owner = learner_store.use_up_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
     if owner is None:  # another browser used it first
         return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
     learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
@@ -104,7 +104,7 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
 @router.post("/settings/sessions/{session}/revocation")
 def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
     home = ctx.learner.row_id_in_any_course
-    digest = learner_store.revoke_session_returning_digest(ctx.db, home, session, ctx.now)
+    digest = learner_store.revoke_session_and_return_digest(ctx.db, home, session, ctx.now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_device_codes(ctx.db, home)
@@ -123,7 +123,7 @@ def sign_out_other_devices(ctx: ReadContext) -> Response:
 
 
 @router.post("/settings/departure")
-def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") -> Response:
+def sign_out_this_browser(ctx: ReadContext, leave: Annotated[str, Form()] = "") -> Response:
     if leave != "yes":
         message = "Check the box first: without a code there is no way back."
         problems = [{"field": "leave", "message": message}]
@@ -132,7 +132,7 @@ def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
     return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 
-def _is_opened_by_person(request: Request) -> bool:
+def _is_navigation_or_own_request(request: Request) -> bool:
     """Return False for what other sites request in the background: no wrong code counts there."""
     site = request.headers.get("sec-fetch-site", "none")
     is_document = request.headers.get("sec-fetch-dest") == "document"
@@ -164,7 +164,7 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
 def _render_code_entry(
     ctx: RequestContext, code: str, error: _CodeError | None = None
 ) -> HTMLResponse:
-    response = ctx.page(
+    response = ctx.render_page(
         "accounts/continue.html",
         status=error.status if error else 200,
         problems=[{"field": "code", "message": str(error)}] if error else [],
@@ -182,7 +182,7 @@ def _render_code_confirmation(
         ctx.learner.row_id_in_any_course,
         "Check the box first: this browser has records of its own.",
     )
-    return ctx.page(
+    return ctx.render_page(
         "accounts/confirmation.html",
         status=422 if form.confirm else 200,
         code=form.code,

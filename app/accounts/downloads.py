@@ -49,72 +49,76 @@ class DownloadQueue:
         self._persons: set[str] = set()
 
     async def create_download(
-        self, request: Request, person: str, name: str, write: WriteFile
+        self, request: Request, person_key: str, file_name: str, write_content: WriteFile
     ) -> Response:
-        """Return a response with the file that `write` creates from the current database.
+        """Return a response with the file that `write_content` creates from the current database.
 
         Raises ConflictError while the person has another download, HTTPException 503 if
         too many others wait, and StorageFullError.
         """
-        if person in self._persons:
+        if person_key in self._persons:
             raise ConflictError(
                 "Another file for you is being created or sent.",
                 "Wait until you have it, then ask for this one.",
             )
-        self._persons.add(person)
+        self._persons.add(person_key)
         async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self._persons.discard, person)
+            stack.callback(self._persons.discard, person_key)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait_for_turn(client_of_scope(request.scope), stack, turn)
+                await self._take_transfer_and_creation_slots(
+                    client_of_scope(request.scope), stack, turn
+                )
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so it disappears with the process.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-                await run_in_threadpool(self._write_from_snapshot, write, file)
-            return _FileDownload(file, name, self._transfer_slots, stack.pop_all())
+                await run_in_threadpool(self._write_content_from_snapshot, write_content, file)
+            return _FileDownload(file, file_name, self._transfer_slots, stack.pop_all())
 
-    async def _wait_for_turn(
+    async def _take_transfer_and_creation_slots(
         self,
         client: str,
-        until_sent: contextlib.AsyncExitStack,
-        until_created: contextlib.AsyncExitStack,
+        stack_closed_when_sent: contextlib.AsyncExitStack,
+        stack_closed_when_created: contextlib.AsyncExitStack,
     ) -> None:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
                 slot = self._transfer_slots.hold_slot(client, max_wait_seconds=seconds)
-                await until_sent.enter_async_context(slot)
-                await until_created.enter_async_context(self._creation_slots.hold_slot(client))
+                await stack_closed_when_sent.enter_async_context(slot)
+                await stack_closed_when_created.enter_async_context(
+                    self._creation_slots.hold_slot(client)
+                )
         except TimeoutError:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None
 
-    def _write_from_snapshot(self, write: WriteFile, file: IO[bytes]) -> None:
+    def _write_content_from_snapshot(self, write_content: WriteFile, file: IO[bytes]) -> None:
         self._storage.expect_free_disk_space()
         with snapshot_session(self._engine) as db:
-            write(db, file)
+            write_content(db, file)
 
 
 class _FileDownload(StreamingResponse):
-    """A file sent in pieces. `resources` are closed afterwards, the file among them."""
+    """A file sent in pieces. `close_after_sending` are closed afterwards, the file among them."""
 
     def __init__(
         self,
         file: IO[bytes],
-        name: str,
+        file_name: str,
         transfer_slots: TransferSlots,
-        resources: contextlib.AsyncExitStack,
+        close_after_sending: contextlib.AsyncExitStack,
     ) -> None:
         self._transfer_slots = transfer_slots
-        self._resources = resources
+        self._resources = close_after_sending
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        zipped = name.endswith(".zip")
+        zipped = file_name.endswith(".zip")
         super().__init__(
             iter(functools.partial(file.read, _CHUNK_BYTES), b""),
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
-                "content-disposition": f'attachment; filename="{name}"',
+                "content-disposition": f'attachment; filename="{file_name}"',
                 "content-length": str(size),
                 "cache-control": "no-store",
             },

@@ -104,7 +104,7 @@ JsonBody = Annotated[dict[str, Any], Depends(_read_json_body)]
 
 @router.get("/api")
 def show_api_page(ctx: ReadContext) -> Response:
-    return ctx.page(
+    return ctx.render_page(
         "api/index.html",
         entries=registry.list_estimates(),
         catalogues=CATALOGUES,

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, field_validator
 
-from app.accounts.author_access import AuthorRoute, CurrentAuthor
+from app.accounts.author_access import AuthorOnlyRoute, CurrentAuthor
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import ReadContext
 from app.authoring import store
@@ -38,7 +38,7 @@ from app.questions.question_form import make_question_title
 from app.questions.question_type import MAX_RESPONSE_LENGTH
 from app.web.dependencies import require_question
 
-answers_router = APIRouter(route_class=AuthorRoute)
+answers_router = APIRouter(route_class=AuthorOnlyRoute)
 _MAX_SECONDS_UNTIL_LIVE = 5.0  # seconds until a saved file is live
 
 _EARLIEST, _LATEST = dt.date(2000, 1, 1), dt.date(2200, 1, 1)
@@ -95,7 +95,7 @@ def show_answers(
     answers = store.list_logged_answers(
         context.db, context.learner.course, question.id, query.answer_filter
     )
-    return context.page(
+    return context.render_page(
         "authoring/answers.html",
         question=question,
         url=build_author_url(question),

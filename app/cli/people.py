@@ -49,7 +49,7 @@ def create_author_link(engine: Engine, base_url: str, now: dt.datetime) -> str:
     token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        author_store.store_author_link(db, hash_session_key(token), now)
+        author_store.store_link_and_delete_old_links(db, hash_session_key(token), now)
         db.commit()
     return f"{base_url}/authoring/enter?token={token}"
 
@@ -113,7 +113,9 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
 
 def _print_audit_log(db: Session, limit: int) -> None:
     for record in reversed(author_store.list_audit_records(db, limit)):
-        actor = f"session {record.session}" if record.session else "command line"
+        actor = (
+            f"session {record.author_session_id}" if record.author_session_id else "command line"
+        )
         print(f"{format_moment(record.logged_at)}  {actor:14}  {record.action}  {record.subject}")
 
 
@@ -162,15 +164,15 @@ def _run_learner_adoption(db: Session, course: str, known_courses: Collection[st
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
     adopted = learner_store.adopt_learners_without_course(db, course)
-    subject = f"{adopted.moved} into {course}"
+    subject = f"{adopted.moved_count} into {course}"
     record_audit_entry(
         db, AuditRecord(utc_now(), COMMAND_LINE_SESSION, "learners adopted", subject)
     )
     db.commit()
-    print(f"{course} has the work of {adopted.moved} learners.")
-    if adopted.not_moved:
+    print(f"{course} has the work of {adopted.moved_count} learners.")
+    if adopted.not_moved_count:
         print(
-            f"{adopted.not_moved} had started again in it; their earlier work stays where it was."
+            f"{adopted.not_moved_count} had started again in it; their earlier work stays where it was."
         )
     return 0
 

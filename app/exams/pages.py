@@ -195,11 +195,11 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     sittings = store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
     finished = [_build_past_sitting(ctx.library, sitting) for sitting in sittings]
     counts = _count_all_and_missed(ctx)
-    return ctx.page(
+    return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
         token=make_submission_token(),
-        planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
+        planned=min((d for d in ctx.learner.mock_days if d >= ctx.study_day), default=None),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
         if full_exams
@@ -252,7 +252,7 @@ def _render_start_page(
 ) -> HTMLResponse:
     exam = offer.exam
     running = _find_running_sitting(ctx)
-    return ctx.page(
+    return ctx.render_page(
         "exams/start.html",
         status=status,
         exam=exam,
@@ -343,7 +343,7 @@ def show_exam_question(
     if state.closed_at is not None:
         return _render_solution(ctx, state, slot, reported=reported)
     frame = _build_exam_frame(ctx, state, number, AnswerConflictNote(told))
-    return ctx.page(
+    return ctx.render_page(
         "exams/question.html", open_question=_open_exam_question(ctx, state, slot, frame), **frame
     )
 
@@ -393,7 +393,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
     }
     frame = _build_exam_frame(ctx, state, 0)
     rows = build_paper_rows(state.items, answers, excerpts, frame["unreadable"])
-    return ctx.page(
+    return ctx.render_page(
         "exams/review.html",
         show=show,
         rows=[row for row in rows if row.matches(show)],
@@ -430,7 +430,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     if not ctx.learner.missed:  # then no question became a card, reached or not
         last_reached = len(paper)
     seeds = {slot.question_id: slot.seed for slot in state.items}
-    return ctx.page(
+    return ctx.render_page(
         "exams/report.html",
         sitting=state,
         title=format_exam_title(ctx.library, state.exam_slug),
@@ -700,7 +700,7 @@ def _render_solution(
     to_repeat = build_score_report(list(paper.values())).questions_to_repeat
     numbers = [row.question_number for row in _sort_in_learning_order(ctx, to_repeat)]
     index = numbers.index(slot.question_number) if slot.question_number in numbers else -1
-    return ctx.page(
+    return ctx.render_page(
         "exams/solution.html",
         outcome=add_missed_card_to_feedback(ctx, _build_answer_feedback(ctx, sitting, slot)),
         reported=reported,

@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.accounts.author_access import AuthorRoute
+from app.accounts.author_access import AuthorOnlyRoute
 from app.authoring import pages
 from app.cli.people import create_author_link, run_author_revocation
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
@@ -117,7 +117,7 @@ def test_every_route_of_the_bench_asks():
     """Also the next one that somebody adds."""
     routes = [r for router in ROUTERS for r in router.routes if isinstance(r, APIRoute)]
     assert len(routes) >= len({address.partition("?")[0] for address in (*ADDRESSES, *POSTS)})
-    assert {type(route) for route in routes} == {AuthorRoute}
+    assert {type(route) for route in routes} == {AuthorOnlyRoute}
 
 
 def test_htmx_is_told_in_a_fragment(htmx: TestClient):

@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import change_settings, erase_learner
+from app.accounts.learner_store import erase_learner, update_learner_columns
 from app.content.library import LiveLibrary
 from app.database.engine import WRITING, make_engine, make_write_session_factory
 from app.database.quotas import CARD_LOG, OWN_CARDS
@@ -193,7 +193,7 @@ def test_others_write_between_two_slices(app, settings, desk, session, processes
     def somebody_writes(_number: int) -> None:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            change_settings(db, desk.learner.id, {"name": f"after {len(seen)}"})
+            update_learner_columns(db, desk.learner.id, {"name": f"after {len(seen)}"})
             db.commit()
         seen.append(counted(session))
 
