@@ -66,7 +66,7 @@ def read_settings() -> Settings:
         ) from None
 
 
-def print_settings(_options: argparse.Namespace) -> int:
+def run_settings_command(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in list_settings_without_secrets(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
@@ -79,7 +79,7 @@ def print_settings(_options: argparse.Namespace) -> int:
 _log = logging.getLogger("headroom")
 
 
-def prepare_database(installation: Installation, now: dt.datetime) -> None:
+def migrate_and_secure_database(installation: Installation, now: dt.datetime) -> None:
     """Migrate the database and make the data private; raises InstallationError if refused."""
     keep_new_files_private()
     engine = installation.make_engine()
@@ -159,7 +159,7 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
             give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
 
-def choose_url_to_print(settings: Settings) -> str:
+def get_server_url(settings: Settings) -> str:
     return public_or_listening_url(settings.url, settings.host, settings.port)
 
 
@@ -178,12 +178,12 @@ def create_data_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def hold_prepared_database(settings: Settings) -> Iterator[None]:
+def migrate_and_hold_data_folder(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
     installation = installation_from_settings(settings)
     try:
         with restore_file_ownership(settings), installation.hold_shared_lock():
-            prepare_database(installation, dt.datetime.now(dt.UTC))
+            migrate_and_secure_database(installation, dt.datetime.now(dt.UTC))
             yield
     except InstallationError as error:
         raise CommandError(str(error)) from None
@@ -195,7 +195,7 @@ def run_database_command(options: argparse.Namespace) -> int:
     if options.action == "vacuum":
         return _vacuum_database(settings)
     create_data_folder(settings.data)
-    with hold_prepared_database(settings):
+    with migrate_and_hold_data_folder(settings):
         print(f"The database {redact_url_passwords(settings.database)} is up to date.")
     return 0
 
@@ -226,18 +226,22 @@ def run_backup_restore_or_doctor(options: argparse.Namespace) -> int:
         keep_new_files_private()
         try:
             if options.command == "doctor":
-                return _run_doctor(installation, settings.content, now)
+                return _print_doctor_findings(installation, settings.content, now)
             if options.command == "backup":
-                report = _back_up(installation, options.file, now, force=options.force)
+                report = _create_backup_and_report(
+                    installation, options.file, now, force=options.force
+                )
             else:
-                report = _restore_backup(installation, options.file, now)
+                report = _restore_backup_and_report(installation, options.file, now)
         except InstallationError as error:
             raise CommandError(str(error)) from None
     print(report)
     return 0
 
 
-def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force: bool) -> str:
+def _create_backup_and_report(
+    installation: Installation, file: Path, now: dt.datetime, *, force: bool
+) -> str:
     if file.exists() and not force:
         raise InstallationError(f"{file} exists already: choose another name, or add --force.")
     if not file.parent.is_dir():
@@ -257,7 +261,7 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
     return "\n".join(lines)
 
 
-def _restore_backup(installation: Installation, file: Path, now: dt.datetime) -> str:
+def _restore_backup_and_report(installation: Installation, file: Path, now: dt.datetime) -> str:
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
     lines += [f"What was there before is kept in {folder}" for folder in result.replaced_folders]
@@ -279,7 +283,7 @@ def _describe_manifest(manifest: BackupManifest) -> str:
     )
 
 
-def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> int:
+def _print_doctor_findings(installation: Installation, content: Path, now: dt.datetime) -> int:
     levels = []
     for finding in run_checks(installation, content, now):
         levels.append(finding.level)
@@ -291,7 +295,7 @@ def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> 
     return int(problems > 0)
 
 
-def print_server_readiness(_options: argparse.Namespace) -> int:
+def run_health_command(_options: argparse.Namespace) -> int:
     """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
@@ -310,7 +314,7 @@ COMMANDS = {
     "backup": run_backup_restore_or_doctor,
     "restore": run_backup_restore_or_doctor,
     "doctor": run_backup_restore_or_doctor,
-    "health": print_server_readiness,
+    "health": run_health_command,
     "db": run_database_command,
-    "settings": print_settings,
+    "settings": run_settings_command,
 }

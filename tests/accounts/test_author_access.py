@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.accounts.author_access import AuthorOnlyRoute
 from app.authoring import pages
-from app.cli.people import create_author_link, run_author_revocation
+from app.cli.people import create_author_link, revoke_author_sessions_and_print
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
 from app.settings import Settings
@@ -271,7 +271,7 @@ def test_a_link_works_and_a_session_ends_in_whatever_process(
             elsewhere.cookies.set(AUTHOR_COOKIE, key)
             assert elsewhere.get("/authoring").status_code == 200
 
-            run_author_revocation(twin.state.engine, None, clock())
+            revoke_author_sessions_and_print(twin.state.engine, None, clock())
 
             for _ in range(2):
                 assert elsewhere.get("/authoring").status_code == 403
@@ -316,7 +316,7 @@ def test_only_an_author_is_led_to_the_bench(author: TestClient, client: TestClie
 def test_a_browser_that_was_signed_out_is_no_longer_led_to_the_bench(
     app: FastAPI, author: TestClient, clock: Clock
 ):
-    run_author_revocation(app.state.engine, None, clock())
+    revoke_author_sessions_and_print(app.state.engine, None, clock())
 
     author.get("/authoring")
 
@@ -331,7 +331,7 @@ def test_what_authors_do_is_in_the_audit_log(
     author = let_in(client)
     number = session.exec(select(ItemReport.id)).one()
     author.post(f"/authoring/reports/{number}/settlement")
-    run_author_revocation(app.state.engine, 1, clock())
+    revoke_author_sessions_and_print(app.state.engine, 1, clock())
 
     session.rollback()
     log = select(AuditEntry).order_by(AuditEntry.id)

@@ -25,7 +25,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.accounts import learner_store as store
-from app.cli.database import prepare_database
+from app.cli.database import migrate_and_secure_database
 from app.database import secure_delete as erasure
 from app.database.backup import _DailyBackup
 from app.database.installation import Installation
@@ -194,7 +194,7 @@ def test_nothing_is_left_after_the_next_start(app: FastAPI, path: Path, tmp_path
     gone, left = erase_half(app, path)
     again = copied(path, tmp_path / "again")
 
-    prepare_database(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
+    migrate_and_secure_database(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
 
     assert traces(again, gone) == {}
     assert len(traces(again, left)) == len(left)
@@ -261,7 +261,7 @@ def test_a_start_rewrites_no_file_that_takes_minutes_and_says_what_does(
     app.state.engine.dispose()
     monkeypatch.setattr("app.cli.database.LARGEST_AT_START", path.stat().st_size - 1)
 
-    prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+    migrate_and_secure_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "Stop the server and run `headroom db vacuum`" in caplog.text
@@ -293,7 +293,7 @@ def test_a_start_goes_on_where_there_is_no_room_to_rewrite(
     app.state.engine.dispose()
     monkeypatch.setattr(erasure, "_SPARE_BYTES", 10**18)
 
-    prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+    migrate_and_secure_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "What erased learners left is not removed yet: to rewrite" in caplog.text

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.database import prepare_database
+from app.cli.database import migrate_and_secure_database
 from app.database import backup as archive
 from app.database.backup import create_daily_backup_if_due, run_daily_backups
 from app.database.engine import make_engine
@@ -187,7 +187,7 @@ def test_a_copy_that_fails_is_logged(installation, caplog) -> None:
 def test_a_copy_is_made_before_a_migration(installation) -> None:
     old = older(installation)
 
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
 
     (name,) = names(installation.backup_folder)
     assert name == f"headroom-2026-06-09-before-0002-to-{latest_revision()}.zip"
@@ -198,9 +198,9 @@ def test_a_copy_is_made_before_a_migration(installation) -> None:
 
 
 def test_no_copy_is_made_where_nothing_is_migrated(installation, fresh) -> None:
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
     fresh.data_folder.mkdir()
-    prepare_database(fresh, NOW)
+    migrate_and_secure_database(fresh, NOW)
 
     assert not installation.backup_folder.exists()
     assert not fresh.backup_folder.exists()
@@ -211,7 +211,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
     installation.backup_folder.write_text("a file where the folder should be")
 
     with pytest.raises(InstallationError, match="HEADROOM_BACKUPS"):
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     assert revision(installation) == "0002"
 
@@ -219,7 +219,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
 def test_without_copies_it_is_migrated_all_the_same(installation) -> None:
     older(installation)
 
-    prepare_database(dataclasses.replace(installation, backup_folder=None), NOW)
+    migrate_and_secure_database(dataclasses.replace(installation, backup_folder=None), NOW)
 
     assert revision(installation) == latest_revision()
 
@@ -232,7 +232,7 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with caplog.at_level(logging.WARNING, "headroom"):
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     assert "pg_dump was not found" in caplog.text
     assert revision(installation) == latest_revision()
@@ -244,7 +244,7 @@ def test_a_start_names_the_newest_copy(installation) -> None:
     (installation.data_folder / "headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError) as stopped:
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     newest_copy = installation.backup_folder / TODAY
     assert str(stopped.value).endswith(f" The newest copy is {newest_copy}.")

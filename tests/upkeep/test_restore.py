@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session, select
 
-from app.cli.database import prepare_database
+from app.cli.database import migrate_and_secure_database
 from app.database.backup import create_backup, restore_backup
 from app.database.engine import make_engine
 from app.database.installation import Installation, InstallationError
@@ -128,7 +128,7 @@ def test_an_older_schema_is_migrated_at_the_next_start(
     create_backup(installation, tmp_path / "old.zip", NOW)
 
     done = restore_backup(fresh, tmp_path / "old.zip", NOW)
-    prepare_database(fresh, NOW)
+    migrate_and_secure_database(fresh, NOW)
 
     assert done.manifest.schema_revision == "0001"
     assert people(fresh) == {"ada"}
@@ -143,7 +143,7 @@ def test_a_newer_schema_gives_way_to_an_older_backup(installation, backup, peopl
 
     restore_backup(installation, backup, NOW)
 
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
     assert people(installation) == {"ada"}
 
 
@@ -318,11 +318,11 @@ def test_a_restore_that_was_interrupted_is_done_again(installation, backup, peop
     ready.write_bytes(b"half of it")
     (installation.data_folder / "headroom.db").rename(installation.data_folder / "aside.db")
     with pytest.raises(InstallationError, match="was interrupted"):
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     restore_backup(installation, backup, NOW)
 
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
     assert people(installation) == {"ada"}
     assert not ready.exists()
 
