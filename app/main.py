@@ -28,10 +28,10 @@ from app.database.backup import run_daily_backups
 from app.database.engine import (
     READERS,
     OpenWriteSession,
+    create_write_session_opener,
     make_engine,
-    make_write_session_factory,
 )
-from app.database.installation import Installation, load_or_create_secret_key
+from app.database.installation import Installation, configured_or_stored_or_new_secret_key
 from app.database.quotas import DailyByteQuota, StorageLimit
 from app.database.secure_delete import WalTruncation
 from app.estimator.hardware.prices import load_price_list
@@ -133,7 +133,8 @@ def create_session_cookies(settings: Settings) -> SessionCookies:
     """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
         Signer(
-            load_or_create_secret_key(settings.secret, settings.data / "secret"), salt="learner"
+            configured_or_stored_or_new_secret_key(settings.secret, settings.data / "secret"),
+            salt="learner",
         ),
         settings.cookie,
     )
@@ -232,6 +233,6 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
 
 
 def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:
-    open_write_session = make_write_session_factory(app.state.engine)
+    open_write_session = create_write_session_opener(app.state.engine)
     metrics: Metrics | None = app.state.metrics
     return metrics.measure_write_sessions(open_write_session) if metrics else open_write_session

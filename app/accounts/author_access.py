@@ -21,9 +21,9 @@ from app.accounts.author_store import (
 from app.clock import Now, current_time
 from app.database.engine import (
     DbSession,
-    read_only_session,
+    open_read_only_session,
     run_in_thread_unless_sqlite,
-    write_in_own_transaction,
+    write_during_read_request,
 )
 from app.errors import ForbiddenError
 from app.web.render import is_htmx_request, render_page
@@ -85,7 +85,7 @@ async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
     if not token:
         return None
     digest, now = hash_session_key(token), await current_time(request)
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         return await run_in_thread_unless_sqlite(
             db, lambda: author_store.find_author_session(db, digest, now)
         )
@@ -98,7 +98,7 @@ async def _renew_session_if_due(request: Request, author: SignedInAuthor) -> boo
         return False
     work = functools.partial(author_store.renew_author_session, session_id=author.id, now=now)
     try:
-        await write_in_own_transaction(request, work)
+        await write_during_read_request(request, work)
     except SQLAlchemyError:
         _log.exception("the last use of author session %d was not noted", author.id)
         return False

@@ -29,7 +29,7 @@ from app.content.library import Library
 from app.database.engine import (
     DbSession,
     OpenWriteSession,
-    read_only_session,
+    open_read_only_session,
     run_in_thread_unless_sqlite,
 )
 from app.database.quotas import DailyByteQuota, StorageLimit
@@ -66,7 +66,7 @@ def _create_unsaved_profile(visitor: Visitor, course: str, zone: str) -> Learner
 
 async def load_learner_in_own_session(request: Request) -> LearnerProfile:
     """Return the current learner, without a reader slot while the route waits afterwards."""
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         return await get_current_learner(request, db)
 
 
@@ -140,12 +140,12 @@ async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
     limit: StorageLimit = request.app.state.storage
     is_known = True
     if await run_in_threadpool(limit.is_only_reserve_left):
-        async with read_only_session(request) as db:
+        async with open_read_only_session(request) as db:
             learner = await get_current_learner(request, db)
             is_known = bool(learner.row_id_in_any_course) and (
                 now - summarize_learner_data(db, learner.row_id_in_any_course).created > _A_DAY
             )
-    await run_in_threadpool(limit.expect_room, known_learner=is_known)
+    await run_in_threadpool(limit.raise_if_full_for_cards, is_known_learner=is_known)
 
 
 def count_bytes_toward_quota(request: Request, size_bytes: int) -> None:
@@ -230,7 +230,7 @@ async def run_in_read_session(request: Request, work: Callable[[RequestContext],
     For the slow parts of a POST: selecting before the write transaction, and rendering
     the page after it or instead of it.
     """
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         ctx = await build_request_context(request, await get_current_learner(request, db), db)
         return await run_in_threadpool(work, ctx)
 

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from app.database.engine import snapshot_session
+from app.database.engine import open_snapshot_session
 from app.database.quotas import StorageLimit
 from app.errors import ConflictError
 from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, client_of_scope
@@ -94,8 +94,8 @@ class DownloadQueue:
             raise HTTPException(503, message, {"retry-after": "60"}) from None
 
     def _write_content_from_snapshot(self, write_content: WriteFile, file: IO[bytes]) -> None:
-        self._storage.expect_free_disk_space()
-        with snapshot_session(self._engine) as db:
+        self._storage.raise_if_disk_nearly_full()
+        with open_snapshot_session(self._engine) as db:
             write_content(db, file)
 
 

@@ -17,8 +17,8 @@ from sqlmodel import Session, SQLModel, col, delete, update
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
-from app.database.quotas import SESSIONS, check_row_quota
-from app.database.secure_delete import mark_for_vacuum
+from app.database.quotas import SESSIONS, raise_if_row_quota_exceeded
+from app.database.secure_delete import mark_database_for_vacuum
 from app.database.tables import (
     TABLES,
     CardStateRow,
@@ -74,7 +74,7 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
         person_rows = col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id))
-        check_row_quota(db, SESSIONS, person_rows)
+        raise_if_row_quota_exceeded(db, SESSIONS, person_rows)
 
 
 def person_learner_ids_query(learner_id: int) -> Any:
@@ -575,7 +575,7 @@ def has_running_exam(db: Session, learner_id: int) -> bool:
 
 def erase_learner(db: Session, learner_id: int) -> None:
     """Delete a learner with all rows, in every course; see `app.database.secure_delete`."""
-    mark_for_vacuum(db)
+    mark_database_for_vacuum(db)
     db.execute(
         sqlalchemy_delete(Learner).where(col(Learner.id).in_(person_learner_ids_query(learner_id)))
     )
@@ -588,7 +588,7 @@ def erase_batch_and_report_more(db: Session, learner_id: int) -> bool:
     and their sessions are left to `erase_learner`, which also deletes rows added in the
     meantime.
     """
-    mark_for_vacuum(db)
+    mark_database_for_vacuum(db)
     budget = _MAX_BATCH_WEIGHT
     for table in reversed(list_tables_with_learner_rows()):
         weight = _ERASING_WEIGHTS.get(table.name, 1)

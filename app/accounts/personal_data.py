@@ -187,7 +187,7 @@ async def erase_my_data(
     deletion = cookies.format_cookie_deletion(request.state.visitor)
     response = redirect_with_session_cookie("/settings/erased", deletion)
     # Runs after the commit, without delaying the response.
-    response.background = BackgroundTask(request.app.state.log_truncation.request)
+    response.background = BackgroundTask(request.app.state.log_truncation.request_truncation)
     return response
 
 

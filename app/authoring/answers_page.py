@@ -30,7 +30,7 @@ from app.content.file_reader import parse_file
 from app.content.file_watcher import locate_course_file
 from app.content.library import LiveLibrary
 from app.content.parse_cache import replace_file_atomically
-from app.database.engine import OpenWriteSession, read_only_session
+from app.database.engine import OpenWriteSession, open_read_only_session
 from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question
@@ -143,7 +143,7 @@ async def accept_answer_and_regrade(
     write_session: OpenWriteSession = request.app.state.turn
     if live_question.status == "live":
         course: str = request.state.course
-        async with read_only_session(request) as db:
+        async with open_read_only_session(request) as db:
             preview = await run_in_threadpool(preview_regrade, db, course, live_question)
         async with write_session() as db:
             regraded_count = await run_in_threadpool(

@@ -52,7 +52,7 @@ from app.authoring.to_do import (
 )
 from app.clock import Now
 from app.content.library import Library
-from app.database.engine import DbSession, OpenWriteSession, read_only_session
+from app.database.engine import DbSession, OpenWriteSession, open_read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError
@@ -547,7 +547,7 @@ async def confirm_regrading(
             "Look again at what its key changes now.",
         )
     course: str = request.state.course
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
                 preview_regrade,

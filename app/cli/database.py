@@ -22,32 +22,32 @@ from app.database.backup import (
     list_automatic_backups,
     restore_backup,
 )
-from app.database.doctor import run_checks
+from app.database.doctor import iterate_doctor_findings
 from app.database.engine import (
-    hide_passwords,
     is_disk_full_error,
     make_engine,
-    redact_url_passwords,
+    redact_passwords_in_message,
+    redact_passwords_of_url,
 )
 from app.database.file_guards import (
     REPLACED_FILES_PREFIX,
     give_root_files_to_folder_owner,
-    keep_new_files_private,
     make_file_private,
     make_private_folder,
-    use_and_clean_temporary_folder,
+    set_umask_for_private_files,
+    use_temporary_folder_and_delete_old,
 )
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
     UnusableDatabaseError,
-    describe_full_disk,
+    full_disk_message,
     hold_migration_lock,
     is_schema_current,
     make_database_private,
-    migrate_database,
-    sqlite_file,
+    require_sqlite_path,
+    upgrade_schema_if_outdated,
 )
-from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
+from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_file_if_marked
 from app.settings import Settings, list_settings_without_secrets, unknown_variable_messages
 from app.web.dependencies import public_or_listening_url
 
@@ -70,7 +70,7 @@ def run_settings_command(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in list_settings_without_secrets(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
-            value = redact_url_passwords(value)  # noqa: PLW2901 - without its password
+            value = redact_passwords_of_url(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0
@@ -81,12 +81,16 @@ _log = logging.getLogger("headroom")
 
 def migrate_and_secure_database(installation: Installation, now: dt.datetime) -> None:
     """Migrate the database and make the data private; raises InstallationError if refused."""
-    keep_new_files_private()
+    set_umask_for_private_files()
     engine = installation.make_engine()
     try:
-        migrate_database(engine, lambda old: back_up_before_migration(installation, old, now))
+        upgrade_schema_if_outdated(
+            engine, lambda old: back_up_before_migration(installation, old, now)
+        )
         engine.dispose()
-        use_and_clean_temporary_folder(installation.data_folder / "tmp")  # for VACUUM and uploads
+        use_temporary_folder_and_delete_old(
+            installation.data_folder / "tmp"
+        )  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
         make_database_private(engine)
         make_file_private(installation.secret_file)
@@ -96,16 +100,18 @@ def migrate_and_secure_database(installation: Installation, now: dt.datetime) ->
         raise InstallationError(f"{error}{newest}") from None
     except DBAPIError as error:
         if error.orig is not None and is_disk_full_error(error.orig):
-            raise InstallationError(describe_full_disk(installation.data_folder)) from None
-        reason = " ".join(hide_passwords(error.orig, installation.database_url).split())
+            raise InstallationError(full_disk_message(installation.data_folder)) from None
+        reason = " ".join(
+            redact_passwords_in_message(error.orig, installation.database_url).split()
+        )
         raise InstallationError(
-            f"the database {redact_url_passwords(installation.database_url)} cannot be opened ({reason}): "
+            f"the database {redact_passwords_of_url(installation.database_url)} cannot be opened ({reason}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
     except OSError as error:
         if is_disk_full_error(error):
-            raise InstallationError(describe_full_disk(installation.data_folder)) from None
+            raise InstallationError(full_disk_message(installation.data_folder)) from None
         raise InstallationError(
             f"{error.filename or installation.data_folder} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
@@ -120,7 +126,9 @@ def _vacuum_after_erasure(engine: Engine) -> None:
         return
     try:
         with hold_migration_lock(engine):
-            vacuum_if_marked(sqlite_file(engine), LARGEST_AT_START, exclusive=True)
+            vacuum_file_if_marked(
+                require_sqlite_path(engine), LARGEST_AT_START, refuse_other_connections=True
+            )
     except sqlite3.Error as error:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
@@ -132,7 +140,7 @@ def installation_from_settings(settings: Settings) -> Installation:
 @contextlib.contextmanager
 def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = installation_from_settings(settings).sqlite_path
+    file = installation_from_settings(settings).sqlite_path_or_none
     engine = make_engine(settings.database)
     with restore_file_ownership(settings):
         try:
@@ -154,7 +162,7 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
         yield
     finally:
         give_root_files_to_folder_owner(settings.data)
-        file = installation_from_settings(settings).sqlite_path
+        file = installation_from_settings(settings).sqlite_path_or_none
         if file is not None and file.parent != settings.data:
             give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
@@ -196,7 +204,7 @@ def run_database_command(options: argparse.Namespace) -> int:
         return _vacuum_database(settings)
     create_data_folder(settings.data)
     with migrate_and_hold_data_folder(settings):
-        print(f"The database {redact_url_passwords(settings.database)} is up to date.")
+        print(f"The database {redact_passwords_of_url(settings.database)} is up to date.")
     return 0
 
 
@@ -205,9 +213,9 @@ def _vacuum_database(settings: Settings) -> int:
     with open_database(settings) as engine:
         if engine.dialect.name != "sqlite":
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
-        path = sqlite_file(engine)
+        path = require_sqlite_path(engine)
     try:
-        vacuum_file(path, exclusive=True)
+        vacuum_file(path, refuse_other_connections=True)
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "
@@ -223,7 +231,7 @@ def run_backup_restore_or_doctor(options: argparse.Namespace) -> int:
     installation = installation_from_settings(settings)
     now = dt.datetime.now(dt.UTC)
     with restore_file_ownership(settings):
-        keep_new_files_private()
+        set_umask_for_private_files()
         try:
             if options.command == "doctor":
                 return _print_doctor_findings(installation, settings.content, now)
@@ -264,7 +272,9 @@ def _create_backup_and_report(
 def _restore_backup_and_report(installation: Installation, file: Path, now: dt.datetime) -> str:
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
-    lines += [f"What was there before is kept in {folder}" for folder in result.replaced_folders]
+    lines += [
+        f"What was there before is kept in {folder}" for folder in result.replaced_files_folders
+    ]
     if installation.configured_key and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
@@ -285,7 +295,7 @@ def _describe_manifest(manifest: BackupManifest) -> str:
 
 def _print_doctor_findings(installation: Installation, content: Path, now: dt.datetime) -> int:
     levels = []
-    for finding in run_checks(installation, content, now):
+    for finding in iterate_doctor_findings(installation, content, now):
         levels.append(finding.level)
         print(f"{finding.level:<8} {finding.subject}: {finding.message}")
         if finding.remedy:

@@ -16,7 +16,7 @@ from app.cli import CommandError
 from app.cli.content import find_course_folder, find_name_of_served_course, raise_if_packaged_course
 from app.cli.database import read_settings
 from app.content.check import format_count_noun
-from app.database.engine import hide_passwords, make_engine, redact_url_passwords
+from app.database.engine import make_engine, redact_passwords_in_message, redact_passwords_of_url
 from app.import_export import UnusableFileError
 from app.import_export.course_files import (
     TopicUpdate,
@@ -195,8 +195,8 @@ def export_attempts(file_format: str, path: Path, database_url: str, course: str
             rows = list(iterate_attempt_rows(session, course))
     except DBAPIError as error:
         raise UnusableFileError(
-            f"the database {redact_url_passwords(database_url)} cannot be read "
-            f"({hide_passwords(error.orig, database_url)})."
+            f"the database {redact_passwords_of_url(database_url)} cannot be read "
+            f"({redact_passwords_in_message(error.orig, database_url)})."
         ) from None
     finally:
         engine.dispose()
@@ -212,7 +212,7 @@ def _make_engine_or_raise_unusable(database: str) -> Engine:
     try:
         return make_engine(database)
     except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-        reason = hide_passwords(error, database)
+        reason = redact_passwords_in_message(error, database)
         raise UnusableFileError(f"the database address cannot be used ({reason}).") from None
 
 

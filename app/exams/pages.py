@@ -21,7 +21,7 @@ from app.clock import to_milliseconds
 from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
 from app.content.reading_routes import are_essential_sections_read
-from app.database.engine import write_in_own_transaction
+from app.database.engine import write_during_read_request
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
 from app.exams.answer_merge import AnswerState
@@ -575,7 +575,7 @@ def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingStat
         return sitting
     # Not in the current read transaction, whose data may be out of date.
     from_thread.run(
-        write_in_own_transaction,
+        write_during_read_request,
         ctx.request,
         lambda db: close_sitting_if_past_deadline(db, ctx.library, sitting, ctx.now),
     )

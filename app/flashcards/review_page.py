@@ -22,7 +22,7 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import read_only_session, run_in_thread_unless_sqlite
+from app.database.engine import open_read_only_session, run_in_thread_unless_sqlite
 from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
@@ -553,7 +553,7 @@ async def grade_review(request: Request) -> Response:
                 ctx.db, lambda: _save_delayed_rating(ctx, card, graded)
             )
         respond = await run_in_thread_unless_sqlite(ctx.db, lambda: _save_rating(ctx, card, graded))
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         # In a thread: on some days the first rating waits for the plan of the day.
         return await run_in_threadpool(
             respond, await build_request_context(request, ctx.learner, db)

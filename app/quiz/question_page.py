@@ -22,7 +22,7 @@ from app.accounts.learner_store import (
 from app.clock import to_milliseconds
 from app.content.course_facts import find_unseen_exam_only_question_ids
 from app.content.library import Library
-from app.database.engine import read_only_session
+from app.database.engine import open_read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
 from app.markup.model import CitedSource, Topic
@@ -542,7 +542,7 @@ async def submit_attempt(
         submission = QuestionSubmission(submission.form, {})
     async with open_write_context(request) as ctx:
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         after = dataclasses.replace(ctx, db=db)
         return await run_in_threadpool(_respond_to_attempt, after, taken, submission)
 

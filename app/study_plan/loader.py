@@ -14,7 +14,7 @@ from app.accounts.current_learner import LearnerProfile, ReadContext, RequestCon
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import Route
-from app.database.engine import write_in_own_transaction
+from app.database.engine import write_during_read_request
 from app.spaced_repetition.review_log import count_recalled_cards, count_started_cards
 from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
@@ -227,7 +227,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
         return
     exam = cached_course_facts(ctx.library).main_exam_slug
     try:
-        await write_in_own_transaction(
+        await write_during_read_request(
             request, lambda db: store.save_day_list(db, ctx.learner, made, exam, ctx.now)
         )
         # The reader's snapshot is from before; the next query sees the list that stayed.

@@ -57,7 +57,7 @@ from sqlmodel import Session, SQLModel
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.engine import OpenWriteSession
-from app.database.file_guards import DatabaseGoneError, expect_database_in_place
+from app.database.file_guards import DatabaseGoneError, expect_same_database_file
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE, StorageLimit
 from app.errors import StorageFullError
 
@@ -297,7 +297,7 @@ def check_disk(
 def _check_disk_and_quota(folders: Sequence[Path], storage: StorageLimit) -> HealthCheckResult:
     check = check_disk(folders)
     try:
-        storage.expect_room()
+        storage.raise_if_full_for_cards()
     except StorageFullError:
         return dataclasses.replace(check, note="full for imports")
     except (OSError, SQLAlchemyError):
@@ -333,7 +333,7 @@ def _find_sqlite_fault(engine: Engine, path: Path) -> str:
     if not path.exists():
         return "The database file is gone. Stop the server, and restore a backup."
     try:
-        expect_database_in_place(engine)
+        expect_same_database_file(engine)
     except DatabaseGoneError:
         return "The database file was replaced. Restart the server to use the new one."
     try:

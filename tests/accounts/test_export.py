@@ -16,7 +16,7 @@ from sqlmodel import Session, select
 
 from app.accounts.learner_store import list_tables_with_learner_rows
 from app.accounts.personal_data import write_personal_data_archive
-from app.database.engine import snapshot_session
+from app.database.engine import open_snapshot_session
 from app.database.tables import Learner, Note, OwnPicture
 from tests.exams.sitting import begin, finish, save
 from tests.flashcards.conftest import fields
@@ -179,7 +179,7 @@ def test_an_archive_is_never_in_memory_as_a_whole(
     )
     session.commit()
 
-    with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
+    with tempfile.TemporaryFile() as file, open_snapshot_session(app.state.engine) as db:
         tracemalloc.start()
         write_personal_data_archive(db, learner, clock(), file)
         _, peak = tracemalloc.get_traced_memory()
