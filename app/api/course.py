@@ -257,7 +257,7 @@ def _piece_to_html(piece: Piece, topic: Topic) -> str:
         case HtmlBlock():
             return piece.html
         case CalculatorBlock():
-            url = escape(calculator_url(piece.estimate, urlencode(piece.inputs)))
+            url = escape(calculator_url(piece.estimate, urlencode(piece.starting_inputs)))
             return f'<p><a href="{url}">Calculator: {piece.estimate}</a></p>'
         case QuestionBlock():
             url = f"/quiz/{topic.slug}/{piece.question}"
@@ -273,7 +273,7 @@ def build_glossary(library: Library) -> GlossaryOut:
             name=term.name,
             html=term.meaning.html,
             text=term.meaning.plain,
-            see=list(term.see_also),
+            see=list(term.see_also_anchors_or_urls),
         )
         for term in library.glossary.values()
     ]

@@ -239,7 +239,7 @@ def compute_exam_statistics(
         responses = [
             ItemResponse(number, str(position), points)
             for number, paper in enumerate(first_sittings)
-            if paper.exam_slug == slug and len(paper.score_by_position) == exam.questions
+            if paper.exam_slug == slug and len(paper.score_by_position) == exam.question_count
             for position, points in enumerate(paper.score_by_position)
         ]
         rows.append(ExamStatisticsRow(slug, exam.title, compute_test_statistics(responses)))

@@ -38,7 +38,13 @@ from app.content.link_and_picture_rules import find_drawing_and_phone_variant
 from app.content.parse_cache import LastGoodFiles, compute_parser_code_hash
 from app.content.parsed_file import ParsedFile, map_lock_entries_by_id
 from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
-from app.markup.images import ENOUGH, Size, detect_image_format, read_displayed_size, render_figure
+from app.markup.images import (
+    ENOUGH,
+    Size,
+    detect_image_format,
+    read_displayed_size,
+    render_image_block,
+)
 from app.markup.model import (
     REVERSE,
     CitedSource,
@@ -59,12 +65,12 @@ from app.markup.problems import (
     ContentProblem,
     ProblemLocation,
     drop_consequential_problems,
-    log_internal_error,
+    log_error_and_make_problem,
     make_problem,
     replace_unprintable_characters,
-    topic_of_path,
+    topic_slug_of_path,
 )
-from app.markup.text import closest_word, content_hash, is_path_inside, stable_repr
+from app.markup.text import closest_word, content_hash, is_inside_its_folder, repr_for_content_hash
 from app.questions import types
 from app.questions.model import Question
 
@@ -122,7 +128,7 @@ def drop_scaffold_warnings_in_drafts(
         item_starts = starts.get(problem.path, [])
         at = bisect.bisect_right(item_starts, ItemStart(problem.line, is_live=True)) - 1
         is_in_draft = at >= 0 and not item_starts[at].is_live
-        return is_in_draft or topic_of_path(problem.path) in topics
+        return is_in_draft or topic_slug_of_path(problem.path) in topics
 
     return [p for p in problems if p.code != "W77" or not is_unpublished(p)]
 
@@ -192,7 +198,7 @@ def _check_rules_across_files(
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
     yield from course_rules.check_cross_references(course)
-    if course.syllabus.calculators:
+    if course.syllabus.offers_calculators:
         yield from check_plain_amounts_and_ratios(
             {p: r.amounts for p, r in course.parsed_files.items()}
         )
@@ -232,7 +238,7 @@ def _build_unsourced_problem(question: Question) -> ContentProblem:
     location = ProblemLocation(question.place.path, question.place.line)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
-    return make_problem(location, "E16", message, hint, question.id, derived=True)
+    return make_problem(location, "E16", message, hint, question.id, is_consequence=True)
 
 
 def _check_questions_without_objective(
@@ -245,7 +251,7 @@ def _check_questions_without_objective(
             message = f"Neither the page nor {count} of its questions name an objective."
             hint = "Write objective: with a number of syllabus.toml into the front matter."
             yield make_problem(
-                ProblemLocation(pages[slug].place.path), "E14", message, hint, derived=True
+                ProblemLocation(pages[slug].place.path), "E14", message, hint, is_consequence=True
             )
 
 
@@ -255,7 +261,7 @@ def _check_items_without_topic(
     problems = []
     handled_slugs = set(pages)
     for path, parsed_file in course.parsed_files.items():
-        slug = topic_of_path(path)
+        slug = topic_slug_of_path(path)
         if slug and slug not in handled_slugs and parsed_file.fingerprints:
             handled_slugs.add(slug)
             message = f"The topic “{slug}” has no concept.md."
@@ -332,7 +338,7 @@ def _embed_figures_in_question(question: Question, course: ParsedCourse) -> Ques
     if not drawings:
         return question
     answer = kind.embed_figures(question.answer, drawings)
-    revision = content_hash(f"{question.revision} {stable_repr(drawings)}")
+    revision = content_hash(f"{question.revision} {repr_for_content_hash(drawings)}")
     return dataclasses.replace(question, answer=answer, revision=revision)
 
 
@@ -391,7 +397,9 @@ def _build_served_sections(
                 image_counts[piece.file] += 1
                 path = f"{folder}/{piece.file}"
                 drawings = find_drawing_and_phone_variant(course.parsed_files, path)
-                pieces.append(HtmlBlock(render_figure(piece, drawings, image_counts[piece.file])))
+                pieces.append(
+                    HtmlBlock(render_image_block(piece, drawings, image_counts[piece.file]))
+                )
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
         sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
@@ -432,7 +440,7 @@ def explain_unshowable_image(folder: Path, name: str) -> str:
     file, parts = folder / name, name.split("/")
     relative_name = "/".join(parts[2:]) or parts[-1]
     try:
-        if len(parts) < 3 or not is_path_inside(relative_name) or not file.is_file():
+        if len(parts) < 3 or not is_inside_its_folder(relative_name) or not file.is_file():
             return (
                 f"There is no file “{relative_name}”.{_build_nearest_picture_hint(folder, parts)}"
             )
@@ -479,7 +487,11 @@ def _read_image_size(file: Path) -> Size | None:
 def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
     """Return a second line that suggests the topic's picture with the most similar name."""
     topic = folder.joinpath(*path_parts[:2])
-    if len(path_parts) < 3 or not is_path_inside("/".join(path_parts[2:])) or not topic.is_dir():
+    if (
+        len(path_parts) < 3
+        or not is_inside_its_folder("/".join(path_parts[2:]))
+        or not topic.is_dir()
+    ):
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURE_SUFFIXES]
@@ -643,11 +655,13 @@ def _assemble_without_file(
             continue
         file_problems = course.parsed_files[path].problems if path in course.parsed_files else ()
         subject = "This file" if path in course.parsed_files else "The course"
-        problem = log_internal_error(ProblemLocation(path or "syllabus.toml"), subject, error)
+        problem = log_error_and_make_problem(
+            ProblemLocation(path or "syllabus.toml"), subject, error
+        )
         problems = {*assembled_course.problems, *file_problems, problem}
         assembled_course = dataclasses.replace(assembled_course, problems=tuple(sorted(problems)))
         return CheckedCourse(reduced_course, assembled_course)
-    problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
+    problem = log_error_and_make_problem(ProblemLocation("syllabus.toml"), "The course", error)
     empty_course = dataclasses.replace(course, parsed_files={})
     return CheckedCourse(empty_course, AssembledCourse({}, {}, {}, (problem,)))
 
@@ -680,7 +694,7 @@ def _list_fallback_candidates(
 def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
     picture_paths = (
-        f"{path.rpartition('/')[0]}/{reference.value}"
+        f"{path.rpartition('/')[0]}/{reference.target}"
         for path, parsed_file in parsed_files.items()
         for reference in parsed_file.cross_references
         if reference.kind == "file"
@@ -768,7 +782,9 @@ class LiveLibrary:
             self._files.save_last_good_files(skipped_paths=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             library = self._state.library if self._state else _EMPTY
-            problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
+            problem = log_error_and_make_problem(
+                ProblemLocation("syllabus.toml"), "The course", error
+            )
             problems = (*(p for p in library.problems if p != problem), problem)
             library = dataclasses.replace(library, problems=problems)
             return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))

@@ -191,7 +191,7 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 def list_exams(ctx: ReadContext) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
     running = _find_running_sitting(ctx)
-    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
+    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.question_count, e.slug))
     sittings = store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
     finished = [_build_past_sitting(ctx.library, sitting) for sitting in sittings]
     counts = _count_all_and_missed(ctx)
@@ -239,7 +239,7 @@ def _compute_paper_lengths(ctx: RequestContext, offer: ExamOffer) -> PaperLength
         _count_drawable_by_domain(ctx, questions)
         for questions in (keep_choice_questions(offer.questions), offer.questions)
     )
-    wanted = Counter(offer.exam.domains)
+    wanted = Counter(offer.exam.question_count_by_domain)
     return PaperLengths(*((counts & wanted).total() for counts in available))
 
 
@@ -257,7 +257,9 @@ def _render_start_page(
         status=status,
         exam=exam,
         is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
-        domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
+        domains=[
+            d for d in ctx.library.syllabus.domains if d.number in exam.question_count_by_domain
+        ],
         choice_counts=_count_drawable_by_domain(ctx, keep_choice_questions(offer.questions)),
         all_counts=_count_drawable_by_domain(ctx, offer.questions),
         drawn=_compute_paper_lengths(ctx, offer),
@@ -306,7 +308,7 @@ def _draw_sitting_or_respond(
             problems = [{"field": "kinds", "message": message}]
     if problems:
         return _render_start_page(ctx, offer, typed, problems, 422)
-    target = math.ceil((ctx.learner.target or 0) * offer.exam.questions / 100) or None
+    target = math.ceil((ctx.learner.target or 0) * offer.exam.question_count / 100) or None
     sitting_request = SittingRequest(offer.exam, offer.questions, typed.validated_form, target)
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 

@@ -230,7 +230,7 @@ def _initial_letter(name: str) -> str:
 def _build_see_also_links(
     term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> tuple[SeeAlsoLink, ...]:
-    links = (_build_see_also_link(see, glossary, pages) for see in term.see_also)
+    links = (_build_see_also_link(see, glossary, pages) for see in term.see_also_anchors_or_urls)
     return tuple(x for x in links if f'href="{x.url}' not in term.meaning.html)
 
 
@@ -518,7 +518,7 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
     return ctx.render_page(
         "lessons/cheatsheet.html",
         syllabus=ctx.library.syllabus,
-        exam=max(ctx.library.exams.values(), key=lambda e: e.questions, default=None),
+        exam=max(ctx.library.exams.values(), key=lambda e: e.question_count, default=None),
         cheat_sheet=build_cheat_sheet(ctx.library, domain, notes),
     )
 

@@ -157,7 +157,7 @@ class RenderedPageCache:
             return Markup()
         block = build_calculator_form(
             entry,
-            piece.inputs,
+            piece.starting_inputs,
             course=collect_course_link_targets(library),
             element_id=form_id,
             is_short_block=True,

@@ -27,7 +27,7 @@ CurrentLibrary = Annotated[Library, Depends(current_library)]
 
 async def require_calculators(library: CurrentLibrary) -> None:
     """Raise NotFoundError if this course has no calculators."""
-    if not library.syllabus.calculators:
+    if not library.syllabus.offers_calculators:
         raise NotFoundError("This course has no calculators.")
 
 

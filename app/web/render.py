@@ -285,7 +285,7 @@ def _has_several_courses(request: Request) -> bool:
 
 
 def _has_calculators(request: Request) -> bool:
-    return bool(request.state.library.syllabus.calculators)
+    return bool(request.state.library.syllabus.offers_calculators)
 
 
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:

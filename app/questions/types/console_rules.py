@@ -53,7 +53,7 @@ _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 def parse_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
-    goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
+    goal = strict_yaml.texts_of_word_or_list(comment.fields.values.get("goal"))
     steps: dict[tuple[str, bool], int] = {}
     commands: list[LabCommand] = []
     tokens = authored.parts.answer_block

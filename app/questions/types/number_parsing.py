@@ -533,7 +533,7 @@ def _parse_number_with_unit(text: str) -> NumberWithUnit:
     if abs(number) > 1e300:
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     word = (match["unit"] or "").strip()
-    unit = quantities.known_unit(word)
+    unit = quantities.recognize_unit(word)
     if unit is None:
         raise _unknown_unit_error(word, match["number"], text.strip())
     return NumberWithUnit(number, unit)
@@ -608,7 +608,7 @@ def _make_range_between(low: NumberWithUnit, high: str) -> AnswerRange:
     factor = UNITS[unit].factor
     low_factor = UNITS[low_unit].factor if low_unit else factor
     low_value, high_value = sorted((low_number * low_factor, high_number * factor))
-    kinds = {quantities.unit_dimension_text(name) for name in (low_unit, unit)}
+    kinds = {quantities.format_unit_dimension(name) for name in (low_unit, unit)}
     if low_unit and len(kinds) > 1:
         message = f"{low_number:g} {low_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
