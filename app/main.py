@@ -47,7 +47,7 @@ from app.settings import Settings
 from app.web import course_chooser, errors, monitoring
 from app.web.dependencies import RouteTemplates, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, ReadinessChecks, stop_when_parent_ends
+from app.web.monitoring import Metrics, ReadinessChecks, stop_worker_when_parent_ends
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyLimits, BodyReceiver, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
@@ -76,7 +76,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.settings, app.state.clock = settings, clock
-    app.state.engine = make_engine(settings.database)
+    app.state.engine = make_engine(settings.database_url_or_default)
     app.state.reading_room = asyncio.Semaphore(READERS)
     app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.default_course_name]
@@ -84,7 +84,7 @@ def create_app(
     app.state.static, app.state.templates = assets.static, assets.templates
     app.state.session_cookies = create_session_cookies(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
-    app.state.rates = RateLimiter(settings.rates)
+    app.state.rates = RateLimiter(settings.rate_settings_by_kind)
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
     app.state.turn = _create_write_session_factory(app)
@@ -101,7 +101,7 @@ def create_app(
         app.state.engine, settings.data, courses, app.state.storage
     )
     errors.register_error_handlers(app)
-    app.router.routes.extend(all_routes(authoring=settings.authoring))
+    app.router.routes.extend(list_routes_in_matching_order(authoring=settings.authoring))
     app.add_middleware(EdgeMiddleware, config=build_edge_config(app))
     if settings.trusted_proxies:
         trusted: Any = ProxyHeadersMiddleware  # uvicorn types ASGI apps in its own way
@@ -149,7 +149,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """
     state, settings = app.state, app.state.settings
     installation = Installation(
-        settings.data, settings.database, settings.secret, settings.backups_folder
+        settings.data, settings.database_url_or_default, settings.secret, settings.backups_folder
     )
     mail_server = MailServer(settings.smtp, settings.mail_from, settings.url)
     for live in state.courses.libraries.values():
@@ -163,7 +163,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             state.imports.lifespan(),
         ):
             await background_tasks.enter_async_context(task)
-        with stop_when_parent_ends():
+        with stop_worker_when_parent_ends():
             yield
     await state.log_truncation.truncate_and_stop()
 
@@ -181,7 +181,7 @@ def load_assets() -> Assets:
 
 
 @functools.cache
-def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
+def list_routes_in_matching_order(*, authoring: bool) -> tuple[BaseRoute, ...]:
     """Return all routes, in the order in which they are matched.
 
     They are cached for all apps of a process. FastAPI analyzes the parameters of a
@@ -216,9 +216,9 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         },
         rate_limiter=state.rates,
         route_templates=RouteTemplates(app),
-        request_guard=RequestGuard(settings.host_names, settings.origin),
+        request_guard=RequestGuard(settings.accepted_host_names, settings.public_origin),
         path_prefix=settings.path_prefix,
-        https=settings.https,
+        https=settings.has_https_url,
         metrics=state.metrics,
         max_upload_bytes_by_path=anki_card_pages.REQUEST_LIMITS,
     )

@@ -35,7 +35,7 @@ from app.database.engine import (
 from app.database.quotas import DailyByteQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
-from app.web.request_limits import RateLimiter, client_of_scope
+from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies, Visitor, describe_user_agent
 
 _A_DAY = dt.timedelta(days=1)
@@ -99,7 +99,11 @@ async def enroll_current_learner(
     if not learner.row_id_in_any_course:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
-        rate_limit_key = "learners", client_of_scope(request.scope), visitor.sent_key_digest
+        rate_limit_key = (
+            "learners",
+            client_address_or_network_of_scope(request.scope),
+            visitor.sent_key_digest,
+        )
         rates.raise_if_over_limit(*rate_limit_key)
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
@@ -136,7 +140,7 @@ def _enroll_or_record_visit(
 async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
     """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
     quota: DailyByteQuota = request.app.state.daily_quota
-    quota.raise_if_used_up(client_of_scope(request.scope))
+    quota.raise_if_used_up(client_address_or_network_of_scope(request.scope))
     limit: StorageLimit = request.app.state.storage
     is_known = True
     if await run_in_threadpool(limit.is_only_reserve_left):
@@ -150,7 +154,7 @@ async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
 
 def count_bytes_toward_quota(request: Request, size_bytes: int) -> None:
     quota: DailyByteQuota = request.app.state.daily_quota
-    quota.add_stored_bytes(client_of_scope(request.scope), size_bytes)
+    quota.add_stored_bytes(client_address_or_network_of_scope(request.scope), size_bytes)
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(get_current_learner)]

@@ -20,7 +20,7 @@ from app.accounts.learner_store import LearnerDataSummary
 from app.accounts.settings_page import CodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
-from app.web.request_limits import RateLimiter, client_of_scope
+from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
 from app.web.visitor import create_session_key, hash_session_key
 
 CODE_LIFETIME = dt.timedelta(minutes=10)
@@ -107,7 +107,7 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
     digest = learner_store.revoke_session_and_return_digest(ctx.db, home, session, ctx.now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
-    learner_store.void_device_codes(ctx.db, home)
+    learner_store.invalidate_device_codes(ctx.db, home)
     if digest == ctx.visitor.session_key_digest:
         return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
     return RedirectResponse("/settings?ended=yes#devices", 303)
@@ -118,7 +118,7 @@ def sign_out_other_devices(ctx: ReadContext) -> Response:
     learner_store.revoke_other_sessions(
         ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.session_key_digest, ctx.now
     )
-    learner_store.void_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
+    learner_store.invalidate_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -147,13 +147,16 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
             f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = ctx.request.app.state.rates
-    rate_limit_key = client_of_scope(ctx.request.scope), ctx.visitor.sent_key_digest
+    rate_limit_key = (
+        client_address_or_network_of_scope(ctx.request.scope),
+        ctx.visitor.sent_key_digest,
+    )
     if seconds := rates.seconds_until_allowed("codes", *rate_limit_key):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
     owner = learner_store.find_device_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
     if owner is None:
-        rates.check_and_count("codes", *rate_limit_key)
+        rates.raise_if_over_limit_else_count("codes", *rate_limit_key)
         raise _CodeError(_NOT_VALID)
     owner_summary = learner_store.summarize_learner_data(ctx.db, owner)
     if owner_summary.person == ctx.learner.person:

@@ -20,7 +20,12 @@ from starlette.types import Message, Receive, Scope, Send
 from app.database.engine import open_snapshot_session
 from app.database.quotas import StorageLimit
 from app.errors import ConflictError
-from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, client_of_scope
+from app.web.request_limits import (
+    BodyTransfer,
+    FairSlots,
+    TransferSlots,
+    client_address_or_network_of_scope,
+)
 
 LONGEST_WAIT = 30.0
 """Seconds until a waiting request is refused."""
@@ -66,7 +71,7 @@ class DownloadQueue:
             stack.callback(self._persons.discard, person_key)
             async with contextlib.AsyncExitStack() as turn:
                 await self._take_transfer_and_creation_slots(
-                    client_of_scope(request.scope), stack, turn
+                    client_address_or_network_of_scope(request.scope), stack, turn
                 )
                 if await request.is_disconnected():
                     raise ClientDisconnect
@@ -138,7 +143,7 @@ class _FileDownload(StreamingResponse):
 def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
     async def send_piece(message: Message) -> None:
         now = asyncio.get_running_loop().time()
-        transfer.expire_at(now + _SECONDS_PER_CHUNK)
+        transfer.set_deadline(now + _SECONDS_PER_CHUNK)
         await send(message)
         transfer.bytes += len(message.get("body", b""))
 

@@ -244,11 +244,13 @@ def find_learner_by_session(
         "row_id_in_any_course": columns["id"],
     }
     if columns["course"] != course:
-        columns = _find_or_draft_row(db, columns, course)
+        columns = _find_row_in_course_or_draft(db, columns, course)
     return _learner_from_columns(columns, **session)
 
 
-def _find_or_draft_row(db: Session, columns: dict[str, Any], course: str) -> dict[str, Any]:
+def _find_row_in_course_or_draft(
+    db: Session, columns: dict[str, Any], course: str
+) -> dict[str, Any]:
     """Return the person's row in another course, or a new one with what courses share."""
     person = columns["person"]
     row = (
@@ -327,7 +329,7 @@ def increment_change_counter(db: Session, learner_id: int) -> bool:
     return db.connection().execute(_INCREMENT_CHANGES, {"wanted": learner_id}).first() is not None
 
 
-def lock_learner(db: Session, learner_id: int) -> None:
+def lock_learner_row(db: Session, learner_id: int) -> None:
     """Wait for other writers for this learner, without incrementing the change counter."""
     db.execute(select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update())
 
@@ -371,7 +373,7 @@ def replace_device_code(
     db: Session, learner_id: int, code_digest: str, expires: dt.datetime
 ) -> None:
     """Store a device code. Earlier codes of this learner become invalid."""
-    void_device_codes(db, learner_id)
+    invalidate_device_codes(db, learner_id)
     db.add(
         DeviceCode(learner_id=learner_id, digest=code_digest, expires_at=to_milliseconds(expires))
     )
@@ -439,7 +441,7 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     )
 
 
-def void_device_codes(db: Session, learner_id: int) -> None:
+def invalidate_device_codes(db: Session, learner_id: int) -> None:
     db.execute(
         delete(DeviceCode).where(
             col(DeviceCode.learner_id).in_(person_learner_ids_query(learner_id))
@@ -498,7 +500,7 @@ def list_exported_columns(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in _SECRET_COLUMNS)
 
 
-def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
+def iterate_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in list_exported_columns(table)]
     row_ids = _list_row_ids(db, table, learner_id)
@@ -515,7 +517,7 @@ class ExportedPicture(NamedTuple):
     content: bytes
 
 
-def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
+def iterate_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
     """Yield a learner's pictures, each once."""
     yielded_names = set()
     for row_id in _list_row_ids(db, _PICTURE, learner_id):

@@ -83,12 +83,12 @@ def write_personal_data_archive(
         archive.writestr("README.txt", _README_TEXT.format(day=now.date().isoformat()))
         counts = {
             table.name: _write_table_to_archive(
-                archive, table, learner_store.read_exported_rows(db, table, learner_id)
+                archive, table, learner_store.iterate_exported_rows(db, table, learner_id)
             )
             for table in learner_store.list_exported_tables()
         }
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
-        for picture in learner_store.read_exported_pictures(db, learner_id):
+        for picture in learner_store.iterate_exported_pictures(db, learner_id):
             archive.writestr(f"pictures/{picture.name}", picture.content, zipfile.ZIP_STORED)
         about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")

@@ -279,7 +279,7 @@ def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]
     if parsed.problems:
         return render_settings_page(ctx, form, parsed.problems)
     learner_store.update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
-    return _redirect_with_appearance(form.theme, form.keys)
+    return _redirect_with_appearance_cookies(form.theme, form.keys)
 
 
 @router.post("/settings/appearance")
@@ -287,10 +287,10 @@ def change_appearance(
     theme: Annotated[str, Form()] = "", keys: Annotated[str, Form()] = ""
 ) -> Response:
     """Save appearance settings in this browser, not with the learner: they depend on the screen."""
-    return _redirect_with_appearance(theme or "system", keys or "on")
+    return _redirect_with_appearance_cookies(theme or "system", keys or "on")
 
 
-def _redirect_with_appearance(theme: str | None, keys: str | None) -> Response:
+def _redirect_with_appearance_cookies(theme: str | None, keys: str | None) -> Response:
     """Lead back to the settings. A browser keeps colors and keys that differ from the default."""
     response = RedirectResponse("/settings?kept=yes", 303)
     for name, chosen, kept_values in (

@@ -133,15 +133,17 @@ def _vacuum_after_erasure(engine: Engine) -> None:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
 
-def installation_from_settings(settings: Settings) -> Installation:
-    return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
+def create_installation(settings: Settings) -> Installation:
+    return Installation(
+        settings.data, settings.database_url_or_default, settings.secret, settings.backups_folder
+    )
 
 
 @contextlib.contextmanager
 def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = installation_from_settings(settings).sqlite_path_or_none
-    engine = make_engine(settings.database)
+    file = create_installation(settings).sqlite_path_or_none
+    engine = make_engine(settings.database_url_or_default)
     with restore_file_ownership(settings):
         try:
             # Opening a missing SQLite file would create it.
@@ -162,7 +164,7 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
         yield
     finally:
         give_root_files_to_folder_owner(settings.data)
-        file = installation_from_settings(settings).sqlite_path_or_none
+        file = create_installation(settings).sqlite_path_or_none
         if file is not None and file.parent != settings.data:
             give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
@@ -188,7 +190,7 @@ def create_data_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def migrate_and_hold_data_folder(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
-    installation = installation_from_settings(settings)
+    installation = create_installation(settings)
     try:
         with restore_file_ownership(settings), installation.hold_shared_lock():
             migrate_and_secure_database(installation, dt.datetime.now(dt.UTC))
@@ -204,7 +206,9 @@ def run_database_command(options: argparse.Namespace) -> int:
         return _vacuum_database(settings)
     create_data_folder(settings.data)
     with migrate_and_hold_data_folder(settings):
-        print(f"The database {redact_passwords_of_url(settings.database)} is up to date.")
+        print(
+            f"The database {redact_passwords_of_url(settings.database_url_or_default)} is up to date."
+        )
     return 0
 
 
@@ -228,7 +232,7 @@ def _vacuum_database(settings: Settings) -> int:
 def run_backup_restore_or_doctor(options: argparse.Namespace) -> int:
     """Run backup, restore or doctor. Returns 1 if the doctor found problems."""
     settings = read_settings()
-    installation = installation_from_settings(settings)
+    installation = create_installation(settings)
     now = dt.datetime.now(dt.UTC)
     with restore_file_ownership(settings):
         set_umask_for_private_files()

@@ -64,7 +64,7 @@ def run_import_or_export_command(options: argparse.Namespace) -> int:
                 options.format, path, folder, options.topic, dry_run=options.dry_run
             )
         elif options.format in ATTEMPT_FORMATS:
-            database = read_settings().database
+            database = read_settings().database_url_or_default
             report = export_attempts(
                 options.format, path, database, find_name_of_served_course(folder)
             )

@@ -29,7 +29,7 @@ from app.markup.text import (
     is_slug,
     mark_unspaced_letters,
     reduce_to_words,
-    shorten,
+    shorten_with_ellipsis,
     slugify,
     suggest_known_words,
 )
@@ -227,7 +227,7 @@ def _build_unknown_mention_problem(
         "topic": ("E61", "a topic of this course"),
     }[reference.kind]
     if "," in reference.target:
-        hint = f"Write several as a list: [{shorten(reference.target)}]."
+        hint = f"Write several as a list: [{shorten_with_ellipsis(reference.target)}]."
     message = f"“{reference.target}” is not {expected}."
     return make_reference_problem(path, reference, code, message, hint)
 

@@ -12,7 +12,7 @@ from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import Level, NamedExpression, QuestionParameters, Status
 from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, TextPosition
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
-from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
+from app.markup.text import LONGEST_ID, is_slug, shorten_with_ellipsis, suggest_known_words
 from app.questions.question_type import ItemComment
 from app.questions.types import QUESTION_TYPES
 
@@ -490,7 +490,7 @@ def _find_list_or_range_mistake(name: str, node: Node) -> AuthoringError | None:
         return AuthoringError("E45", message, f"{hint}[2 mL, 3 mL].")
     if ".." not in text and "," in text:
         message = f"“{excerpt}” is one word, not a list."
-        return AuthoringError("E45", message, f"Write {name}: [{shorten(text)}]")
+        return AuthoringError("E45", message, f"Write {name}: [{shorten_with_ellipsis(text)}]")
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
         return AuthoringError("E47", f"“{excerpt}” is a word, not a range.", hint)

@@ -36,7 +36,7 @@ from app.markup.text import (
     closest_word,
     count_words,
     reduce_to_words,
-    shorten,
+    shorten_with_ellipsis,
     suggest_known_words,
 )
 from app.questions import model, types
@@ -533,7 +533,7 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
             message = f"“{line[:40]}” is read as text, not as a box."
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
-                hint = f"Write > {shorten(line)}, and > before each line of its text."
+                hint = f"Write > {shorten_with_ellipsis(line)}, and > before each line of its text."
             source_file.report("E74", *location, message, hint)
 
 

@@ -46,7 +46,7 @@ from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import delete_empty_days
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
-from app.web.request_limits import client_of_scope
+from app.web.request_limits import client_address_or_network_of_scope
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000
@@ -119,7 +119,9 @@ async def import_cards_file(
     It is read before the database session is opened, so that writers do not wait.
     """
     imports: BackgroundImports = request.app.state.imports
-    async with imports.reserve_file_slot(client_of_scope(request.scope)) as import_slot:
+    async with imports.reserve_file_slot(
+        client_address_or_network_of_scope(request.scope)
+    ) as import_slot:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
             package = await run_in_threadpool(_read_and_match_upload, library, file, name)

@@ -276,7 +276,11 @@ def format_with_spec(value: float, spec: str = "") -> str:
     >>> format_with_spec(2048), format_with_spec(2048, ",")
     ('2048', '2,048')
     """
-    comma, digits, form = _parse_number_format(spec)
+    match = SPEC.match(spec)
+    if match is None:
+        raise ValueError(f"“{spec}” is not a number format")
+    comma, form = match["comma"], match["form"]
+    digits = int(match["digits"]) if match["digits"] else None
     if not _is_finite(value):
         text = "infinity" if value > 0 else "-infinity" if value < 0 else "no number"
     elif form == "d" or (spec in {"", ","} and value == int(value)):
@@ -293,20 +297,6 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(value)
     except OverflowError:
         return False
-
-
-class NumberFormat(NamedTuple):
-    groups_thousands: bool
-    digits: int | None
-    form: str
-
-
-def _parse_number_format(spec: str) -> NumberFormat:
-    match = SPEC.match(spec)
-    if match is None:
-        raise ValueError(f"“{spec}” is not a number format")
-    digits = int(match["digits"]) if match["digits"] else None
-    return NumberFormat(bool(match["comma"]), digits, match["form"] or "")
 
 
 def _format_significant_digits(value: float, digits: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from app.markup.problems import ProblemText, TextPosition
-from app.markup.text import shorten
+from app.markup.text import shorten_with_ellipsis
 
 Report = Callable[
     [str, int, int, str, str], None
@@ -134,7 +134,7 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
             suggestion = match["value"].replace('"', "'")
             sign_column = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
-            hint = f'Write {match["key"]}: "{shorten(suggestion)}"'
+            hint = f'Write {match["key"]}: "{shorten_with_ellipsis(suggestion)}"'
             report("E10", line + number, sign_column, message, hint)
             rows[number] = f'{match["head"]}"{suggestion}"'
         match = _SIGNED.fullmatch(row)
@@ -147,7 +147,7 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
         if not is_reported:
             sign_column = match.start("value") + (1 if number else column)
             message = f"“{match['value'][:40]}” begins with a sign that YAML reads."
-            hint = f"Write {match['key']}: {shorten(suggestion)}"
+            hint = f"Write {match['key']}: {shorten_with_ellipsis(suggestion)}"
             report("E10", line + number, sign_column, message, hint)
         is_reported = True
         rows[number] = f'{match["head"]}"{value_without_sign}"'
@@ -211,14 +211,12 @@ def _report_missing_or_unquoted_colon(text: str, report: Report, line: int, colu
     for number, row in enumerate(text.split("\n")):
         location = (line + number, 1 if number else column)
         if match := _BARE.fullmatch(row):
-            hint = f"Write {match['key']}: {shorten(match['value'])}"
+            hint = f"Write {match['key']}: {shorten_with_ellipsis(match['value'])}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."
             report("E10", *location, message, hint)
             return True
         if match := _COLON.fullmatch(row):
-            hint = (
-                f'Write {match["key"]}: "{shorten(match["value"])}", or each key on its own line.'
-            )
+            hint = f'Write {match["key"]}: "{shorten_with_ellipsis(match["value"])}", or each key on its own line.'
             message = f"“{match['value'][:60]}” holds a colon, and no quotes around it."
             report("E10", location[0], location[1] + match.start("value"), message, hint)
             return True

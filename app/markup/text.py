@@ -163,10 +163,10 @@ def jaccard_similarity(first_sketch: tuple[int, ...], second_sketch: tuple[int, 
     return sum(value in common for value in union) / len(union)
 
 
-def shorten(text: str, max_length: int = 200) -> str:
+def shorten_with_ellipsis(text: str, max_length: int = 200) -> str:
     """Return a text for a hint; one longer than `max_length` is cut and ends with “…”.
 
-    >>> shorten("two ways out", 5)
+    >>> shorten_with_ellipsis("two ways out", 5)
     'two w…'
     """
     return text if len(text) <= max_length else f"{text[:max_length]}…"

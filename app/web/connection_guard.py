@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.web.request_limits import client_of_address
+from app.web.request_limits import client_address_or_network
 
 _SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
 _STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
@@ -36,7 +36,7 @@ class ConnectionLimits:
 
     `head_bytes` and `head_seconds` limit request line and headers together, from the first byte
     on a connection to the last of the head. `max_connections` counts all open connections;
-    `client_of_address` says what one client is. Addresses in `proxies` are exempt from
+    `client_address_or_network` says what one client is. Addresses in `proxies` are exempt from
     `max_connections_per_client`.
     """
 
@@ -74,7 +74,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         _set_send_buffer_size(transport)
         host = self.client[0] if self.client else "::"
-        self._client = client_of_address(host)
+        self._client = client_address_or_network(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)

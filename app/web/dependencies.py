@@ -60,12 +60,12 @@ LAST_ROW = 2**31 - 1
 """The largest row id: PostgreSQL stores them in 32 bits."""
 
 
-def require_path_on_site(address: str) -> str:
-    """Return `address` if it is a path on this site. Raises ValueError for other URLs."""
-    fine = address.startswith("/") and not address.startswith(("//", "/\\"))
-    if address and not (fine and address.isprintable()):
+def require_path_on_site(path: str) -> str:
+    """Return `path` if it is a path on this site. Raises ValueError for other URLs."""
+    fine = path.startswith("/") and not path.startswith(("//", "/\\"))
+    if path and not (fine and path.isprintable()):
         raise ValueError("must be an address on this site")
-    return address
+    return path
 
 
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
@@ -113,7 +113,7 @@ def public_base_url(request: Request) -> str:
 
 def is_secure_context(request: Request) -> bool:
     """Return whether browsers treat the connection as secure: HTTPS or localhost."""
-    if request.app.state.settings.https or request.url.scheme == "https":
+    if request.app.state.settings.has_https_url or request.url.scheme == "https":
         return True
     host = request.url.hostname or ""
     return host in {"localhost", "::1"} or host.startswith("127.")

@@ -30,7 +30,7 @@ from app.web.request_limits import (
     FairSlots,
     RateLimiter,
     RequestGuard,
-    client_of_scope,
+    client_address_or_network_of_scope,
     rate_limit_kind_of_request,
     read_form_body,
 )
@@ -113,7 +113,7 @@ class HttpExchange:
         self.course_prefix: str = scope["root_path"]
         self.path: str = scope["path"].removeprefix(self.course_prefix)
         self.query: bytes = scope["query_string"]
-        self.client = client_of_scope(scope)
+        self.client = client_address_or_network_of_scope(scope)
         self.visitor = Visitor(session_key="")
         self.course_cookie = b""
         self.begun_at = time.perf_counter()
@@ -326,7 +326,7 @@ class EdgeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = _add_path_prefix(scope, self._config.path_prefix)
+        scope = _ensure_path_prefix(scope, self._config.path_prefix)
         cookies = parse_cookies(scope["headers"])
         route = resolve_course_or_redirect(self._config.courses, scope, cookies)
         secure = self._config.https or scope["scheme"] == "https"
@@ -350,7 +350,7 @@ class EdgeMiddleware:
             # `__Host-` cookies need HTTPS and the path “/”
             of_host = secure and not self._config.path_prefix
             exchange.visitor = self._config.cookies.recognize_visitor(
-                cookies, host_prefixed=of_host
+                cookies, use_host_prefix=of_host
             )
             await self._call_app_and_send_response(route, receive, exchange)
 
@@ -396,12 +396,12 @@ class EdgeMiddleware:
     ) -> None:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
-        config.request_guard.check_host_origin_and_text(app_scope)
+        config.request_guard.raise_for_bad_host_origin_or_text(app_scope)
         kind = rate_limit_kind_of_request(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.sent_key_digest
-        config.rate_limiter.check_and_count(kind, exchange.client, browser)
+        config.rate_limiter.raise_if_over_limit_else_count(kind, exchange.client, browser)
         if exchange.is_write:
-            config.rate_limiter.check_and_count("writes", exchange.client, browser)
+            config.rate_limiter.raise_if_over_limit_else_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
         is_form = exchange.is_write and content_type.startswith(FORM_CONTENT_TYPE)
         max_bytes = FORM_BYTES
@@ -464,7 +464,7 @@ class EdgeMiddleware:
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
 
-def _add_path_prefix(scope: Scope, prefix: str) -> Scope:
+def _ensure_path_prefix(scope: Scope, prefix: str) -> Scope:
     """Return the scope with the server's prefix, whether or not a proxy removed it."""
     path: str = scope["path"]
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):

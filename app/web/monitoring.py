@@ -122,7 +122,7 @@ class Metrics:
         """Return `open_write_session` with its waiting and writing time measured."""
         return lambda: self._measure_write_session(open_write_session)
 
-    def render(self) -> bytes:
+    def render_prometheus_text(self) -> bytes:
         self._problems.set(self._count_problems())
         folder = os.environ.get(SHARED_FOLDER_VARIABLE)
         if folder is None:
@@ -157,7 +157,7 @@ async def show_metrics(request: Request) -> Response:
     if not metrics.is_valid_authorization(request.headers.get("authorization", "")):
         words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
         return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
-    return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.render_prometheus_text(), media_type=CONTENT_TYPE_LATEST)
 
 
 def share_metrics_between_processes(folder: Path) -> None:
@@ -502,7 +502,9 @@ def _format_error_chain(error: BaseException | None) -> str:
     parts = []
     for one in reversed(list(_error_chain(error))):
         parts.append("".join(traceback.format_tb(one.__traceback__)))
-        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_safe_error_message(one)}\n")
+        parts.append(
+            f"{type(one).__module__}.{type(one).__qualname__}{_message_without_client_data(one)}\n"
+        )
     return "".join(parts).rstrip("\n")
 
 
@@ -515,7 +517,7 @@ def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if quiet else error.__context__)
 
 
-def _safe_error_message(error: BaseException) -> str:
+def _message_without_client_data(error: BaseException) -> str:
     """Return the message of an error if it cannot contain client data."""
     if isinstance(error, OperationalError):
         return f": {str(error.orig).partition(chr(10))[0]}"
@@ -541,7 +543,7 @@ class RepeatedLineFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if str(record.msg).startswith(_WEBSOCKET_ADVICE):
             return False
-        kind = _limited_kind_or_empty(record)
+        kind = _kind_of_limited_line_or_empty(record)
         if not kind:
             return True
         now = self._clock()
@@ -554,7 +556,7 @@ class RepeatedLineFilter(logging.Filter):
         return True
 
 
-def _limited_kind_or_empty(record: logging.LogRecord) -> str:
+def _kind_of_limited_line_or_empty(record: logging.LogRecord) -> str:
     """Return the key to count a line by; empty for lines that are always logged."""
     status: int | None = getattr(record, "status", None)
     if record.exc_info or status == _FAULT:
@@ -565,7 +567,7 @@ def _limited_kind_or_empty(record: logging.LogRecord) -> str:
 
 
 @contextlib.contextmanager
-def stop_when_parent_ends() -> Iterator[None]:
+def stop_worker_when_parent_ends() -> Iterator[None]:
     """Stop this worker process gracefully when its parent process ends.
 
     A killed parent cannot stop its workers, and they would keep the port open. Without

@@ -231,7 +231,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
         "VERDICT_ICONS": VERDICT_ICONS,
         "asset": static.versioned_url,
         "frame_note": _footer_note,
-        "offers_author_pages": _shows_author_links,
+        "offers_author_pages": _should_link_author_pages,
         "has_courses": _has_several_courses,
         "has_calculators": _has_calculators,
     }
@@ -274,7 +274,7 @@ def _footer_note(request: Request) -> str:
     return notes[0] if notes else ""
 
 
-def _shows_author_links(request: Request) -> bool:
+def _should_link_author_pages(request: Request) -> bool:
     """Return whether to link the author pages: this browser has an author cookie."""
     return bool(request.state.visitor.author_token and request.app.state.settings.authoring)
 
@@ -291,7 +291,7 @@ def _has_calculators(request: Request) -> bool:
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
     language = request.state.library.syllabus.language
-    whole = {"request": request, **template_language_marks(language), **context}
+    whole = {"request": request, **create_language_marks(language), **context}
     html = environment.get_template(template).render(whole)
     return isolate_left_to_right_text(html) if text_direction(language) == "rtl" else html
 
@@ -325,20 +325,20 @@ def isolate_left_to_right_text(html: str) -> str:
     return _ISOLATED.sub(isolate, html)
 
 
-def template_language_marks(language: str) -> dict[str, Any]:
+def create_language_marks(language: str) -> dict[str, Any]:
     """Return the language marks for templates; empty if the course is in the UI language.
 
     `lang` is the attribute for an element with course text, `english` for UI text
     inside one. `authored` wraps course text inside UI text; `authored_after_colon` wraps what follows
     a colon. Names inside of UI sentences are not marked.
 
-    >>> "<h1{lang}>".format(**template_language_marks("de")), "<h1{lang}>".format(**template_language_marks("en-GB"))
+    >>> "<h1{lang}>".format(**create_language_marks("de")), "<h1{lang}>".format(**create_language_marks("en-GB"))
     ('<h1 lang="de">', '<h1>')
-    >>> print(template_language_marks("ar")["lang"])
+    >>> print(create_language_marks("ar")["lang"])
      lang="ar" dir="rtl"
-    >>> print(template_language_marks("de")["authored"]("Druck & Zug"))
+    >>> print(create_language_marks("de")["authored"]("Druck & Zug"))
     <bdi lang="de">Druck &amp; Zug</bdi>
-    >>> print(template_language_marks("de")["authored_after_colon"]("Read: Druck"))
+    >>> print(create_language_marks("de")["authored_after_colon"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
     if same_language(language, INTERFACE_LANGUAGE):

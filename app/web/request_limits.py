@@ -103,7 +103,7 @@ class RateLimiter:
         self._clock = clock
         self._counts: LRUCache[_RateKey, _WindowCount] = LRUCache(_MAX_COUNTED_CLIENTS)
 
-    def check_and_count(self, kind: str, client: str, browser: str = "") -> None:
+    def raise_if_over_limit_else_count(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
 
         `browser` is also counted separately if the kind has a browser limit. Refused
@@ -178,7 +178,7 @@ def rate_limit_kind_of_request(method: str, path: str, query: bytes) -> str:
     return next((kind for start, kind in _KIND_BY_PATH_START if path.startswith(start)), "")
 
 
-def client_of_address(host: str) -> str:
+def client_address_or_network(host: str) -> str:
     """Return the client that an address belongs to: an IPv4 address or an IPv6 /64."""
     if ":" not in host:
         return host
@@ -188,8 +188,8 @@ def client_of_address(host: str) -> str:
         return host
 
 
-def client_of_scope(scope: Scope) -> str:
-    return client_of_address(scope["client"][0]) if scope.get("client") else ""
+def client_address_or_network_of_scope(scope: Scope) -> str:
+    return client_address_or_network(scope["client"][0]) if scope.get("client") else ""
 
 
 FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
@@ -211,7 +211,7 @@ class RequestGuard:
     allowed_hosts: frozenset[str] = frozenset()
     public_origin: str = ""
 
-    def check_host_origin_and_text(self, scope: Scope) -> None:
+    def raise_for_bad_host_origin_or_text(self, scope: Scope) -> None:
         """Raise HTTPException or ForbiddenError for a request that must not be answered."""
         headers = dict(scope["headers"])
         hosts = [value for name, value in scope["headers"] if name == b"host"]
@@ -293,7 +293,7 @@ class FairSlots:
         self._halved_at = 0.0
         self._waiting: list[_Waiter] = []
 
-    def may_hold_more(self, client: str) -> bool:
+    def is_below_client_limit(self, client: str) -> bool:
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
@@ -343,7 +343,7 @@ class FairSlots:
     def _admit_waiting_clients(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
-            free = [waiter for waiter in self._waiting if self.may_hold_more(waiter.client)]
+            free = [waiter for waiter in self._waiting if self.is_below_client_limit(waiter.client)]
             if not free:
                 return
             first = min(free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0)))
@@ -354,23 +354,23 @@ class FairSlots:
 
 
 class BodyTransfer:
-    """A body in transfer. `is_displaced` is set if it was ended for another client."""
+    """A body in transfer. `is_ended_for_waiting_client` is set if it was ended for another client."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
         self.begun = asyncio.get_running_loop().time()
         self.bytes = 0
-        self.is_displaced = False
+        self.is_ended_for_waiting_client = False
 
-    def expire_at(self, moment: float) -> None:
+    def set_deadline(self, moment: float) -> None:
         """Set when the transfer ends with TimeoutError, on the event loop's clock."""
-        if not self.is_displaced and not self._timeout.expired():
+        if not self.is_ended_for_waiting_client and not self._timeout.expired():
             self._timeout.reschedule(moment)
 
-    def displace(self) -> None:
+    def end_for_waiting_client(self) -> None:
         """End the transfer with TimeoutError now."""
-        self.expire_at(asyncio.get_running_loop().time())
-        self.is_displaced = True
+        self.set_deadline(asyncio.get_running_loop().time())
+        self.is_ended_for_waiting_client = True
 
 
 class TransferSlots:
@@ -392,7 +392,7 @@ class TransferSlots:
         Raises TimeoutError if none was free within `max_wait_seconds`.
         """
         async with contextlib.AsyncExitStack() as stack:
-            helper = asyncio.ensure_future(self._keep_displacing_slowest(client))
+            helper = asyncio.ensure_future(self._keep_ending_slowest_transfer(client))
             try:
                 slot = self._slots.hold_slot(client, max_wait_seconds=max_wait_seconds)
                 await stack.enter_async_context(slot)
@@ -415,21 +415,21 @@ class TransferSlots:
             finally:
                 self._under_way.discard(transfer)
 
-    async def _keep_displacing_slowest(self, client: str) -> None:
+    async def _keep_ending_slowest_transfer(self, client: str) -> None:
         while True:
             await asyncio.sleep(_PATIENCE)
-            if self._slots.may_hold_more(client):
-                self._displace_slowest()
+            if self._slots.is_below_client_limit(client):
+                self._end_slowest_transfer()
 
-    def _displace_slowest(self) -> None:
+    def _end_slowest_transfer(self) -> None:
         now = asyncio.get_running_loop().time()
         rates = {
             transfer: transfer.bytes / (now - transfer.begun)
             for transfer in self._under_way
-            if now - transfer.begun >= _PATIENCE and not transfer.is_displaced
+            if now - transfer.begun >= _PATIENCE and not transfer.is_ended_for_waiting_client
         }
         if rates:
-            min(rates, key=rates.__getitem__).displace()
+            min(rates, key=rates.__getitem__).end_for_waiting_client()
 
 
 _IN_MEMORY = 64 * 1024  # bytes; larger bodies are buffered on disk
@@ -503,7 +503,7 @@ class BodyReceiver:
                 more = True
                 while more:
                     seconds = self._limits.max_seconds_for_size(transfer.bytes)
-                    transfer.expire_at(transfer.begun + seconds)
+                    transfer.set_deadline(transfer.begun + seconds)
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
@@ -514,7 +514,7 @@ class BodyReceiver:
                     buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
-            if transfer.is_displaced:
+            if transfer.is_ended_for_waiting_client:
                 words = "Your file came slowly while others waited. Send it in some minutes."
                 hints = {"retry-after": "300", "connection": "close"}
                 raise HTTPException(503, words, hints) from None

@@ -79,13 +79,13 @@ class SessionCookies:
         self._author = name + AUTHOR_COOKIE.removeprefix(SESSION_COOKIE)
 
     def recognize_visitor(
-        self, cookies: Mapping[str, str], *, host_prefixed: bool = False
+        self, cookies: Mapping[str, str], *, use_host_prefix: bool = False
     ) -> Visitor:
         """Return the visitor with these cookies. Invalid or missing ones get a new key.
 
-        `host_prefixed` selects the names that begin with `__Host-`.
+        `use_host_prefix` selects the names that begin with `__Host-`.
         """
-        prefix, other = (HOST_PREFIX, "") if host_prefixed else ("", HOST_PREFIX)
+        prefix, other = (HOST_PREFIX, "") if use_host_prefix else ("", HOST_PREFIX)
 
         def read(name: str) -> str:
             value = cookies.get(prefix + name) or cookies.get(other + name, "")
@@ -97,7 +97,7 @@ class SessionCookies:
         except (BadSignature, UnicodeError):
             key = ""
         theme, zone = cookies.get("theme", ""), cookies.get("zone", "").replace("%2F", "/")
-        names = (self._name, self._author) if host_prefixed else ()
+        names = (self._name, self._author) if use_host_prefix else ()
         visitor = Visitor(
             key,
             hash_session_key(key),

@@ -83,7 +83,9 @@ def test_the_database_does_not_hold_the_code(code: str, session: Session):
 def test_guessing_is_stopped_until_the_minute_ends(
     app: FastAPI, client: TestClient, code: str, clock
 ):
-    app.state.rates = RateLimiter(app.state.settings.rates, lambda: clock().timestamp())
+    app.state.rates = RateLimiter(
+        app.state.settings.rate_settings_by_kind, lambda: clock().timestamp()
+    )
     client.get("/continue")
     for _ in range(10):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422

@@ -188,7 +188,7 @@ def test_a_file_is_written_in_slices_that_are_short() -> None:
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=ABOUT_SQLITE)])
 def test_others_write_between_two_slices(app, settings, desk, session, processes: int) -> None:
     seen: list[tuple[int, int]] = []
-    engine = app.state.engine if processes == 1 else make_engine(settings.database)
+    engine = app.state.engine if processes == 1 else make_engine(settings.database_url_or_default)
 
     def somebody_writes(_number: int) -> None:
         with Session(engine) as db:

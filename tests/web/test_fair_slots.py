@@ -143,13 +143,13 @@ def test_a_transfer_expires_and_one_that_was_displaced_gets_no_more_time():
             try:
                 async with slots.register_transfer() as transfer:
                     if name == "displaced":
-                        transfer.displace()
+                        transfer.end_for_waiting_client()
                     now = asyncio.get_running_loop().time()
-                    transfer.expire_at(now + (0.01 if name == "expired" else 60))
+                    transfer.set_deadline(now + (0.01 if name == "expired" else 60))
                     await asyncio.Event().wait()
             except TimeoutError:
                 ended.append(name)
-            transfer.displace()  # too late, which is no fault
+            transfer.end_for_waiting_client()  # too late, which is no fault
         return ended
 
     assert outcome(act()) == ["expired", "displaced"]

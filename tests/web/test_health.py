@@ -195,8 +195,8 @@ def test_a_database_file_that_was_emptied_is_damaged(client: TestClient, setting
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
 def test_a_server_that_takes_no_writes_is_named(client: TestClient, settings: Settings):
-    database = settings.database.rpartition("/")[2]
-    engine = create_engine(settings.database, isolation_level="AUTOCOMMIT")
+    database = settings.database_url_or_default.rpartition("/")[2]
+    engine = create_engine(settings.database_url_or_default, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(
             text(f"ALTER DATABASE {database} SET default_transaction_read_only = on")

@@ -13,7 +13,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import find_closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
-from app.markup.text import hash_to_four_letters, reduce_to_words, shorten
+from app.markup.text import hash_to_four_letters, reduce_to_words, shorten_with_ellipsis
 from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_too_many_parts
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -238,7 +238,9 @@ def _replace_blanks_by_marks(
         source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        source_file.report("E54", *locate(half[0]), message, f"Write [{shorten(half[0])}].")
+        source_file.report(
+            "E54", *locate(half[0]), message, f"Write [{shorten_with_ellipsis(half[0])}]."
+        )
     elif line_ := _LINE.search(child.content):
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
         hint = "Write [[answer]] in its place."
@@ -270,7 +272,7 @@ def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredIt
     if _TIGHT.search(body):
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        report("E54", message, f"Write [[{shorten(apart)}]].")
+        report("E54", message, f"Write [[{shorten_with_ellipsis(apart)}]].")
     name = hash_to_four_letters(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 

@@ -35,7 +35,7 @@ from app.markup.expressions import (
 from app.markup.problems import ESTIMATE_EFFORT, TextPosition, parsing_effort_of_estimate
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
-from app.markup.text import shorten, suggest_known_words
+from app.markup.text import shorten_with_ellipsis, suggest_known_words
 from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -165,7 +165,7 @@ class ConditionResult:
 def parse_condition(text: str) -> PlanCondition:
     """Parse a condition; raises ExpressionError (E44, E45, E42)."""
     if match := _REVERSED.search(text):
-        hint = f"Write {shorten(text.replace(match[0], match[0][::-1], 1))}."
+        hint = f"Write {shorten_with_ellipsis(text.replace(match[0], match[0][::-1], 1))}."
         raise ExpressionError("E45", f"“{match[0]}” compares nothing.", hint)
     match = _COMPARISON.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
