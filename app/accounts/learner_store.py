@@ -25,10 +25,10 @@ from app.database.tables import (
     DeviceCode,
     Learner,
     LearnerSession,
-    Note,
     Review,
+    SectionNoteRow,
     Sitting,
-    StudyDay,
+    StudyDayActivity,
 )
 
 _UPDATE_LAST_SEEN = (
@@ -421,13 +421,15 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     )
     days, answers, reviews = db.execute(
         select(
-            func.count(col(StudyDay.day).distinct()),
-            func.sum(col(StudyDay.answers)),
-            func.sum(col(StudyDay.reviews)),
-        ).where(col(StudyDay.learner_id).in_(learner_ids))
+            func.count(col(StudyDayActivity.day).distinct()),
+            func.sum(col(StudyDayActivity.answers)),
+            func.sum(col(StudyDayActivity.reviews)),
+        ).where(col(StudyDayActivity.learner_id).in_(learner_ids))
     ).one()
     notes = db.scalar(
-        select(func.count()).where(col(Note.learner_id).in_(learner_ids), col(Note.words) != "")
+        select(func.count()).where(
+            col(SectionNoteRow.learner_id).in_(learner_ids), col(SectionNoteRow.words) != ""
+        )
     )
     return LearnerDataSummary(
         person=person,

@@ -280,7 +280,7 @@ def build_glossary(library: Library) -> GlossaryOut:
     return GlossaryOut(**_version_license_and_language(library), terms=terms)
 
 
-def build_cards(library: Library, topic: str) -> CardsOut:
+def build_cards(library: Library, topic_slug_or_empty: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
     cards = [
         CardOut(
@@ -293,17 +293,17 @@ def build_cards(library: Library, topic: str) -> CardsOut:
             back=card.back.html,
         )
         for card in library.cards.values()
-        if topic in {"", card.topic}
+        if topic_slug_or_empty in {"", card.topic}
     ]
     return CardsOut(**_version_license_and_language(library), cards=cards)
 
 
-def build_practice_questions(library: Library, topic: str) -> QuestionsOut:
+def build_practice_questions(library: Library, topic_slug_or_empty: str) -> QuestionsOut:
     """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
     questions = [
         _build_question(question)
         for question in library.questions.values()
-        if topic in {"", question.topic} and question.use != "exam"
+        if topic_slug_or_empty in {"", question.topic} and question.use != "exam"
     ]
     return QuestionsOut(**_version_license_and_language(library), questions=questions)
 

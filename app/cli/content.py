@@ -71,7 +71,7 @@ def find_course_folder(name: str) -> Path:
     return courses[name]
 
 
-def find_name_of_served_course(folder: Path) -> str | None:
+def find_course_name_on_server(folder: Path) -> str | None:
     """Return the course's name on the server; None for any other folder."""
     courses = find_course_folders(read_settings().content)
     return next((name for name, course in courses.items() if course == folder), None)
@@ -344,7 +344,7 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
         files = scaffold.create_topic(
             course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
         )
-        name = find_name_of_served_course(folder)
+        name = find_course_name_on_server(folder)
         base = f"/courses/{name}" if name else ""
         return (
             f"{_format_written_files(files)}\nAdd “{options.slug}” to the order in syllabus.toml, "

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
 from app.cli import CommandError
-from app.cli.content import find_course_folder, find_name_of_served_course, raise_if_packaged_course
+from app.cli.content import find_course_folder, find_course_name_on_server, raise_if_packaged_course
 from app.cli.database import read_settings
 from app.content.check import format_count_noun
 from app.database.engine import make_engine, redact_passwords_in_message, redact_passwords_of_url
@@ -66,7 +66,7 @@ def run_import_or_export_command(options: argparse.Namespace) -> int:
         elif options.format in ATTEMPT_FORMATS:
             database = read_settings().database_url_or_default
             report = export_attempts(
-                options.format, path, database, find_name_of_served_course(folder)
+                options.format, path, database, find_course_name_on_server(folder)
             )
         else:
             report = export_items(options.format, path, folder, options.topic, options.seed)
@@ -77,15 +77,15 @@ def run_import_or_export_command(options: argparse.Namespace) -> int:
 
 
 def import_file(
-    file_format: str, path: Path, folder: Path, topic: str, *, dry_run: bool = False
+    file_format: str, path: Path, folder: Path, topic_slug_or_empty: str, *, dry_run: bool = False
 ) -> str:
     """Import `path` into the course in `folder`; returns the report.
 
-    Without a `topic`, each item goes into its own, and one that names none is refused. With `dry_run`,
+    Without a `topic_slug_or_empty`, each item goes into its own, and one that names none is refused. With `dry_run`,
     nothing is written and the report says what would be. Raises UnusableFileError and writes
     nothing if the file or the topic cannot be used.
     """
-    target = read_target_topic(folder, topic) if topic else None
+    target = read_target_topic(folder, topic_slug_or_empty) if topic_slug_or_empty else None
     content = _read_import_file(path)
     try:
         result = READERS[file_format](content)
@@ -99,7 +99,7 @@ def import_file(
     ):  # our own format already has its placeholders filled
         result = dataclasses.replace(result, items=tuple(map(escape_braces_in_item, result.items)))
     updates = (
-        {topic: build_topic_update(result, target)}
+        {topic_slug_or_empty: build_topic_update(result, target)}
         if target
         else _plan_topic_updates_by_slug(result, folder)
     )
@@ -154,9 +154,11 @@ def _plan_topic_updates_by_slug(result: ImportResult, folder: Path) -> dict[str,
     return updates
 
 
-def export_items(file_format: str, path: Path, folder: Path, topic: str, number_seed: int) -> str:
+def export_items(
+    file_format: str, path: Path, folder: Path, topic_slug_or_empty: str, number_seed: int
+) -> str:
     """Export a course or one topic to `path` (`-`: standard output); returns the report."""
-    result = read_items_for_export(folder, topic, number_seed)
+    result = read_items_for_export(folder, topic_slug_or_empty, number_seed)
     items = tuple(i for i in result.items if _can_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, read_course_info(folder))
     _write_output(path, exported.file_content)

@@ -286,7 +286,7 @@ def _find_equal_catalog_value(
     quantity = parse_quantity(amount.replace("\u00a0", " "))
     if quantity is None or not quantity.unit or not quantity.value:
         return ""
-    factor, kind = UNITS[quantity.unit].factor, format_unit_dimension(quantity.unit)
+    factor, kind = UNITS[quantity.unit].base_units_per_unit, format_unit_dimension(quantity.unit)
     digits = re.match(r"[\d,.]+", amount)
     decimals = len(digits[0].partition(".")[2]) if digits else 0
     low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
@@ -412,7 +412,7 @@ def _convert_to_base_quantity(text: str) -> BaseQuantity:
     quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
     if quantity is None or not quantity.unit:
         return BaseQuantity(0.0, "")
-    value = quantity.value * UNITS[quantity.unit].factor
+    value = quantity.value * UNITS[quantity.unit].base_units_per_unit
     return BaseQuantity(value, format_unit_dimension(quantity.unit))
 
 

@@ -155,11 +155,11 @@ def _report_damaged_archive_errors(path: Path) -> Iterator[None]:
 
 
 def create_backup(
-    installation: Installation, target: Path, now: dt.datetime, pause: Pause = lambda: None
+    installation: Installation, target: Path, now: dt.datetime, call_regularly: Pause = lambda: None
 ) -> BackupManifest:
     """Write a backup to `target`, which is replaced only once the backup is completely on disk.
 
-    It contains everything that was committed before it began. `pause` is called
+    It contains everything that was committed before it began. `call_regularly` is called
     regularly; if it raises, the backup is canceled and removed.
     """
     with _engine_with_reported_errors(installation, f"the backup {target}") as engine:
@@ -169,7 +169,9 @@ def create_backup(
                 "there is no database yet, so there is nothing to back up: start the "
                 "server first, or set HEADROOM_DATA to the folder that it uses."
             )
-        return _copy_database_and_write_archive(installation, engine, revision, target, now, pause)
+        return _copy_database_and_write_archive(
+            installation, engine, revision, target, now, call_regularly
+        )
 
 
 def _copy_database_and_write_archive(
@@ -178,7 +180,7 @@ def _copy_database_and_write_archive(
     revision: str,
     target: Path,
     now: dt.datetime,
-    pause: Pause,
+    call_regularly: Pause,
 ) -> BackupManifest:
     kind = _database_kind(engine)
     if kind == "sqlite":  # the size of a dump is not known in advance
@@ -186,7 +188,7 @@ def _copy_database_and_write_archive(
     with temporary_folder_next_to(target) as folder:
         database = folder / DATABASE[kind]
         os.close(open_new_private_file(database))
-        rows = database_copies.copy_database_and_count_rows(engine, database, pause)
+        rows = database_copies.copy_database_and_count_rows(engine, database, call_regularly)
         manifest = BackupManifest(
             format=FORMAT,
             headroom=version("headroom"),
@@ -215,7 +217,7 @@ def _copy_database_and_write_archive(
             ):
                 while part := source.read(_CHUNK_BYTES):
                     member.write(part)
-                    pause()
+                    call_regularly()
         sync_to_disk(archive)
         archive.replace(target)
         sync_to_disk(target.parent)
@@ -503,7 +505,7 @@ async def run_daily_backups(
 def create_daily_backup_if_due(
     installation: Installation,
     now: dt.datetime,
-    pause: Pause = lambda: None,
+    call_regularly: Pause = lambda: None,
     before_backup: Callable[[], object] = lambda: None,
 ) -> Path | None:
     """Make today's backup and delete expired ones. Returns its path.
@@ -525,7 +527,7 @@ def create_daily_backup_if_due(
             if target.exists():
                 return None
             before_backup()
-            create_backup(installation, target, now, pause)
+            create_backup(installation, target, now, call_regularly)
             for path in find_expired_backups(folder):
                 path.unlink()
     except LockHeldError:

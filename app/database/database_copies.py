@@ -24,11 +24,11 @@ _COUNT_OTHER_CONNECTIONS = text(
 
 
 def copy_database_and_count_rows(
-    engine: Engine, new_path: Path, pause: Callable[[], object]
+    engine: Engine, new_path: Path, call_regularly: Callable[[], object]
 ) -> dict[str, int]:
     """Copy what is committed, without delaying writers; returns the number of rows by table."""
     if engine.dialect.name == "sqlite":
-        _copy_sqlite_file(Path(engine.url.database or ""), new_path, pause)
+        _copy_sqlite_file(Path(engine.url.database or ""), new_path, call_regularly)
         target_engine = create_engine(f"sqlite:///{new_path}")
         with target_engine.connect() as connection:
             rows = _count_rows_by_table(connection)
@@ -40,11 +40,11 @@ def copy_database_and_count_rows(
             connection.execute(text(f"SET LOCAL {limit} = 0"))
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar_one()
         command = ["pg_dump", "--format=custom", *_DUMP_OPTIONS, f"--snapshot={snapshot}"]
-        _run_postgresql_program(engine, [*command, f"--file={new_path}"], pause)
+        _run_postgresql_program(engine, [*command, f"--file={new_path}"], call_regularly)
         return _count_rows_by_table(connection)
 
 
-def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -> None:
+def _copy_sqlite_file(source: Path, target: Path, call_regularly: Callable[[], object]) -> None:
     with (
         open_sqlite_file(source, "ro") as source_database,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as target_database,
@@ -53,7 +53,9 @@ def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -
         target_database.execute("PRAGMA synchronous=OFF")
         source_database.execute("BEGIN")
         source_database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        source_database.backup(target_database, pages=_PAGES, progress=lambda *_left: pause())
+        source_database.backup(
+            target_database, pages=_PAGES, progress=lambda *_left: call_regularly()
+        )
         source_database.execute("COMMIT")
         target_database.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
 
@@ -146,7 +148,7 @@ def read_postgresql_schema_revision(engine: Engine) -> str | None:
 
 
 def _run_postgresql_program(
-    engine: Engine, arguments: list[str], pause: Callable[[], object] = lambda: None
+    engine: Engine, arguments: list[str], call_regularly: Callable[[], object] = lambda: None
 ) -> None:
     """Run a PostgreSQL program. Raises InstallationError with its last line of output."""
     with subprocess.Popen(  # noqa: S603 - PostgreSQL programs, arguments from this code
@@ -157,7 +159,7 @@ def _run_postgresql_program(
         stderr=subprocess.PIPE,
     ) as process:
         try:
-            error_output = _wait_for_program(process, pause)
+            error_output = _wait_for_program(process, call_regularly)
         except BaseException:
             process.kill()
             raise
@@ -167,9 +169,11 @@ def _run_postgresql_program(
         raise InstallationError(f"{arguments[0]} failed ({last_line or process.returncode}).")
 
 
-def _wait_for_program(process: "subprocess.Popen[bytes]", pause: Callable[[], object]) -> str:
+def _wait_for_program(
+    process: "subprocess.Popen[bytes]", call_regularly: Callable[[], object]
+) -> str:
     while True:
-        pause()
+        call_regularly()
         try:
             _output, error_output = process.communicate(timeout=0.2)
         except subprocess.TimeoutExpired:

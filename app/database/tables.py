@@ -480,7 +480,7 @@ class CalendarFeed(_Row, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class StudyDay(_RowOfLearner, table=True):
+class StudyDayActivity(_RowOfLearner, table=True):
     """A learner's activity on a study day: a cache that the two logs can rebuild.
 
     `answers` and `reviews` exclude undone ones. `asked` counts reviews of cards past
@@ -552,9 +552,10 @@ class SectionRead(_RowOfLearner, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class Note(_RowOfLearner, table=True):
+class SectionNoteRow(_RowOfLearner, table=True):
     """A learner's note on a section, or a bookmark on it."""
 
+    __tablename__ = "note"
     __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
 
     topic: str = Field(max_length=80)

@@ -266,7 +266,7 @@ def _read_number_options(
 
 
 def _convert_to_displayed_range(accepted: AnswerRange) -> NumberRange:
-    factor = UNITS[accepted.unit].factor
+    factor = UNITS[accepted.unit].base_units_per_unit
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
     )

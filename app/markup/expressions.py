@@ -211,7 +211,7 @@ def compile_expression(text: str) -> Expression:
             hint = better_hint if re.search(pattern, text) else hint
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
     used_names = _UsedNames(set(), [])
-    _check_node_and_collect_names(tree, used_names)
+    _check_node_and_collect_used_names(tree, used_names)
     return Expression(text, tree, frozenset(used_names.names), tuple(used_names.estimate_calls))
 
 
@@ -241,7 +241,7 @@ class _UsedNames:
     estimate_calls: list[ast.Call]
 
 
-def _check_node_and_collect_names(node: ast.AST, used_names: _UsedNames) -> None:
+def _check_node_and_collect_used_names(node: ast.AST, used_names: _UsedNames) -> None:
     """Reject every node type that `_evaluate_node` does not handle."""
     match node:
         case ast.Name(id=name):
@@ -250,12 +250,12 @@ def _check_node_and_collect_names(node: ast.AST, used_names: _UsedNames) -> None
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            _check_node_and_collect_names(operand, used_names)
+            _check_node_and_collect_used_names(operand, used_names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            _check_node_and_collect_names(left, used_names)
-            _check_node_and_collect_names(right, used_names)
+            _check_node_and_collect_used_names(left, used_names)
+            _check_node_and_collect_used_names(right, used_names)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
-            _check_node_and_collect_names(left, used_names)
+            _check_node_and_collect_used_names(left, used_names)
             _check_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
             _check_estimate_call(call, used_names)
@@ -297,7 +297,7 @@ def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
         raise ExpressionError("E44", error.message, error.hint) from None
     used_names.estimate_calls.append(call)
     for keyword in call.keywords:
-        _check_node_and_collect_names(keyword.value, used_names)
+        _check_node_and_collect_used_names(keyword.value, used_names)
 
 
 def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> None:
@@ -310,7 +310,7 @@ def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> N
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
     for argument in node.args:
-        _check_node_and_collect_names(argument, used_names)
+        _check_node_and_collect_used_names(argument, used_names)
 
 
 def evaluate_expression(expression: Expression, value_by_name: Mapping[str, Value]) -> Value:

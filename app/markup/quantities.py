@@ -56,8 +56,8 @@ _SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 class UnitScale(NamedTuple):
     """The base unit of a unit, and how many of them it is."""
 
-    base: str
-    factor: float
+    base_unit: str
+    base_units_per_unit: float
 
 
 UNITS: dict[str, UnitScale] = {
@@ -154,19 +154,19 @@ def closest_unit_hint(word: str) -> str:
 
 
 def base_unit_of(unit: str) -> str:
-    return UNITS[unit].base if unit in UNITS else unit
+    return UNITS[unit].base_unit if unit in UNITS else unit
 
 
 def base_factor_of(unit: str) -> float:
     """Return how many base units a unit is."""
-    return UNITS[unit].factor if unit in UNITS else 1.0
+    return UNITS[unit].base_units_per_unit if unit in UNITS else 1.0
 
 
 class UnitDimension(NamedTuple):
     """The factor of a unit to its base, and its base units with their powers."""
 
-    factor: float
-    powers: Counter[str]
+    base_units_per_unit: float
+    power_by_base_unit: Counter[str]
 
 
 def unit_dimension(unit: str) -> UnitDimension:
@@ -184,7 +184,7 @@ def format_unit_dimension(unit: str) -> str:
 
     Units of one kind, such as GB and TiB, have the same.
     """
-    return _format_unit_powers(unit_dimension(unit).powers)
+    return _format_unit_powers(unit_dimension(unit).power_by_base_unit)
 
 
 def _format_unit_powers(powers: Counter[str]) -> str:
@@ -196,7 +196,7 @@ def _format_unit_powers(powers: Counter[str]) -> str:
 
 
 def _format_dimension_without_counts(unit: str) -> str:
-    return _format_unit_powers(_without_counts(unit_dimension(unit).powers))
+    return _format_unit_powers(_without_counts(unit_dimension(unit).power_by_base_unit))
 
 
 def _without_counts(powers: Counter[str]) -> Counter[str]:
@@ -208,14 +208,16 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
 
     A quantity of unknown unit is taken to be in base units.
     """
-    factor = unit_dimension(unit).factor
+    factor = unit_dimension(unit).base_units_per_unit
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
     if _format_dimension_without_counts(quantity.unit) != _format_dimension_without_counts(unit):
         raise UnitMismatchError(
             f"{quote_unit(quantity.unit)} cannot be turned into {quote_unit(unit)}"
         )
-    return Quantity(quantity.value * (unit_dimension(quantity.unit).factor / factor), unit)
+    return Quantity(
+        quantity.value * (unit_dimension(quantity.unit).base_units_per_unit / factor), unit
+    )
 
 
 def quote_unit(unit: str | None) -> str:

@@ -241,13 +241,13 @@ _TAG = re.compile(
 )
 
 
-def canonical_language_tag(tag: str) -> str:
+def canonical_language_tag(language_tag: str) -> str:
     """Return a language tag in canonical case; empty if it is not a language tag.
 
     >>> [canonical_language_tag(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
     """
-    match = _TAG.fullmatch(tag)
+    match = _TAG.fullmatch(language_tag)
     if match is None:
         return ""
     code = match["code"].lower()

@@ -31,14 +31,14 @@ async def require_calculators(library: CurrentLibrary) -> None:
         raise NotFoundError("This course has no calculators.")
 
 
-def require_topic(library: Library, slug: str) -> Topic:
-    """Return the topic `slug`. Raises NotFoundError, or MovedError for a former slug."""
-    topic = library.topics.get(slug)
+def require_topic(library: Library, current_or_former_slug: str) -> Topic:
+    """Return the topic `current_or_former_slug`. Raises NotFoundError, or MovedError for a former slug."""
+    topic = library.topics.get(current_or_former_slug)
     if topic is None:
         for other in library.topics.values():
-            if slug in other.aliases:
-                raise TopicMovedError(slug, other.slug)
-        raise NotFoundError(f"This course has no page “{slug}”.")
+            if current_or_former_slug in other.aliases:
+                raise TopicMovedError(current_or_former_slug, other.slug)
+        raise NotFoundError(f"This course has no page “{current_or_former_slug}”.")
     return topic
 
 

@@ -209,10 +209,10 @@ INTERFACE_LANGUAGE = "en"
 """The language of the user interface."""
 
 
-def create_template_env(folder: Path, static: StaticAssets) -> Environment:
+def create_template_env(template_folder: Path, static: StaticAssets) -> Environment:
     """Return the Jinja environment: autoescape on, undefined names raise."""
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader(template_folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

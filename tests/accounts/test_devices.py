@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.database.tables import DeviceCode, Learner, Note, StudyDay
+from app.database.tables import DeviceCode, Learner, SectionNoteRow, StudyDayActivity
 from app.web.request_limits import RateLimiter
 from app.web.visitor import SESSION_COOKIE
 from tests.conftest import visit
@@ -163,9 +163,9 @@ def test_records_are_told_by_what_was_done_with_them(
 ):
     learner = session.exec(select(Learner)).one()
     for day in ("2026-06-08", "2026-06-09"):
-        session.add(StudyDay(learner_id=learner.id, day=day, answers=600, reviews=7))
-    session.add(Note(learner_id=learner.id, topic="t", section="", words="w", at=1))
-    session.add(Note(learner_id=learner.id, topic="u", section="", marked=True, at=1))
+        session.add(StudyDayActivity(learner_id=learner.id, day=day, answers=600, reviews=7))
+    session.add(SectionNoteRow(learner_id=learner.id, topic="t", section="", words="w", at=1))
+    session.add(SectionNoteRow(learner_id=learner.id, topic="u", section="", marked=True, at=1))
     session.commit()
 
     told = facts(client.get(f"/continue?code={code}").text)

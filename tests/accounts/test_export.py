@@ -17,7 +17,7 @@ from sqlmodel import Session, select
 from app.accounts.learner_store import list_tables_with_learner_rows
 from app.accounts.personal_data import write_personal_data_archive
 from app.database.engine import open_snapshot_session
-from app.database.tables import Learner, Note, OwnPicture
+from app.database.tables import Learner, OwnPicture, SectionNoteRow
 from tests.exams.sitting import begin, finish, save
 from tests.flashcards.conftest import fields
 
@@ -174,7 +174,7 @@ def test_an_archive_is_never_in_memory_as_a_whole(
     give_pictures(session, [bytes(1_000_000)] * 20)
     learner = session.exec(select(Learner.id)).one()
     session.add_all(
-        Note(learner_id=learner, topic="t", section=f"s{n}", words="word " * 999, at=n)
+        SectionNoteRow(learner_id=learner, topic="t", section=f"s{n}", words="word " * 999, at=n)
         for n in range(4000)
     )
     session.commit()

@@ -13,7 +13,7 @@ from app.accounts.learner_store import (
     derive_learner_key,
     find_learner_by_session,
 )
-from app.database.tables import DeviceCode, Learner, LearnerSession, Note
+from app.database.tables import DeviceCode, Learner, LearnerSession, SectionNoteRow
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)
@@ -91,11 +91,11 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     engine: Engine = app.state.engine
     first, second = begin(session, "aid"), begin(session, "sizing")
     for number in (first, second):
-        session.add(Note(learner_id=number, topic="t", section="s", at=1))
+        session.add(SectionNoteRow(learner_id=number, topic="t", section="s", at=1))
     session.add(Learner(key="milo", created_at=1))
     session.commit()
 
-    learners, notes = Learner.__table__, Note.__table__
+    learners, notes = Learner.__table__, SectionNoteRow.__table__
     rows = list(belongings.iterate_exported_rows(session, learners, second))
     assert [row["course"] for row in rows] == ["aid", "sizing"]
     assert len(list(belongings.iterate_exported_rows(session, notes, second))) == 2
@@ -106,5 +106,5 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     session.commit()
     with Session(engine) as db:
         assert [one.key for one in db.exec(select(Learner))] == ["milo"]
-        assert db.exec(select(Note)).all() == []
+        assert db.exec(select(SectionNoteRow)).all() == []
         assert db.exec(select(col(LearnerSession.id))).all() == []

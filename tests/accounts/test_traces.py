@@ -35,7 +35,7 @@ from app.database.secure_delete import (
     vacuum_file,
     vacuum_file_if_marked,
 )
-from app.database.tables import Attempt, Learner, Note
+from app.database.tables import Attempt, Learner, SectionNoteRow
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW
@@ -115,7 +115,7 @@ def crowd(engine: Engine, turns: int = 25) -> list[int]:
                 db.add(written(number, turn, words))
                 db.add(answered(number, f"{turn}.{chance.random()}", words))
             db.flush()
-            for note in db.exec(select(Note)).all():
+            for note in db.exec(select(SectionNoteRow)).all():
                 if chance.random() < 0.1:
                     note.words = note.words * chance.randint(1, 4)
                 elif chance.random() < 0.05:
@@ -124,8 +124,8 @@ def crowd(engine: Engine, turns: int = 25) -> list[int]:
     return numbers
 
 
-def written(learner: int, turn: int, words: str) -> Note:
-    return Note(learner_id=learner, topic="t", section=f"s{turn}", words=words, at=turn)
+def written(learner: int, turn: int, words: str) -> SectionNoteRow:
+    return SectionNoteRow(learner_id=learner, topic="t", section=f"s{turn}", words=words, at=turn)
 
 
 def answered(learner: int, token: str, words: str) -> Attempt:

@@ -159,7 +159,9 @@ def _list_other_units(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
-    return [name for name, u in UNITS.items() if u.base == base and u.factor != factor]
+    return [
+        name for name, u in UNITS.items() if u.base_unit == base and u.base_units_per_unit != factor
+    ]
 
 
 def _format_center(accepted: AnswerRange) -> str:
