@@ -29,14 +29,14 @@ class NotFoundError(AppError):
 
 
 class TopicMovedError(AppError):
-    """The page of the topic `old` now has the address of the topic `new`."""
+    """The page of the topic `old_slug` now has the address of the topic `new_slug`."""
 
     status = 308
 
-    def __init__(self, old: str, new: str) -> None:
-        super().__init__(f"This page has moved from “{old}” to “{new}”.")
-        self.old = old
-        self.new = new
+    def __init__(self, old_slug: str, new_slug: str) -> None:
+        super().__init__(f"This page has moved from “{old_slug}” to “{new_slug}”.")
+        self.old = old_slug
+        self.new = new_slug
 
 
 class ForbiddenError(AppError):

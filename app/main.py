@@ -28,10 +28,10 @@ from app.database.backup import run_daily_backups
 from app.database.engine import (
     READERS,
     OpenWriteSession,
+    create_write_session_opener,
     make_engine,
-    make_write_session_factory,
 )
-from app.database.installation import Installation, load_or_create_secret_key
+from app.database.installation import Installation, configured_or_stored_or_new_secret_key
 from app.database.quotas import DailyByteQuota, StorageLimit
 from app.database.secure_delete import WalTruncation
 from app.estimator.hardware.prices import load_price_list
@@ -47,7 +47,7 @@ from app.settings import Settings
 from app.web import course_chooser, errors, monitoring
 from app.web.dependencies import RouteTemplates, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, Readiness, stop_when_parent_ends
+from app.web.monitoring import Metrics, ReadinessChecks, stop_worker_when_parent_ends
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyLimits, BodyReceiver, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
@@ -76,7 +76,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.settings, app.state.clock = settings, clock
-    app.state.engine = make_engine(settings.database)
+    app.state.engine = make_engine(settings.database_url_or_default)
     app.state.reading_room = asyncio.Semaphore(READERS)
     app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.default_course_name]
@@ -84,7 +84,7 @@ def create_app(
     app.state.static, app.state.templates = assets.static, assets.templates
     app.state.session_cookies = create_session_cookies(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
-    app.state.rates = RateLimiter(settings.rates)
+    app.state.rates = RateLimiter(settings.rate_settings_by_kind)
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
     app.state.turn = _create_write_session_factory(app)
@@ -97,9 +97,11 @@ def create_app(
         name: StatisticsCache(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
     }
-    app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
+    app.state.readiness = ReadinessChecks(
+        app.state.engine, settings.data, courses, app.state.storage
+    )
     errors.register_error_handlers(app)
-    app.router.routes.extend(all_routes(authoring=settings.authoring))
+    app.router.routes.extend(list_routes_in_matching_order(authoring=settings.authoring))
     app.add_middleware(EdgeMiddleware, config=build_edge_config(app))
     if settings.trusted_proxies:
         trusted: Any = ProxyHeadersMiddleware  # uvicorn types ASGI apps in its own way
@@ -131,7 +133,8 @@ def create_session_cookies(settings: Settings) -> SessionCookies:
     """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
         Signer(
-            load_or_create_secret_key(settings.secret, settings.data / "secret"), salt="learner"
+            configured_or_stored_or_new_secret_key(settings.secret, settings.data / "secret"),
+            salt="learner",
         ),
         settings.cookie,
     )
@@ -146,7 +149,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """
     state, settings = app.state, app.state.settings
     installation = Installation(
-        settings.data, settings.database, settings.secret, settings.backups_folder
+        settings.data, settings.database_url_or_default, settings.secret, settings.backups_folder
     )
     mail_server = MailServer(settings.smtp, settings.mail_from, settings.url)
     for live in state.courses.libraries.values():
@@ -160,7 +163,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             state.imports.lifespan(),
         ):
             await background_tasks.enter_async_context(task)
-        with stop_when_parent_ends():
+        with stop_worker_when_parent_ends():
             yield
     await state.log_truncation.truncate_and_stop()
 
@@ -178,7 +181,7 @@ def load_assets() -> Assets:
 
 
 @functools.cache
-def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
+def list_routes_in_matching_order(*, authoring: bool) -> tuple[BaseRoute, ...]:
     """Return all routes, in the order in which they are matched.
 
     They are cached for all apps of a process. FastAPI analyzes the parameters of a
@@ -208,16 +211,16 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         courses=state.courses,
         cookies=state.session_cookies,
         body_receiver=BodyReceiver(BodyLimits(settings.request_seconds)),
-        fair_slots={
+        fair_slots_by_kind={
             name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()
         },
         rate_limiter=state.rates,
-        routes=RouteTemplates(app),
-        request_guard=RequestGuard(settings.host_names, settings.origin),
+        route_templates=RouteTemplates(app),
+        request_guard=RequestGuard(settings.accepted_host_names, settings.public_origin),
         path_prefix=settings.path_prefix,
-        https=settings.https,
+        https=settings.has_https_url,
         metrics=state.metrics,
-        max_upload_bytes=anki_card_pages.REQUEST_LIMITS,
+        max_upload_bytes_by_path=anki_card_pages.REQUEST_LIMITS,
     )
 
 
@@ -230,6 +233,6 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
 
 
 def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:
-    open_write_session = make_write_session_factory(app.state.engine)
+    open_write_session = create_write_session_opener(app.state.engine)
     metrics: Metrics | None = app.state.metrics
     return metrics.measure_write_sessions(open_write_session) if metrics else open_write_session

@@ -23,7 +23,7 @@ PREFIX = "HEADROOM_"
 _NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
 
 
-def _default_data_folder() -> Path:
+def _choose_default_data_folder() -> Path:
     """Return the folder of a clone, or that of the user for programs that are installed."""
     if not IN_WHEEL:
         return ROOT / "data"
@@ -34,7 +34,7 @@ _PREFIX_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 _COOKIE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
-def _validate_rate(words: str) -> str:
+def _validate_rate_limits(words: str) -> str:
     parse_rate_limits(words)
     return words
 
@@ -69,7 +69,7 @@ def _validate_public_url(address: str) -> str:
     return address
 
 
-RateWords = Annotated[str, AfterValidator(_validate_rate)]
+RateWords = Annotated[str, AfterValidator(_validate_rate_limits)]
 
 
 class Settings(BaseSettings):
@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
     data: Path = Field(
-        _default_data_folder(),
+        _choose_default_data_folder(),
         description="Folder for the database, the secret key and the content cache.",
     )
     content: Path = Field(
@@ -230,7 +230,7 @@ class Settings(BaseSettings):
     )
 
     @property
-    def database(self) -> str:
+    def database_url_or_default(self) -> str:
         return self.database_url or f"sqlite:///{self.data / 'headroom.db'}"
 
     @property
@@ -241,11 +241,11 @@ class Settings(BaseSettings):
         return Path(self.backups) if self.backups else self.data / "backups"
 
     @property
-    def https(self) -> bool:
+    def has_https_url(self) -> bool:
         return self.secure_cookies or self.url.startswith("https:")
 
     @property
-    def origin(self) -> str:
+    def public_origin(self) -> str:
         """Scheme and host of the public URL; empty if it is not set."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}" if self.url else ""
@@ -256,7 +256,7 @@ class Settings(BaseSettings):
         return urlsplit(self.url).path.rstrip("/")
 
     @property
-    def host_names(self) -> frozenset[str]:
+    def accepted_host_names(self) -> frozenset[str]:
         """The host names that the server accepts; empty for any."""
         names = (name.strip().lower() for name in self.hosts.split(","))
         return frozenset(name for name in names if name)
@@ -266,7 +266,7 @@ class Settings(BaseSettings):
         return _parse_networks(self.proxies)
 
     @property
-    def rates(self) -> dict[str, str]:
+    def rate_settings_by_kind(self) -> dict[str, str]:
         """Limits by rate limit kind, the setting's name without `rate_`."""
         names = [name for name in type(self).model_fields if name.startswith("rate_")]
         return {name.removeprefix("rate_"): getattr(self, name) for name in names}

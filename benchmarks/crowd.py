@@ -9,7 +9,14 @@ from sqlalchemy import Connection, Engine, func, insert, select
 from sqlmodel import SQLModel, col
 
 from app.content.library import Library
-from app.database.tables import Attempt, CardStateRow, Learner, Review, SectionRead, StudyDay
+from app.database.tables import (
+    Attempt,
+    CardStateRow,
+    Learner,
+    Review,
+    SectionRead,
+    StudyDayActivity,
+)
 from tests.progress.past import Past, answers, readings, remember
 
 Row = dict[str, Any]
@@ -61,7 +68,7 @@ def _past(
         sums = days.setdefault(day, {"answers": 0, "reviews": 0, "milliseconds": 0})
         sums["answers" if "item" in row else "reviews"] += 1
         sums["milliseconds"] += row["milliseconds"]
-    yield StudyDay, [{"day": day, **sums} for day, sums in days.items()]
+    yield StudyDayActivity, [{"day": day, **sums} for day, sums in days.items()]
 
 
 def _copy(connection: Connection, pasts: list[Any], numbers: Sequence[Any]) -> None:

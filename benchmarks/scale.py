@@ -38,7 +38,7 @@ from app.cli.people import create_author_link
 from app.content.library import Library, LiveLibrary
 from app.database.engine import make_engine
 from app.database.schema import upgrade_schema
-from app.database.secure_delete import truncate_log
+from app.database.secure_delete import truncate_write_ahead_log
 from app.questions.types.choice import ChoiceSpec
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
@@ -101,7 +101,7 @@ def _fill(address: str, library: Library, keys: list[str]) -> None:
     begun = time.perf_counter()
     if keys:
         crowd.fill(engine, library, keys, PAST)
-    truncate_log(Path(engine.url.database or ""))
+    truncate_write_ahead_log(Path(engine.url.database or ""))
     found = ", ".join(f"{n:,} {name}" for name, n in crowd.counts(engine).items())
     print(f"{found}; written in {time.perf_counter() - begun:.0f} s", flush=True)
     engine.dispose()

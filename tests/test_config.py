@@ -19,5 +19,5 @@ def test_the_bench_is_there_unless_somebody_says_so(
 
 
 def test_a_database_address_of_ones_own_wins() -> None:
-    assert Settings(database_url="").database.startswith("sqlite:///")
-    assert Settings(database_url="postgresql+psycopg://x").database.endswith("x")
+    assert Settings(database_url="").database_url_or_default.startswith("sqlite:///")
+    assert Settings(database_url="postgresql+psycopg://x").database_url_or_default.endswith("x")

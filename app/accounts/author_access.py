@@ -21,9 +21,9 @@ from app.accounts.author_store import (
 from app.clock import Now, current_time
 from app.database.engine import (
     DbSession,
-    read_only_session,
+    open_read_only_session,
     run_in_thread_unless_sqlite,
-    write_in_own_transaction,
+    write_during_read_request,
 )
 from app.errors import ForbiddenError
 from app.web.render import is_htmx_request, render_page
@@ -32,7 +32,7 @@ from app.web.visitor import SessionCookies, describe_user_agent, hash_session_ke
 _log = logging.getLogger("headroom")
 
 
-class AuthorRoute(APIRoute):
+class AuthorOnlyRoute(APIRoute):
     """A route of the author pages. Refuses other browsers before it reads the body."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -43,7 +43,7 @@ class AuthorRoute(APIRoute):
             if author is None:
                 return _refuse_browser_without_session(request)
             request.state.author = author
-            renewed = await _renew_session_daily(request, author)
+            renewed = await _renew_session_if_due(request, author)
             response = await handle(request)
             if renewed:
                 _set_author_cookie(request, response, request.state.visitor.author_token)
@@ -58,7 +58,7 @@ async def _get_current_author(request: Request) -> SignedInAuthor:
 
 
 CurrentAuthor = Annotated[SignedInAuthor, Depends(_get_current_author)]
-"""The signed-in author. Only for routes of the class `AuthorRoute`."""
+"""The signed-in author. Only for routes of the class `AuthorOnlyRoute`."""
 
 
 def _set_author_cookie(request: Request, response: Response, token: str) -> None:
@@ -85,20 +85,20 @@ async def _find_signed_in_author(request: Request) -> SignedInAuthor | None:
     if not token:
         return None
     digest, now = hash_session_key(token), await current_time(request)
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         return await run_in_thread_unless_sqlite(
             db, lambda: author_store.find_author_session(db, digest, now)
         )
 
 
-async def _renew_session_daily(request: Request, author: SignedInAuthor) -> bool:
+async def _renew_session_if_due(request: Request, author: SignedInAuthor) -> bool:
     """Update the session's last use once a day. Returns False if it was not due or failed."""
     now = await current_time(request)
     if now - author.last_used < RENEWAL_INTERVAL:
         return False
     work = functools.partial(author_store.renew_author_session, session_id=author.id, now=now)
     try:
-        await write_in_own_transaction(request, work)
+        await write_during_read_request(request, work)
     except SQLAlchemyError:
         _log.exception("the last use of author session %d was not noted", author.id)
         return False
@@ -137,7 +137,7 @@ def show_author_link_button(
 
 
 @router.post("")
-def open_author_link(
+def sign_in_with_author_link(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Form()] = ""
 ) -> Response:
     """Use up the link and sign this browser in."""

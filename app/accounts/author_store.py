@@ -56,21 +56,21 @@ class AuthorSessionRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """An audit log entry. `session` is 0 for the command line."""
+    """An audit log entry. `author_session_id` is 0 for the command line."""
 
     logged_at: dt.datetime
-    session: int
+    author_session_id: int
     action: str
     subject: str = ""
 
 
-def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
+def store_link_and_delete_old_links(db: Session, token_digest: str, now: dt.datetime) -> None:
     """Store a new link, and delete those that expired long ago."""
     cutoff = to_milliseconds(now - _USED_LINK_REPORTED_FOR)
     db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < cutoff))
     db.add(
         AuthorLink(
-            digest=digest,
+            digest=token_digest,
             created_at=to_milliseconds(now),
             expires_at=to_milliseconds(now + LINK_LIFETIME),
         )
@@ -78,11 +78,11 @@ def store_author_link(db: Session, digest: str, now: dt.datetime) -> None:
     record_audit_entry(db, AuditRecord(now, COMMAND_LINE_SESSION, "link made"))
 
 
-def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> AuthorLinkState:
+def find_author_link_state(db: Session, token_digest: str, now: dt.datetime) -> AuthorLinkState:
     """Return the state of a link without using it up."""
     link = db.execute(
         select(col(AuthorLink.used_at), col(AuthorLink.expires_at)).where(
-            col(AuthorLink.digest) == digest
+            col(AuthorLink.digest) == token_digest
         )
     ).first()
     if link is None:
@@ -92,12 +92,12 @@ def find_author_link_state(db: Session, digest: str, now: dt.datetime) -> Author
     return "good" if link.expires_at > to_milliseconds(now) else "expired"
 
 
-def use_up_author_link(db: Session, digest: str, now: dt.datetime) -> bool:
+def use_up_author_link(db: Session, token_digest: str, now: dt.datetime) -> bool:
     """Use up a link. Returns whether it was valid; of two concurrent uses one succeeds."""
     link_id = db.scalar(
         update(AuthorLink)
         .where(
-            col(AuthorLink.digest) == digest,
+            col(AuthorLink.digest) == token_digest,
             col(AuthorLink.used_at).is_(None),
             col(AuthorLink.expires_at) > to_milliseconds(now),
         )
@@ -107,9 +107,11 @@ def use_up_author_link(db: Session, digest: str, now: dt.datetime) -> bool:
     return link_id is not None
 
 
-def insert_author_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
+def insert_author_session(db: Session, token_digest: str, device: str, now: dt.datetime) -> int:
     created_at = to_milliseconds(now)
-    row = AuthorSession(digest=digest, device=device, created_at=created_at, last_used=created_at)
+    row = AuthorSession(
+        digest=token_digest, device=device, created_at=created_at, last_used=created_at
+    )
     db.add(row)
     db.flush()
     session_id = row.id or 0
@@ -117,9 +119,9 @@ def insert_author_session(db: Session, digest: str, device: str, now: dt.datetim
     return session_id
 
 
-def find_author_session(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
+def find_author_session(db: Session, token_digest: str, now: dt.datetime) -> SignedInAuthor | None:
     """Return the session of a cookie; None if it is revoked, expired or unknown."""
-    values = {"wanted": digest, "since": to_milliseconds(now - SESSION_LIFETIME)}
+    values = {"wanted": token_digest, "since": to_milliseconds(now - SESSION_LIFETIME)}
     row = db.connection().execute(_FIND, values).first()
     return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
@@ -141,7 +143,7 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
             col(AuthorSession.created_at),
             col(AuthorSession.last_used),
         )
-        .where(*_active_session_filter(now))
+        .where(*_active_session_conditions(now))
         .order_by(col(AuthorSession.id))
     )
     return [
@@ -153,18 +155,18 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
 
 
 def revoke_author_sessions(
-    db: Session, session_ids: Sequence[int], revoking_session: int, now: dt.datetime
+    db: Session, session_ids: Sequence[int], revoking_session_id: int, now: dt.datetime
 ) -> list[int]:
     """End sessions, and log who ended them; returns the ids of those that were valid."""
     revoked_ids = db.scalars(
         update(AuthorSession)
-        .where(col(AuthorSession.id).in_(session_ids), *_active_session_filter(now))
+        .where(col(AuthorSession.id).in_(session_ids), *_active_session_conditions(now))
         .values(revoked_at=to_milliseconds(now))
         .returning(col(AuthorSession.id))
     ).all()
     for session_id in revoked_ids:
         record_audit_entry(
-            db, AuditRecord(now, revoking_session, "session revoked", f"session {session_id}")
+            db, AuditRecord(now, revoking_session_id, "session revoked", f"session {session_id}")
         )
     return [int(session_id) for session_id in revoked_ids if session_id is not None]
 
@@ -174,7 +176,7 @@ def record_audit_entry(db: Session, record: AuditRecord) -> None:
     db.add(
         AuditEntry(
             at=to_milliseconds(record.logged_at),
-            session=record.session,
+            session=record.author_session_id,
             action=record.action,
             subject=record.subject,
         )
@@ -199,6 +201,6 @@ def list_audit_records(db: Session, limit: int) -> list[AuditRecord]:
     ]
 
 
-def _active_session_filter(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
+def _active_session_conditions(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
     oldest_use = to_milliseconds(now - SESSION_LIFETIME)
     return (col(AuthorSession.revoked_at).is_(None), col(AuthorSession.last_used) > oldest_use)

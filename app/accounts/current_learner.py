@@ -16,10 +16,10 @@ from sqlmodel import Session
 from app.accounts.learner import LearnerProfile as LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
-    derive_course_key,
-    enroll_learner,
+    derive_learner_key,
     find_learner_by_session,
     increment_change_counter,
+    insert_learner_with_session,
     summarize_learner_data,
     update_session_last_seen,
 )
@@ -29,13 +29,13 @@ from app.content.library import Library
 from app.database.engine import (
     DbSession,
     OpenWriteSession,
-    read_only_session,
+    open_read_only_session,
     run_in_thread_unless_sqlite,
 )
 from app.database.quotas import DailyByteQuota, StorageLimit
 from app.web.dependencies import current_library
 from app.web.render import render_page
-from app.web.request_limits import RateLimiter, client_of_scope
+from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies, Visitor, describe_user_agent
 
 _A_DAY = dt.timedelta(days=1)
@@ -46,27 +46,27 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
     learner = await run_in_thread_unless_sqlite(
-        db, lambda: find_learner_by_session(db, visitor.digest, course)
+        db, lambda: find_learner_by_session(db, visitor.session_key_digest, course)
     )
     if learner is not None and not learner.is_session_revoked:
         return learner
     if learner is not None:
         cookies: SessionCookies = request.app.state.session_cookies
-        visitor = cookies.with_new_session_key(visitor)
+        visitor = cookies.give_new_session_key(visitor)
         request.state.visitor = visitor
-    return _unsaved_learner(visitor, course, visitor.zone or "UTC")
+    return _create_unsaved_profile(visitor, course, visitor.time_zone or "UTC")
 
 
-def _unsaved_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
-    person = derive_person_key(visitor.key)
+def _create_unsaved_profile(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
+    person = derive_person_key(visitor.session_key)
     return LearnerProfile(
-        derive_course_key(person, course), person=person, course=course, zone=zone
+        derive_learner_key(person, course), person=person, course=course, zone=zone
     )
 
 
-async def load_learner_in_short_session(request: Request) -> LearnerProfile:
+async def load_learner_in_own_session(request: Request) -> LearnerProfile:
     """Return the current learner, without a reader slot while the route waits afterwards."""
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         return await get_current_learner(request, db)
 
 
@@ -75,9 +75,11 @@ def derive_person_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def build_browser_visit(request: Request, session_digest: str, now: dt.datetime) -> BrowserVisit:
+def build_browser_visit(
+    request: Request, session_key_digest: str, now: dt.datetime
+) -> BrowserVisit:
     device = describe_user_agent(request.headers.get("user-agent", ""))
-    return BrowserVisit(session_digest, device, now)
+    return BrowserVisit(session_key_digest, device, now)
 
 
 def redirect_with_session_cookie(url: str, cookie_line: bytes) -> Response:
@@ -97,7 +99,11 @@ async def enroll_current_learner(
     if not learner.row_id_in_any_course:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
-        rate_limit_key = "learners", client_of_scope(request.scope), visitor.sent_key_digest
+        rate_limit_key = (
+            "learners",
+            client_address_or_network_of_scope(request.scope),
+            visitor.sent_key_digest,
+        )
         rates.raise_if_over_limit(*rate_limit_key)
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
@@ -113,7 +119,7 @@ def _enroll_or_record_visit(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
-    visit = build_browser_visit(request, visitor.digest, now)
+    visit = build_browser_visit(request, visitor.session_key_digest, now)
     if learner.id and increment_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
             update_session_last_seen(db, visit)
@@ -121,8 +127,8 @@ def _enroll_or_record_visit(
     # The first write, or another request has just erased the learner.
     new_learner = learner
     if learner.id:
-        new_learner = _unsaved_learner(visitor, learner.course, learner.zone)
-    learner_id = enroll_learner(db, new_learner, visit)
+        new_learner = _create_unsaved_profile(visitor, learner.course, learner.zone)
+    learner_id = insert_learner_with_session(db, new_learner, visit)
     increment_change_counter(db, learner_id)
     return dataclasses.replace(
         new_learner,
@@ -131,24 +137,24 @@ def _enroll_or_record_visit(
     )
 
 
-async def refuse_when_storage_full(request: Request, now: Now) -> None:
+async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
     """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
     quota: DailyByteQuota = request.app.state.daily_quota
-    quota.raise_if_used_up(client_of_scope(request.scope))
+    quota.raise_if_used_up(client_address_or_network_of_scope(request.scope))
     limit: StorageLimit = request.app.state.storage
     is_known = True
     if await run_in_threadpool(limit.is_only_reserve_left):
-        async with read_only_session(request) as db:
+        async with open_read_only_session(request) as db:
             learner = await get_current_learner(request, db)
             is_known = bool(learner.row_id_in_any_course) and (
                 now - summarize_learner_data(db, learner.row_id_in_any_course).created > _A_DAY
             )
-    await run_in_threadpool(limit.expect_room, known_learner=is_known)
+    await run_in_threadpool(limit.raise_if_full_for_cards, is_known_learner=is_known)
 
 
-def count_bytes_toward_quota(request: Request, size: int) -> None:
+def count_bytes_toward_quota(request: Request, size_bytes: int) -> None:
     quota: DailyByteQuota = request.app.state.daily_quota
-    quota.add_stored_bytes(client_of_scope(request.scope), size)
+    quota.add_stored_bytes(client_address_or_network_of_scope(request.scope), size_bytes)
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(get_current_learner)]
@@ -170,7 +176,7 @@ class RequestContext:
     lookup_cache: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
-    def day(self) -> dt.date:
+    def study_day(self) -> dt.date:
         return self.learner.study_day(self.now)
 
     @property
@@ -183,7 +189,7 @@ class RequestContext:
         cookies: SessionCookies = self.request.app.state.session_cookies
         return cookies
 
-    def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    def render_page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         learner = self.learner
         return render_page(self.request, template, status=status, learner=learner, **context)
 
@@ -228,7 +234,7 @@ async def run_in_read_session(request: Request, work: Callable[[RequestContext],
     For the slow parts of a POST: selecting before the write transaction, and rendering
     the page after it or instead of it.
     """
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         ctx = await build_request_context(request, await get_current_learner(request, db), db)
         return await run_in_threadpool(work, ctx)
 

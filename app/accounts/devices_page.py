@@ -20,7 +20,7 @@ from app.accounts.learner_store import LearnerDataSummary
 from app.accounts.settings_page import CodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
-from app.web.request_limits import RateLimiter, client_of_scope
+from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
 from app.web.visitor import create_session_key, hash_session_key
 
 CODE_LIFETIME = dt.timedelta(minutes=10)
@@ -63,7 +63,7 @@ def create_device_code(ctx: WriteContext) -> HTMLResponse:
         ctx.db, ctx.learner.id, _device_code_digest(ctx, code), ctx.now + CODE_LIFETIME
     )
     address = f"{public_base_url(ctx.request)}/continue"
-    return ctx.page("accounts/code.html", code=code, address=address)
+    return ctx.render_page("accounts/code.html", code=code, address=address)
 
 
 @router.get("/continue")
@@ -71,7 +71,7 @@ def show_code_entry(
     ctx: ReadContext, code: Annotated[str, Query(max_length=_MAX_CODE_LENGTH)] = ""
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
-    if not code or not _is_opened_by_person(ctx.request):
+    if not code or not _is_navigation_or_own_request(ctx.request):
         return _render_code_entry(ctx, code)
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, code)
@@ -81,7 +81,7 @@ def show_code_entry(
 
 
 @router.post("/continue")
-def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Response:
+def confirm_or_sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Response:
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, form.code)
@@ -89,10 +89,10 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
             return _render_code_confirmation(ctx, form, owner_summary)
     except _CodeError as error:
         return _render_code_entry(ctx, form.code, error)
-    owner = learner_store.use_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
+    owner = learner_store.use_up_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
     if owner is None:  # another browser used it first
         return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
-    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
     session_key = create_session_key()
     visit = build_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
@@ -104,11 +104,11 @@ def sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Re
 @router.post("/settings/sessions/{session}/revocation")
 def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
     home = ctx.learner.row_id_in_any_course
-    digest = learner_store.revoke_session_returning_digest(ctx.db, home, session, ctx.now)
+    digest = learner_store.revoke_session_and_return_digest(ctx.db, home, session, ctx.now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
-    learner_store.void_device_codes(ctx.db, home)
-    if digest == ctx.visitor.digest:
+    learner_store.invalidate_device_codes(ctx.db, home)
+    if digest == ctx.visitor.session_key_digest:
         return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
@@ -116,23 +116,23 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
 @router.post("/settings/sessions/revocation")
 def sign_out_other_devices(ctx: ReadContext) -> Response:
     learner_store.revoke_other_sessions(
-        ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.digest, ctx.now
+        ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.session_key_digest, ctx.now
     )
-    learner_store.void_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
+    learner_store.invalidate_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
 @router.post("/settings/departure")
-def sign_out_without_code(ctx: ReadContext, leave: Annotated[str, Form()] = "") -> Response:
+def sign_out_this_browser(ctx: ReadContext, leave: Annotated[str, Form()] = "") -> Response:
     if leave != "yes":
         message = "Check the box first: without a code there is no way back."
         problems = [{"field": "leave", "message": message}]
         return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
-    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.digest, ctx.now)
+    learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
     return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 
-def _is_opened_by_person(request: Request) -> bool:
+def _is_navigation_or_own_request(request: Request) -> bool:
     """Return False for what other sites request in the background: no wrong code counts there."""
     site = request.headers.get("sec-fetch-site", "none")
     is_document = request.headers.get("sec-fetch-dest") == "document"
@@ -147,13 +147,16 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
             f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = ctx.request.app.state.rates
-    rate_limit_key = client_of_scope(ctx.request.scope), ctx.visitor.sent_key_digest
+    rate_limit_key = (
+        client_address_or_network_of_scope(ctx.request.scope),
+        ctx.visitor.sent_key_digest,
+    )
     if seconds := rates.seconds_until_allowed("codes", *rate_limit_key):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
     owner = learner_store.find_device_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
     if owner is None:
-        rates.check_and_count("codes", *rate_limit_key)
+        rates.raise_if_over_limit_else_count("codes", *rate_limit_key)
         raise _CodeError(_NOT_VALID)
     owner_summary = learner_store.summarize_learner_data(ctx.db, owner)
     if owner_summary.person == ctx.learner.person:
@@ -164,7 +167,7 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
 def _render_code_entry(
     ctx: RequestContext, code: str, error: _CodeError | None = None
 ) -> HTMLResponse:
-    response = ctx.page(
+    response = ctx.render_page(
         "accounts/continue.html",
         status=error.status if error else 200,
         problems=[{"field": "code", "message": str(error)}] if error else [],
@@ -182,7 +185,7 @@ def _render_code_confirmation(
         ctx.learner.row_id_in_any_course,
         "Check the box first: this browser has records of its own.",
     )
-    return ctx.page(
+    return ctx.render_page(
         "accounts/confirmation.html",
         status=422 if form.confirm else 200,
         code=form.code,

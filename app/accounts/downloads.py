@@ -17,10 +17,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from app.database.engine import snapshot_session
+from app.database.engine import open_snapshot_session
 from app.database.quotas import StorageLimit
 from app.errors import ConflictError
-from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, client_of_scope
+from app.web.request_limits import (
+    BodyTransfer,
+    FairSlots,
+    TransferSlots,
+    client_address_or_network_of_scope,
+)
 
 LONGEST_WAIT = 30.0
 """Seconds until a waiting request is refused."""
@@ -49,72 +54,76 @@ class DownloadQueue:
         self._persons: set[str] = set()
 
     async def create_download(
-        self, request: Request, person: str, name: str, write: WriteFile
+        self, request: Request, person_key: str, file_name: str, write_content: WriteFile
     ) -> Response:
-        """Return a response with the file that `write` creates from the current database.
+        """Return a response with the file that `write_content` creates from the current database.
 
         Raises ConflictError while the person has another download, HTTPException 503 if
         too many others wait, and StorageFullError.
         """
-        if person in self._persons:
+        if person_key in self._persons:
             raise ConflictError(
                 "Another file for you is being created or sent.",
                 "Wait until you have it, then ask for this one.",
             )
-        self._persons.add(person)
+        self._persons.add(person_key)
         async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self._persons.discard, person)
+            stack.callback(self._persons.discard, person_key)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait_for_turn(client_of_scope(request.scope), stack, turn)
+                await self._take_transfer_and_creation_slots(
+                    client_address_or_network_of_scope(request.scope), stack, turn
+                )
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so it disappears with the process.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-                await run_in_threadpool(self._write_from_snapshot, write, file)
-            return _FileDownload(file, name, self._transfer_slots, stack.pop_all())
+                await run_in_threadpool(self._write_content_from_snapshot, write_content, file)
+            return _FileDownload(file, file_name, self._transfer_slots, stack.pop_all())
 
-    async def _wait_for_turn(
+    async def _take_transfer_and_creation_slots(
         self,
         client: str,
-        until_sent: contextlib.AsyncExitStack,
-        until_created: contextlib.AsyncExitStack,
+        stack_closed_when_sent: contextlib.AsyncExitStack,
+        stack_closed_when_created: contextlib.AsyncExitStack,
     ) -> None:
         seconds = self._longest_wait
         try:
             async with asyncio.timeout(seconds):
-                slot = self._transfer_slots.hold_slot(client, seconds=seconds)
-                await until_sent.enter_async_context(slot)
-                await until_created.enter_async_context(self._creation_slots.hold_slot(client))
+                slot = self._transfer_slots.hold_slot(client, max_wait_seconds=seconds)
+                await stack_closed_when_sent.enter_async_context(slot)
+                await stack_closed_when_created.enter_async_context(
+                    self._creation_slots.hold_slot(client)
+                )
         except TimeoutError:
             message = "Files for others are being created. Try again in a minute."
             raise HTTPException(503, message, {"retry-after": "60"}) from None
 
-    def _write_from_snapshot(self, write: WriteFile, file: IO[bytes]) -> None:
-        self._storage.expect_free_disk_space()
-        with snapshot_session(self._engine) as db:
-            write(db, file)
+    def _write_content_from_snapshot(self, write_content: WriteFile, file: IO[bytes]) -> None:
+        self._storage.raise_if_disk_nearly_full()
+        with open_snapshot_session(self._engine) as db:
+            write_content(db, file)
 
 
 class _FileDownload(StreamingResponse):
-    """A file sent in pieces. `resources` are closed afterwards, the file among them."""
+    """A file sent in pieces. `close_after_sending` are closed afterwards, the file among them."""
 
     def __init__(
         self,
         file: IO[bytes],
-        name: str,
+        file_name: str,
         transfer_slots: TransferSlots,
-        resources: contextlib.AsyncExitStack,
+        close_after_sending: contextlib.AsyncExitStack,
     ) -> None:
         self._transfer_slots = transfer_slots
-        self._resources = resources
+        self._resources = close_after_sending
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        zipped = name.endswith(".zip")
+        zipped = file_name.endswith(".zip")
         super().__init__(
             iter(functools.partial(file.read, _CHUNK_BYTES), b""),
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
-                "content-disposition": f'attachment; filename="{name}"',
+                "content-disposition": f'attachment; filename="{file_name}"',
                 "content-length": str(size),
                 "cache-control": "no-store",
             },
@@ -134,7 +143,7 @@ class _FileDownload(StreamingResponse):
 def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
     async def send_piece(message: Message) -> None:
         now = asyncio.get_running_loop().time()
-        transfer.expire_at(now + _SECONDS_PER_CHUNK)
+        transfer.set_deadline(now + _SECONDS_PER_CHUNK)
         await send(message)
         transfer.bytes += len(message.get("body", b""))
 

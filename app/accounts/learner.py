@@ -35,34 +35,36 @@ class PlanCalendar:
     weekdays_off: frozenset[int] = frozenset()
 
     @property
-    def days(self) -> int:
+    def total_days(self) -> int:
         """The days from setting the exam day to the exam, at least 1."""
         return max(1, (self.exam_day - self.first_day).days) if self.exam_day else _OPEN_DAYS
 
-    def days_left(self, day: dt.date) -> int:
+    def days_until_exam(self, day: dt.date) -> int:
         """Return the days from `day` to the exam, 0 on the exam day and after it."""
         return max(0, (self.exam_day - day).days) if self.exam_day else _OPEN_DAYS
 
-    def study_days_after(self, day: dt.date) -> int:
+    def count_study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
-        days = (day + n * _DAY for n in range(1, self.days_left(day)))
+        days = (day + n * _DAY for n in range(1, self.days_until_exam(day)))
         return sum(date.weekday() not in self.weekdays_off for date in days)
 
-    def reading_days_after(self, day: dt.date) -> tuple[dt.date, ...]:
+    def list_reading_days_after(self, day: dt.date) -> tuple[dt.date, ...]:
         """Return the days after `day` and before the exam whose lists may have pages.
 
         Days off, days of a mock exam and the eve of the exam have none.
         """
-        days = (day + n * _DAY for n in range(1, self.days_left(day) - 1))
-        return tuple(d for d in days if not self.is_off(d) and d not in self.mock_exam_days)
+        days = (day + n * _DAY for n in range(1, self.days_until_exam(day) - 1))
+        return tuple(d for d in days if not self.is_day_off(d) and d not in self.mock_exam_days)
 
-    def is_off(self, day: dt.date) -> bool:
+    def is_day_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day. The exam day is never off."""
         return (
             self.exam_day is not None and day < self.exam_day and day.weekday() in self.weekdays_off
         )
 
-    def due_mock_exam_day(self, day: dt.date, last_sitting_day: dt.date | None) -> dt.date | None:
+    def find_due_mock_exam_day(
+        self, day: dt.date, last_sitting_day: dt.date | None
+    ) -> dt.date | None:
         """Return the date of the mock exam to sit on `day`, which may be an earlier one."""
         planned_day = max((mock for mock in self.mock_exam_days if mock <= day), default=None)
         if planned_day is None or self.exam_day is None or day >= self.exam_day:
@@ -78,7 +80,7 @@ class PlanCalendar:
 
 
 def plan_mock_exam_days(
-    first_day: dt.date, exam_day: dt.date, days_off: frozenset[int] = frozenset()
+    first_day: dt.date, exam_day: dt.date, weekdays_off: frozenset[int] = frozenset()
 ) -> tuple[dt.date, ...]:
     """Return the dates of the mock exams for an exam day that was set on `first_day`.
 
@@ -95,7 +97,7 @@ def plan_mock_exam_days(
     last = days - _LAST_MOCK_DAYS_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
     offsets = [*range(first, last - _MIN_DAYS_BETWEEN + 1, 7), last]
-    dates = [_first_study_day_from(first_day + n * _DAY, exam_day, days_off) for n in offsets]
+    dates = [_first_study_day_from(first_day + n * _DAY, exam_day, weekdays_off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
 
@@ -174,12 +176,12 @@ class LearnerProfile:
         """Return a moment in the learner's time zone."""
         return moment.astimezone(time_zone_or_utc(self.zone))
 
-    def minutes_if_studying(self, day: dt.date) -> int:
+    def minutes_as_if_not_off(self, day: dt.date) -> int:
         """Return the minutes to study on a day, as if no day were off."""
         last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK_DAYS
         return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)
 
-    def plan_calendar(self, day: dt.date) -> PlanCalendar:
+    def plan_calendar_as_of(self, day: dt.date) -> PlanCalendar:
         """Return the dates of the plan as of a study day; without an exam day if it is over."""
         if self.exam_day is None or self.exam_day < day:
             return PlanCalendar(day, weekdays_off=self.days_off)

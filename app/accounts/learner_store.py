@@ -17,18 +17,18 @@ from sqlmodel import Session, SQLModel, col, delete, update
 from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
-from app.database.quotas import SESSIONS, check_row_quota
-from app.database.secure_delete import mark_for_vacuum
+from app.database.quotas import SESSIONS, raise_if_row_quota_exceeded
+from app.database.secure_delete import mark_database_for_vacuum
 from app.database.tables import (
     TABLES,
     CardStateRow,
     DeviceCode,
     Learner,
     LearnerSession,
-    Note,
     Review,
+    SectionNoteRow,
     Sitting,
-    StudyDay,
+    StudyDayActivity,
 )
 
 _UPDATE_LAST_SEEN = (
@@ -42,8 +42,8 @@ _UPDATE_LAST_SEEN = (
 class BrowserVisit:
     """A browser's visit: the hash of its session key, the browser's name and the time."""
 
-    digest: str
-    device: str
+    session_key_digest: str
+    browser_name: str
     visited_at: dt.datetime
 
 
@@ -52,7 +52,7 @@ class BrowserSession:
     """A valid session; the current one is that of the requesting browser."""
 
     id: int
-    device: str
+    browser_name: str
     created: dt.datetime
     last_seen: dt.datetime
     is_current: bool
@@ -67,17 +67,17 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
     visited_at = to_milliseconds(visit.visited_at)
     row = LearnerSession(
         learner_id=learner_id,
-        digest=visit.digest,
-        device=visit.device,
+        digest=visit.session_key_digest,
+        device=visit.browser_name,
         created_at=visited_at,
         last_seen=visited_at,
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
-        person_rows = col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id))
-        check_row_quota(db, SESSIONS, person_rows)
+        person_rows = col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id))
+        raise_if_row_quota_exceeded(db, SESSIONS, person_rows)
 
 
-def select_person_learner_ids(learner_id: int) -> Any:
+def person_learner_ids_query(learner_id: int) -> Any:
     """Return a query for the ids of all rows of the person, one per course."""
     person = select(col(Learner.person)).where(col(Learner.id) == learner_id)
     return select(col(Learner.id)).where(col(Learner.person) == person.scalar_subquery())
@@ -86,11 +86,14 @@ def select_person_learner_ids(learner_id: int) -> Any:
 def update_session_last_seen(db: Session, visit: BrowserVisit) -> None:
     now = to_milliseconds(visit.visited_at)
     db.connection().execute(
-        _UPDATE_LAST_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device}
+        _UPDATE_LAST_SEEN,
+        {"wanted": visit.session_key_digest, "now": now, "named": visit.browser_name},
     )
 
 
-def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
+def list_browser_sessions(
+    db: Session, learner_id: int, current_session_key_digest: str
+) -> list[BrowserSession]:
     """Return a learner's valid sessions: the requesting one, then the newest first."""
     rows = db.execute(
         select(
@@ -98,10 +101,10 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
             col(LearnerSession.device),
             col(LearnerSession.created_at),
             col(LearnerSession.last_seen),
-            col(LearnerSession.digest) == digest,
+            col(LearnerSession.digest) == current_session_key_digest,
         )
         .where(
-            col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
+            col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id)),
             col(LearnerSession.revoked_at).is_(None),
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
@@ -119,7 +122,7 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
     return sorted(sessions, key=lambda session: not session.is_current)
 
 
-def revoke_session_returning_digest(
+def revoke_session_and_return_digest(
     db: Session, learner_id: int, session_id: int, now: dt.datetime
 ) -> str | None:
     """End one session of a learner; returns its key hash, None if there is no such session."""
@@ -127,25 +130,27 @@ def revoke_session_returning_digest(
         _revoke_statement(now)
         .where(
             col(LearnerSession.id) == session_id,
-            col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
+            col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id)),
         )
         .returning(col(LearnerSession.digest))
     )
     return digest
 
 
-def revoke_other_sessions(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
+def revoke_other_sessions(
+    db: Session, learner_id: int, kept_session_key_digest: str, now: dt.datetime
+) -> None:
     db.execute(
         _revoke_statement(now).where(
-            col(LearnerSession.learner_id).in_(select_person_learner_ids(learner_id)),
-            col(LearnerSession.digest) != digest,
+            col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id)),
+            col(LearnerSession.digest) != kept_session_key_digest,
         )
     )
 
 
-def revoke_session_by_digest(db: Session, digest: str, now: dt.datetime) -> None:
+def revoke_session_by_digest(db: Session, session_key_digest: str, now: dt.datetime) -> None:
     """End the session with this key hash, if there is one."""
-    db.execute(_revoke_statement(now).where(col(LearnerSession.digest) == digest))
+    db.execute(_revoke_statement(now).where(col(LearnerSession.digest) == session_key_digest))
 
 
 def _revoke_statement(now: dt.datetime) -> Any:
@@ -192,10 +197,10 @@ class LearnerDataSummary:
     name: str
     created: dt.datetime
     last_seen: dt.datetime
-    days: int
-    answers: int
-    reviews: int
-    notes: int
+    study_day_count: int
+    answer_count: int
+    review_count: int
+    note_count: int
 
 
 def list_people(db: Session) -> list[ListedPerson]:
@@ -221,13 +226,15 @@ def list_people(db: Session) -> list[ListedPerson]:
     ]
 
 
-def find_learner_by_session(db: Session, digest: str, course: str = "") -> LearnerProfile | None:
+def find_learner_by_session(
+    db: Session, session_key_digest: str, course: str = ""
+) -> LearnerProfile | None:
     """Return the learner of the session with this key hash; None before the first write.
 
     In another course than the one the session began in, `id` is 0 if the person has
     saved nothing there.
     """
-    row = db.connection().execute(_FIND, {"wanted": digest}).mappings().first()
+    row = db.connection().execute(_FIND, {"wanted": session_key_digest}).mappings().first()
     if row is None:
         return None
     columns = dict(row)
@@ -237,11 +244,13 @@ def find_learner_by_session(db: Session, digest: str, course: str = "") -> Learn
         "row_id_in_any_course": columns["id"],
     }
     if columns["course"] != course:
-        columns = _find_or_draft_row(db, columns, course)
+        columns = _find_row_in_course_or_draft(db, columns, course)
     return _learner_from_columns(columns, **session)
 
 
-def _find_or_draft_row(db: Session, columns: dict[str, Any], course: str) -> dict[str, Any]:
+def _find_row_in_course_or_draft(
+    db: Session, columns: dict[str, Any], course: str
+) -> dict[str, Any]:
     """Return the person's row in another course, or a new one with what courses share."""
     person = columns["person"]
     row = (
@@ -253,7 +262,7 @@ def _find_or_draft_row(db: Session, columns: dict[str, Any], course: str) -> dic
     if row:
         return dict(row)
     shared = {name: columns[name] for name in ("person", *_SHARED_COLUMNS)}
-    key = derive_course_key(person, course)
+    key = derive_learner_key(person, course)
     draft = Learner(key=key, course=course, created_at=0, **shared).model_dump()
     return {c.name: draft[c.name] for c in _COLUMNS} | {"id": 0}
 
@@ -272,11 +281,11 @@ def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerPro
     return LearnerProfile(**columns | parsed | session)
 
 
-def derive_course_key(person: str, course: str) -> str:
+def derive_learner_key(person_key: str, course: str) -> str:
     """Return the learner key of a person in a course. The person cannot be derived from it."""
     if not course:
-        return person
-    return hashlib.sha256(f"{person}:{course}".encode()).hexdigest()[:32]
+        return person_key
+    return hashlib.sha256(f"{person_key}:{course}".encode()).hexdigest()[:32]
 
 
 _FIND_IN_COURSE = select(*_COLUMNS).where(
@@ -291,7 +300,7 @@ def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
     return _learner_from_columns(dict(row), row_id_in_any_course=learner_id) if row else None
 
 
-def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) -> int:
+def insert_learner_with_session(db: Session, learner: LearnerProfile, visit: BrowserVisit) -> int:
     """Insert a learner with the first write; returns the id."""
     row = Learner(
         key=learner.key,
@@ -320,17 +329,19 @@ def increment_change_counter(db: Session, learner_id: int) -> bool:
     return db.connection().execute(_INCREMENT_CHANGES, {"wanted": learner_id}).first() is not None
 
 
-def lock_learner(db: Session, learner_id: int) -> None:
+def lock_learner_row(db: Session, learner_id: int) -> None:
     """Wait for other writers for this learner, without incrementing the change counter."""
     db.execute(select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update())
 
 
-def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
+def update_learner_columns(
+    db: Session, learner_id: int, values_by_column: Mapping[str, Any]
+) -> None:
     """Set columns of a learner. `name` and `zone` are set in all of the person's courses."""
-    db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
-    shared = {name: value for name, value in values.items() if name in _SHARED_COLUMNS}
+    db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values_by_column))
+    shared = {name: value for name, value in values_by_column.items() if name in _SHARED_COLUMNS}
     if shared:
-        person_rows = col(Learner.id).in_(select_person_learner_ids(learner_id))
+        person_rows = col(Learner.id).in_(person_learner_ids_query(learner_id))
         db.execute(update(Learner).where(person_rows).values(**shared))
 
 
@@ -342,8 +353,8 @@ def count_course_learners(db: Session, course: str) -> int:
 class AdoptedLearners(NamedTuple):
     """How many learners were moved into a course, and how many had begun in it again."""
 
-    moved: int
-    not_moved: int
+    moved_count: int
+    not_moved_count: int
 
 
 def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
@@ -355,33 +366,39 @@ def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
         .values(course=course, changes=Learner.changes + 1)
     )
     moved = int(result.rowcount)  # type: ignore[attr-defined] # a cursor result
-    return AdoptedLearners(moved, not_moved=count_course_learners(db, ""))
+    return AdoptedLearners(moved, not_moved_count=count_course_learners(db, ""))
 
 
-def replace_device_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
+def replace_device_code(
+    db: Session, learner_id: int, code_digest: str, expires: dt.datetime
+) -> None:
     """Store a device code. Earlier codes of this learner become invalid."""
-    void_device_codes(db, learner_id)
-    db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=to_milliseconds(expires)))
+    invalidate_device_codes(db, learner_id)
+    db.add(
+        DeviceCode(learner_id=learner_id, digest=code_digest, expires_at=to_milliseconds(expires))
+    )
 
 
-def use_device_code(db: Session, digest: str, now: dt.datetime) -> int | None:
+def use_up_device_code(db: Session, code_digest: str, now: dt.datetime) -> int | None:
     """Use up a code and return its learner; None if it is used, expired or unknown."""
     return db.scalar(
         update(DeviceCode)
-        .where(*_valid_code_filter(digest, now))
+        .where(*_valid_code_conditions(code_digest, now))
         .values(used_at=to_milliseconds(now))
         .returning(col(DeviceCode.learner_id))
     )
 
 
-def find_device_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
+def find_device_code_owner(db: Session, code_digest: str, now: dt.datetime) -> int | None:
     """Return the learner of a valid code without using it up."""
-    return db.scalar(select(col(DeviceCode.learner_id)).where(*_valid_code_filter(digest, now)))
+    return db.scalar(
+        select(col(DeviceCode.learner_id)).where(*_valid_code_conditions(code_digest, now))
+    )
 
 
-def _valid_code_filter(digest: str, now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
+def _valid_code_conditions(code_digest: str, now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
     return (
-        col(DeviceCode.digest) == digest,
+        col(DeviceCode.digest) == code_digest,
         col(DeviceCode.used_at).is_(None),
         col(DeviceCode.expires_at) > to_milliseconds(now),
     )
@@ -389,7 +406,7 @@ def _valid_code_filter(digest: str, now: dt.datetime) -> tuple[ColumnElement[boo
 
 def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     """Summarize a person's data in all courses."""
-    learner_ids = select_person_learner_ids(learner_id)
+    learner_ids = person_learner_ids_query(learner_id)
     person, name, created = db.execute(
         select(
             func.max(col(Learner.person)),
@@ -404,30 +421,32 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     )
     days, answers, reviews = db.execute(
         select(
-            func.count(col(StudyDay.day).distinct()),
-            func.sum(col(StudyDay.answers)),
-            func.sum(col(StudyDay.reviews)),
-        ).where(col(StudyDay.learner_id).in_(learner_ids))
+            func.count(col(StudyDayActivity.day).distinct()),
+            func.sum(col(StudyDayActivity.answers)),
+            func.sum(col(StudyDayActivity.reviews)),
+        ).where(col(StudyDayActivity.learner_id).in_(learner_ids))
     ).one()
     notes = db.scalar(
-        select(func.count()).where(col(Note.learner_id).in_(learner_ids), col(Note.words) != "")
+        select(func.count()).where(
+            col(SectionNoteRow.learner_id).in_(learner_ids), col(SectionNoteRow.words) != ""
+        )
     )
     return LearnerDataSummary(
         person=person,
         name=name,
         created=from_milliseconds(created),
         last_seen=from_milliseconds(last_seen or created),
-        days=days,
-        answers=int(answers or 0),
-        reviews=int(reviews or 0),
-        notes=notes or 0,
+        study_day_count=days,
+        answer_count=int(answers or 0),
+        review_count=int(reviews or 0),
+        note_count=notes or 0,
     )
 
 
-def void_device_codes(db: Session, learner_id: int) -> None:
+def invalidate_device_codes(db: Session, learner_id: int) -> None:
     db.execute(
         delete(DeviceCode).where(
-            col(DeviceCode.learner_id).in_(select_person_learner_ids(learner_id))
+            col(DeviceCode.learner_id).in_(person_learner_ids_query(learner_id))
         )
     )
 
@@ -438,18 +457,20 @@ _IS_RUNNING = _SITTING.c.closed_at.is_(None) & (_SITTING.c.deadline_at > bindpar
 _RUNNING_PAPERS, _PAST_PAPERS = _PAPERS.where(_IS_RUNNING), _PAPERS.where(~_IS_RUNNING)
 
 
-def list_questions_in_running_exam(
+def list_question_ids_in_running_exam(
     db: Session, learner_id: int, now: dt.datetime
 ) -> frozenset[str]:
-    return _questions_in_papers(db, _RUNNING_PAPERS, learner_id, now)
+    return _list_question_ids_in_papers(db, _RUNNING_PAPERS, learner_id, now)
 
 
-def list_questions_in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+def list_question_ids_in_past_exams(
+    db: Session, learner_id: int, now: dt.datetime
+) -> frozenset[str]:
     """Return the questions of all finished mock exams, answered or not."""
-    return _questions_in_papers(db, _PAST_PAPERS, learner_id, now)
+    return _list_question_ids_in_papers(db, _PAST_PAPERS, learner_id, now)
 
 
-def _questions_in_papers(
+def _list_question_ids_in_papers(
     db: Session, papers: Select[Any], learner_id: int, now: dt.datetime
 ) -> frozenset[str]:
     if not learner_id:
@@ -472,14 +493,16 @@ _ERASING_WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
 
 
 def list_exported_tables() -> tuple[Table, ...]:
-    return tuple(table for table in list_owned_tables() if table.name not in _UNEXPORTED_TABLES)
+    return tuple(
+        table for table in list_tables_with_learner_rows() if table.name not in _UNEXPORTED_TABLES
+    )
 
 
 def list_exported_columns(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in _SECRET_COLUMNS)
 
 
-def read_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
+def iterate_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in list_exported_columns(table)]
     row_ids = _list_row_ids(db, table, learner_id)
@@ -496,7 +519,7 @@ class ExportedPicture(NamedTuple):
     content: bytes
 
 
-def read_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
+def iterate_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
     """Yield a learner's pictures, each once."""
     yielded_names = set()
     for row_id in _list_row_ids(db, _PICTURE, learner_id):
@@ -514,7 +537,7 @@ def _list_row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     memory as they do.
     """
     query = (
-        select(table.c.id).where(_rows_of_learner_filter(table, learner_id)).order_by(table.c.id)
+        select(table.c.id).where(_learner_rows_condition(table, learner_id)).order_by(table.c.id)
     )
     return array("q", db.scalars(query.execution_options(yield_per=1000)))
 
@@ -529,14 +552,14 @@ def count_records_by_table(db: Session, learner_id: int) -> dict[str, int]:
         table.name: db.scalar(
             select(func.count())
             .select_from(table)
-            .where(_rows_of_learner_filter(table, learner_id), *_countable_row_filters(table))
+            .where(_learner_rows_condition(table, learner_id), *_countable_row_conditions(table))
         )
         or 0
-        for table in list_owned_tables()
+        for table in list_tables_with_learner_rows()
     }
 
 
-def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
+def _countable_row_conditions(table: Table) -> tuple[ColumnElement[bool], ...]:
     if table.name == Review.__tablename__:
         undoing = table.alias()
         undone = select(undoing.c.id).where(undoing.c.voids == table.c.id).exists()
@@ -548,7 +571,7 @@ def _countable_row_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
 
 def has_running_exam(db: Session, learner_id: int) -> bool:
     open_sittings = select(func.count()).where(
-        col(Sitting.learner_id).in_(select_person_learner_ids(learner_id)),
+        col(Sitting.learner_id).in_(person_learner_ids_query(learner_id)),
         col(Sitting.closed_at).is_(None),
     )
     return bool(db.scalar(open_sittings))
@@ -556,28 +579,28 @@ def has_running_exam(db: Session, learner_id: int) -> bool:
 
 def erase_learner(db: Session, learner_id: int) -> None:
     """Delete a learner with all rows, in every course; see `app.database.secure_delete`."""
-    mark_for_vacuum(db)
+    mark_database_for_vacuum(db)
     db.execute(
-        sqlalchemy_delete(Learner).where(col(Learner.id).in_(select_person_learner_ids(learner_id)))
+        sqlalchemy_delete(Learner).where(col(Learner.id).in_(person_learner_ids_query(learner_id)))
     )
 
 
-def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
+def erase_batch_and_report_more(db: Session, learner_id: int) -> bool:
     """Delete some rows of a learner; returns whether there may be more.
 
     A single statement for all rows would block other writers for seconds. The learner
     and their sessions are left to `erase_learner`, which also deletes rows added in the
     meantime.
     """
-    mark_for_vacuum(db)
+    mark_database_for_vacuum(db)
     budget = _MAX_BATCH_WEIGHT
-    for table in reversed(list_owned_tables()):
+    for table in reversed(list_tables_with_learner_rows()):
         weight = _ERASING_WEIGHTS.get(table.name, 1)
         if table.name in _ERASED_LAST:
             continue
         if budget < weight:
             return True
-        batch = select(table.c.id).where(_rows_of_learner_filter(table, learner_id))
+        batch = select(table.c.id).where(_learner_rows_condition(table, learner_id))
         batch = batch.limit(budget // weight)
         result: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(batch)))
         budget -= result.rowcount * weight
@@ -585,7 +608,7 @@ def erase_batch_of_rows(db: Session, learner_id: int) -> bool:
 
 
 @functools.cache
-def list_owned_tables() -> tuple[Table, ...]:
+def list_tables_with_learner_rows() -> tuple[Table, ...]:
     """Return the learner table and all tables with rows of learners, parents first."""
     tables = SQLModel.metadata.sorted_tables
     return tuple(table for table in tables if _link_toward_learner(table) is not None)
@@ -616,12 +639,12 @@ def _link_toward_learner(table: Table) -> ParentLink | None:
     return None
 
 
-def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool]:
+def _learner_rows_condition(table: Table, learner_id: int) -> ColumnElement[bool]:
     """Return the condition that selects a learner's rows, in every course."""
     link = _link_toward_learner(table)
     if link is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     if link.parent.name == Learner.__tablename__:
-        return table.c[link.column].in_(select_person_learner_ids(learner_id))
-    parent_rows = _rows_of_learner_filter(link.parent, learner_id)
+        return table.c[link.column].in_(person_learner_ids_query(learner_id))
+    parent_rows = _learner_rows_condition(link.parent, learner_id)
     return table.c[link.column].in_(select(link.parent.c.id).where(parent_rows))

@@ -24,7 +24,7 @@ from app.accounts import learner_store
 from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
-    load_learner_in_short_session,
+    load_learner_in_own_session,
     redirect_with_session_cookie,
     run_in_read_session,
 )
@@ -83,12 +83,12 @@ def write_personal_data_archive(
         archive.writestr("README.txt", _README_TEXT.format(day=now.date().isoformat()))
         counts = {
             table.name: _write_table_to_archive(
-                archive, table, learner_store.read_exported_rows(db, table, learner_id)
+                archive, table, learner_store.iterate_exported_rows(db, table, learner_id)
             )
             for table in learner_store.list_exported_tables()
         }
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
-        for picture in learner_store.read_exported_pictures(db, learner_id):
+        for picture in learner_store.iterate_exported_pictures(db, learner_id):
             archive.writestr(f"pictures/{picture.name}", picture.content, zipfile.ZIP_STORED)
         about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
@@ -104,9 +104,9 @@ def _write_table_to_archive(
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as csv_file:
         csv_writer = csv.DictWriter(csv_file, columns)
         csv_writer.writeheader()
-        with _open_archive_entry(archive, f"{table.name}.json") as json_entry:
+        with _open_archive_member_as_text(archive, f"{table.name}.json") as json_entry:
             for row in rows:
-                values = _with_readable_times(row, time_columns)
+                values = _row_with_iso_times(row, time_columns)
                 csv_writer.writerow(values)
                 json_entry.write(",\n" if count else "[\n")
                 parsed = {n: _parse_json(values[n]) for n in _JSON_COLUMNS if n in values}
@@ -114,21 +114,21 @@ def _write_table_to_archive(
                 count += 1
             json_entry.write("\n]\n" if count else "[]\n")
         csv_file.seek(0)
-        with _open_archive_entry(archive, f"{table.name}.csv") as csv_entry:
+        with _open_archive_member_as_text(archive, f"{table.name}.csv") as csv_entry:
             csv_entry.write("\ufeff")  # Excel needs it to detect UTF-8
             shutil.copyfileobj(csv_file, csv_entry)
     return count
 
 
-def _open_archive_entry(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
+def _open_archive_member_as_text(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
     raw = archive.open(name, "w", force_zip64=True)  # its size is not known yet
     return io.TextIOWrapper(raw, encoding="utf-8", newline="")
 
 
-def _with_readable_times(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
+def _row_with_iso_times(row: RowMapping, time_columns: Collection[str]) -> dict[str, Any]:
     """Return a row with times as ISO 8601 text."""
     values = dict(row)
-    for name in times:
+    for name in time_columns:
         if values[name] is not None:
             values[name] = _format_timestamp(from_milliseconds(values[name]))
     return values
@@ -151,7 +151,7 @@ CONFIRMATION_WORD = "erase"
 
 @router.get("/export")
 async def export_archive(request: Request, now: Now) -> Response:
-    learner = await load_learner_in_short_session(request)
+    learner = await load_learner_in_own_session(request)
     downloads: DownloadQueue = request.app.state.downloads
 
     def write(db: Session, file: IO[bytes]) -> None:
@@ -178,27 +178,29 @@ async def erase_my_data(
     rows_remain = bool(learner_id)
     while rows_remain:
         async with write_session() as db:
-            rows_remain = await run_in_threadpool(learner_store.erase_batch_of_rows, db, learner_id)
+            rows_remain = await run_in_threadpool(
+                learner_store.erase_batch_and_report_more, db, learner_id
+            )
     async with write_session() as db:
         await run_in_threadpool(learner_store.erase_learner, db, learner_id)
     cookies: SessionCookies = request.app.state.session_cookies
     deletion = cookies.format_cookie_deletion(request.state.visitor)
     response = redirect_with_session_cookie("/settings/erased", deletion)
     # Runs after the commit, without delaying the response.
-    response.background = BackgroundTask(request.app.state.log_truncation.request)
+    response.background = BackgroundTask(request.app.state.log_truncation.request_truncation)
     return response
 
 
 @router.get("/erased")
 def show_erased_page(ctx: ReadContext) -> HTMLResponse:
-    return ctx.page("accounts/erased.html", backup_months=MONTHS)
+    return ctx.render_page("accounts/erased.html", backup_months=MONTHS)
 
 
 def _render_erase_form(ctx: RequestContext, wrong_word: str | None = None) -> HTMLResponse:
     """Return the form; 422 if it was sent with a word other than the one that confirms."""
     message = f"Type “{CONFIRMATION_WORD}” to go on; “{(wrong_word or '').strip()}” erases nothing."
     is_refused = wrong_word is not None
-    return ctx.page(
+    return ctx.render_page(
         "accounts/erasure.html",
         status=422 if is_refused else 200,
         counts=learner_store.count_records_by_table(ctx.db, ctx.learner.row_id_in_any_course),

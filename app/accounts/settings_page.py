@@ -41,12 +41,12 @@ class CodeForm(BaseModel):
 class SettingConversion:
     """How a setting is read from a form field and shown in it.
 
-    `parse` returns the value of the column. It raises ValueError with what to enter.
-    `show` returns the text for an attribute of the learner.
+    `parse_field` returns the value of the column. It raises ValueError with what to enter.
+    `format_for_field` returns the text for an attribute of the learner.
     """
 
-    parse: Callable[[Any], Any]
-    show: Callable[[Any], Any] = str
+    parse_field: Callable[[Any], Any]
+    format_for_field: Callable[[Any], Any] = str
 
 
 def _parse_name(typed: str) -> str:
@@ -63,7 +63,7 @@ def _make_whole_number_parser(least: int, limit: int, unit: str) -> Callable[[st
             number = int(digits)
             if least <= number <= limit:
                 return number
-        entered = _quote_typed(digits) if digits else "nothing"
+        entered = _quote_shortened_input(digits) if digits else "nothing"
         raise ValueError(
             f"Enter a whole number from {least} to {limit} {unit}; you entered {entered}."
         )
@@ -74,7 +74,7 @@ def _make_whole_number_parser(least: int, limit: int, unit: str) -> Callable[[st
 _parse_recall = _make_whole_number_parser(70, 97, "percent")
 
 
-def _optional_number(least: int, limit: int, unit: str) -> SettingConversion:
+def _optional_number_conversion(least: int, limit: int, unit: str) -> SettingConversion:
     """Return the conversion of a number that may be left out: None, shown as an empty field."""
     parse = _make_whole_number_parser(least, limit, unit)
     return SettingConversion(
@@ -87,13 +87,15 @@ def _parse_day(typed: str) -> str | None:
     try:
         return dt.date.fromisoformat(typed).isoformat() if typed else None
     except ValueError:
-        message = f"Enter a day such as 2026-07-03; {_quote_typed(typed)} is not one."
+        message = f"Enter a day such as 2026-07-03; {_quote_shortened_input(typed)} is not one."
         raise ValueError(message) from None
 
 
 def _parse_zone(typed: str) -> str:
     if typed not in list_time_zones():
-        raise ValueError(f"Choose a zone such as Europe/Berlin; {_quote_typed(typed)} is unknown.")
+        raise ValueError(
+            f"Choose a zone such as Europe/Berlin; {_quote_shortened_input(typed)} is unknown."
+        )
     return typed
 
 
@@ -109,7 +111,7 @@ def _make_choice_parser(choices: Sequence[str]) -> Callable[[str], str]:
     def parse(typed: str) -> str:
         if typed not in choices:
             listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
-            raise ValueError(f"Choose {listed}; {_quote_typed(typed)} is none of them.")
+            raise ValueError(f"Choose {listed}; {_quote_shortened_input(typed)} is none of them.")
         return typed
 
     return parse
@@ -117,7 +119,7 @@ def _make_choice_parser(choices: Sequence[str]) -> Callable[[str], str]:
 
 def _parse_yes_or_no(typed: str) -> bool:
     if typed not in {"yes", "no"}:
-        raise ValueError(f"Choose yes or no; {_quote_typed(typed)} is neither.")
+        raise ValueError(f"Choose yes or no; {_quote_shortened_input(typed)} is neither.")
     return typed == "yes"
 
 
@@ -127,7 +129,7 @@ _YES_OR_NO = SettingConversion(_parse_yes_or_no, lambda on: "yes" if on else "no
 class ParsedSettings(NamedTuple):
     """The values of columns, and the problems by field; with a problem, nothing is saved."""
 
-    values: dict[str, Any]
+    values_by_column: dict[str, Any]
     problems: Problems
 
 
@@ -150,7 +152,7 @@ class SettingsForm(BaseModel):
             lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}"
         ),
     ] = f"{DEFAULT_RETENTION * 100:.0f}"
-    target: Annotated[str, _optional_number(1, 100, "percent")] = ""
+    target: Annotated[str, _optional_number_conversion(1, 100, "percent")] = ""
     days_off: Annotated[
         list[str],
         SettingConversion(_parse_weekdays, lambda days: [str(day) for day in sorted(days)]),
@@ -159,7 +161,7 @@ class SettingsForm(BaseModel):
     missed: Annotated[str, _YES_OR_NO] = "yes"
     card_amount: Annotated[str, SettingConversion(_make_choice_parser(CARD_AMOUNTS))] = "normal"
     page_route: Annotated[str, SettingConversion(_make_choice_parser(PAGE_LENGTHS))] = "auto"
-    reminder_hour: Annotated[str, _optional_number(0, 23, "hours")] = ""
+    reminder_hour: Annotated[str, _optional_number_conversion(0, 23, "hours")] = ""
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
     def parse_values(
@@ -179,7 +181,9 @@ class SettingsForm(BaseModel):
         for name, setting in _conversions_by_setting().items():
             typed = getattr(self, name)
             try:
-                values[name] = setting.parse(typed.strip() if isinstance(typed, str) else typed)
+                values[name] = setting.parse_field(
+                    typed.strip() if isinstance(typed, str) else typed
+                )
             except ValueError as error:
                 problems.append({"field": name, "message": str(error)})
         day = dt.date.fromisoformat(values.get("exam_day") or today.isoformat())
@@ -219,13 +223,13 @@ def _conversions_by_setting() -> dict[str, SettingConversion]:
 def build_settings_form(learner: LearnerProfile) -> SettingsPageForm:
     return SettingsPageForm(
         **{
-            name: setting.show(getattr(learner, name))
+            name: setting.format_for_field(getattr(learner, name))
             for name, setting in _conversions_by_setting().items()
         }
     )
 
 
-def _quote_typed(typed: str) -> str:
+def _quote_shortened_input(typed: str) -> str:
     """Return the rejected value for display, truncated if it is long."""
     return f"“{typed}”" if len(typed) <= _MAX_QUOTED_LENGTH else f"“{typed[:_MAX_QUOTED_LENGTH]}…”"
 
@@ -243,7 +247,7 @@ def render_settings_page(
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
     query, exam_day = ctx.request.query_params, ctx.learner.exam_day
-    return ctx.page(
+    return ctx.render_page(
         "accounts/settings.html",
         status=422 if problems else 200,
         form=form,
@@ -251,11 +255,11 @@ def render_settings_page(
         weekdays=WEEKDAYS,
         hours=[(str(hour), format_time_of_day(dt.time(hour))) for hour in range(24)],
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
-        exam_over=exam_day is not None and exam_day < ctx.day,
+        exam_over=exam_day is not None and exam_day < ctx.study_day,
         saved=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
         browsers=learner_store.list_browser_sessions(
-            ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.digest
+            ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.session_key_digest
         ),
         keys_off=ctx.request.cookies.get("keys") == "off",
     )
@@ -271,11 +275,11 @@ def show_settings(ctx: ReadContext) -> HTMLResponse:
 
 @router.post("/settings")
 def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
-    parsed = form.parse_values(ctx.day, ctx.learner.exam_day, ctx.learner.plan_begun)
+    parsed = form.parse_values(ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun)
     if parsed.problems:
         return render_settings_page(ctx, form, parsed.problems)
-    learner_store.change_settings(ctx.db, ctx.learner.id, parsed.values)
-    return _redirect_with_appearance(form.theme, form.keys)
+    learner_store.update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
+    return _redirect_with_appearance_cookies(form.theme, form.keys)
 
 
 @router.post("/settings/appearance")
@@ -283,10 +287,10 @@ def change_appearance(
     theme: Annotated[str, Form()] = "", keys: Annotated[str, Form()] = ""
 ) -> Response:
     """Save appearance settings in this browser, not with the learner: they depend on the screen."""
-    return _redirect_with_appearance(theme or "system", keys or "on")
+    return _redirect_with_appearance_cookies(theme or "system", keys or "on")
 
 
-def _redirect_with_appearance(theme: str | None, keys: str | None) -> Response:
+def _redirect_with_appearance_cookies(theme: str | None, keys: str | None) -> Response:
     """Lead back to the settings. A browser keeps colors and keys that differ from the default."""
     response = RedirectResponse("/settings?kept=yes", 303)
     for name, chosen, kept_values in (

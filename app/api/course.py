@@ -179,13 +179,13 @@ class QuestionsOut(_ContentInfoOut):
     questions: list[QuestionOut]
 
 
-def _course_fields(library: Library, course_name: str) -> dict[str, Any]:
+def _course_out_fields(library: Library, course_name: str) -> dict[str, Any]:
     syllabus = library.syllabus
     names = {"course": course_name, "exam": syllabus.exam, "title": syllabus.title}
-    return names | _content_info_fields(library)
+    return names | _version_license_and_language(library)
 
 
-def _content_info_fields(library: Library) -> dict[str, str]:
+def _version_license_and_language(library: Library) -> dict[str, str]:
     syllabus = library.syllabus
     return {"version": library.version, "license": syllabus.license, "language": syllabus.language}
 
@@ -203,11 +203,11 @@ def build_syllabus(library: Library, course_name: str) -> SyllabusOut:
         )
         for domain in library.syllabus.domains
     ]
-    topics = [TopicOut(**_topic_fields(topic)) for topic in library.topics.values()]
-    return SyllabusOut(**_course_fields(library, course_name), domains=domains, topics=topics)
+    topics = [TopicOut(**_topic_out_fields(topic)) for topic in library.topics.values()]
+    return SyllabusOut(**_course_out_fields(library, course_name), domains=domains, topics=topics)
 
 
-def _topic_fields(topic: Topic) -> dict[str, Any]:
+def _topic_out_fields(topic: Topic) -> dict[str, Any]:
     return {
         "topic": topic.slug,
         "title": topic.title,
@@ -221,7 +221,7 @@ def _topic_fields(topic: Topic) -> dict[str, Any]:
     }
 
 
-def build_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
+def build_topic_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
     """Return a page with its text; `markdown` is the author's source."""
     sources = [
         SourceOut(
@@ -239,12 +239,12 @@ def build_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
         SectionOut(
             anchor=section.anchor,
             title=section.title,
-            html="\n".join(_piece_html(piece, topic) for piece in section.pieces),
+            html="\n".join(_piece_to_html(piece, topic) for piece in section.pieces),
         )
         for section in topic.sections
     ]
     return PageOut(
-        **_topic_fields(topic),
+        **_topic_out_fields(topic),
         markdown=markdown,
         sections=sections,
         sources=sources,
@@ -252,12 +252,12 @@ def build_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
     )
 
 
-def _piece_html(piece: Piece, topic: Topic) -> str:
+def _piece_to_html(piece: Piece, topic: Topic) -> str:
     match piece:
         case HtmlBlock():
             return piece.html
         case CalculatorBlock():
-            url = escape(calculator_url(piece.estimate, urlencode(piece.inputs)))
+            url = escape(calculator_url(piece.estimate, urlencode(piece.starting_inputs)))
             return f'<p><a href="{url}">Calculator: {piece.estimate}</a></p>'
         case QuestionBlock():
             url = f"/quiz/{topic.slug}/{piece.question}"
@@ -273,14 +273,14 @@ def build_glossary(library: Library) -> GlossaryOut:
             name=term.name,
             html=term.meaning.html,
             text=term.meaning.plain,
-            see=list(term.see_also),
+            see=list(term.see_also_anchors_or_urls),
         )
         for term in library.glossary.values()
     ]
-    return GlossaryOut(**_content_info_fields(library), terms=terms)
+    return GlossaryOut(**_version_license_and_language(library), terms=terms)
 
 
-def build_cards(library: Library, topic: str) -> CardsOut:
+def build_cards(library: Library, topic_slug_or_empty: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
     cards = [
         CardOut(
@@ -293,19 +293,19 @@ def build_cards(library: Library, topic: str) -> CardsOut:
             back=card.back.html,
         )
         for card in library.cards.values()
-        if topic in {"", card.topic}
+        if topic_slug_or_empty in {"", card.topic}
     ]
-    return CardsOut(**_content_info_fields(library), cards=cards)
+    return CardsOut(**_version_license_and_language(library), cards=cards)
 
 
-def build_practice_questions(library: Library, topic: str) -> QuestionsOut:
+def build_practice_questions(library: Library, topic_slug_or_empty: str) -> QuestionsOut:
     """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
     questions = [
         _build_question(question)
         for question in library.questions.values()
-        if topic in {"", question.topic} and question.use != "exam"
+        if topic_slug_or_empty in {"", question.topic} and question.use != "exam"
     ]
-    return QuestionsOut(**_content_info_fields(library), questions=questions)
+    return QuestionsOut(**_version_license_and_language(library), questions=questions)
 
 
 def _build_question(question: Question) -> QuestionOut:
@@ -362,20 +362,20 @@ def require_course(course: str, courses: AllCourses) -> ServedCourse:
 RequestedCourse = Annotated[ServedCourse, Depends(require_course)]
 
 
-def topic_or_all(
+def require_topic_slug_or_empty(
     course: RequestedCourse, topic: Annotated[str, Query(max_length=MAX_SLUG_LENGTH)] = ""
 ) -> str:
     """Return the topic of the query, empty for all; raises NotFoundError for an unknown one."""
     return require_topic(course.library, topic).slug if topic else ""
 
 
-TopicOrAll = Annotated[str, Depends(topic_or_all)]
+TopicOrAll = Annotated[str, Depends(require_topic_slug_or_empty)]
 
 
 @router.get("")
 def list_courses(courses: AllCourses) -> Response:
     course_list = [
-        CourseOut(**_course_fields(course.library, course.name)) for course in courses.values()
+        CourseOut(**_course_out_fields(course.library, course.name)) for course in courses.values()
     ]
     return _json_response(CoursesOut(courses=course_list))
 
@@ -388,7 +388,7 @@ def get_syllabus(course: RequestedCourse) -> Response:
 @router.get("/{course}/topics/{topic}")
 def get_page(course: RequestedCourse, topic: str) -> Response:
     page = require_topic(course.library, topic)
-    return _json_response(build_page(course.library, page, _read_page_markdown(course, page)))
+    return _json_response(build_topic_page(course.library, page, _read_page_markdown(course, page)))
 
 
 @router.get("/{course}/glossary")

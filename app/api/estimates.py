@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from app.accounts.current_learner import ReadContext
-from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
+from app.api.openapi import CATALOGUES, build_openapi_document, describe_estimate_for_list
 from app.calculators.exports import build_estimate_json, dump_json
 from app.calculators.pages import run_in_thread_if_slow
 from app.errors import InvalidInputError, NotFoundError
@@ -48,19 +48,19 @@ _API_NAMES = {
 }
 
 
-def catalog_json(kind: str) -> dict[str, Any]:
+def build_catalog_dict(catalog_name: str) -> dict[str, Any]:
     """Return one catalog with its units; raises KeyError for an unknown kind."""
-    rows = _ROWS_BY_CATALOG[kind]()
+    rows = _ROWS_BY_CATALOG[catalog_name]()
     used_fields = {name for row in rows for name in row}
-    return {"units": {n: u for n, u in UNITS.items() if n in used_fields}, kind: rows}
+    return {"units": {n: u for n, u in UNITS.items() if n in used_fields}, catalog_name: rows}
 
 
 def _list_models() -> list[dict[str, Any]]:
     models = lookup.list_models()
-    return [{"id": model.id, **_model_fields(lookup.find_model(model.id))} for model in models]
+    return [{"id": model.id, **_model_to_dict(lookup.find_model(model.id))} for model in models]
 
 
-def _model_fields(model: Architecture) -> dict[str, Any]:
+def _model_to_dict(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INTERNAL_FIELDS]
     fields = {_API_NAMES.get(name, name): getattr(model, name) for name in names}
     return fields | {
@@ -69,11 +69,14 @@ def _model_fields(model: Architecture) -> dict[str, Any]:
     }
 
 
-def _part_to_dict(entry: Any) -> dict[str, Any]:
-    return {f.name: _to_plain_json(getattr(entry, f.name)) for f in dataclasses.fields(entry)}
+def _catalog_entry_to_dict(entry: Any) -> dict[str, Any]:
+    return {
+        f.name: _tuple_or_mapping_to_plain(getattr(entry, f.name))
+        for f in dataclasses.fields(entry)
+    }
 
 
-def _to_plain_json(value: Any) -> Any:
+def _tuple_or_mapping_to_plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if hasattr(value, "items") else value
@@ -81,9 +84,9 @@ def _to_plain_json(value: Any) -> Any:
 
 _ROWS_BY_CATALOG: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "models": _list_models,
-    "accelerators": lambda: [_part_to_dict(a) for a in catalog.list_accelerators()],
-    "systems": lambda: [_part_to_dict(s) for s in catalog.list_systems()],
-    "networks": lambda: [_part_to_dict(n) for n in catalog.list_network_parts()],
+    "accelerators": lambda: [_catalog_entry_to_dict(a) for a in catalog.list_accelerators()],
+    "systems": lambda: [_catalog_entry_to_dict(s) for s in catalog.list_systems()],
+    "networks": lambda: [_catalog_entry_to_dict(n) for n in catalog.list_network_parts()],
 }
 
 router = APIRouter(include_in_schema=False)
@@ -104,7 +107,7 @@ JsonBody = Annotated[dict[str, Any], Depends(_read_json_body)]
 
 @router.get("/api")
 def show_api_page(ctx: ReadContext) -> Response:
-    return ctx.page(
+    return ctx.render_page(
         "api/index.html",
         entries=registry.list_estimates(),
         catalogues=CATALOGUES,
@@ -114,7 +117,7 @@ def show_api_page(ctx: ReadContext) -> Response:
 
 @functools.cache
 def _build_openapi_document() -> dict[str, Any]:
-    return build_openapi(registry.list_estimates(), importlib.metadata.version("headroom"))
+    return build_openapi_document(registry.list_estimates(), importlib.metadata.version("headroom"))
 
 
 @router.get("/api/v1/openapi.json")
@@ -125,19 +128,19 @@ def show_openapi_document() -> Response:
 @router.get("/api/v1/estimates")
 def list_estimates() -> Response:
     return _json_response(
-        {"estimates": [describe_estimate(entry) for entry in registry.list_estimates()]}
+        {"estimates": [describe_estimate_for_list(entry) for entry in registry.list_estimates()]}
     )
 
 
 @router.get("/api/v1/estimates/{name}")
 @run_in_thread_if_slow
-def estimate_by_url(request: Request, name: str) -> Response:
+def compute_estimate_from_query(request: Request, name: str) -> Response:
     return _estimate_response(name, parse_query_inputs(request.url.query))
 
 
 @router.post("/api/v1/estimates/{name}")
 @run_in_thread_if_slow
-def estimate_by_body(name: str, body: JsonBody) -> Response:
+def compute_estimate_from_json_body(name: str, body: JsonBody) -> Response:
     return _estimate_response(name, body)
 
 
@@ -145,14 +148,14 @@ def estimate_by_body(name: str, body: JsonBody) -> Response:
 def show_catalog(kind: str) -> Response:
     if kind not in CATALOGUES:
         raise NotFoundError(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
-    return _json_response(catalog_json(kind))
+    return _json_response(build_catalog_dict(kind))
 
 
-def _estimate_response(name: str, typed: Mapping[str, Any]) -> Response:
+def _estimate_response(name: str, typed_inputs: Mapping[str, Any]) -> Response:
     entry = registry.find_estimate(name)
     if entry is None:
         raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
-    inputs = parse_inputs(entry.inputs_type, typed)
+    inputs = parse_inputs(entry.inputs_type, typed_inputs)
     return _json_response(build_estimate_json(entry, inputs, entry.compute(inputs)))
 
 

@@ -119,7 +119,7 @@ class SectionAnswer(Answer):
     heading: str = Field(description="Heading of the section.")
 
 
-def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
+def build_pydantic_model_of_inputs(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     fields: dict[str, Any] = {}
@@ -137,7 +137,7 @@ def build_inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     return model
 
 
-def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
+def describe_estimate_for_list(entry: EstimateSpec) -> dict[str, Any]:
     """Return an estimate as the list of estimates shows it: inputs with units and ranges."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     return {
@@ -212,9 +212,9 @@ _COURSE_ENDPOINTS = (
 _PATHS_WITH_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
-def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
+def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
-    models = {entry.name: build_inputs_model(entry) for entry in entries}
+    models = {entry.name: build_pydantic_model_of_inputs(entry) for entry in entries}
     course_models = [endpoint.response_model for endpoint in _COURSE_ENDPOINTS]
     schema_models: list[type[BaseModel]] = [*models.values(), Answer, Problems, *course_models]
     schemas = models_json_schema(
@@ -222,7 +222,9 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
     )[1]
     paths: dict[str, Any] = {
         "/api/v1/estimates": {
-            "get": _simple_get_operation("List the estimates, their inputs, units and ranges")
+            "get": _get_operation_without_parameters(
+                "List the estimates, their inputs, units and ranges"
+            )
         }
     }
     for entry in entries:
@@ -232,14 +234,14 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
             "post": _estimate_post_operation(entry, models[entry.name].__name__),
         }
     for name, summary in CATALOGUES.items():
-        paths[f"/api/v1/catalogue/{name}"] = {"get": _simple_get_operation(summary)}
+        paths[f"/api/v1/catalogue/{name}"] = {"get": _get_operation_without_parameters(summary)}
     for endpoint in _COURSE_ENDPOINTS:
         paths[f"/api/v1/courses{endpoint.path}"] = {"get": _course_operation(endpoint)}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Headroom",
-            "version": version,
+            "version": app_version,
             "description": "Numbers are in base units: B, s, FLOP, W, USD. The same "
             "figures as the calculators and `headroom estimate`. The course is that of "
             "the pages, without the answers to its questions.",
@@ -249,7 +251,7 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
     }
 
 
-def _simple_get_operation(summary: str) -> dict[str, Any]:
+def _get_operation_without_parameters(summary: str) -> dict[str, Any]:
     return {
         "summary": summary,
         "responses": {

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, field_validator
 
-from app.accounts.author_access import AuthorRoute, CurrentAuthor
+from app.accounts.author_access import AuthorOnlyRoute, CurrentAuthor
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import ReadContext
 from app.authoring import store
@@ -30,7 +30,7 @@ from app.content.file_reader import parse_file
 from app.content.file_watcher import locate_course_file
 from app.content.library import LiveLibrary
 from app.content.parse_cache import replace_file_atomically
-from app.database.engine import OpenWriteSession, read_only_session
+from app.database.engine import OpenWriteSession, open_read_only_session
 from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question
@@ -38,7 +38,7 @@ from app.questions.question_form import make_question_title
 from app.questions.question_type import MAX_RESPONSE_LENGTH
 from app.web.dependencies import require_question
 
-answers_router = APIRouter(route_class=AuthorRoute)
+answers_router = APIRouter(route_class=AuthorOnlyRoute)
 _MAX_SECONDS_UNTIL_LIVE = 5.0  # seconds until a saved file is live
 
 _EARLIEST, _LATEST = dt.date(2000, 1, 1), dt.date(2200, 1, 1)
@@ -95,7 +95,7 @@ def show_answers(
     answers = store.list_logged_answers(
         context.db, context.learner.course, question.id, query.answer_filter
     )
-    return context.page(
+    return context.render_page(
         "authoring/answers.html",
         question=question,
         url=build_author_url(question),
@@ -143,7 +143,7 @@ async def accept_answer_and_regrade(
     write_session: OpenWriteSession = request.app.state.turn
     if live_question.status == "live":
         course: str = request.state.course
-        async with read_only_session(request) as db:
+        async with open_read_only_session(request) as db:
             preview = await run_in_threadpool(preview_regrade, db, course, live_question)
         async with write_session() as db:
             regraded_count = await run_in_threadpool(

@@ -135,7 +135,9 @@ def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
     available = count_exam_questions_by_domain(library)
     return {
-        exam.title: min((available[d] // n for d, n in exam.domains.items() if n), default=0)
+        exam.title: min(
+            (available[d] // n for d, n in exam.question_count_by_domain.items() if n), default=0
+        )
         for exam in library.exams.values()
     }
 

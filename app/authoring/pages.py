@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 from pydantic import BaseModel, Field
 
 from app.accounts import author_store
-from app.accounts.author_access import AuthorRoute, CurrentAuthor, delete_author_cookie
+from app.accounts.author_access import AuthorOnlyRoute, CurrentAuthor, delete_author_cookie
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import CurrentLearner, ReadContext, RequestContext
 from app.authoring import statistics_tables, store
@@ -52,7 +52,7 @@ from app.authoring.to_do import (
 )
 from app.clock import Now
 from app.content.library import Library
-from app.database.engine import DbSession, OpenWriteSession, read_only_session
+from app.database.engine import DbSession, OpenWriteSession, open_read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError
@@ -72,7 +72,9 @@ from app.web.dependencies import CurrentLibrary, RowNumber, require_question
 from app.web.formatting import format_age
 from app.web.render import is_htmx_request, render_page
 
-authoring_router = APIRouter(prefix="/authoring", include_in_schema=False, route_class=AuthorRoute)
+authoring_router = APIRouter(
+    prefix="/authoring", include_in_schema=False, route_class=AuthorOnlyRoute
+)
 authoring_router.include_router(answers_router)
 _MAX_AUDIT_ROWS = 200
 
@@ -196,7 +198,7 @@ def show_problem_list(
     listing = build_problem_list(context.library, query.severity, query.file, query.at)
     selected_problem = listing.selected_problem
     folder = context.request.state.live.folder
-    return context.page(
+    return context.render_page(
         "authoring/index.html",
         library=context.library,
         listing=listing,
@@ -265,7 +267,7 @@ def show_statistics(
         "all": rows,
     }
     group = query.show or ("look" if groups["look"] else "answered")
-    return context.page(
+    return context.render_page(
         "authoring/questions.html",
         library=context.library,
         items=items,
@@ -291,7 +293,7 @@ def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLRespo
     rows = _list_statistics_rows(statistics, context)
     items = statistics_tables.list_items_to_fix(library, rows, statistics.lapsed_cards)
     due = list_due_content_reviews(library, context.now.date())
-    return context.page(
+    return context.render_page(
         "authoring/to_do.html",
         tasks=build_author_tasks(library.problems, items, due),
         max_rows=_ROWS_PER_PAGE,
@@ -322,7 +324,7 @@ def show_question(
         QuestionRevision(question.id, question.revision)
     )
     seen_wordings = store.list_seen_wordings(db, question.id)
-    return context.page(
+    return context.render_page(
         "authoring/question.html",
         library=library,
         question=question,
@@ -505,7 +507,7 @@ def show_regrading(
     context: ReadContext, item: str, query: Annotated[RegradePreviewForm, Query()]
 ) -> HTMLResponse:
     question = require_question(context.library, item)
-    return context.page(
+    return context.render_page(
         "authoring/regrading.html",
         question=question,
         url=build_author_url(question),
@@ -545,7 +547,7 @@ async def confirm_regrading(
             "Look again at what its key changes now.",
         )
     course: str = request.state.course
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
                 preview_regrade,

@@ -112,7 +112,7 @@ def create_topic(
         "source": target.first_source_key,
         "today": today.isoformat(),
     }
-    page = _fill_page_template(values, with_calculator=target.library.syllabus.calculators)
+    page = _fill_page_template(values, with_calculator=target.library.syllabus.offers_calculators)
     used_ids = set(target.used_ids)
     quiz = [
         _fill_item_template(
@@ -180,7 +180,7 @@ def _refuse_type_without_calculators(target: ScaffoldTarget, item_type: str) -> 
     estimates = (
         item_type in types.QUESTION_TYPES and types.QUESTION_TYPES[item_type].needs_calculators
     )
-    if estimates and not target.library.syllabus.calculators:
+    if estimates and not target.library.syllabus.offers_calculators:
         raise ScaffoldError(
             f"A question of the type “{item_type}” needs an estimate, and this course has "
             "none: syllabus.toml says calculators = false."

@@ -46,7 +46,7 @@ from app.authoring.to_do import (
 )
 from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
-from app.database.engine import snapshot_session
+from app.database.engine import open_snapshot_session
 from app.questions import types
 from app.questions.model import Question, Variant
 from app.questions.question_type import StatisticsOption
@@ -239,7 +239,7 @@ def compute_exam_statistics(
         responses = [
             ItemResponse(number, str(position), points)
             for number, paper in enumerate(first_sittings)
-            if paper.exam_slug == slug and len(paper.score_by_position) == exam.questions
+            if paper.exam_slug == slug and len(paper.score_by_position) == exam.question_count
             for position, points in enumerate(paper.score_by_position)
         ]
         rows.append(ExamStatisticsRow(slug, exam.title, compute_test_statistics(responses)))
@@ -508,7 +508,7 @@ class StatisticsCache:
             if newest is not None and time.monotonic() < self._valid_until:
                 return newest
             start = time.monotonic()
-            with snapshot_session(self._engine) as db:
+            with open_snapshot_session(self._engine) as db:
                 log_version = store.read_answer_log_version(db, self._course)
                 if newest is None or log_version != self._log_version:
                     newest = _compute_statistics(db, self._course, library, self._clock())

@@ -24,7 +24,7 @@ from app.authoring.store import CardLapses
 from app.content.file_watcher import locate_course_file
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.markdown_tokens import closing_index, parse_markdown, plain_text
+from app.markup.markdown_tokens import find_closing_index, parse_markdown, plain_text
 from app.markup.model import SourceLocation
 from app.markup.problems import ContentProblem, SourceFile
 from app.markup.text import slugify
@@ -143,7 +143,7 @@ def read_authoring_guide(path: Path = GUIDE_PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
     source_file = SourceFile(path.name, path.read_text(encoding="utf-8"))
     title, *chapters = _split_title_and_chapters(parse_markdown(source_file.text))
-    scope = RenderContext(source_file, is_page=True)
+    scope = RenderContext(source_file, is_concept_page=True)
     sections = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
     return AuthoringGuide(plain_text(title), sections, tuple(source_file.problems))
 
@@ -152,7 +152,7 @@ def _split_title_and_chapters(tokens: list[Token]) -> list[list[Token]]:
     """Return the title, the text after it, and each chapter from its heading on."""
     starts = [i for i, t in enumerate(tokens) if t.type == "heading_open"]
     starts = [i for i in starts if tokens[i].tag == "h2" and not tokens[i].level]
-    text_start = closing_index(tokens, 0) + 1
+    text_start = find_closing_index(tokens, 0) + 1
     cuts = [0, text_start, *starts, len(tokens)]
     return [tokens[a:b] for a, b in itertools.pairwise(cuts)]
 

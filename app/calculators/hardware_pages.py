@@ -512,7 +512,7 @@ _FACTS_BY_CATEGORY = {
 def list_hardware(ctx: ReadContext) -> Response:
     parameters = ctx.request.query_params
     query = parse_part_query(parameters)
-    return ctx.page(
+    return ctx.render_page(
         "calculators/hardware.html",
         query=query,
         categories=CATEGORIES.values(),
@@ -533,7 +533,7 @@ def compare_parts(
     known_parts = [known_part for known_part in parts.values() if known_part]
     compared_parts = known_parts[:MAX_COMPARED_PARTS]
     prices = ctx.request.app.state.prices
-    return ctx.page(
+    return ctx.render_page(
         "calculators/hardware_comparison.html",
         compared_parts=compared_parts,
         left_out=known_parts[MAX_COMPARED_PARTS:],
@@ -553,7 +553,7 @@ def show_part(ctx: ReadContext, name: str) -> Response:
         raise NotFoundError(f"There is no part “{name}”.", help_link=help_link)
     category = find_category_of_part(part)
     facts = [part.get(field) for field in _FACTS_BY_CATEGORY[category.name]]
-    return ctx.page(
+    return ctx.render_page(
         "calculators/hardware_item.html",
         part=part,
         kind=_kind_label(part),

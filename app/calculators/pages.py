@@ -397,7 +397,7 @@ async def _compute_result_fragment(request: Request, *, short: bool) -> Response
 @router.get("")
 def list_calculators(ctx: ReadContext) -> Response:
     numbers = calculator_numbers_by_name()
-    return ctx.page(
+    return ctx.render_page(
         "calculators/index.html",
         groups={
             title: [_calculator_list_item(entry, numbers[entry.name]) for entry in entries]
@@ -409,7 +409,9 @@ def list_calculators(ctx: ReadContext) -> Response:
 
 @router.get("/accuracy")
 def show_accuracy(ctx: ReadContext) -> Response:
-    return ctx.page("calculators/accuracy.html", summary=accuracy_page.build_accuracy_summary())
+    return ctx.render_page(
+        "calculators/accuracy.html", summary=accuracy_page.build_accuracy_summary()
+    )
 
 
 @router.get("/accuracy/{kind}")
@@ -417,7 +419,7 @@ def show_kind_accuracy(ctx: ReadContext, kind: str) -> Response:
     accuracy = accuracy_page.build_kind_accuracy(kind)
     if accuracy is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
-    return ctx.page("calculators/accuracy_kind.html", accuracy=accuracy)
+    return ctx.render_page("calculators/accuracy_kind.html", accuracy=accuracy)
 
 
 @router.get("/{name}")
@@ -508,7 +510,7 @@ def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
     rows = comparison.build_input_rows(entry, scenarios, course)
     main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.is_advanced]
     problems = comparison.list_scenario_problems(scenarios)
-    return ctx.page(
+    return ctx.render_page(
         "calculators/compare.html",
         status=422 if problems else 200,
         calculator=entry,
@@ -579,7 +581,7 @@ def _render_calculator_page(
     course = collect_course_link_targets(ctx.library)
     form = build_calculator_form(entry, typed_by_field, course=course)
     numbers = calculator_numbers_by_name()
-    return ctx.page(
+    return ctx.render_page(
         "calculators/show.html",
         status=422 if form.problems else 200,
         instrument=form,

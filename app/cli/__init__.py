@@ -51,7 +51,7 @@ def align_columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 @contextlib.contextmanager
-def exclude_imports_from_gc() -> Iterator[None]:
+def exempt_imports_from_garbage_collection() -> Iterator[None]:
     """Exclude imports, which stay anyway, from garbage collection: a seventh of the time less."""
     running = gc.isenabled()
     gc.disable()
@@ -65,14 +65,14 @@ def exclude_imports_from_gc() -> Iterator[None]:
 
 def create_server_app() -> Any:
     """Create the app of a server process. A stop signal during the import exits at once."""
-    with exit_on_first_signal():
-        with exclude_imports_from_gc():
+    with exit_at_once_on_stop_signal():
+        with exempt_imports_from_garbage_collection():
             from app import main
         return main.serve_app()
 
 
 @contextlib.contextmanager
-def exit_on_first_signal() -> Iterator[None]:
+def exit_at_once_on_stop_signal() -> Iterator[None]:
     """Exit with status 0 at a stop signal, like a server that is stopped later.
 
     By default, SIGINT would print a traceback, and SIGTERM would do nothing if this is
@@ -115,21 +115,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_server(options: argparse.Namespace) -> int:
-    with exit_on_first_signal():
-        with exclude_imports_from_gc():
+    with exit_at_once_on_stop_signal():
+        with exempt_imports_from_garbage_collection():
             from app.cli import server
         return server.serve(options)
 
 
 def _run_command(options: argparse.Namespace) -> int:
-    _use_data_of_course_here()
-    with exclude_imports_from_gc():
+    _default_to_data_in_current_folder()
+    with exempt_imports_from_garbage_collection():
         module = importlib.import_module(f"app.cli.{options.module}")
     status: int = module.COMMANDS[options.command](options)
     return status
 
 
-def _use_data_of_course_here() -> None:
+def _default_to_data_in_current_folder() -> None:
     """In a folder that was served as `headroom serve .`, use its course and its data.
 
     Without it `headroom author link` would look for another server's database. Folders that the
@@ -169,7 +169,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--host", metavar="ADDRESS", help="address to listen on, instead of HEADROOM_HOST"
     )
     serve.add_argument("--port", metavar="N", help="port to listen on, instead of HEADROOM_PORT")
-    _add_check(add("check", "content", "report every problem in the content"))
+    _add_check_options(add("check", "content", "report every problem in the content"))
     # No argument is an option to argparse: each estimate parses its own inputs.
     verbatim = {"prefix_chars": "\0", "add_help": False}
     for name, text in (
@@ -177,15 +177,15 @@ def build_parser() -> argparse.ArgumentParser:
         ("accuracy", "show how close the estimates are to published values"),
     ):
         add(name, "estimate", text, **verbatim).add_argument("arguments", nargs="*")
-    _add_catalogue(add("catalogue", "estimate", "list the hardware with its values"))
-    _add_new(add("new", "content", "write a commented starting point"))
+    _add_catalogue_options(add("catalogue", "estimate", "list the hardware with its values"))
+    _add_new_options(add("new", "content", "write a commented starting point"))
     coverage = add("coverage", "content", "count what the course has for each objective")
-    _add_folder_or_course(coverage)
-    _add_regrade(
+    _add_folder_and_course_options(coverage)
+    _add_regrade_options(
         add("regrade", "people", "grade answers again after the key of a question changed")
     )
-    _add_import(add("import", "import_export", "import questions into a topic"))
-    _add_export(add("export", "import_export", "export questions, cards or attempts"))
+    _add_import_options(add("import", "import_export", "import questions into a topic"))
+    _add_export_options(add("export", "import_export", "export questions, cards or attempts"))
     backup = add("backup", "database", "write database and key to one file, while the server runs")
     backup.add_argument("file", type=Path, metavar="FILE")
     backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
@@ -194,8 +194,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     restore.add_argument("file", type=Path, metavar="FILE")
     add("doctor", "database", "check the installation and say what to do")
-    _add_author(add("author", "people", "decide which browsers may use the author pages"))
-    _add_learners(add("learners", "people", "list learners, or let one back in"))
+    _add_author_actions(add("author", "people", "decide which browsers may use the author pages"))
+    _add_learners_actions(add("learners", "people", "list learners, or let one back in"))
     add("health", "database", "show the readiness checks of the running server")
     add("settings", "database", "list every setting")
     database = add("db", "database", "upgrade the database, or rewrite its file")
@@ -203,17 +203,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_course(command: argparse.ArgumentParser) -> None:
+def _add_course_option(command: argparse.ArgumentParser) -> None:
     command.add_argument("--course", default="", metavar="NAME", help="one of several courses")
 
 
-def _add_folder_or_course(command: argparse.ArgumentParser) -> None:
+def _add_folder_and_course_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", nargs="?", type=Path, metavar="DIR")
-    _add_course(command)
+    _add_course_option(command)
 
 
-def _add_check(check: argparse.ArgumentParser) -> None:
-    _add_folder_or_course(check)
+def _add_check_options(check: argparse.ArgumentParser) -> None:
+    _add_folder_and_course_options(check)
     check.add_argument("--format", choices=("text", "json", "github"), default="text")
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
@@ -237,7 +237,7 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument("--watch", action="store_true", help="check again at every change")
 
 
-def _add_catalogue(catalogue: argparse.ArgumentParser) -> None:
+def _add_catalogue_options(catalogue: argparse.ArgumentParser) -> None:
     catalogue.add_argument("part", nargs="*", help="ids; all values of these parts")
     catalogue.add_argument("--kind", choices=PART_KINDS)
     catalogue.add_argument("--vendor", help="the maker, or the beginning of its name")
@@ -247,10 +247,10 @@ def _add_catalogue(catalogue: argparse.ArgumentParser) -> None:
     catalogue.add_argument("--json", action="store_true")
 
 
-def _add_new(new: argparse.ArgumentParser) -> None:
+def _add_new_options(new: argparse.ArgumentParser) -> None:
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("--content", "--dir", type=Path, metavar="DIR", help="the course")
-    _add_course(folder)
+    _add_course_option(folder)
     kinds = new.add_subparsers(dest="kind", required=True, metavar="course|topic|question|exam")
     course = kinds.add_parser("course", help="a course beside others")
     course.add_argument("folder", type=Path, help="its folder, whose name is used in addresses")
@@ -287,13 +287,13 @@ def _make_whole_number_parser(limit: int) -> Any:
     return parse
 
 
-def _add_regrade(regrade: argparse.ArgumentParser) -> None:
+def _add_regrade_options(regrade: argparse.ArgumentParser) -> None:
     regrade.description = (
         "Show what the corrected key of a question changes for the answers given before, "
         "and grade them again with --yes. The answers themselves stay."
     )
     regrade.add_argument("question", metavar="QUESTION", help="its id")
-    _add_course(regrade)
+    _add_course_option(regrade)
     regrade.add_argument("--yes", action="store_true", help="grade them again")
     regrade.add_argument(
         "--reworded",
@@ -310,7 +310,7 @@ def _add_regrade(regrade: argparse.ArgumentParser) -> None:
     regrade.add_argument("--json", action="store_true")
 
 
-def _add_import(command: argparse.ArgumentParser) -> None:
+def _add_import_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("format", choices=IMPORT_FORMATS)
     command.add_argument("file", type=Path, metavar="FILE")
     command.add_argument(
@@ -318,10 +318,10 @@ def _add_import(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--dry-run", action="store_true", help="report only, and write nothing")
     command.add_argument("--content", type=Path, metavar="DIR", help="the course")
-    _add_course(command)
+    _add_course_option(command)
 
 
-def _add_export(command: argparse.ArgumentParser) -> None:
+def _add_export_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("format", choices=EXPORT_FORMATS)
     command.add_argument("file", type=Path, metavar="FILE", help="- for standard output")
     command.add_argument("--topic", default="", metavar="SLUG", help="one topic only")
@@ -329,10 +329,10 @@ def _add_export(command: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, help="selects the numbers of computed questions"
     )
     command.add_argument("--content", type=Path, metavar="DIR", help="the course")
-    _add_course(command)
+    _add_course_option(command)
 
 
-def _add_author(author: argparse.ArgumentParser) -> None:
+def _add_author_actions(author: argparse.ArgumentParser) -> None:
     actions = author.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("link", help="print a link that lets one browser in")
     actions.add_parser("list", help="list the signed-in browsers")
@@ -350,7 +350,7 @@ def _parse_session_id_or_all(text: str) -> int | None:
     return int(text)
 
 
-def _add_learners(learners: argparse.ArgumentParser) -> None:
+def _add_learners_actions(learners: argparse.ArgumentParser) -> None:
     actions = learners.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="list every learner, without any secret")
     link = actions.add_parser("link", help="print a code that lets a browser back in")

@@ -71,13 +71,13 @@ def find_course_folder(name: str) -> Path:
     return courses[name]
 
 
-def served_course_name(folder: Path) -> str | None:
+def find_course_name_on_server(folder: Path) -> str | None:
     """Return the course's name on the server; None for any other folder."""
     courses = find_course_folders(read_settings().content)
     return next((name for name, course in courses.items() if course == folder), None)
 
 
-def check_content(options: argparse.Namespace) -> int:
+def run_check_command(options: argparse.Namespace) -> int:
     """Print the problems after applying `--fix`. Returns 1 if one is an error."""
     if options.watch:
         return _watch_content(options)
@@ -90,19 +90,19 @@ def check_content(options: argparse.Namespace) -> int:
     disabled = LOG.disabled
     LOG.disabled = not options.verbose  # problem E00 reports internal failures anyway
     try:
-        return _check_courses(options)
+        return _check_and_print_each_course(options)
     finally:
         LOG.disabled = disabled
 
 
-def _check_courses(options: argparse.Namespace) -> int:
-    content = _requested_folder(options)
+def _check_and_print_each_course(options: argparse.Namespace) -> int:
+    content = _folder_or_course_from_options(options)
     problems: list[ContentProblem] = []
     for name, folder in find_course_folders(content).items():
         if options.fix:
             _apply_fixes(folder, options)
         course_problems = [
-            _with_path_from_content_folder(name, problem) for problem in check_course(folder)
+            _with_path_relative_to_content_folder(name, problem) for problem in check_course(folder)
         ]
         # Shared files are reported once.
         new_problems = [p for p in course_problems if p not in problems]
@@ -111,7 +111,7 @@ def _check_courses(options: argparse.Namespace) -> int:
             separator = "\n" if new_problems else " "
             print(f"{name}:{separator}{report}" if name else report)
         problems += new_problems
-    skipped = _skipped_folder_problems(content)
+    skipped = _problems_of_skipped_folders(content)
     if skipped and options.format == "text":
         print(format_problems(skipped))
     problems += skipped
@@ -121,7 +121,7 @@ def _check_courses(options: argparse.Namespace) -> int:
     return int(any(p.severity == "error" for p in problems))
 
 
-def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
+def _problems_of_skipped_folders(content: Path) -> list[ContentProblem]:
     """Report E00 for each folder that looks like a course but is not served."""
     rename_hint = "Rename it. Use lower-case letters, digits and hyphens."
     return [
@@ -135,7 +135,7 @@ def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
     ]
 
 
-def _with_path_from_content_folder(course: str, problem: ContentProblem) -> ContentProblem:
+def _with_path_relative_to_content_folder(course: str, problem: ContentProblem) -> ContentProblem:
     shared = problem.path.startswith(f"{SHARED_FOLDER}/")
     if shared == bool(course):  # relative to that folder already
         return problem
@@ -146,7 +146,7 @@ def _with_path_from_content_folder(course: str, problem: ContentProblem) -> Cont
 def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
     """Apply `--fix`, or only compute it; prints the diff, to standard error beside JSON."""
     if not options.dry_run:
-        refuse_packaged_course(folder)
+        raise_if_packaged_course(folder)
     make_changes = plan_file_changes if options.dry_run else fix_course_files
     changes = make_changes(folder, dt.datetime.now(dt.UTC).date(), options.accept)
     out = sys.stdout if options.format == "text" else sys.stderr
@@ -158,7 +158,7 @@ def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
             print(text, file=out)
 
 
-def refuse_packaged_course(folder: Path) -> None:
+def raise_if_packaged_course(folder: Path) -> None:
     """Raise CommandError for the course inside an installed package, which updates replace."""
     if IN_WHEEL and folder.resolve().is_relative_to(ROOT):
         raise CommandError(
@@ -182,7 +182,7 @@ def _print_code_explanation(code: str) -> int:
     return 0
 
 
-def _requested_folder(options: argparse.Namespace) -> Path:
+def _folder_or_course_from_options(options: argparse.Namespace) -> Path:
     if options.folder and options.course:
         raise CommandError("name a folder or a course, not both.")
     folder: Path = options.folder or find_course_folder(options.course)
@@ -197,24 +197,26 @@ Problems = tuple[ContentProblem, ...]
 
 def _watch_content(options: argparse.Namespace) -> int:
     """Print problems after every change until interrupted."""
-    folder = _requested_folder(options)
+    folder = _folder_or_course_from_options(options)
     if options.fix or options.explain or options.format != "text":
         raise CommandError("--watch prints text and writes nothing; leave the other options out.")
     courses = find_course_folders(folder)
     if SINGLE_COURSE not in courses:
         raise CommandError(f"--watch checks one course; name one of {', '.join(courses)}.")
     with contextlib.suppress(KeyboardInterrupt):  # may be raised while printing
-        for text in watch_folder(folder):
+        for text in check_course_at_each_change(folder):
             print(text, flush=True)
     return 0
 
 
-def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
+def check_course_at_each_change(
+    folder: Path, wait_between_checks: Callable[[], None] | None = None
+) -> Iterator[str]:
     """Yield the text to print: all problems first, then the differences after each change.
 
-    Ends when `wait`, which is called between two checks, raises KeyboardInterrupt.
+    Ends when `wait_between_checks`, which is called between two checks, raises KeyboardInterrupt.
     """
-    pause = wait or (lambda: time.sleep(_SECONDS_BETWEEN_CHECKS))
+    pause = wait_between_checks or (lambda: time.sleep(_SECONDS_BETWEEN_CHECKS))
     files = WatchedFiles(folder, None)
     previous: Problems | None = None
     try:
@@ -226,7 +228,7 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
             if previous is None:
                 yield format_problems(problems)
             elif problems != previous:
-                yield describe_differences(previous, problems)
+                yield describe_fixed_and_new_problems(previous, problems)
             previous = problems
             pause()
             while not stamps.have_changed():
@@ -235,15 +237,18 @@ def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterat
         return
 
 
-def describe_differences(before: Problems, now: Problems) -> str:
+def describe_fixed_and_new_problems(problems_before: Problems, problems_now: Problems) -> str:
     """Return which problems were fixed, which are new, and how many are left."""
-    old_index, new_index = _index_problems(before), _index_problems(now)
+    old_index, new_index = (
+        _index_problems_without_line(problems_before),
+        _index_problems_without_line(problems_now),
+    )
     lines = [f"fixed   {_format_problem(p)}" for k, p in old_index.items() if k not in new_index]
     for problem in (p for key, p in new_index.items() if key not in old_index):
         lines.append(f"new     {_format_problem(problem)}")
         if problem.hint:
             lines.append(f"        {problem.hint}")
-    summary = format_problems(now).splitlines()[-1]
+    summary = format_problems(problems_now).splitlines()[-1]
     return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
 
 
@@ -256,7 +261,7 @@ class ProblemKey(NamedTuple):
     occurrence: int
 
 
-def _index_problems(problems: Problems) -> dict[ProblemKey, ContentProblem]:
+def _index_problems_without_line(problems: Problems) -> dict[ProblemKey, ContentProblem]:
     index: dict[ProblemKey, ContentProblem] = {}
     for problem in problems:
         key = ProblemKey(problem.path, problem.code, problem.message, occurrence=0)
@@ -270,7 +275,7 @@ def _format_problem(p: ContentProblem) -> str:
     return f"{p.path}:{p.line}:{p.column} {p.code} {p.message}"
 
 
-def print_coverage(options: argparse.Namespace) -> int:
+def run_coverage_command(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
     library = read_scaffold_target(options.folder or find_course_folder(options.course)).library
     for row in compute_coverage(library):
@@ -297,14 +302,14 @@ def print_coverage(options: argparse.Namespace) -> int:
     return 0
 
 
-def create_content(options: argparse.Namespace) -> int:
+def run_new_command(options: argparse.Namespace) -> int:
     """Write the starting files of a course, topic, question or mock exam."""
     try:
         if options.kind == "course":
             print(_create_course(options))
         else:
             folder = options.content or find_course_folder(options.course)
-            refuse_packaged_course(folder)
+            raise_if_packaged_course(folder)
             print(_create_in_course(options, folder))
     except (ScaffoldError, OSError) as error:
         raise CommandError(str(error)) from None
@@ -312,7 +317,7 @@ def create_content(options: argparse.Namespace) -> int:
 
 
 def _create_course(options: argparse.Namespace) -> str:
-    folder = _choose_folder_for_new_course(options.content) / options.folder
+    folder = _folder_of_new_course(options.content) / options.folder
     title = options.title or folder.name.replace("-", " ").capitalize()
     files = scaffold.create_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
     return (
@@ -321,7 +326,7 @@ def _create_course(options: argparse.Namespace) -> str:
     )
 
 
-def _choose_folder_for_new_course(requested: Path | None) -> Path:
+def _folder_of_new_course(requested: Path | None) -> Path:
     """Return the folder for a new course: by default that of several courses, or this one."""
     if requested and (requested / "syllabus.toml").exists():
         raise CommandError(
@@ -339,7 +344,7 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
         files = scaffold.create_topic(
             course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
         )
-        name = served_course_name(folder)
+        name = find_course_name_on_server(folder)
         base = f"/courses/{name}" if name else ""
         return (
             f"{_format_written_files(files)}\nAdd “{options.slug}” to the order in syllabus.toml, "
@@ -360,4 +365,4 @@ def _format_written_files(files: Iterable[object]) -> str:
     return "\n".join(("Written:", *(f"  {file}" for file in files)))
 
 
-COMMANDS = {"check": check_content, "coverage": print_coverage, "new": create_content}
+COMMANDS = {"check": run_check_command, "coverage": run_coverage_command, "new": run_new_command}

@@ -22,34 +22,34 @@ from app.database.backup import (
     list_automatic_backups,
     restore_backup,
 )
-from app.database.doctor import run_checks
+from app.database.doctor import iterate_doctor_findings
 from app.database.engine import (
-    hide_passwords,
     is_disk_full_error,
     make_engine,
-    redact_url_passwords,
+    redact_passwords_in_message,
+    redact_passwords_of_url,
 )
 from app.database.file_guards import (
     REPLACED_FILES_PREFIX,
     give_root_files_to_folder_owner,
-    keep_new_files_private,
     make_file_private,
     make_private_folder,
-    use_and_clean_temporary_folder,
+    set_umask_for_private_files,
+    use_temporary_folder_and_delete_old,
 )
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
     UnusableDatabaseError,
-    describe_full_disk,
+    full_disk_message,
     hold_migration_lock,
     is_schema_current,
     make_database_private,
-    migrate_database,
-    sqlite_file,
+    require_sqlite_path,
+    upgrade_schema_if_outdated,
 )
-from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
+from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_file_if_marked
 from app.settings import Settings, list_settings_without_secrets, unknown_variable_messages
-from app.web.dependencies import url_to_print
+from app.web.dependencies import public_or_listening_url
 
 
 def read_settings() -> Settings:
@@ -66,11 +66,11 @@ def read_settings() -> Settings:
         ) from None
 
 
-def print_settings(_options: argparse.Namespace) -> int:
+def run_settings_command(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in list_settings_without_secrets(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
-            value = redact_url_passwords(value)  # noqa: PLW2901 - without its password
+            value = redact_passwords_of_url(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0
@@ -79,14 +79,18 @@ def print_settings(_options: argparse.Namespace) -> int:
 _log = logging.getLogger("headroom")
 
 
-def prepare_database(installation: Installation, now: dt.datetime) -> None:
+def migrate_and_secure_database(installation: Installation, now: dt.datetime) -> None:
     """Migrate the database and make the data private; raises InstallationError if refused."""
-    keep_new_files_private()
+    set_umask_for_private_files()
     engine = installation.make_engine()
     try:
-        migrate_database(engine, lambda old: back_up_before_migration(installation, old, now))
+        upgrade_schema_if_outdated(
+            engine, lambda old: back_up_before_migration(installation, old, now)
+        )
         engine.dispose()
-        use_and_clean_temporary_folder(installation.data_folder / "tmp")  # for VACUUM and uploads
+        use_temporary_folder_and_delete_old(
+            installation.data_folder / "tmp"
+        )  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
         make_database_private(engine)
         make_file_private(installation.secret_file)
@@ -96,16 +100,18 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         raise InstallationError(f"{error}{newest}") from None
     except DBAPIError as error:
         if error.orig is not None and is_disk_full_error(error.orig):
-            raise InstallationError(describe_full_disk(installation.data_folder)) from None
-        reason = " ".join(hide_passwords(error.orig, installation.database_url).split())
+            raise InstallationError(full_disk_message(installation.data_folder)) from None
+        reason = " ".join(
+            redact_passwords_in_message(error.orig, installation.database_url).split()
+        )
         raise InstallationError(
-            f"the database {redact_url_passwords(installation.database_url)} cannot be opened ({reason}): "
+            f"the database {redact_passwords_of_url(installation.database_url)} cannot be opened ({reason}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
     except OSError as error:
         if is_disk_full_error(error):
-            raise InstallationError(describe_full_disk(installation.data_folder)) from None
+            raise InstallationError(full_disk_message(installation.data_folder)) from None
         raise InstallationError(
             f"{error.filename or installation.data_folder} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
@@ -120,20 +126,24 @@ def _vacuum_after_erasure(engine: Engine) -> None:
         return
     try:
         with hold_migration_lock(engine):
-            vacuum_if_marked(sqlite_file(engine), LARGEST_AT_START, exclusive=True)
+            vacuum_file_if_marked(
+                require_sqlite_path(engine), LARGEST_AT_START, refuse_other_connections=True
+            )
     except sqlite3.Error as error:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
 
-def installation_from_settings(settings: Settings) -> Installation:
-    return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
+def create_installation(settings: Settings) -> Installation:
+    return Installation(
+        settings.data, settings.database_url_or_default, settings.secret, settings.backups_folder
+    )
 
 
 @contextlib.contextmanager
 def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = installation_from_settings(settings).sqlite_path
-    engine = make_engine(settings.database)
+    file = create_installation(settings).sqlite_path_or_none
+    engine = make_engine(settings.database_url_or_default)
     with restore_file_ownership(settings):
         try:
             # Opening a missing SQLite file would create it.
@@ -154,13 +164,13 @@ def restore_file_ownership(settings: Settings) -> Iterator[None]:
         yield
     finally:
         give_root_files_to_folder_owner(settings.data)
-        file = installation_from_settings(settings).sqlite_path
+        file = create_installation(settings).sqlite_path_or_none
         if file is not None and file.parent != settings.data:
             give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
 
-def choose_url_to_print(settings: Settings) -> str:
-    return url_to_print(settings.url, settings.host, settings.port)
+def get_server_url(settings: Settings) -> str:
+    return public_or_listening_url(settings.url, settings.host, settings.port)
 
 
 def create_data_folder(folder: Path) -> None:
@@ -178,12 +188,12 @@ def create_data_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def hold_prepared_database(settings: Settings) -> Iterator[None]:
+def migrate_and_hold_data_folder(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
-    installation = installation_from_settings(settings)
+    installation = create_installation(settings)
     try:
         with restore_file_ownership(settings), installation.hold_shared_lock():
-            prepare_database(installation, dt.datetime.now(dt.UTC))
+            migrate_and_secure_database(installation, dt.datetime.now(dt.UTC))
             yield
     except InstallationError as error:
         raise CommandError(str(error)) from None
@@ -195,8 +205,10 @@ def run_database_command(options: argparse.Namespace) -> int:
     if options.action == "vacuum":
         return _vacuum_database(settings)
     create_data_folder(settings.data)
-    with hold_prepared_database(settings):
-        print(f"The database {redact_url_passwords(settings.database)} is up to date.")
+    with migrate_and_hold_data_folder(settings):
+        print(
+            f"The database {redact_passwords_of_url(settings.database_url_or_default)} is up to date."
+        )
     return 0
 
 
@@ -205,9 +217,9 @@ def _vacuum_database(settings: Settings) -> int:
     with open_database(settings) as engine:
         if engine.dialect.name != "sqlite":
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
-        path = sqlite_file(engine)
+        path = require_sqlite_path(engine)
     try:
-        vacuum_file(path, exclusive=True)
+        vacuum_file(path, refuse_other_connections=True)
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "
@@ -220,24 +232,28 @@ def _vacuum_database(settings: Settings) -> int:
 def run_backup_restore_or_doctor(options: argparse.Namespace) -> int:
     """Run backup, restore or doctor. Returns 1 if the doctor found problems."""
     settings = read_settings()
-    installation = installation_from_settings(settings)
+    installation = create_installation(settings)
     now = dt.datetime.now(dt.UTC)
     with restore_file_ownership(settings):
-        keep_new_files_private()
+        set_umask_for_private_files()
         try:
             if options.command == "doctor":
-                return _run_doctor(installation, settings.content, now)
+                return _print_doctor_findings(installation, settings.content, now)
             if options.command == "backup":
-                report = _back_up(installation, options.file, now, force=options.force)
+                report = _create_backup_and_report(
+                    installation, options.file, now, force=options.force
+                )
             else:
-                report = _restore_backup(installation, options.file, now)
+                report = _restore_backup_and_report(installation, options.file, now)
         except InstallationError as error:
             raise CommandError(str(error)) from None
     print(report)
     return 0
 
 
-def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force: bool) -> str:
+def _create_backup_and_report(
+    installation: Installation, file: Path, now: dt.datetime, *, force: bool
+) -> str:
     if file.exists() and not force:
         raise InstallationError(f"{file} exists already: choose another name, or add --force.")
     if not file.parent.is_dir():
@@ -257,10 +273,12 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
     return "\n".join(lines)
 
 
-def _restore_backup(installation: Installation, file: Path, now: dt.datetime) -> str:
+def _restore_backup_and_report(installation: Installation, file: Path, now: dt.datetime) -> str:
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.made_at_text}."]
-    lines += [f"What was there before is kept in {folder}" for folder in result.replaced_folders]
+    lines += [
+        f"What was there before is kept in {folder}" for folder in result.replaced_files_folders
+    ]
     if installation.configured_key and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
@@ -279,9 +297,9 @@ def _describe_manifest(manifest: BackupManifest) -> str:
     )
 
 
-def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> int:
+def _print_doctor_findings(installation: Installation, content: Path, now: dt.datetime) -> int:
     levels = []
-    for finding in run_checks(installation, content, now):
+    for finding in iterate_doctor_findings(installation, content, now):
         levels.append(finding.level)
         print(f"{finding.level:<8} {finding.subject}: {finding.message}")
         if finding.remedy:
@@ -291,7 +309,7 @@ def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> 
     return int(problems > 0)
 
 
-def print_server_readiness(_options: argparse.Namespace) -> int:
+def run_health_command(_options: argparse.Namespace) -> int:
     """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
@@ -310,7 +328,7 @@ COMMANDS = {
     "backup": run_backup_restore_or_doctor,
     "restore": run_backup_restore_or_doctor,
     "doctor": run_backup_restore_or_doctor,
-    "health": print_server_readiness,
+    "health": run_health_command,
     "db": run_database_command,
-    "settings": print_settings,
+    "settings": run_settings_command,
 }

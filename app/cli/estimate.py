@@ -37,7 +37,7 @@ _OWN_CASES = (
 def run_estimate_command(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
-        print(_estimate_output(arguments), end="")
+        print(_answer_estimate_arguments(arguments), end="")
     except InvalidInputsError as error:
         for problem in error.problems:
             message = f"--{problem.field.replace('_', '-')}: {problem.message}"
@@ -49,7 +49,7 @@ def run_estimate_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def print_accuracy(options: argparse.Namespace) -> int:
+def run_accuracy_command(options: argparse.Namespace) -> int:
     """Print the accuracy of each kind of estimate. Returns 2 if arguments are given."""
     from app.calculators.accuracy_page import build_accuracy_summary
 
@@ -65,23 +65,23 @@ def print_accuracy(options: argparse.Namespace) -> int:
     return 0
 
 
-def _estimate_output(arguments: Sequence[str]) -> str:
+def _answer_estimate_arguments(arguments: Sequence[str]) -> str:
     as_json = "--json" in arguments
     if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
         entries = registry.list_estimates()
         if not as_json:
-            return _list_estimates_text(entries)
+            return _format_list_of_estimates(entries)
         listed = [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
         return f"{dump_json(listed, indent=2)}\n"
     entry = _require_named_estimate(arguments[0])
     if "--help" in arguments or "-h" in arguments:
-        return _estimate_help(entry)
+        return _format_help_of_estimate(entry)
     typed = _parse_field_arguments(entry, arguments[1:])
     values = parse_inputs(entry.inputs_type, typed)
     estimate = entry.compute_with_typed_number_notes(values, {} if as_json else typed)
     if as_json:
         return f"{dump_json(build_estimate_json(entry, values, estimate), indent=2)}\n"
-    return _estimate_report(estimate)
+    return _format_estimate(estimate)
 
 
 def _require_named_estimate(name: str) -> EstimateSpec:
@@ -110,7 +110,7 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
             value = "yes"
         elif not equals:
             raise CommandError(f"{option} needs a value: {_describe_accepted_values(specs[name])}.")
-        values[name] = _read_file_argument(value)
+        values[name] = _argument_or_content_of_file(value)
     return values
 
 
@@ -121,7 +121,7 @@ def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
     return f"{option} is not an input of {entry.name}. {hint}"
 
 
-def _read_file_argument(value: str) -> str:
+def _argument_or_content_of_file(value: str) -> str:
     """Return the content of the file for an argument `@config.json`; others unchanged."""
     if not value.startswith("@"):
         return value
@@ -132,7 +132,7 @@ def _read_file_argument(value: str) -> str:
         raise CommandError(f"{value[1:]} cannot be read: {reason}.") from None
 
 
-def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
+def _format_list_of_estimates(entries: Sequence[EstimateSpec]) -> str:
     name_width = max((len(e.name) for e in entries), default=0)
     lines = [
         "usage: headroom estimate NAME [--FIELD VALUE ...] [--json]",
@@ -143,7 +143,7 @@ def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _estimate_help(entry: EstimateSpec) -> str:
+def _format_help_of_estimate(entry: EstimateSpec) -> str:
     specs = input_specs(entry.inputs_type)
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     parts = [
@@ -154,13 +154,13 @@ def _estimate_help(entry: EstimateSpec) -> str:
         lines = [group or "Inputs"]
         for name, spec in specs.items():
             if spec.group == group:
-                lines += _input_help_lines(name, spec, defaults[name])
+                lines += _format_help_of_input(name, spec, defaults[name])
         parts.append("\n".join(lines))
     parts.append("Answers: " + ", ".join(o.name for o in entry.outputs) + ".")
     return "\n\n".join(parts) + "\n"
 
 
-def _input_help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
+def _format_help_of_input(name: str, spec: InputSpec, default: Any) -> list[str]:
     sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted_values(spec)}."]
     if default not in {None, ""} and (default_text := format_typed_value(spec, default)):
         sentences.append(f"Default: {default_text}.")
@@ -185,7 +185,7 @@ def _describe_accepted_values(spec: InputSpec) -> str:
     return _VALUE_BY_KIND.get(spec.kind) or describe_valid_values(spec)
 
 
-def _estimate_report(estimate: Estimate) -> str:
+def _format_estimate(estimate: Estimate) -> str:
     verdict = estimate.verdict
     changes = [
         f"{c.label}: now {c.current_value}; at {c.flip_values_text}: {verdict_in_sentence(c.verdict_after)}"
@@ -193,16 +193,16 @@ def _estimate_report(estimate: Estimate) -> str:
     ]
     parts = [
         textwrap.fill(replace_no_break_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
-        _figure_lines(estimate.figures),
-        *(_section_text(section) for section in estimate.sections),
-        _step_lines(estimate.steps),
-        _bullet_list("What would change the verdict", changes),
-        _bullet_list("What this assumes", estimate.notes),
+        _format_figures(estimate.figures),
+        *(_format_section(section) for section in estimate.sections),
+        _format_formula_steps(estimate.steps),
+        _format_bullet_list("What would change the verdict", changes),
+        _format_bullet_list("What this assumes", estimate.notes),
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _section_text(section: SubEstimate) -> str:
+def _format_section(section: SubEstimate) -> str:
     """Return a section of a larger estimate: its heading, its verdict, its first figures."""
     entry, result = registry.require_estimate(section.estimate_name), section.estimate
     verdict = replace_no_break_spaces(f"{result.verdict.lead} {result.verdict.text}")
@@ -213,12 +213,12 @@ def _section_text(section: SubEstimate) -> str:
         (
             f"{section.full_heading} ({entry.name})",
             textwrap.fill(verdict, _WIDTH, initial_indent="  ", subsequent_indent="  "),
-            _figure_lines(figures),
+            _format_figures(figures),
         )
     )
 
 
-def _figure_lines(figures: Sequence[Figure]) -> str:
+def _format_figures(figures: Sequence[Figure]) -> str:
     label_width = max((len(f.label) for f in figures), default=0)
     return "\n".join(f"  {f.label:{label_width}}  {_format_figure(f)}" for f in figures)
 
@@ -230,7 +230,7 @@ def _format_figure(figure: Figure) -> str:
     return f"{text}  {figure.note}" if figure.note else text
 
 
-def _step_lines(steps: Sequence[FormulaStep]) -> str:
+def _format_formula_steps(steps: Sequence[FormulaStep]) -> str:
     if not steps:
         return ""
     lines = ["The working"]
@@ -247,7 +247,7 @@ def _step_lines(steps: Sequence[FormulaStep]) -> str:
     return "\n".join(lines)
 
 
-def _bullet_list(title: str, lines: Sequence[str]) -> str:
+def _format_bullet_list(title: str, lines: Sequence[str]) -> str:
     """Return lines as a list below a title; empty without lines."""
     items = (
         textwrap.fill(
@@ -258,7 +258,7 @@ def _bullet_list(title: str, lines: Sequence[str]) -> str:
     return "\n".join((title, *items)) if lines else ""
 
 
-def print_catalogue(options: argparse.Namespace) -> int:
+def run_catalogue_command(options: argparse.Namespace) -> int:
     """Run `headroom catalogue …`. Returns 1 if nothing matches."""
     vendor_prefix = (options.vendor or "").casefold()
     parts = [
@@ -274,7 +274,7 @@ def print_catalogue(options: argparse.Namespace) -> int:
         print(f"headroom catalogue: no part matches; makers are {vendors}.", file=sys.stderr)
         return 1
     if options.json:
-        rows = [_part_json(part, missing=options.missing) for part in parts]
+        rows = [_part_as_json_dict(part, only_missing_values=options.missing) for part in parts]
         print(json.dumps(rows, ensure_ascii=False, indent=1))
     elif options.missing:
         for part in parts:
@@ -282,13 +282,13 @@ def print_catalogue(options: argparse.Namespace) -> int:
             for value in part.missing_values:
                 print(f"    {value.name}: {value.missing_reason}")
     elif options.part:
-        print("\n\n".join(map(_full_part_text, parts)))
+        print("\n\n".join(map(_format_part_with_sources, parts)))
     else:
-        print(_part_list(parts))
+        print(_format_part_list(parts))
     return 0
 
 
-def _part_list(parts: Sequence[CatalogPart]) -> str:
+def _format_part_list(parts: Sequence[CatalogPart]) -> str:
     """Return one line per part, with the number of its unknown values."""
     rows = []
     for part in parts:
@@ -297,16 +297,16 @@ def _part_list(parts: Sequence[CatalogPart]) -> str:
     return f"{align_columns(rows)}\n{len(parts)} parts"
 
 
-def _full_part_text(part: CatalogPart) -> str:
+def _format_part_with_sources(part: CatalogPart) -> str:
     """Return every value of a part with its convention, source and date."""
     lines = [f"{part.id}: {part.vendor}, {part.name}"]
     for group, values in part.values_by_group.items():
         lines.append(f"  {group}")
-        lines += [f"    {_value_line(value)}" for value in values]
+        lines += [f"    {_format_part_value_with_source(value)}" for value in values]
     return replace_no_break_spaces("\n".join(lines))
 
 
-def _value_line(value: PartValue) -> str:
+def _format_part_value_with_source(value: PartValue) -> str:
     if value.state != "known":
         return f"{value.field.label}: {value.formatted_value}. {value.missing_reason}"
     text = ", ".join(
@@ -317,20 +317,20 @@ def _value_line(value: PartValue) -> str:
     return f"{value.field.label}: {text}{unverified_mark} [{citation}, {value.read_on}]"
 
 
-def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
-    """Return a part in base units. With `missing`, only its unknown values."""
-    values = part.missing_values if missing else part.values
+def _part_as_json_dict(part: CatalogPart, *, only_missing_values: bool) -> dict[str, Any]:
+    """Return a part in base units. With `only_missing_values`, only its unknown values."""
+    values = part.missing_values if only_missing_values else part.values
     return {
         "id": part.id,
         "name": part.name,
         "kind": part.kind,
         "vendor": part.vendor,
         "note": part.note,
-        "values": {value.name: _part_value_json(value) for value in values},
+        "values": {value.name: _part_value_as_json_dict(value) for value in values},
     }
 
 
-def _part_value_json(value: PartValue) -> dict[str, Any]:
+def _part_value_as_json_dict(value: PartValue) -> dict[str, Any]:
     if value.state != "known":
         return {"state": value.state, "reason": value.missing_reason}
     return {
@@ -347,6 +347,6 @@ def _part_value_json(value: PartValue) -> dict[str, Any]:
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "estimate": lambda options: run_estimate_command(options.arguments),
-    "accuracy": print_accuracy,
-    "catalogue": print_catalogue,
+    "accuracy": run_accuracy_command,
+    "catalogue": run_catalogue_command,
 }

@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
 from app.cli import CommandError
-from app.cli.content import find_course_folder, refuse_packaged_course, served_course_name
+from app.cli.content import find_course_folder, find_course_name_on_server, raise_if_packaged_course
 from app.cli.database import read_settings
 from app.content.check import format_count_noun
-from app.database.engine import hide_passwords, make_engine, redact_url_passwords
+from app.database.engine import make_engine, redact_passwords_in_message, redact_passwords_of_url
 from app.import_export import UnusableFileError
 from app.import_export.course_files import (
     TopicUpdate,
@@ -50,11 +50,11 @@ from app.import_export.xml_files import MAX_XML_BYTES
 _MAX_REMARKS_SHOWN = 4
 
 
-def import_or_export(options: argparse.Namespace) -> int:
+def run_import_or_export_command(options: argparse.Namespace) -> int:
     """Run `headroom import` or `headroom export`, and print the report."""
     folder = options.content or find_course_folder(options.course)
     if options.command == "import" and not options.dry_run:
-        refuse_packaged_course(folder)
+        raise_if_packaged_course(folder)
     path: Path = options.file
     if not folder.is_dir():
         raise CommandError(f"{folder} is not a folder; name the course with --content.")
@@ -64,8 +64,10 @@ def import_or_export(options: argparse.Namespace) -> int:
                 options.format, path, folder, options.topic, dry_run=options.dry_run
             )
         elif options.format in ATTEMPT_FORMATS:
-            database = read_settings().database
-            report = export_attempts(options.format, path, database, served_course_name(folder))
+            database = read_settings().database_url_or_default
+            report = export_attempts(
+                options.format, path, database, find_course_name_on_server(folder)
+            )
         else:
             report = export_items(options.format, path, folder, options.topic, options.seed)
     except UnusableFileError as error:
@@ -75,15 +77,15 @@ def import_or_export(options: argparse.Namespace) -> int:
 
 
 def import_file(
-    file_format: str, path: Path, folder: Path, topic: str, *, dry_run: bool = False
+    file_format: str, path: Path, folder: Path, topic_slug_or_empty: str, *, dry_run: bool = False
 ) -> str:
     """Import `path` into the course in `folder`; returns the report.
 
-    Without a `topic`, each item goes into its own, and one that names none is refused. With `dry_run`,
+    Without a `topic_slug_or_empty`, each item goes into its own, and one that names none is refused. With `dry_run`,
     nothing is written and the report says what would be. Raises UnusableFileError and writes
     nothing if the file or the topic cannot be used.
     """
-    target = read_target_topic(folder, topic) if topic else None
+    target = read_target_topic(folder, topic_slug_or_empty) if topic_slug_or_empty else None
     content = _read_import_file(path)
     try:
         result = READERS[file_format](content)
@@ -97,9 +99,9 @@ def import_file(
     ):  # our own format already has its placeholders filled
         result = dataclasses.replace(result, items=tuple(map(escape_braces_in_item, result.items)))
     updates = (
-        {topic: build_topic_update(result, target)}
+        {topic_slug_or_empty: build_topic_update(result, target)}
         if target
-        else _plan_updates_by_topic(result, folder)
+        else _plan_topic_updates_by_slug(result, folder)
     )
     written_paths: list[str] = []
     for slug, update in updates.items():
@@ -118,7 +120,7 @@ def import_file(
     return _format_report(summary, refused, losses, "; correct by hand what matters")
 
 
-def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
+def _plan_topic_updates_by_slug(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
     """Return what to add to each topic that items name; raises UnusableFileError if none does."""
     course_topics = list_slugs_of_topics_with_page(folder)
     slugs = sorted({item.topic for item in result.items} & course_topics)
@@ -152,10 +154,12 @@ def _plan_updates_by_topic(result: ImportResult, folder: Path) -> dict[str, Topi
     return updates
 
 
-def export_items(file_format: str, path: Path, folder: Path, topic: str, number_seed: int) -> str:
+def export_items(
+    file_format: str, path: Path, folder: Path, topic_slug_or_empty: str, number_seed: int
+) -> str:
     """Export a course or one topic to `path` (`-`: standard output); returns the report."""
-    result = read_items_for_export(folder, topic, number_seed)
-    items = tuple(i for i in result.items if _does_format_hold_item(file_format, i))
+    result = read_items_for_export(folder, topic_slug_or_empty, number_seed)
+    items = tuple(i for i in result.items if _can_format_hold_item(file_format, i))
     exported = WRITERS[file_format](items, read_course_info(folder))
     _write_output(path, exported.file_content)
     refused = (
@@ -165,7 +169,7 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
     losses = (*(r for item in items for r in list_recorded_losses(item)), *exported.losses)
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
-    not_live = sum(_does_format_hold_item(file_format, item) for item in result.not_live_items)
+    not_live = sum(_can_format_hold_item(file_format, item) for item in result.not_live_items)
     summary = f"{format_count_noun(exported.written_item_count, 'item')} written."
     if cards and file_format not in CARD_ONLY_FORMATS:
         summary += f" {format_count_noun(cards, 'card')} left out; apkg exports them."
@@ -179,22 +183,22 @@ def export_items(file_format: str, path: Path, folder: Path, topic: str, number_
     return _format_report(summary, refused, losses)
 
 
-def _does_format_hold_item(file_format: str, item: Item) -> bool:
+def _can_format_hold_item(file_format: str, item: Item) -> bool:
     return file_format in FORMATS_WITH_ALL_FIELDS or (item.kind == "card") == (
         file_format in CARD_ONLY_FORMATS
     )
 
 
-def export_attempts(file_format: str, path: Path, database: str, course: str | None) -> str:
+def export_attempts(file_format: str, path: Path, database_url: str, course: str | None) -> str:
     """Export all attempts of a database to `path` (`-`: standard output); returns the report."""
-    engine = _open_engine(database)
+    engine = _make_engine_or_raise_unusable(database_url)
     try:
         with Session(engine) as session:
             rows = list(iterate_attempt_rows(session, course))
     except DBAPIError as error:
         raise UnusableFileError(
-            f"the database {redact_url_passwords(database)} cannot be read "
-            f"({hide_passwords(error.orig, database)})."
+            f"the database {redact_passwords_of_url(database_url)} cannot be read "
+            f"({redact_passwords_in_message(error.orig, database_url)})."
         ) from None
     finally:
         engine.dispose()
@@ -206,11 +210,11 @@ def export_attempts(file_format: str, path: Path, database: str, course: str | N
     return f"{format_count_noun(len(rows), 'attempt')} written."
 
 
-def _open_engine(database: str) -> Engine:
+def _make_engine_or_raise_unusable(database: str) -> Engine:
     try:
         return make_engine(database)
     except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-        reason = hide_passwords(error, database)
+        reason = redact_passwords_in_message(error, database)
         raise UnusableFileError(f"the database address cannot be used ({reason}).") from None
 
 
@@ -236,19 +240,25 @@ def _write_output(path: Path, content: bytes) -> None:
 
 
 def _format_report(
-    summary: str, refused: Sequence[ItemRemark], losses: Sequence[ItemRemark], advice: str = ""
+    summary: str,
+    refused_items: Sequence[ItemRemark],
+    losses: Sequence[ItemRemark],
+    advice: str = "",
 ) -> str:
     lines = [summary]
-    if refused:
-        lines += [f"{format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
+    if refused_items:
+        lines += [
+            f"{format_count_noun(len(refused_items), 'item')} refused:",
+            *_format_remarks_by_reason(refused_items),
+        ]
     if losses:
         items = {(remark.item_name, remark.path_and_line) for remark in losses}
         count = format_count_noun(len(items), "item")
-        lines += [f"{count} with a loss{advice}:", *_group_remarks(losses)]
+        lines += [f"{count} with a loss{advice}:", *_format_remarks_by_reason(losses)]
     return "\n".join(lines)
 
 
-def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
+def _format_remarks_by_reason(remarks: Sequence[ItemRemark]) -> list[str]:
     """Return the remarks as lines, many of one reason on one line that names every item."""
     groups: dict[str, list[ItemRemark]] = {}
     for remark in remarks:
@@ -269,4 +279,4 @@ def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
     return lines
 
 
-COMMANDS = {"import": import_or_export, "export": import_or_export}
+COMMANDS = {"import": run_import_or_export_command, "export": run_import_or_export_command}

@@ -30,7 +30,7 @@ from app.authoring.regrading import (
 )
 from app.cli import CommandError, align_columns
 from app.cli.content import find_course_folder
-from app.cli.database import choose_url_to_print, open_database, read_settings
+from app.cli.database import get_server_url, open_database, read_settings
 from app.clock import utc_now
 from app.content.check import format_count_noun
 from app.content.courses import find_course_folders
@@ -49,7 +49,7 @@ def create_author_link(engine: Engine, base_url: str, now: dt.datetime) -> str:
     token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        author_store.store_author_link(db, hash_session_key(token), now)
+        author_store.store_link_and_delete_old_links(db, hash_session_key(token), now)
         db.commit()
     return f"{base_url}/authoring/enter?token={token}"
 
@@ -67,11 +67,9 @@ def run_author_command(options: argparse.Namespace) -> int:
     now = utc_now()
     with open_database(settings) as engine:
         if options.action == "link":
-            print(
-                format_author_link(create_author_link(engine, choose_url_to_print(settings), now))
-            )
+            print(format_author_link(create_author_link(engine, get_server_url(settings), now)))
         elif options.action == "revoke":
-            return run_author_revocation(engine, options.session, now)
+            return revoke_author_sessions_and_print(engine, options.session, now)
         else:
             with Session(engine) as db:
                 if options.action == "list":
@@ -83,14 +81,16 @@ def run_author_command(options: argparse.Namespace) -> int:
 
 def _print_author_sessions(db: Session, now: dt.datetime) -> None:
     rows = [
-        (str(s.id), s.device, format_moment(s.created), format_moment(s.last_used))
+        (str(s.id), s.device, format_utc_time(s.created), format_utc_time(s.last_used))
         for s in author_store.list_author_sessions(db, now)
     ]
     table = align_columns([("ID", "DEVICE", "CREATED", "LAST USED"), *rows])
     print(table if rows else "No browser is signed in as an author.")
 
 
-def run_author_revocation(engine: Engine, session_id: int | None, now: dt.datetime) -> int:
+def revoke_author_sessions_and_print(
+    engine: Engine, session_id: int | None, now: dt.datetime
+) -> int:
     """Sign out a browser, or all if the id is None. Returns 1 if there is no such session."""
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
@@ -113,11 +113,13 @@ def run_author_revocation(engine: Engine, session_id: int | None, now: dt.dateti
 
 def _print_audit_log(db: Session, limit: int) -> None:
     for record in reversed(author_store.list_audit_records(db, limit)):
-        actor = f"session {record.session}" if record.session else "command line"
-        print(f"{format_moment(record.logged_at)}  {actor:14}  {record.action}  {record.subject}")
+        actor = (
+            f"session {record.author_session_id}" if record.author_session_id else "command line"
+        )
+        print(f"{format_utc_time(record.logged_at)}  {actor:14}  {record.action}  {record.subject}")
 
 
-def format_moment(moment: dt.datetime) -> str:
+def format_utc_time(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
@@ -129,14 +131,16 @@ def run_learners_command(options: argparse.Namespace) -> int:
             return _print_learners(learner_store.list_people(db))
         db.connection(execution_options=WRITING)
         if options.action == "adopt":
-            return _run_learner_adoption(db, options.course, find_course_folders(settings.content))
-        matches = _match_learners(learner_store.list_people(db), options.learner)
+            return _adopt_learners_and_print(
+                db, options.course, find_course_folders(settings.content)
+            )
+        matches = _find_learners_by_name_or_id(learner_store.list_people(db), options.learner)
         if len(matches) != 1:
             print(
                 f"headroom: {_no_single_match_message(matches, options.learner)}", file=sys.stderr
             )
             return 1
-        print(_create_device_code(db, settings, matches[0], utc_now()))
+        print(_create_device_code_and_describe(db, settings, matches[0], utc_now()))
         db.commit()
     return 0
 
@@ -146,8 +150,8 @@ def _print_learners(people: Sequence[ListedPerson]) -> int:
         (
             str(person.id),
             replace_unprintable_characters(person.name) or "-",
-            format_moment(person.created),
-            format_moment(person.last_seen),
+            format_utc_time(person.created),
+            format_utc_time(person.last_seen),
         )
         for person in people
     ]
@@ -156,26 +160,26 @@ def _print_learners(people: Sequence[ListedPerson]) -> int:
     return 0
 
 
-def _run_learner_adoption(db: Session, course: str, known_courses: Collection[str]) -> int:
+def _adopt_learners_and_print(db: Session, course: str, known_courses: Collection[str]) -> int:
     if course not in known_courses or not course:
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
     adopted = learner_store.adopt_learners_without_course(db, course)
-    subject = f"{adopted.moved} into {course}"
+    subject = f"{adopted.moved_count} into {course}"
     record_audit_entry(
         db, AuditRecord(utc_now(), COMMAND_LINE_SESSION, "learners adopted", subject)
     )
     db.commit()
-    print(f"{course} has the work of {adopted.moved} learners.")
-    if adopted.not_moved:
+    print(f"{course} has the work of {adopted.moved_count} learners.")
+    if adopted.not_moved_count:
         print(
-            f"{adopted.not_moved} had started again in it; their earlier work stays where it was."
+            f"{adopted.not_moved_count} had started again in it; their earlier work stays where it was."
         )
     return 0
 
 
-def _create_device_code(
+def _create_device_code_and_describe(
     db: Session, settings: Settings, person: ListedPerson, now: dt.datetime
 ) -> str:
     """Create a device code for a person; returns the text that says how to use it."""
@@ -188,13 +192,15 @@ def _create_device_code(
     minutes = int(CODE_LIFETIME.total_seconds() / 60)
     name = replace_unprintable_characters(person.name) or "no name"
     return (
-        f"{choose_url_to_print(settings)}/continue?code={code}\n"
+        f"{get_server_url(settings)}/continue?code={code}\n"
         f"Whoever opens it within {minutes} minutes continues as learner {person.id} ({name}). "
         f"It works once. The code alone is {code}."
     )
 
 
-def _match_learners(people: Sequence[ListedPerson], name_or_id: str) -> list[ListedPerson]:
+def _find_learners_by_name_or_id(
+    people: Sequence[ListedPerson], name_or_id: str
+) -> list[ListedPerson]:
     """Return the learners with this number or name. A number is never taken for a name."""
     if name_or_id.isascii() and name_or_id.isdigit():
         return [person for person in people if str(person.id) == name_or_id.lstrip("0")]
@@ -209,7 +215,7 @@ def _no_single_match_message(matches: Sequence[ListedPerson], name_or_id: str) -
             "everybody with name and number."
         )
     listing = ", ".join(
-        f"{person.id} (last seen {format_moment(person.last_seen)})" for person in matches
+        f"{person.id} (last seen {format_utc_time(person.last_seen)})" for person in matches
     )
     return f"several learners have the name “{name_or_id}”; give the number of one: {listing}."
 
@@ -241,9 +247,9 @@ def run_regrade_command(options: argparse.Namespace) -> int:
             regraded_count = confirm_regrade(db, course, preview, COMMAND_LINE_SESSION, utc_now())
             db.commit()
     if options.json:
-        print(json.dumps(_regrade_json(preview, regraded_count), ensure_ascii=False))
+        print(json.dumps(_regrade_as_json_dict(preview, regraded_count), ensure_ascii=False))
     else:
-        print("\n".join(_regrade_lines(preview, regraded_count, confirmed=options.yes)))
+        print("\n".join(_format_regrade(preview, regraded_count, is_confirmed=options.yes)))
     return 0
 
 
@@ -268,7 +274,9 @@ def _require_question(courses: Mapping[str, Path], course: str, item: str) -> Qu
     )
 
 
-def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) -> list[str]:
+def _format_regrade(
+    preview: RegradePreview, written_count: int, *, is_confirmed: bool
+) -> list[str]:
     location = preview.question.place
     lines = [
         f"{preview.question.id}, {location.path}:{location.line}",
@@ -294,8 +302,8 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     ]
     if not preview.new_scores:
         return [*lines, "No score changes, so there is nothing to write."]
-    if confirmed:
-        return [*lines, f"{format_count_noun(written, 'answer')} graded again."]
+    if is_confirmed:
+        return [*lines, f"{format_count_noun(written_count, 'answer')} graded again."]
     return [*lines, "Nothing was written; --yes grades them again."]
 
 
@@ -303,7 +311,7 @@ def _format_score(score: float) -> str:
     return f"{score:.2f}".rstrip("0").rstrip(".")
 
 
-def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
+def _regrade_as_json_dict(preview: RegradePreview, written_count: int) -> dict[str, Any]:
     return {
         "question": preview.question.id,
         "revision": preview.question.revision,
@@ -315,7 +323,7 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
         ],
         "same": preview.unchanged_count,
         "refused": [{"why": refusal, "answers": count} for refusal, count in preview.refusals],
-        "written": written,
+        "written": written_count,
     }
 
 

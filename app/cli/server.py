@@ -15,9 +15,9 @@ from sqlmodel import Session
 from app.accounts.learner_store import count_course_learners
 from app.cli import LOCAL_DATA, CommandError, create_server_app
 from app.cli.database import (
-    choose_url_to_print,
     create_data_folder,
-    hold_prepared_database,
+    get_server_url,
+    migrate_and_hold_data_folder,
     open_database,
     read_settings,
 )
@@ -31,8 +31,8 @@ from app.main import create_app
 from app.settings import Settings
 from app.web.connection_guard import (
     ConnectionLimits,
-    cap_connections_by_file_limit,
-    create_protocol_factory,
+    create_guarded_protocol_factory,
+    raise_file_limit_and_cap_connections,
 )
 from app.web.monitoring import configure_logging, share_metrics_between_processes
 
@@ -57,7 +57,7 @@ def serve(options: argparse.Namespace) -> int:
     if settings.data == settings.content / LOCAL_DATA:
         (settings.data / ".gitignore").write_text("*\n", encoding="utf-8")
     _check_port_available(settings)
-    with hold_prepared_database(settings):
+    with migrate_and_hold_data_folder(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
         _announce_price_file(settings, app.state.prices)
@@ -96,12 +96,12 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     for live in courses.libraries.values():
         _announce_course(live.get_current_library(), live.folder)
     if courses.has_several_courses:
-        _announce_unassigned_learners(settings)
+        _announce_learners_without_course(settings)
     print(f"Data:   {settings.data}")
-    print(f"Open    {choose_url_to_print(settings)}", flush=True)
+    print(f"Open    {get_server_url(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
         with open_database(settings) as engine:
-            link = create_author_link(engine, choose_url_to_print(settings), utc_now())
+            link = create_author_link(engine, get_server_url(settings), utc_now())
         print(f"Author  {format_author_link(link)}", flush=True)
 
 
@@ -125,7 +125,7 @@ def _announce_price_file(settings: Settings, prices: PriceList) -> None:
         print(f"Prices: {len(prices.prices)} from {settings.prices}", flush=True)
 
 
-def _announce_unassigned_learners(settings: Settings) -> None:
+def _announce_learners_without_course(settings: Settings) -> None:
     """Report learners of the former single course, which no course shows now."""
     with open_database(settings) as engine, Session(engine) as db:
         unassigned_count = count_course_learners(db, SINGLE_COURSE)
@@ -150,9 +150,9 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
-        http=create_protocol_factory(
+        http=create_guarded_protocol_factory(
             ConnectionLimits(
-                max_connections=cap_connections_by_file_limit(settings.connections),
+                max_connections=raise_file_limit_and_cap_connections(settings.connections),
                 max_connections_per_client=settings.client_connections,
                 proxies=settings.trusted_proxies,
             )

@@ -62,7 +62,7 @@ def apportion_by_weight(weight_by_name: Mapping[str, float], total: int) -> dict
 
 def find_main_exam(library: Library) -> ExamBlueprint | None:
     """Return the mock exam closest to the real exam: the one with the most questions."""
-    exams = sorted(library.exams.values(), key=lambda exam: (-exam.questions, exam.slug))
+    exams = sorted(library.exams.values(), key=lambda exam: (-exam.question_count, exam.slug))
     return exams[0] if exams else None
 
 
@@ -73,15 +73,15 @@ SHORT_EXAM_SHARE = 0.4
 
 
 def can_exam_be_shortened(exam: ExamBlueprint) -> bool:
-    return exam.questions >= MIN_QUESTIONS_TO_SHORTEN
+    return exam.question_count >= MIN_QUESTIONS_TO_SHORTEN
 
 
 def count_short_exam_questions(exam: ExamBlueprint) -> int:
-    return round(exam.questions * SHORT_EXAM_SHARE)
+    return round(exam.question_count * SHORT_EXAM_SHARE)
 
 
 def make_short_exam(exam: ExamBlueprint) -> ExamBlueprint:
-    domains = apportion_by_weight(exam.domains, count_short_exam_questions(exam))
+    domains = apportion_by_weight(exam.question_count_by_domain, count_short_exam_questions(exam))
     return derive_exam_with_domain_counts(exam, "short", "Short mock exam", domains)
 
 
@@ -94,9 +94,9 @@ def derive_exam_with_domain_counts(
         exam,
         slug=f"{exam.slug}~{slug_suffix}",
         title=title,
-        questions=count,
-        minutes=max(1, round(exam.minutes * count / exam.questions)),
-        domains=question_count_by_domain,
+        question_count=count,
+        minutes=max(1, round(exam.minutes * count / exam.question_count)),
+        question_count_by_domain=question_count_by_domain,
     )
 
 
@@ -260,7 +260,9 @@ def compute_course_facts(library: Library) -> CourseFacts:
         DomainFacts(
             d.number,
             d.weight / total_weight,
-            exam.domains.get(d.number, 0) if exam else round(_EVEN * d.weight / total_weight),
+            exam.question_count_by_domain.get(d.number, 0)
+            if exam
+            else round(_EVEN * d.weight / total_weight),
             tuple(o.number for o in d.objectives),
         )
         for d in domains

@@ -29,7 +29,7 @@ from app.markup.text import (
     is_slug,
     mark_unspaced_letters,
     reduce_to_words,
-    shorten,
+    shorten_with_ellipsis,
     slugify,
     suggest_known_words,
 )
@@ -162,7 +162,7 @@ def check_cross_references(course: ParsedCourse) -> list[ContentProblem]:
                 continue
             if reference.kind not in known_by_kind:
                 problems += _check_reference_outside_registers(path, reference, course)
-            elif reference.value not in known_by_kind[reference.kind]:
+            elif reference.target not in known_by_kind[reference.kind]:
                 known_values = known_by_kind[reference.kind]
                 hint = _build_moved_topic_hint(path, reference, renamed) or _suggest_known_name(
                     reference, known_values, hints
@@ -175,7 +175,7 @@ def _build_moved_topic_hint(
     path: str, reference: CrossReference, new_slug_by_renamed_topic: Mapping[str, str]
 ) -> str:
     new_slug = (
-        new_slug_by_renamed_topic.get(reference.value, "") if reference.kind == "topic" else ""
+        new_slug_by_renamed_topic.get(reference.target, "") if reference.kind == "topic" else ""
     )
     if new_slug and path == "syllabus.toml":
         hint = f'If its folder is “{new_slug}” now, write "{new_slug}" in its place in order; '
@@ -189,13 +189,13 @@ def _check_reference_outside_registers(
     """Check dates, calculators, pictures, drawings, terms and links (E13, E61, W95 and others)."""
     if reference.kind == "day":
         # One day is allowed, for time zones.
-        if dt.date.fromisoformat(reference.value) > course.checked_on + dt.timedelta(days=1):
-            message = f"“{reference.value}” lies in the future."
+        if dt.date.fromisoformat(reference.target) > course.checked_on + dt.timedelta(days=1):
+            message = f"“{reference.target}” lies in the future."
             hint = "Write the day on which the page was read last."
             yield make_reference_problem(path, reference, "E13", message, hint)
     elif reference.kind == "calculator":
-        if not course.syllabus.calculators:
-            message = f"This needs the calculator “{reference.value}”, and the course has none."
+        if not course.syllabus.offers_calculators:
+            message = f"This needs the calculator “{reference.target}”, and the course has none."
             hint = "Take it out, or take calculators = false out of syllabus.toml."
             yield make_reference_problem(path, reference, "W95", message, hint)
     elif reference.kind == "file":
@@ -212,9 +212,9 @@ def _suggest_known_name(
     reference: CrossReference, known_names: set[str], hint_cache: dict[tuple[str, str], str]
 ) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
-    hint_key = (reference.kind, reference.value)
+    hint_key = (reference.kind, reference.target)
     if hint_key not in hint_cache and len(hint_cache) < _MOST_HINTS:
-        hint_cache[hint_key] = suggest_known_words(reference.value, known_names)
+        hint_cache[hint_key] = suggest_known_words(reference.target, known_names)
     return hint_cache.get(hint_key, "")
 
 
@@ -226,9 +226,9 @@ def _build_unknown_mention_problem(
         "source": ("E86", "a key of sources.toml"),
         "topic": ("E61", "a topic of this course"),
     }[reference.kind]
-    if "," in reference.value:
-        hint = f"Write several as a list: [{shorten(reference.value)}]."
-    message = f"“{reference.value}” is not {expected}."
+    if "," in reference.target:
+        hint = f"Write several as a list: [{shorten_with_ellipsis(reference.target)}]."
+    message = f"“{reference.target}” is not {expected}."
     return make_reference_problem(path, reference, code, message, hint)
 
 
@@ -311,7 +311,7 @@ def _check_topic_order(
     order = course.syllabus.topics
     if register is None or not order:
         return
-    lines = {m.value: (m.line, m.column) for m in register.cross_references}
+    lines = {m.target: (m.line, m.column) for m in register.cross_references}
     for topic, count in Counter(order).items():
         if count > 1:
             message = f"“{topic}” stands {count} times in the order."
@@ -360,7 +360,7 @@ def _check_prerequisite_cycle(
         path = _find_prerequisite_path(required, slug, pages)
         if not path:
             continue
-        reference = next((r for r in references if r.value == required), None)
+        reference = next((r for r in references if r.target == required), None)
         position = (reference.line, reference.column) if reference else (1, 1)
         location = ProblemLocation(page.place.path, *position)
         detour = " → ".join((slug, *path))
@@ -391,7 +391,7 @@ def check_links_to_drafts(
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
         for reference in course.parsed_files[page.place.path].cross_references if hidden else ():
-            slug = reference.value.removeprefix("/concepts/").partition("#")[0]
+            slug = reference.target.removeprefix("/concepts/").partition("#")[0]
             leads_to_hidden = reference.kind in {"page", "topic"} and slug in hidden
             if leads_to_hidden and page.status == "live":
                 message = f"“{slug}” is no live page (status: {hidden[slug]})."
@@ -494,7 +494,9 @@ def _check_blueprints(
     domains = {d.number for d in course.syllabus.domains}
     for path, parsed_file in course.parsed_files.items():
         lines = parsed_file.line_by_register_entry
-        for number, needed in parsed_file.exam.domains.items() if parsed_file.exam else ():
+        for number, needed in (
+            parsed_file.exam.question_count_by_domain.items() if parsed_file.exam else ()
+        ):
             location = ProblemLocation(path, lines.get(number, 1))
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
@@ -581,7 +583,7 @@ def _check_extra_memory_hooks(topic: Topic, parsed_file: ParsedFile) -> Iterator
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
         hint = f"Keep it or the one on line {hooks[0]}; the other can be a [!NOTE]."
         yield make_problem(
-            ProblemLocation(topic.place.path, hooks[1]), "W87", message, hint, derived=True
+            ProblemLocation(topic.place.path, hooks[1]), "W87", message, hint, is_consequence=True
         )
 
 
@@ -626,7 +628,7 @@ def _check_missing_front_matter_keys(topic: Topic) -> Iterator[ContentProblem]:
             message = f"The page has no “{name}” in its front matter."
             hint = f"Write a line “{name}: …”."
             yield make_problem(
-                ProblemLocation(topic.place.path), "W38", message, hint, derived=True
+                ProblemLocation(topic.place.path), "W38", message, hint, is_consequence=True
             )
 
 
@@ -634,7 +636,9 @@ def _build_incomplete_topic_problem(
     topic: Topic, message: str, draft_labels: Sequence[str] = ()
 ) -> ContentProblem:
     hint = build_drafts_hint(draft_labels) if draft_labels else "Add what is missing."
-    return make_problem(ProblemLocation(topic.place.path), "W87", message, hint, derived=True)
+    return make_problem(
+        ProblemLocation(topic.place.path), "W87", message, hint, is_consequence=True
+    )
 
 
 # Hash of an empty key. Older versions stored it for true-false, match, order and design

@@ -54,10 +54,10 @@ from app.markup.checked_figures import (
     replace_figure_links_by_text,
 )
 from app.markup.expressions import FigureError, compute_estimate
-from app.markup.html_renderer import RenderContext, render_tokens, reserve_heading_anchor
+from app.markup.html_renderer import RenderContext, assign_heading_anchor, render_tokens
 from app.markup.images import sanitize_svg
 from app.markup.markdown_tokens import (
-    closing_index,
+    find_closing_index,
     first_line,
     last_line,
     parse_markdown,
@@ -88,7 +88,7 @@ from app.markup.problems import (
     SourceFile,
     TextPosition,
     UnidentifiedItem,
-    estimate_call_effort,
+    parsing_effort_of_estimate,
 )
 from app.markup.strict_yaml import YamlText
 from app.markup.text import (
@@ -96,10 +96,10 @@ from app.markup.text import (
     content_hash,
     count_words,
     hash_words,
-    is_path_inside,
+    is_inside_its_folder,
     reduce_to_words,
+    repr_for_content_hash,
     slugify,
-    stable_repr,
     suggest_known_words,
 )
 from app.questions import types
@@ -146,7 +146,7 @@ def lay_out_page(
     linker: FirstMentionLinker,
 ) -> PageLayout:
     """Lay out a page. Broken items are left out; failing blocks are reported."""
-    context.source_file.item = ""
+    context.source_file.current_item = ""
     builder = _PageBuilder(context, linker)
     for region in regions:
         if isinstance(region, ItemSource):
@@ -197,7 +197,7 @@ class _PageBuilder:
         index = 0
         start = 0
         while index < len(tokens):
-            end = closing_index(tokens, index) + 1
+            end = find_closing_index(tokens, index) + 1
             block = tokens[index:end]
             if self._starts_new_piece(tokens[index]) or find_standalone_picture(block):
                 self._add_tokens(tokens[start:index])
@@ -231,7 +231,7 @@ class _PageBuilder:
         if block[0].type == "heading_open":
             self.close_section()
             self.numbered += 1
-            anchor = reserve_heading_anchor(block[1], self.context)
+            anchor = assign_heading_anchor(block[1], self.context)
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
@@ -282,9 +282,11 @@ class _PageBuilder:
         source_file = self.context.source_file
         name = token.info.strip().partition(" ")[2].strip()
         line = first_line(token)
-        fields = strict_yaml.read_mapping(token.content, source_file.report, line + 1)
+        fields = strict_yaml.parse_mapping(token.content, source_file.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        source_file.spend_effort(estimate_call_effort(name), token.info + token.content)
+        source_file.spend_parsing_effort(
+            parsing_effort_of_estimate(name), token.info + token.content
+        )
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
@@ -314,7 +316,7 @@ def find_standalone_picture(block: Sequence[Token]) -> Token | None:
     if len(children) != 1 or children[0].type != "image":
         return None
     file, caption = (str(children[0].attrs.get(name, "")) for name in ("src", "title"))
-    is_local = (file.endswith(".svg") or caption) and is_path_inside(file)
+    is_local = (file.endswith(".svg") or caption) and is_inside_its_folder(file)
     return children[0] if is_local else None
 
 
@@ -341,7 +343,7 @@ def parse_topic_file(
     slug = path.parts[1] if len(path.parts) > 2 else path.stem
     front, text = parse_front_matter(source_file, is_page=kind == "page")
     regions = split_and_check_regions(text, source_file, kind)
-    context = RenderContext(source_file, folder=slug)
+    context = RenderContext(source_file, topic_folder=slug)
     items, fingerprints = _build_items(regions, kind, front, context)
     check_right_position_balance(items.values(), source_file)
     parsed = ParsedFile(source_file.path, fingerprints=tuple(fingerprints))
@@ -371,7 +373,7 @@ def _build_items(
     fingerprints: list[ItemFingerprint] = []
     source_file = context.source_file
     for source in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
-        first_problem = source_file.problems_before_item = len(source_file.problems)
+        first_problem = source_file.problem_count_before_item = len(source_file.problems)
         parsed_item, is_over_limit = _build_and_check_item(source, file_kind, front_matter, context)
         errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
         broken = source.has_invalid_comment or errors or parsed_item is None
@@ -386,7 +388,7 @@ def _build_items(
             _add_reverse_card(parsed_item, items)
         if is_over_limit:
             break
-    source_file.item = ""
+    source_file.current_item = ""
     return FileItems(items, fingerprints)
 
 
@@ -408,7 +410,7 @@ def _build_unidentified_item(source: ItemSource, source_file: SourceFile) -> Uni
 
 def _limit_items(sources: list[ItemSource], source_file: SourceFile) -> list[ItemSource]:
     if len(sources) > MOST_ITEMS:
-        source_file.item = ""
+        source_file.current_item = ""
         message = f"The file has {len(sources):,} items; the limit is {MOST_ITEMS:,}."
         hint = "Split it into several topics."
         source_file.report("E88", sources[MOST_ITEMS].line, 1, message, hint)
@@ -427,7 +429,7 @@ def _build_and_check_item(
 ) -> ItemBuildResult:
     """Build an item. Exceptions are reported as its problems, so that the others are served."""
     source_file = context.source_file
-    source_file.line = source.line
+    source_file.current_line = source.line
     try:
         parsed_item = build_item(source, file_kind, front_matter, context)
         if parsed_item is not None:
@@ -467,7 +469,9 @@ def _compute_item_fingerprint(
         options = types.question_type_of(item).options_for_statistics(item.answer)
         key_texts = types.question_type_of(item).answer_key_texts(item.answer)
         key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
-        key_words = f"{' '.join(key_texts)} {stable_repr(item.computed) if item.computed else ''}"
+        key_words = (
+            f"{' '.join(key_texts)} {repr_for_content_hash(item.computed) if item.computed else ''}"
+        )
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
         key = content_hash(reduce_to_words(key_words) or key_words)[:6]
     elif isinstance(item, Flashcard):
@@ -507,7 +511,9 @@ def _add_page_to_file(
 ) -> ParsedFile:
     """Return the file with its page, and with each question's section set."""
     linker = FirstMentionLinker(glossary_names)
-    context = RenderContext(item_context.source_file, is_page=True, folder=item_context.folder)
+    context = RenderContext(
+        item_context.source_file, is_concept_page=True, topic_folder=item_context.topic_folder
+    )
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
     shown_items = {
@@ -534,7 +540,7 @@ def _add_page_to_file(
         topic=topic,
         questions=questions,
         cards=_select_flashcards(item_by_key),
-        anchors=tuple(context.anchors),
+        anchors=tuple(context.use_count_by_anchor),
         alert_lines=page.alert_lines,
     )
 
@@ -550,14 +556,14 @@ def _build_topic(
     if not front_matter.title and not is_unreadable:
         hint = "Begin the file with --- and a line “title: …”."
         source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
-    cited = tuple(dict.fromkeys((*context.cited_sources, *front_matter.sources)))
+    cited = tuple(dict.fromkeys((*context.cited_source_keys, *front_matter.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
-        source_file.report("E16", 1, 1, "The page names no source.", hint, derived=True)
+        source_file.report("E16", 1, 1, "The page names no source.", hint, is_consequence=True)
     _report_uncited_footnotes(page, cited, source_file)
     return Topic(
-        context.folder,
-        front_matter.title or context.folder,
+        context.topic_folder,
+        front_matter.title or context.topic_folder,
         front_matter.summary,
         front_matter.objectives,
         _mark_essential_sections(page.sections, front_matter, source_file),
@@ -594,7 +600,7 @@ def _mark_essential_sections(
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
             hint = suggest_known_words(anchor, anchors)
-            source_file.report_text("E61", anchor, line, len(source_file.lines), message, hint)
+            source_file.report_at_text("E61", anchor, line, len(source_file.lines), message, hint)
     return tuple(
         dataclasses.replace(
             s, essential=s.anchor in front_matter.essential_sections or not (s.anchor and s.plain)
@@ -611,7 +617,9 @@ def _report_uncited_footnotes(
         if key not in cited_footnotes:
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
-            source_file.report_text("W96", f"[^{key}]:", 1, len(source_file.lines), message, hint)
+            source_file.report_at_text(
+                "W96", f"[^{key}]:", 1, len(source_file.lines), message, hint
+            )
 
 
 def _select_flashcards(item_by_key: ItemByKey) -> tuple[Flashcard, ...]:
@@ -628,7 +636,7 @@ def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     _, text = parse_front_matter(source_file)
     tokens = parse_markdown(text)
     check_markup_typos(tokens, source_file)
-    context = RenderContext(source_file, folder="..")
+    context = RenderContext(source_file, topic_folder="..")
     terms: list[GlossaryTerm] = []
     index = 0
     while index < len(tokens):
@@ -687,7 +695,7 @@ def _split_see_also(body: list[Token]) -> MeaningAndRelatedTerms:
     """Split a last paragraph `See: KV cache, Weights` off the meaning."""
     index = 0
     while index < len(body):
-        end = closing_index(body, index) + 1
+        end = find_closing_index(body, index) + 1
         match = _SEE.match(body[index + 1].content) if end - index == 3 else None
         if match:
             names = [" ".join(n.split()) for n in _COMMA.split(match[1])]
@@ -725,7 +733,7 @@ def parse_file(text: str, path: str, glossary_names: GlossaryNames = _NO_NAMES) 
     try:
         parsed = _parse_by_file_type(source_file, glossary_names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        source_file.item = ""
+        source_file.current_item = ""
         source_file.report_parsing_failure(error, "This file")
         source_file.references.clear()
         source_file.edits.clear()

@@ -12,7 +12,7 @@ from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import Level, NamedExpression, QuestionParameters, Status
 from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, TextPosition
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
-from app.markup.text import LONGEST_ID, is_slug, shorten, suggest_known_words
+from app.markup.text import LONGEST_ID, is_slug, shorten_with_ellipsis, suggest_known_words
 from app.questions.question_type import ItemComment
 from app.questions.types import QUESTION_TYPES
 
@@ -152,7 +152,7 @@ def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> Spli
             message = "The front matter is never closed."
             source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
         return SplitFrontMatter(FrontMatter(), source_file.text)
-    fields = strict_yaml.read_mapping(match[1], source_file.report, 2, keys=FRONT_KEYS)
+    fields = strict_yaml.parse_mapping(match[1], source_file.report, 2, known_keys=FRONT_KEYS)
     _report_unknown_keys(fields, FRONT_KEYS if is_page else _ITEMS_FRONT_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
     for key in ("title", "summary"):
@@ -162,10 +162,10 @@ def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> Spli
             )
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
-        strict_yaml.single_text(fields.values.get("title")),
+        strict_yaml.text_or_empty(fields.values.get("title")),
         _read_references(fields, "objective", source_file),
         _read_references(fields, "source", source_file),
-        strict_yaml.single_text(fields.values.get("summary")),
+        strict_yaml.text_or_empty(fields.values.get("summary")),
         _read_date(fields, source_file),
         _read_required_topics(fields, source_file),
         _read_text_list(fields, "essential") if "essential" in fields.values else None,
@@ -219,7 +219,7 @@ def _read_references(
     mentions: list[str] = []
     for key in (name, f"{name}s"):
         node = fields.values.get(key)
-        scalars = strict_yaml.texts_of_value(node)
+        scalars = strict_yaml.texts_of_word_or_list(node)
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
@@ -241,9 +241,9 @@ def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
     node = fields.values.get("status")
     if node is None:
         return None
-    status = _STATUSES.get(strict_yaml.single_text(node))
+    status = _STATUSES.get(strict_yaml.text_or_empty(node))
     if status is None:
-        message = f"“{strict_yaml.single_text(node)[:20]}” is not a status."
+        message = f"“{strict_yaml.text_or_empty(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
         source_file.report("E13", node.line, node.column, message, hint)
     return status or "draft"
@@ -253,20 +253,20 @@ def _is_set_to_keyword(
     fields: YamlMapping, key: str, keyword: str, source_file: SourceFile
 ) -> bool:
     node = fields.values.get(key)
-    if node is None or strict_yaml.single_text(node) == keyword:
+    if node is None or strict_yaml.text_or_empty(node) == keyword:
         return node is not None
-    message = f"“{strict_yaml.single_text(node)[:20]}” is not a value of “{key}”."
+    message = f"“{strict_yaml.text_or_empty(node)[:20]}” is not a value of “{key}”."
     hint = f"Write {key}: {keyword}, or leave it out."
     source_file.report("E13", node.line, node.column, message, hint)
     return False
 
 
 def _read_text_list(fields: YamlMapping, key: str) -> tuple[str, ...]:
-    return tuple(w.text for w in strict_yaml.texts_of_value(fields.values.get(key)))
+    return tuple(w.text for w in strict_yaml.texts_of_word_or_list(fields.values.get(key)))
 
 
 def _read_required_topics(fields: YamlMapping, source_file: SourceFile) -> tuple[str, ...]:
-    scalars = strict_yaml.texts_of_value(fields.values.get("requires"))
+    scalars = strict_yaml.texts_of_word_or_list(fields.values.get("requires"))
     for scalar in scalars:
         source_file.add_reference("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
@@ -317,7 +317,7 @@ def read_item_metadata(
 
 def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) -> ItemComment:
     """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
-    source_file.item = ""
+    source_file.current_item = ""
     start = comment_text.index("<!--") + 4
     inner, _, trailing_text = comment_text[start:].partition("-->")
     stripped = inner.lstrip(" \t")
@@ -326,8 +326,8 @@ def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) ->
         line, column, stripped = line + 1, 1, stripped[1:]
     id_match = re.match(r"q\s*:\s*([^\s#]+)", stripped)
     if id_match and is_slug(id_match[1]):
-        source_file.item = id_match[1]
-    fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
+        source_file.current_item = id_match[1]
+    fields = strict_yaml.parse_mapping(stripped, source_file.report, line, column)
     _report_unknown_keys(fields, ITEM_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
     _check_yes_no_keys(fields, source_file)
@@ -344,7 +344,7 @@ def _check_yes_no_keys(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
-        value = strict_yaml.single_text(node).lower()
+        value = strict_yaml.text_or_empty(node).lower()
         if node is not None and value not in {"yes", "no", "true", "false"}:
             message = f"“{value[:20]}” is not a value of “{key}”."
             hint = f"Write {key}: yes or {key}: no."
@@ -377,7 +377,7 @@ def _read_item_id(fields: YamlMapping, source_file: SourceFile, position: TextPo
         message = "The id after “q:” is missing."
         source_file.report("E01", *position, message, "Run the check with --fix to write one.")
         return ""
-    text = strict_yaml.single_text(node)
+    text = strict_yaml.text_or_empty(node)
     if not is_slug(text) or len(text) > LONGEST_ID:
         hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
         message = f"“{text[:60]}” is not an id."
@@ -490,7 +490,7 @@ def _find_list_or_range_mistake(name: str, node: Node) -> AuthoringError | None:
         return AuthoringError("E45", message, f"{hint}[2 mL, 3 mL].")
     if ".." not in text and "," in text:
         message = f"“{excerpt}” is one word, not a list."
-        return AuthoringError("E45", message, f"Write {name}: [{shorten(text)}]")
+        return AuthoringError("E45", message, f"Write {name}: [{shorten_with_ellipsis(text)}]")
     if span := _SPAN.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
         return AuthoringError("E47", f"“{excerpt}” is a word, not a range.", hint)

@@ -11,7 +11,7 @@ from app.markup.problems import (
     ProblemLocation,
     UnidentifiedItem,
     make_problem,
-    topic_of_path,
+    topic_slug_of_path,
 )
 from app.markup.text import jaccard_similarity
 
@@ -99,7 +99,7 @@ class IdEvidence:
         """Return whether the syllabus lists the topic of a file."""
         parsed_file = self.parsed_files.get("syllabus.toml")
         topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
-        return topic_of_path(path) in topics
+        return topic_slug_of_path(path) in topics
 
     def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""

@@ -21,8 +21,8 @@ from app.content.front_matter import (
 from app.content.item_rules import check_markup_typos
 from app.content.misread_markup import check_foreign_markup, report_misread_answer_lines
 from app.markup import expressions
-from app.markup.html_renderer import RenderContext, render_tokens, unlink_checked_figures
-from app.markup.markdown_tokens import closing_index, first_line
+from app.markup.html_renderer import RenderContext, check_and_unlink_figure_links, render_tokens
+from app.markup.markdown_tokens import find_closing_index, first_line
 from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, reduce_to_words, suggest_known_words
@@ -62,7 +62,7 @@ def build_item(
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
     source_file = context.source_file
-    source_file.item = source.comment.id
+    source_file.current_item = source.comment.id
     if not source.comment.id:
         return None
     context.first_line, context.last_line = source.line, source.line + source.text.count("\n")
@@ -80,7 +80,7 @@ def build_item(
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     kept_ids = {id(t) for tokens in explanation_blocks for t in tokens if item_type != "card"}
     tokens = (source.heading, *source.body, *(o.text_token for o in parts.options))
-    unlink_checked_figures([t for t in tokens if id(t) not in kept_ids], context)
+    check_and_unlink_figure_links([t for t in tokens if id(t) not in kept_ids], context)
     report_misread_answer_lines(source, parts, item_type, source_file)
     _drop_parts_beyond_limit(source, parts, source_file)
     if not item_type:
@@ -103,7 +103,7 @@ def build_item(
         return ParsedItem(_build_flashcard(authored, metadata), authored)
     question = _build_question(authored, QUESTION_TYPES[item_type], computed, metadata)
     # Other formats carry no links.
-    unlink_checked_figures(itertools.chain.from_iterable(explanation_blocks))
+    check_and_unlink_figure_links(itertools.chain.from_iterable(explanation_blocks))
     return ParsedItem(question, authored)
 
 
@@ -145,7 +145,7 @@ def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> 
         hint = "Write ### A sentence with its [[gap]]. and nothing below it, "
         hint += "or take the brackets out."
         line = first_line(token) if token else source.line
-        source_file.report_text("E54", "[[", line, line + 20, message, hint)
+        source_file.report_at_text("E54", "[[", line, line + 20, message, hint)
     elif gap and reverse:
         message = "A card with a gap cannot be asked the other way round."
         source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
@@ -161,7 +161,7 @@ def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemP
     at = 0
     has_answer = False
     while at < len(body):
-        end = closing_index(body, at) + 1
+        end = find_closing_index(body, at) + 1
         block = body[at:end]
         role = _ROLES.get(body[at].meta.get("alert", ""))
         if role and declared_type != "card":
@@ -285,7 +285,7 @@ def _extract_answer_block(parts: ItemParts, opening_token_type: str) -> None:
         )
         if at is None:
             continue
-        end = closing_index(tokens, at) + 1
+        end = find_closing_index(tokens, at) + 1
         parts.answer_block, after = tokens[at:end], tokens[end:]
         del tokens[at:]
         if tokens is parts.stem:
@@ -345,7 +345,7 @@ def _infer_missing_type(
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
         location = source.comment.first_line, source.comment.column
-        source_file.report("E13", *location, message, hint, derived=True)
+        source_file.report("E13", *location, message, hint, is_consequence=True)
         return ""
     if inferred_type:
         _extract_answer_block(parts, QUESTION_TYPES[inferred_type].answer_block)
@@ -355,7 +355,7 @@ def _infer_missing_type(
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
     location = source.comment.first_line, source.comment.column
-    source_file.report("E13", *location, message, hint, derived=True)
+    source_file.report("E13", *location, message, hint, is_consequence=True)
     return ""
 
 
@@ -379,7 +379,7 @@ def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcar
         context.source_file.report("E57", source.line, 1, message, hint)
     return Flashcard(
         source.comment.id,
-        context.folder,
+        context.topic_folder,
         front,
         back,
         metadata.objectives,
@@ -399,15 +399,15 @@ def _build_question(
     metadata: ItemMetadata,
 ) -> Question:
     source, parts, context = authored.source, authored.parts, authored.context
-    outer_citations = list(context.cited_sources)
-    context.cited_sources.clear()
+    outer_citations = list(context.cited_source_keys)
+    context.cited_source_keys.clear()
     answer = question_type.parse_answer(authored)
     if not question_type.supports_weighted_options:
         check_no_partial_credit(parts.options, question_type.name, context.source_file)
     stem = _build_stem(authored, question_type)
     question = Question(
         source.comment.id,
-        context.folder,
+        context.topic_folder,
         question_type.name,
         stem,
         answer,
@@ -426,8 +426,8 @@ def _build_question(
         use=metadata.use,
         status=metadata.status,
     )
-    sources = tuple(dict.fromkeys((*metadata.sources, *context.cited_sources)))
-    context.cited_sources[:] = outer_citations
+    sources = tuple(dict.fromkeys((*metadata.sources, *context.cited_source_keys)))
+    context.cited_source_keys[:] = outer_citations
     question = dataclasses.replace(question, sources=sources)
     return (
         expressions.restore_placeholders_in_math(question, parameters) if parameters else question

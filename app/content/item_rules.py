@@ -9,28 +9,34 @@ from app.content.misread_markup import check_foreign_markup
 from app.markup.expressions import (
     PLACEHOLDER,
     ExpressionError,
-    called_name_or_empty,
     compile_expression,
     find_malformed_placeholders,
-    map_rich_texts,
+    function_name_or_empty,
+    replace_rich_texts_within,
 )
-from app.markup.html_renderer import KINDS, RenderContext, is_language
+from app.markup.html_renderer import KINDS, RenderContext, can_highlight_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import Flashcard, QuestionParameters, RichText
 from app.markup.problems import (
     COMBINATION_EFFORT,
     SourceFile,
     TextPosition,
-    estimate_call_effort,
+    parsing_effort_of_estimate,
 )
-from app.markup.quantities import SPEC, UNIT_SPELLINGS, UNITS, format_with_spec, unit_dimension_text
+from app.markup.quantities import (
+    SPEC,
+    UNIT_SPELLINGS,
+    UNITS,
+    format_unit_dimension,
+    format_with_spec,
+)
 from app.markup.text import (
     ENDS,
     UNSPACED_ENDS,
     closest_word,
     count_words,
     reduce_to_words,
-    shorten,
+    shorten_with_ellipsis,
     suggest_known_words,
 )
 from app.questions import model, types
@@ -52,10 +58,10 @@ class _ComputedQuestionCheck:
         self.computed = parameters
         self.kind = types.question_type_of(question)
         self.comment, self.source_file = authored.comment, authored.source_file
-        self.expressions = [text for _, text in parameters.lets]
+        self.expressions = [text for _, text in parameters.named_expressions]
         self.seeds = model.list_seeds_up_to_variant_limit(question)
         self.templates: list[str] = []
-        map_rich_texts(question, self._add_template)
+        replace_rich_texts_within(question, self._add_template)
         self.templates += self.kind.extra_placeholder_texts(question.answer)
 
     def _add_template(self, text: RichText) -> RichText:
@@ -65,7 +71,7 @@ class _ComputedQuestionCheck:
     def run(self) -> None:
         if not self._check_parameter_names():
             return
-        self.source_file.spend_effort(self._estimate_microseconds())
+        self.source_file.spend_parsing_effort(self._estimate_microseconds())
         if self._check_all_combinations():
             self._check_answer_varies()
 
@@ -138,14 +144,17 @@ class _ComputedQuestionCheck:
         per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, self.templates))
         per_combination += self.kind.combination_check_microseconds(self.question.answer)
         for text in self.expressions:
-            names = map(called_name_or_empty, compile_expression(text).calls)
-            per_combination += len(text) + sum(map(estimate_call_effort, names))
+            names = map(function_name_or_empty, compile_expression(text).calls)
+            per_combination += len(text) + sum(map(parsing_effort_of_estimate, names))
         return per_combination * len(self.seeds)
 
     def _check_parameter_names(self) -> bool:
         """Report E46: placeholders that are malformed or undefined, and unused parameters."""
         problem_count = len(self.source_file.problems)
-        known_names = {*self.computed.params, *(name for name, _ in self.computed.lets)}
+        known_names = {
+            *self.computed.possible_values_by_name,
+            *(name for name, _ in self.computed.named_expressions),
+        }
         used_names = {match[1] for text in self.templates for match in PLACEHOLDER.finditer(text)}
         for text in self.templates:
             for malformed in find_malformed_placeholders(text, known_names):
@@ -160,7 +169,7 @@ class _ComputedQuestionCheck:
                     hint = "Use , or .2f or .3g."
                     self._report_placeholder(f"{{{name}:{spec}", message, hint)
         mentioned_names = set(_WORDS.findall(" ".join(self.expressions)))
-        for name in self.computed.params:
+        for name in self.computed.possible_values_by_name:
             if name not in used_names | mentioned_names:
                 message = f"The parameter “{name}” is never used."
                 location = self.comment.field_location("params")
@@ -176,7 +185,7 @@ class _ComputedQuestionCheck:
 
     def _report_placeholder(self, needle: str, message: str, hint: str) -> None:
         first = self.question.place.line
-        self.source_file.report_text("E46", needle, first, 10**6, message, hint)
+        self.source_file.report_at_text("E46", needle, first, 10**6, message, hint)
 
 
 _MOST_WORDS = 120
@@ -195,7 +204,7 @@ def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
     types.question_type_of(question).check_answer(question.answer, authored)
     has_errors = authored.source.has_invalid_comment or any(
         p.severity == "error" and p.item == question.id
-        for p in source_file.problems[source_file.problems_before_item :]
+        for p in source_file.problems[source_file.problem_count_before_item :]
     )
     if question.computed and not has_errors:
         _ComputedQuestionCheck(question, question.computed, authored).run()
@@ -243,7 +252,7 @@ def _report_placeholders_without_parameters(
             message = f"“{match[0]}” is shown as it stands: the {noun} has no params."
             hint = f"Define {match[1]} in params, or write it {escape_hint}"
             hint = f"Write it {escape_hint}" if is_card else hint
-            source_file.report("E46", *location, message, hint, derived=True)
+            source_file.report("E46", *location, message, hint, is_consequence=True)
             return
 
 
@@ -271,7 +280,7 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
     texts = types.question_type_of(question).right_answer_texts(question.answer)
     words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
     answers = [answer for answer in words if len(answer) >= 3]
-    source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    source_file.spend_parsing_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
         for number, hint in enumerate(hints, 1):
             if f" {answer} " in hint:
@@ -297,7 +306,7 @@ def check_right_position_balance(
     commonest_position = max(set(positions), key=positions.count)
     share = positions.count(commonest_position) / len(positions)
     if share > _MOST_ALIKE:
-        source_file.item = ""
+        source_file.current_item = ""
         number = commonest_position + 1
         message = f"The right option is number {number} in {share:.0%} of the questions."
         source_file.report("W30", positions_and_lines[0][1], 1, message, "Vary its position.")
@@ -308,7 +317,7 @@ _NO_AMOUNTS = frozenset({"B", "bits"})
 _SIGNS = "€£¥₹"  # before a number; a dollar sign may belong to a shell command
 _AMOUNTS = sorted(
     {
-        *(u for u in UNITS if unit_dimension_text(u) and u not in _NO_AMOUNTS),
+        *(u for u in UNITS if format_unit_dimension(u) and u not in _NO_AMOUNTS),
         *UNIT_SPELLINGS,
         *(f"{letter}FLOPS" for letter in "GTPE"),
     },
@@ -335,7 +344,7 @@ _EXEMPT = ("heading", "note", "table")
 
 def check_unsourced_numbers(passages: Iterable[Sequence[Token]], context: RenderContext) -> None:
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
-    context.source_file.item = ""
+    context.source_file.current_item = ""
     for passage in passages:
         open_blocks: set[str] = set()
         for token in passage:
@@ -355,7 +364,7 @@ def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = "End its sentence with the [^key] of a source; in a course with "
             hint += f"calculators one can compute it: [{match[0]}](calc:…#output)."
-            context.source_file.report_text("W85", match[0], first, last, message, hint)
+            context.source_file.report_at_text("W85", match[0], first, last, message, hint)
 
 
 def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
@@ -483,9 +492,9 @@ def _check_fence(token: Token, source_file: SourceFile) -> None:
     if not _is_fence_closed(token, source_file):
         message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
-        source_file.report("E10", first_line(token), 1, message, hint, hides_rest=True)
+        source_file.report("E10", first_line(token), 1, message, hint, hides_rest_of_file=True)
         return
-    if name in _BLOCKS or is_language(name):
+    if name in _BLOCKS or can_highlight_language(name):
         return
     line = first_line(token)
     message = f"Nothing reads a block named “{name[:40]}”."
@@ -524,7 +533,7 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
             message = f"“{line[:40]}” is read as text, not as a box."
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
-                hint = f"Write > {shorten(line)}, and > before each line of its text."
+                hint = f"Write > {shorten_with_ellipsis(line)}, and > before each line of its text."
             source_file.report("E74", *location, message, hint)
 
 
@@ -561,16 +570,16 @@ def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
             hint = "Write the key of a source without spaces: [^key]."
             if note.re is _BRACKETED:
                 hint = f"Write [^{note['key'] or note['other']}]"
-            source_file.report_text("E86", note[0], first, last, message, hint)
+            source_file.report_at_text("E86", note[0], first, last, message, hint)
         if match := _LINK.search(child.content):
             message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
-            source_file.report_text("E61", match[0], first, last, message, hint)
+            source_file.report_at_text("E61", match[0], first, last, message, hint)
     rows = [line.strip() for line in inline.content.split("\n")]
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
         hint = "Write a line such as |---|---| below the first one, of as many cells."
-        source_file.report("W68", first, 1, message, hint, derived=True)
+        source_file.report("W68", first, 1, message, hint, is_consequence=True)
 
 
 def _check_checkboxes(inline: Token, source_file: SourceFile) -> None:
@@ -613,7 +622,7 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
             first, last = first_line(inline), first_line(inline) + inline.content.count("\n")
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
-            source_file.report_text("W69", excerpt, first, last, message, hint)
+            source_file.report_at_text("W69", excerpt, first, last, message, hint)
 
 
 def _check_alert_marker(tokens: list[Token], token_index: int, source_file: SourceFile) -> None:
@@ -682,7 +691,7 @@ def _report_misplaced_alert_marker(
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"
-    source_file.report("E74", line, 1, message, hint, derived=is_inside_quote)
+    source_file.report("E74", line, 1, message, hint, is_consequence=is_inside_quote)
 
 
 def _check_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:
@@ -698,9 +707,9 @@ def _check_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if match[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'
-            source_file.report_text("E61", match[0], first, last, message, hint)
+            source_file.report_at_text("E61", match[0], first, last, message, hint)
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."
             hint = "Write $$ before and behind the formula, on lines of their own."
-            source_file.report_text("W69", "$$", first, last, message, hint)
+            source_file.report_at_text("W69", "$$", first, last, message, hint)
             return

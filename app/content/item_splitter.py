@@ -15,7 +15,7 @@ from app.content.item_rules import check_markup_typos
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
     MISBEGUN,
-    closing_index,
+    find_closing_index,
     first_line,
     last_line,
     parse_markdown,
@@ -49,7 +49,7 @@ def find_stray_answers(prose: Sequence[Token], *, is_page: bool = True) -> Itera
     start = at = 0
     is_stray, is_question = False, is_question_section(prose, 0) or not is_page
     while at < len(prose):
-        end = closing_index(prose, at) + 1
+        end = find_closing_index(prose, at) + 1
         if prose[at].type == "heading_open":
             if is_stray:
                 yield range(start, at)
@@ -136,12 +136,12 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
             hint = f"{link}; a gap belongs to a cloze question. {hint}"
         else:
             hint += f" {link}."
-        source_file.report_text("E54", blank.text, first, last, message, hint)
+        source_file.report_at_text("E54", blank.text, first, last, message, hint)
         return
     line = next(filter(_is_line_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
     hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
-    source_file.report_text("E24", line, first, last, message, hint)
+    source_file.report_at_text("E24", line, first, last, message, hint)
 
 
 def _gives_answer_away(token: Token, is_question_asked: bool) -> bool:
@@ -217,7 +217,7 @@ def split_and_check_regions(
             is_cards = file_kind == "cards"
             if is_cards or not _report_answers_below_other_heading(previous, region, source_file):
                 _report_headings_without_id(region.tokens, file_kind, source_file)
-            source_file.item = ""
+            source_file.current_item = ""
             check_markup_typos(region.tokens, source_file)
             report_stray_answers(region.tokens, source_file, is_page=file_kind == "page")
             for token in region.tokens:
@@ -285,7 +285,7 @@ def _report_and_blank_unclosed_comment(
     lines: list[str], opening_line_index: int, source_file: SourceFile
 ) -> None:
     """Report E10 for an unclosed comment, and blank it and the lines with its keys."""
-    source_file.item = ""
+    source_file.current_item = ""
     comment = "\n".join(source_file.lines[opening_line_index : opening_line_index + 3])
     source_file.record_broken_comment_id(comment, opening_line_index + 1)
     source_file.report(
@@ -302,7 +302,7 @@ def _report_comment_without_heading(
     token: Token, tokens_above: list[Token], source_file: SourceFile
 ) -> None:
     """Report E02: a comment that is not right below a heading."""
-    source_file.item = ""
+    source_file.current_item = ""
     source_file.record_broken_comment_id(token.content, first_line(token))
     if _report_unspaced_heading_above(token, source_file):
         return
@@ -407,7 +407,7 @@ def _report_answers_below_other_heading(
         str.lower, _list_checkbox_marks(prose, 3)
     ):
         return False
-    source_file.item = region_above.comment.id
+    source_file.current_item = region_above.comment.id
     message = f"The answers of the question in line {region_above.line} stand apart from it."
     hint = "Delete this heading, or give it more # than the question has."
     source_file.report("E24", first_line(prose[0]), 1, message, hint)
@@ -452,7 +452,7 @@ def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFil
         section = prose[at : find_next_heading_index(prose, at)]
         lines = range(first_line(token), max(map(last_line, section)) + 1)
         if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
-            source_file.item = ""
+            source_file.current_item = ""
             message = "This heading has no id, and nothing reads what stands below it."
             hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
             hint += "put all of it between <!-- and -->."
@@ -478,7 +478,7 @@ def _report_empty_headings(
         is_reported = any(p.line == line for p in source_file.problems if p.severity == "error")
         if section_body or is_reported or next_tag > token.tag:
             continue
-        source_file.item = ""
+        source_file.current_item = ""
         title = source_file.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
         code, message = "E01", f"Nothing stands below “{title}”, so that it is no question."
         hint = "Write its answers below it, or delete it."
@@ -556,7 +556,7 @@ def _find_comment_without_id_below(prose: list[Token], heading_index: int) -> To
 
 
 def _list_checkbox_marks(prose: list[Token], list_start: int) -> list[str]:
-    list_tokens = prose[list_start : closing_index(prose, list_start)]
+    list_tokens = prose[list_start : find_closing_index(prose, list_start)]
     return [box for t in list_tokens if t.level == 3 and (box := find_checkbox_or_empty(t))]
 
 
@@ -564,7 +564,7 @@ def _report_heading_without_id(
     prose: list[Token], heading_index: int, source_file: SourceFile
 ) -> None:
     """Report E01 for a heading. `--fix` adds an id if there was none."""
-    source_file.item = ""
+    source_file.current_item = ""
     heading, comment = prose[heading_index], _find_comment_without_id_below(prose, heading_index)
     noun = "card" if source_file.path.endswith("cards.md") else "question"
     if comment is not None:

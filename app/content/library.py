@@ -39,7 +39,7 @@ from app.content.link_and_picture_rules import (
 from app.content.parse_cache import LastGoodFiles, compute_parser_code_hash
 from app.content.parsed_file import ParsedFile, map_lock_entries_by_id
 from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
-from app.markup.images import render_figure
+from app.markup.images import render_image_block
 from app.markup.model import (
     REVERSE,
     CitedSource,
@@ -60,12 +60,12 @@ from app.markup.problems import (
     ContentProblem,
     ProblemLocation,
     drop_consequential_problems,
-    log_internal_error,
+    log_error_and_make_problem,
     make_problem,
     replace_unprintable_characters,
-    topic_of_path,
+    topic_slug_of_path,
 )
-from app.markup.text import content_hash, stable_repr
+from app.markup.text import content_hash, repr_for_content_hash
 from app.questions import types
 from app.questions.model import Question
 
@@ -123,7 +123,7 @@ def drop_scaffold_warnings_in_drafts(
         item_starts = starts.get(problem.path, [])
         at = bisect.bisect_right(item_starts, ItemStart(problem.line, is_live=True)) - 1
         is_in_draft = at >= 0 and not item_starts[at].is_live
-        return is_in_draft or topic_of_path(problem.path) in topics
+        return is_in_draft or topic_slug_of_path(problem.path) in topics
 
     return [p for p in problems if p.code != "W77" or not is_unpublished(p)]
 
@@ -193,7 +193,7 @@ def _check_rules_across_files(
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
     yield from course_rules.check_cross_references(course)
-    if course.syllabus.calculators:
+    if course.syllabus.offers_calculators:
         yield from check_plain_amounts_and_ratios(
             {p: r.amounts for p, r in course.parsed_files.items()}
         )
@@ -233,7 +233,7 @@ def _build_unsourced_problem(question: Question) -> ContentProblem:
     location = ProblemLocation(question.place.path, question.place.line)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
-    return make_problem(location, "E16", message, hint, question.id, derived=True)
+    return make_problem(location, "E16", message, hint, question.id, is_consequence=True)
 
 
 def _check_questions_without_objective(
@@ -246,7 +246,7 @@ def _check_questions_without_objective(
             message = f"Neither the page nor {count} of its questions name an objective."
             hint = "Write objective: with a number of syllabus.toml into the front matter."
             yield make_problem(
-                ProblemLocation(pages[slug].place.path), "E14", message, hint, derived=True
+                ProblemLocation(pages[slug].place.path), "E14", message, hint, is_consequence=True
             )
 
 
@@ -256,7 +256,7 @@ def _check_items_without_topic(
     problems = []
     handled_slugs = set(pages)
     for path, parsed_file in course.parsed_files.items():
-        slug = topic_of_path(path)
+        slug = topic_slug_of_path(path)
         if slug and slug not in handled_slugs and parsed_file.fingerprints:
             handled_slugs.add(slug)
             message = f"The topic “{slug}” has no concept.md."
@@ -333,7 +333,7 @@ def _embed_figures_in_question(question: Question, course: ParsedCourse) -> Ques
     if not drawings:
         return question
     answer = kind.embed_figures(question.answer, drawings)
-    revision = content_hash(f"{question.revision} {stable_repr(drawings)}")
+    revision = content_hash(f"{question.revision} {repr_for_content_hash(drawings)}")
     return dataclasses.replace(question, answer=answer, revision=revision)
 
 
@@ -392,7 +392,9 @@ def _build_served_sections(
                 image_counts[piece.file] += 1
                 path = f"{folder}/{piece.file}"
                 drawings = find_drawing_and_phone_variant(course.parsed_files, path)
-                pieces.append(HtmlBlock(render_figure(piece, drawings, image_counts[piece.file])))
+                pieces.append(
+                    HtmlBlock(render_image_block(piece, drawings, image_counts[piece.file]))
+                )
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
         sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
@@ -552,11 +554,13 @@ def _assemble_without_file(
             continue
         file_problems = course.parsed_files[path].problems if path in course.parsed_files else ()
         subject = "This file" if path in course.parsed_files else "The course"
-        problem = log_internal_error(ProblemLocation(path or "syllabus.toml"), subject, error)
+        problem = log_error_and_make_problem(
+            ProblemLocation(path or "syllabus.toml"), subject, error
+        )
         problems = {*assembled_course.problems, *file_problems, problem}
         assembled_course = dataclasses.replace(assembled_course, problems=tuple(sorted(problems)))
         return CheckedCourse(reduced_course, assembled_course)
-    problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
+    problem = log_error_and_make_problem(ProblemLocation("syllabus.toml"), "The course", error)
     empty_course = dataclasses.replace(course, parsed_files={})
     return CheckedCourse(empty_course, AssembledCourse({}, {}, {}, (problem,)))
 
@@ -589,7 +593,7 @@ def _list_fallback_candidates(
 def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
     picture_paths = (
-        f"{path.rpartition('/')[0]}/{reference.value}"
+        f"{path.rpartition('/')[0]}/{reference.target}"
         for path, parsed_file in parsed_files.items()
         for reference in parsed_file.cross_references
         if reference.kind == "file"
@@ -677,7 +681,9 @@ class LiveLibrary:
             self._files.save_last_good_files(skipped_paths=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             library = self._state.library if self._state else _EMPTY
-            problem = log_internal_error(ProblemLocation("syllabus.toml"), "The course", error)
+            problem = log_error_and_make_problem(
+                ProblemLocation("syllabus.toml"), "The course", error
+            )
             problems = (*(p for p in library.problems if p != problem), problem)
             library = dataclasses.replace(library, problems=problems)
             return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))

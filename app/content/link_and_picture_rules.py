@@ -13,7 +13,7 @@ from app.markup.images import (
     SMALLEST_REGION,
     Size,
     detect_image_format,
-    narrow_variant_name,
+    file_name_of_narrow_variant,
     read_displayed_size,
 )
 from app.markup.model import HtmlBlock, Piece, SvgFigure, SvgProblem, Topic
@@ -24,7 +24,7 @@ from app.markup.problems import (
     make_problem,
     make_reference_problem,
 )
-from app.markup.text import closest_word, is_path_inside, slugify, suggest_known_words
+from app.markup.text import closest_word, is_inside_its_folder, slugify, suggest_known_words
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -38,7 +38,7 @@ def check_link_target(
     path: str, reference: CrossReference, parsed_files: ParsedFiles
 ) -> Iterable[ContentProblem]:
     """Report E61: a link to a missing page, heading or term."""
-    address, _, anchor = reference.value.partition("#")
+    address, _, anchor = reference.target.partition("#")
     if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
         term_anchors = {t.anchor for r in parsed_files.values() for t in r.glossary_terms}
         exists = not anchor or anchor in term_anchors
@@ -59,7 +59,7 @@ def check_link_target(
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
                 hint = f"Write https://www.{web} for a page of the web."
     if not exists:
-        message = f"There is no page or heading “{reference.value}”."
+        message = f"There is no page or heading “{reference.target}”."
         yield make_reference_problem(path, reference, "E61", message, hint)
 
 
@@ -68,7 +68,7 @@ def check_see_also_term(
 ) -> Iterable[ContentProblem]:
     """Report E61: a name after `See:` that is no glossary heading."""
     terms = [t for r in parsed_files.values() for t in r.glossary_terms]
-    anchor = slugify(reference.value)
+    anchor = slugify(reference.target)
     if any(term.anchor == anchor for term in terms):
         return
     # Of “Time to first token (TTFT)” each part may be used for the heading.
@@ -81,9 +81,9 @@ def check_see_also_term(
     hint = "Write the whole heading of a term, and a comma between two."
     if heading:
         hint = f"Write its whole heading: “{heading}”."
-    message = f"“{reference.value}” behind See: is no heading of the glossary."
+    message = f"“{reference.target}” behind See: is no heading of the glossary."
     location = ProblemLocation(path, reference.line, reference.column)
-    yield make_problem(location, "E61", message, hint, derived=True)
+    yield make_problem(location, "E61", message, hint, is_consequence=True)
 
 
 def _build_nearest_name_hint(unknown_name: str, known_names: set[str]) -> str:
@@ -96,8 +96,8 @@ def check_picture(
     path: str, reference: CrossReference, fault_by_picture: Mapping[str, str]
 ) -> Iterable[ContentProblem]:
     """Report E61, E78: missing or invalid pictures."""
-    name = f"{path.rpartition('/')[0]}/{reference.value}"
-    fault = fault_by_picture.get(name, f"There is no file “{reference.value}”.")
+    name = f"{path.rpartition('/')[0]}/{reference.target}"
+    fault = fault_by_picture.get(name, f"There is no file “{reference.target}”.")
     if not fault:
         return
     message, _, suggestion = fault.partition("\n")
@@ -117,8 +117,10 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 def find_drawing_and_phone_variant(parsed_files: ParsedFiles, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
-    drawings = [_find_parsed_drawing(parsed_files, p) for p in (path, narrow_variant_name(path))]
-    if not isinstance(drawings[0], SvgFigure) or not drawings[0].meant:
+    drawings = [
+        _find_parsed_drawing(parsed_files, p) for p in (path, file_name_of_narrow_variant(path))
+    ]
+    if not isinstance(drawings[0], SvgFigure) or not drawings[0].uses_diagram_classes:
         return ()
     return tuple(d for d in drawings if isinstance(d, SvgFigure))
 
@@ -127,27 +129,31 @@ def check_drawing(
     path: str, reference: CrossReference, parsed_files: ParsedFiles
 ) -> Iterable[ContentProblem]:
     """Check the drawing that `reference` in the file at `path` names."""
-    file, _, region = reference.value.partition("#")
+    file, _, region = reference.target.partition("#")
     folder = path.rpartition("/")[0]
     location = ProblemLocation(path, reference.line, reference.column)
     variants = {
         n: _find_parsed_drawing(parsed_files, f"{folder}/{n}")
-        for n in (file, narrow_variant_name(file))
+        for n in (file, file_name_of_narrow_variant(file))
     }
     is_required = reference.kind == "drawing"
-    if not is_required and not any(d and d.meant for d in variants.values()):
+    if not is_required and not any(d and d.uses_diagram_classes for d in variants.values()):
         return
     for name, drawing in variants.items():
         if isinstance(drawing, SvgProblem) and not region:
             place = ProblemLocation(f"{folder}/{name}", drawing.line)
             message = f"This drawing cannot be shown: {drawing.reason}."
             yield make_problem(place, "E58", message, drawing.remedy or _HINT, reference.item)
-        elif isinstance(drawing, SvgFigure) and region in drawing.blurred:
-            message = f"{name}, line {drawing.line}: {drawing.blurred[region]}."
+        elif isinstance(drawing, SvgFigure) and region in drawing.why_unclickable_by_region:
+            message = (
+                f"{name}, line {drawing.last_line}: {drawing.why_unclickable_by_region[region]}."
+            )
             yield make_problem(location, "E58", message, _POINTED, reference.item)
-        elif isinstance(drawing, SvgFigure) and region and region not in drawing.regions:
+        elif isinstance(drawing, SvgFigure) and region and region not in drawing.region_names:
             message = f"{name} has no region “{region}”."
-            hint = suggest_known_words(region, sorted(drawing.regions - set(drawing.blurred)))
+            hint = suggest_known_words(
+                region, sorted(drawing.region_names - set(drawing.why_unclickable_by_region))
+            )
             yield make_problem(location, "E59", message, hint, reference.item)
     if not region:
         figures = {n: d for n, d in variants.items() if isinstance(d, SvgFigure)}
@@ -161,13 +167,15 @@ def _check_text_size(
     """Report W90: text under 11 px at the minimum width of the drawing."""
     for number, (name, drawing) in enumerate(drawing_by_variant_name.items()):
         is_wide = number == 0 and len(drawing_by_variant_name) > 1
-        pixels = min(1.0, (_DESK if is_wide else _PHONE) / drawing.width) * drawing.text
+        pixels = (
+            min(1.0, (_DESK if is_wide else _PHONE) / drawing.width) * drawing.smallest_font_size
+        )
         if pixels < _LEGIBLE:
             message = f"{name} has text that is shown at {pixels:.1f} px."
-            minimum = _LEGIBLE * drawing.text / pixels
+            minimum = _LEGIBLE * drawing.smallest_font_size / pixels
             hint = f"Write it at {minimum:.1f} units or more."
             if len(drawing_by_variant_name) == 1:
-                hint = f"Draw {narrow_variant_name(name)}, 358 units wide, for phones."
+                hint = f"Draw {file_name_of_narrow_variant(name)}, 358 units wide, for phones."
             yield make_problem(location, "W90", message, hint, item_id)
 
 
@@ -181,12 +189,12 @@ def _check_drawing_variants_agree(
     agreements = {
         "title": wide_drawing.title == narrow_drawing.title,
         "desc": wide_drawing.desc == narrow_drawing.desc,
-        "regions": wide_drawing.regions == narrow_drawing.regions,
+        "regions": wide_drawing.region_names == narrow_drawing.region_names,
     }
     differing_parts = [part for part, agrees in agreements.items() if not agrees]
     if differing_parts:
         message = f"{name} differs from the wide drawing in {' and '.join(differing_parts)}."
-        unshared_regions = sorted(wide_drawing.regions ^ narrow_drawing.regions)
+        unshared_regions = sorted(wide_drawing.region_names ^ narrow_drawing.region_names)
         hint = f"Only one of them has {', '.join(unshared_regions)}." if unshared_regions else ""
         hint = hint or "Both say the same, in the same words."
         yield make_problem(location, "W91", message, hint, item_id)
@@ -221,7 +229,7 @@ def explain_unshowable_image(folder: Path, name: str) -> str:
     file, parts = folder / name, name.split("/")
     relative_name = "/".join(parts[2:]) or parts[-1]
     try:
-        if len(parts) < 3 or not is_path_inside(relative_name) or not file.is_file():
+        if len(parts) < 3 or not is_inside_its_folder(relative_name) or not file.is_file():
             return (
                 f"There is no file “{relative_name}”.{_build_nearest_picture_hint(folder, parts)}"
             )
@@ -268,7 +276,11 @@ def _read_image_size(file: Path) -> Size | None:
 def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
     """Return a second line that suggests the topic's picture with the most similar name."""
     topic = folder.joinpath(*path_parts[:2])
-    if len(path_parts) < 3 or not is_path_inside("/".join(path_parts[2:])) or not topic.is_dir():
+    if (
+        len(path_parts) < 3
+        or not is_inside_its_folder("/".join(path_parts[2:]))
+        or not topic.is_dir()
+    ):
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURE_SUFFIXES]

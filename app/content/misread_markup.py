@@ -106,7 +106,7 @@ def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> 
             first, last = first_line(inline), first_line(inline) + inline.content.count("\n")
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
-            source_file.report_text("W74", match[0], first, last, message, hint)
+            source_file.report_at_text("W74", match[0], first, last, message, hint)
             return
 
 
@@ -116,7 +116,7 @@ def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
     text = _LITERAL.sub(_mask_with_nuls, inline.content)
     box_error_lines = {p.line for p in source_file.problems if p.code == "E74"}
     reported_offsets: set[int] = set()
-    for pattern, remedy in _FOREIGN if source_file.item else (*_FOREIGN, _TASK):
+    for pattern, remedy in _FOREIGN if source_file.current_item else (*_FOREIGN, _TASK):
         for match in pattern.finditer(text):
             line = first_line(inline) + text.count("\n", 0, match.start())
             if line in box_error_lines or not reported_offsets.isdisjoint(range(*match.span())):
@@ -124,7 +124,7 @@ def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
             reported_offsets.update(range(*match.span()))
             excerpt = inline.content[match.start() : match.end()].strip().split("\n")[0]
             message = f"“{excerpt[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
-            source_file.report_text("W74", excerpt, line, line, message, remedy)
+            source_file.report_at_text("W74", excerpt, line, line, message, remedy)
 
 
 def _mask_with_nuls(literal: re.Match[str]) -> str:

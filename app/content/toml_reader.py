@@ -161,7 +161,7 @@ def _report_unknown_keys(
     for name in table:
         if name not in known_keys:
             hint = suggest_known_words(name, known_keys)
-            source_file.report_text(
+            source_file.report_at_text(
                 "E12", name, 1, len(source_file.lines), f"“{name}” is not a key here.", hint
             )
 
@@ -240,7 +240,7 @@ def parse_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
             hint = "Write it below the [key] of a source."
             if isinstance(table, list):
                 message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
-            source_file.report_text("E10", key, 1, len(source_file.lines), message, hint)
+            source_file.report_at_text("E10", key, 1, len(source_file.lines), message, hint)
             continue
         if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."
@@ -452,7 +452,9 @@ def parse_exam_blueprint(source_file: SourceFile, slug: str) -> ExamBlueprint | 
     if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
-            source_file.report("E10", 1, 1, "The mock exam is incomplete.", hint, derived=True)
+            source_file.report(
+                "E10", 1, 1, "The mock exam is incomplete.", hint, is_consequence=True
+            )
         return None
     if sum(counts.values()) != questions and not source_file.problems:
         questions_location = locate_toml_value("questions", source_file)

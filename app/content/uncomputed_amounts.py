@@ -20,7 +20,7 @@ from app.markup.checked_figures import (
 )
 from app.markup.expressions import FigureError
 from app.markup.problems import ContentProblem, ProblemLocation, TextPosition, make_problem
-from app.markup.quantities import UNITS, parse_quantity, unit_dimension_text
+from app.markup.quantities import UNITS, format_unit_dimension, parse_quantity
 
 _MOST_AMOUNTS = 1_000  # per file
 _MOST_COUNTS = 6  # numbers of a sentence that may be the number of parts
@@ -28,7 +28,7 @@ _MOST_PARTS = 12  # named parts that an amount is compared with
 _KINDS = ("B", "B/s", "FLOP", "FLOP/s", "W", "Wh", "USD", "USD/h", "USD/month", "s")
 _AMOUNT_UNITS = sorted(
     {
-        *(u for u in UNITS if unit_dimension_text(u) in _KINDS and u not in {"B", "s", "h"}),
+        *(u for u in UNITS if format_unit_dimension(u) in _KINDS and u not in {"B", "s", "h"}),
         *(f"{letter}FLOPS" for letter in "GTPE"),
     },
     key=len,
@@ -286,7 +286,7 @@ def _find_equal_catalog_value(
     quantity = parse_quantity(amount.replace("\u00a0", " "))
     if quantity is None or not quantity.unit or not quantity.value:
         return ""
-    factor, kind = UNITS[quantity.unit].factor, unit_dimension_text(quantity.unit)
+    factor, kind = UNITS[quantity.unit].base_units_per_unit, format_unit_dimension(quantity.unit)
     digits = re.match(r"[\d,.]+", amount)
     decimals = len(digits[0].partition(".")[2]) if digits else 0
     low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
@@ -370,7 +370,7 @@ def _list_part_values(part_id: str, quantity_kind: str) -> tuple[ValueInBaseUnit
         ValueInBaseUnit(v.name, float(v.number))
         for v in entry.values
         if v.field.unit
-        and unit_dimension_text(v.field.unit) == quantity_kind
+        and format_unit_dimension(v.field.unit) == quantity_kind
         and isinstance(v.number, int | float)
     ]
     both_ways = (
@@ -412,8 +412,8 @@ def _convert_to_base_quantity(text: str) -> BaseQuantity:
     quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
     if quantity is None or not quantity.unit:
         return BaseQuantity(0.0, "")
-    value = quantity.value * UNITS[quantity.unit].factor
-    return BaseQuantity(value, unit_dimension_text(quantity.unit))
+    value = quantity.value * UNITS[quantity.unit].base_units_per_unit
+    return BaseQuantity(value, format_unit_dimension(quantity.unit))
 
 
 def _compute_ratio_value(match: re.Match[str]) -> float:

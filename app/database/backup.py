@@ -23,28 +23,28 @@ from sqlalchemy.exc import DBAPIError
 
 from app.database import database_copies
 from app.database.database_copies import find_missing_postgresql_program
-from app.database.engine import hide_passwords
+from app.database.engine import redact_passwords_in_message
 from app.database.file_guards import (
     PRIVATE_FOLDER_MODE,
     LockHeldError,
-    create_private_file,
     file_lock,
     make_private_folder,
-    name_replaced_files_folder,
-    private_temp_folder,
+    name_folder_for_replaced_files,
+    open_new_private_file,
     sync_to_disk,
+    temporary_folder_next_to,
 )
-from app.database.installation import Installation, InstallationError, require_secret_key
+from app.database.installation import Installation, InstallationError, read_secret_key_file
 from app.database.schema import (
     RESTORING_SUFFIX,
     UnusableDatabaseError,
-    latest_revision,
+    latest_schema_revision,
     list_database_files,
     read_schema_revision,
-    read_sqlite_file_revision,
-    sqlite_file,
+    read_schema_revision_of_sqlite_file,
+    require_sqlite_path,
 )
-from app.database.secure_delete import LARGEST_DAILY, vacuum_if_marked
+from app.database.secure_delete import LARGEST_DAILY, vacuum_file_if_marked
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -87,37 +87,37 @@ class BackupReader:
     def __init__(self, zip_file: zipfile.ZipFile, path: Path) -> None:
         self._zipped = zip_file
         self._path = path
-        with _refuse_damaged_archive(path), zip_file.open(MANIFEST) as source:
+        with _report_damaged_archive_errors(path), zip_file.open(MANIFEST) as source:
             content = source.read(_LONGEST_MANIFEST)
         self.manifest = _read_manifest(content, path)
         self.has_key = SECRET in zip_file.namelist()
 
     def verify_files(self) -> None:
         """Verify every file in the backup. Raises InstallationError if one is damaged."""
-        with _refuse_damaged_archive(self._path):
+        with _report_damaged_archive_errors(self._path):
             if name := self._zipped.testzip():
                 raise zipfile.BadZipFile(f"{name} is damaged")
 
     def read_secret_key(self) -> str:
-        with _refuse_damaged_archive(self._path):
+        with _report_damaged_archive_errors(self._path):
             return self._zipped.read(SECRET).decode()
 
-    def extract(self, name: str, folder: Path) -> None:
+    def extract(self, name: str, new_path: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with (
-            os.fdopen(create_private_file(folder), "wb") as target,
-            _refuse_damaged_archive(self._path),
+            os.fdopen(open_new_private_file(new_path), "wb") as target,
+            _report_damaged_archive_errors(self._path),
             self._zipped.open(name) as source,
         ):
             shutil.copyfileobj(source, target, _CHUNK_BYTES)
-        sync_to_disk(folder)
+        sync_to_disk(new_path)
 
 
 @contextlib.contextmanager
 def open_backup(path: Path) -> Iterator[BackupReader]:
     """Open a backup for reading. Raises InstallationError if the file is no valid backup."""
     with contextlib.ExitStack() as stack:
-        with _refuse_damaged_archive(path):
+        with _report_damaged_archive_errors(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
         yield BackupReader(zipped, path)
 
@@ -140,7 +140,7 @@ def _read_manifest(content: bytes, path: Path) -> BackupManifest:
 
 
 @contextlib.contextmanager
-def _refuse_damaged_archive(path: Path) -> Iterator[None]:
+def _report_damaged_archive_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -155,38 +155,40 @@ def _refuse_damaged_archive(path: Path) -> Iterator[None]:
 
 
 def create_backup(
-    installation: Installation, target: Path, now: dt.datetime, pause: Pause = lambda: None
+    installation: Installation, target: Path, now: dt.datetime, call_regularly: Pause = lambda: None
 ) -> BackupManifest:
     """Write a backup to `target`, which is replaced only once the backup is completely on disk.
 
-    It contains everything that was committed before it began. `pause` is called
+    It contains everything that was committed before it began. `call_regularly` is called
     regularly; if it raises, the backup is canceled and removed.
     """
-    with _open_engine_or_refuse(installation, f"the backup {target}") as engine:
+    with _engine_with_reported_errors(installation, f"the backup {target}") as engine:
         revision = read_schema_revision(engine)
         if not revision:
             raise InstallationError(
                 "there is no database yet, so there is nothing to back up: start the "
                 "server first, or set HEADROOM_DATA to the folder that it uses."
             )
-        return _write_backup(installation, engine, revision, target, now, pause)
+        return _copy_database_and_write_archive(
+            installation, engine, revision, target, now, call_regularly
+        )
 
 
-def _write_backup(
+def _copy_database_and_write_archive(
     installation: Installation,
     engine: Engine,
     revision: str,
     target: Path,
     now: dt.datetime,
-    pause: Pause,
+    call_regularly: Pause,
 ) -> BackupManifest:
     kind = _database_kind(engine)
     if kind == "sqlite":  # the size of a dump is not known in advance
-        _expect_free_space(sqlite_file(engine), target.parent)
-    with private_temp_folder(target) as folder:
+        _expect_free_space(require_sqlite_path(engine), target.parent)
+    with temporary_folder_next_to(target) as folder:
         database = folder / DATABASE[kind]
-        os.close(create_private_file(database))
-        rows = database_copies.copy_database(engine, database, pause)
+        os.close(open_new_private_file(database))
+        rows = database_copies.copy_database_and_count_rows(engine, database, call_regularly)
         manifest = BackupManifest(
             format=FORMAT,
             headroom=version("headroom"),
@@ -198,12 +200,12 @@ def _write_backup(
         )
         key = installation.configured_key
         if not key and installation.secret_file.exists():
-            key = require_secret_key(installation.secret_file)
+            key = read_secret_key_file(installation.secret_file)
         if not key:
             manifest.secret = "none"  # noqa: S105 - there is no key yet
         archive = folder / "whole"
         with (
-            os.fdopen(create_private_file(archive), "wb") as stream,
+            os.fdopen(open_new_private_file(archive), "wb") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
         ):
             zipped.writestr(MANIFEST, manifest.model_dump_json(indent=1) + "\n")
@@ -215,7 +217,7 @@ def _write_backup(
             ):
                 while part := source.read(_CHUNK_BYTES):
                     member.write(part)
-                    pause()
+                    call_regularly()
         sync_to_disk(archive)
         archive.replace(target)
         sync_to_disk(target.parent)
@@ -227,7 +229,7 @@ def _database_kind(engine: Engine) -> Kind:
 
 
 @contextlib.contextmanager
-def _open_engine_or_refuse(installation: Installation, target_label: str) -> Iterator[Engine]:
+def _engine_with_reported_errors(installation: Installation, target_label: str) -> Iterator[Engine]:
     """Yield an engine; raises InstallationError if it, or writing `target_label`, is refused."""
     engine = installation.make_engine()
     try:
@@ -235,7 +237,9 @@ def _open_engine_or_refuse(installation: Installation, target_label: str) -> Ite
     except UnusableDatabaseError as error:
         raise InstallationError(str(error)) from None
     except (DBAPIError, sqlite3.Error) as error:
-        reason = hide_passwords(getattr(error, "orig", error), installation.database_url)
+        reason = redact_passwords_in_message(
+            getattr(error, "orig", error), installation.database_url
+        )
         raise InstallationError(f"the database cannot be used ({reason}).") from None
     except OSError as error:
         raise InstallationError(
@@ -261,7 +265,7 @@ DAYS, WEEKS, MONTHS = 7, 4, 6
 _NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
 
 
-def dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
+def select_backup_dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
     """Return which of the backup dates to keep.
 
     The newest seven, the last of each of the newest four weeks (Monday to Sunday), and
@@ -270,27 +274,27 @@ def dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
     newest_first = sorted(set(dates), reverse=True)
     return {
         *newest_first[:DAYS],
-        *_last_per_period(newest_first, lambda day: day.isocalendar()[:2])[:WEEKS],
-        *_last_per_period(newest_first, lambda day: (day.year, day.month))[:MONTHS],
+        *_last_day_of_each_period(newest_first, lambda day: day.isocalendar()[:2])[:WEEKS],
+        *_last_day_of_each_period(newest_first, lambda day: (day.year, day.month))[:MONTHS],
     }
 
 
-def _last_per_period(
-    newest_first: list[dt.date], period: Callable[[dt.date], Hashable]
+def _last_day_of_each_period(
+    newest_first: list[dt.date], period_of_day: Callable[[dt.date], Hashable]
 ) -> list[dt.date]:
     last: dict[Hashable, dt.date] = {}
     for day in newest_first:
-        last.setdefault(period(day), day)
+        last.setdefault(period_of_day(day), day)
     return list(last.values())
 
 
-def daily_backup_name(day: dt.date) -> str:
+def name_daily_backup(day: dt.date) -> str:
     return f"headroom-{day.isoformat()}.zip"
 
 
-def name_migration_backup(day: dt.date, old: str, new: str) -> str:
-    """Return the file name of a backup made before a migration from `old` to `new`."""
-    return f"headroom-{day.isoformat()}-before-{old}-to-{new}.zip"
+def name_migration_backup(day: dt.date, old_revision: str, new_revision: str) -> str:
+    """Return the file name of a backup made before a migration from `old_revision` to `new_revision`."""
+    return f"headroom-{day.isoformat()}-before-{old_revision}-to-{new_revision}.zip"
 
 
 def list_automatic_backups(folder: Path) -> dict[Path, dt.date]:
@@ -307,7 +311,7 @@ def list_automatic_backups(folder: Path) -> dict[Path, dt.date]:
 
 def find_expired_backups(folder: Path) -> list[Path]:
     backups = list_automatic_backups(folder)
-    kept_dates = dates_to_keep(backups.values())
+    kept_dates = select_backup_dates_to_keep(backups.values())
     return [path for path, day in backups.items() if day not in kept_dates]
 
 
@@ -316,7 +320,7 @@ class RestoreResult:
     """The manifest of the restored backup, and the folders with the replaced files."""
 
     manifest: BackupManifest
-    replaced_folders: tuple[Path, ...]
+    replaced_files_folders: tuple[Path, ...]
 
 
 def restore_backup(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:
@@ -326,7 +330,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
     folder is in use.
     """
     with (
-        _open_engine_or_refuse(installation, str(installation.data_folder)) as engine,
+        _engine_with_reported_errors(installation, str(installation.data_folder)) as engine,
         open_backup(source) as backup,
     ):
         manifest = backup.manifest
@@ -336,29 +340,29 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
                 f"{_KIND_NAMES[_database_kind(engine)]}: set HEADROOM_DATABASE_URL to one of the "
                 "same kind."
             )
-        if manifest.schema_revision > latest_revision():
+        if manifest.schema_revision > latest_schema_revision():
             raise InstallationError(
                 f"{source} was written by a newer Headroom ({manifest.headroom}, schema "
-                f"{manifest.schema_revision}; this version knows up to {latest_revision()}): "
+                f"{manifest.schema_revision}; this version knows up to {latest_schema_revision()}): "
                 "install the newer version first."
             )
         backup.verify_files()
         make_private_folder(installation.data_folder)
-        replaced = _ReplacedFiles(name_replaced_files_folder(now))
+        replaced = _ReplacedFiles(name_folder_for_replaced_files(now))
         with installation.hold_exclusive_lock():
-            _replace_installation(installation, engine, backup, replaced, now)
+            _replace_database_and_key(installation, engine, backup, replaced, now)
     return RestoreResult(manifest, tuple(replaced.folders))
 
 
 class _ReplacedFiles:
     """The replaced files, moved to a dated folder next to their old place."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, folder_name: str) -> None:
+        self._name = folder_name
         self._moved: list[tuple[Path, Path]] = []
         self.folders: list[Path] = []
 
-    def prepare_target_path(self, path: Path) -> Path:
+    def create_folder_and_name_target(self, path: Path) -> Path:
         """Return where to move a file. Creates the folder."""
         folder = path.parent / self._name
         folder.mkdir(mode=PRIVATE_FOLDER_MODE, exist_ok=True)
@@ -369,64 +373,68 @@ class _ReplacedFiles:
     def move_aside(self, path: Path) -> None:
         """Move a file there, if it exists."""
         if path.exists():
-            target = self.prepare_target_path(path)
+            target = self.create_folder_and_name_target(path)
             path.rename(target)
             self._moved.append((path, target))
 
-    def move_back(self) -> None:
+    def move_all_back(self) -> None:
         for path, moved_path in reversed(self._moved):
             moved_path.replace(path)
         for folder in self.folders:
             folder.rmdir()
 
 
-def _replace_installation(
+def _replace_database_and_key(
     installation: Installation,
     engine: Engine,
     backup: BackupReader,
-    replaced: _ReplacedFiles,
+    replaced_files: _ReplacedFiles,
     now: dt.datetime,
 ) -> None:
     kind = backup.manifest.database
-    target = sqlite_file(engine) if kind == "sqlite" else installation.data_folder / "restore"
+    target = (
+        require_sqlite_path(engine) if kind == "sqlite" else installation.data_folder / "restore"
+    )
     # Extract each file on its target disk, which may be two disks.
     with (
-        private_temp_folder(target) as folder,
-        private_temp_folder(installation.secret_file) as key_folder,
+        temporary_folder_next_to(target) as folder,
+        temporary_folder_next_to(installation.secret_file) as key_folder,
     ):
         database, key = folder / DATABASE[kind], key_folder / SECRET
         backup.extract(database.name, database)
         if backup.has_key:
             backup.extract(SECRET, key)
-            require_secret_key(key)
+            read_secret_key_file(key)
 
         def replace_key() -> None:
             if backup.has_key:
-                replaced.move_aside(installation.secret_file)
+                replaced_files.move_aside(installation.secret_file)
                 key.replace(installation.secret_file)
                 sync_to_disk(installation.data_folder)
 
         if kind == "sqlite":
             _check_extracted_database(database, backup.manifest)
-            _replace_file(target, database, replaced, replace_key)
+            _replace_sqlite_file_and_key(target, database, replaced_files, replace_key)
         else:
-            database_copies.expect_postgresql_programs()
-            database_copies.expect_no_other_connection(engine)
-            revision = database_copies.read_postgresql_revision(engine)
+            database_copies.require_postgresql_programs()
+            database_copies.require_no_other_connection(engine)
+            revision = database_copies.read_postgresql_schema_revision(engine)
             if revision is not None:
-                backup_path = replaced.prepare_target_path(
+                backup_path = replaced_files.create_folder_and_name_target(
                     installation.data_folder / "database.zip"
                 )
-                _write_backup(installation, engine, revision, backup_path, now, lambda: None)
+                _copy_database_and_write_archive(
+                    installation, engine, revision, backup_path, now, lambda: None
+                )
             engine.dispose()
             database_copies.restore_postgresql_dump(engine, database)
             replace_key()
 
 
 def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
-    fault = database_copies.find_damage(database)
+    fault = database_copies.find_damage_of_sqlite_file(database)
     try:
-        if not fault and read_sqlite_file_revision(database) != manifest.schema_revision:
+        if not fault and read_schema_revision_of_sqlite_file(database) != manifest.schema_revision:
             fault = "its schema is not the one that its manifest names"
     except UnusableDatabaseError as error:
         fault = str(error).partition(": ")[0]
@@ -437,22 +445,25 @@ def _check_extracted_database(database: Path, manifest: BackupManifest) -> None:
         )
 
 
-def _replace_file(
-    target: Path, new: Path, replaced: _ReplacedFiles, replace_key: Callable[[], None]
+def _replace_sqlite_file_and_key(
+    target: Path,
+    extracted_database: Path,
+    replaced_files: _ReplacedFiles,
+    replace_key: Callable[[], None],
 ) -> None:
-    database_copies.checkpoint_wal(target)
+    database_copies.checkpoint_closed_database_file(target)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
     staged_file = Path(f"{target}{RESTORING_SUFFIX}")
-    new.replace(staged_file)
+    extracted_database.replace(staged_file)
     sync_to_disk(target.parent)
     try:
         for path in list_database_files(target):
-            replaced.move_aside(path)
+            replaced_files.move_aside(path)
         replace_key()
         staged_file.replace(target)
     except OSError:
-        replaced.move_back()
+        replaced_files.move_all_back()
         staged_file.unlink()
         raise
     sync_to_disk(target.parent)
@@ -494,7 +505,7 @@ async def run_daily_backups(
 def create_daily_backup_if_due(
     installation: Installation,
     now: dt.datetime,
-    pause: Pause = lambda: None,
+    call_regularly: Pause = lambda: None,
     before_backup: Callable[[], object] = lambda: None,
 ) -> Path | None:
     """Make today's backup and delete expired ones. Returns its path.
@@ -503,11 +514,11 @@ def create_daily_backup_if_due(
     exists, if another process is making it, or if backups are disabled.
     """
     folder = installation.backup_folder
-    if folder is None or (target := folder / daily_backup_name(_utc_day(now))).exists():
+    if folder is None or (target := folder / name_daily_backup(_utc_day(now))).exists():
         return None
     if not installation.data_folder.is_dir():
         raise InstallationError(f"the data folder {installation.data_folder} is gone: put it back.")
-    _make_folder(folder)
+    _make_private_backup_folder(folder)
     try:
         with file_lock(folder / _LOCK, wait=False):
             # Left by a process that was killed while it made a backup.
@@ -516,7 +527,7 @@ def create_daily_backup_if_due(
             if target.exists():
                 return None
             before_backup()
-            create_backup(installation, target, now, pause)
+            create_backup(installation, target, now, call_regularly)
             for path in find_expired_backups(folder):
                 path.unlink()
     except LockHeldError:
@@ -531,14 +542,14 @@ def back_up_before_migration(
     folder = installation.backup_folder
     if folder is None:
         return
-    if _lacks_postgresql_programs(installation):
+    if _lacks_needed_postgresql_programs(installation):
         _log.warning(
             "No copy is made before the migration: %s was not found.",
             find_missing_postgresql_program(),
         )
         return
-    _make_folder(folder)
-    target = folder / name_migration_backup(_utc_day(now), old_revision, latest_revision())
+    _make_private_backup_folder(folder)
+    target = folder / name_migration_backup(_utc_day(now), old_revision, latest_schema_revision())
     try:
         with file_lock(folder / _LOCK):
             create_backup(installation, target, now)
@@ -570,8 +581,8 @@ class _DailyBackup:
 
     def back_up_if_due(self) -> None:
         try:
-            if _lacks_postgresql_programs(self._installation):
-                database_copies.expect_postgresql_programs()
+            if _lacks_needed_postgresql_programs(self._installation):
+                database_copies.require_postgresql_programs()
             create_daily_backup_if_due(
                 self._installation,
                 self._clock(),
@@ -590,12 +601,12 @@ class _DailyBackup:
 
     def _vacuum_after_erasure(self) -> None:
         """Vacuum the database once a day if learners were erased, even if the backup fails."""
-        day, path = _utc_day(self._clock()), self._installation.sqlite_path
+        day, path = _utc_day(self._clock()), self._installation.sqlite_path_or_none
         if self._vacuumed == day or path is None:
             return
         self._vacuumed = day
         try:
-            vacuum_if_marked(path, LARGEST_DAILY)
+            vacuum_file_if_marked(path, LARGEST_DAILY)
         except sqlite3.Error as error:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
@@ -604,13 +615,13 @@ class _DailyBackup:
             raise _ServerStoppingError
 
 
-def _lacks_postgresql_programs(installation: Installation) -> bool:
+def _lacks_needed_postgresql_programs(installation: Installation) -> bool:
     is_sqlite = installation.database_url.startswith("sqlite")
     is_enabled = installation.backup_folder is not None
     return is_enabled and not is_sqlite and bool(find_missing_postgresql_program())
 
 
-def _make_folder(folder: Path) -> None:
+def _make_private_backup_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
     except OSError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, func, inspect, select, table, text
 
-from app.database.engine import hide_passwords
+from app.database.engine import redact_passwords_in_message
 from app.database.file_guards import open_sqlite_file
 from app.database.installation import InstallationError
 
@@ -23,26 +23,28 @@ _COUNT_OTHER_CONNECTIONS = text(
 )
 
 
-def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> dict[str, int]:
+def copy_database_and_count_rows(
+    engine: Engine, new_path: Path, call_regularly: Callable[[], object]
+) -> dict[str, int]:
     """Copy what is committed, without delaying writers; returns the number of rows by table."""
     if engine.dialect.name == "sqlite":
-        _copy_sqlite_file(Path(engine.url.database or ""), target, pause)
-        target_engine = create_engine(f"sqlite:///{target}")
+        _copy_sqlite_file(Path(engine.url.database or ""), new_path, call_regularly)
+        target_engine = create_engine(f"sqlite:///{new_path}")
         with target_engine.connect() as connection:
-            rows = _count_rows(connection)
+            rows = _count_rows_by_table(connection)
         target_engine.dispose()
         return rows
-    expect_postgresql_programs()
+    require_postgresql_programs()
     with engine.connect() as connection:
         for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.execute(text(f"SET LOCAL {limit} = 0"))
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar_one()
         command = ["pg_dump", "--format=custom", *_DUMP_OPTIONS, f"--snapshot={snapshot}"]
-        _run_postgres_program(engine, [*command, f"--file={target}"], pause)
-        return _count_rows(connection)
+        _run_postgresql_program(engine, [*command, f"--file={new_path}"], call_regularly)
+        return _count_rows_by_table(connection)
 
 
-def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -> None:
+def _copy_sqlite_file(source: Path, target: Path, call_regularly: Callable[[], object]) -> None:
     with (
         open_sqlite_file(source, "ro") as source_database,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as target_database,
@@ -51,19 +53,21 @@ def _copy_sqlite_file(source: Path, target: Path, pause: Callable[[], object]) -
         target_database.execute("PRAGMA synchronous=OFF")
         source_database.execute("BEGIN")
         source_database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        source_database.backup(target_database, pages=_PAGES, progress=lambda *_left: pause())
+        source_database.backup(
+            target_database, pages=_PAGES, progress=lambda *_left: call_regularly()
+        )
         source_database.execute("COMMIT")
         target_database.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
 
 
-def _count_rows(connection: Connection) -> dict[str, int]:
+def _count_rows_by_table(connection: Connection) -> dict[str, int]:
     return {
         name: connection.execute(select(func.count()).select_from(table(name))).scalar_one()
         for name in sorted(inspect(connection).get_table_names())
     }
 
 
-def find_damage(path: Path) -> str:
+def find_damage_of_sqlite_file(path: Path) -> str:
     """Return the first problem that SQLite finds in a file, or an empty string."""
     try:
         with open_sqlite_file(path, "ro") as connection:
@@ -73,12 +77,12 @@ def find_damage(path: Path) -> str:
     return "" if result == "ok" else " ".join(str(result).split())
 
 
-def checkpoint_wal(path: Path) -> None:
+def checkpoint_closed_database_file(path: Path) -> None:
     """Checkpoint a database file before it is replaced. Raises InstallationError if in use.
 
     Leaves a damaged or empty database alone: SQLite would delete its log.
     """
-    if not path.exists() or not path.stat().st_size or find_damage(path):
+    if not path.exists() or not path.stat().st_size or find_damage_of_sqlite_file(path):
         return
     with open_sqlite_file(path, "rw", timeout=0) as database:
         try:
@@ -96,7 +100,7 @@ def find_missing_postgresql_program() -> str:
     return next((name for name in PROGRAMS if shutil.which(name) is None), "")
 
 
-def expect_postgresql_programs() -> None:
+def require_postgresql_programs() -> None:
     """Raise InstallationError if PostgreSQL's client programs are not installed."""
     if name := find_missing_postgresql_program():
         raise InstallationError(
@@ -112,13 +116,13 @@ def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
         names = [quote(name) for name in inspect(connection).get_table_names()]
     drops, script = dump.with_name("drop.sql"), dump.with_name("restore.sql")
     drops.write_text("".join(f"DROP TABLE {name} CASCADE;\n" for name in names))
-    _run_postgres_program(engine, ["pg_restore", *_DUMP_OPTIONS, f"--file={script}", str(dump)])
+    _run_postgresql_program(engine, ["pg_restore", *_DUMP_OPTIONS, f"--file={script}", str(dump)])
     psql = ["psql", "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
     files = ["--output", os.devnull, f"--file={drops}", f"--file={script}"]
-    _run_postgres_program(engine, [*psql, *files])
+    _run_postgresql_program(engine, [*psql, *files])
 
 
-def expect_no_other_connection(engine: Engine) -> None:
+def require_no_other_connection(engine: Engine) -> None:
     """Raise InstallationError if another client is connected to the database."""
     with engine.connect() as connection:
         other_count = int(connection.execute(_COUNT_OTHER_CONNECTIONS).scalar_one())
@@ -129,7 +133,7 @@ def expect_no_other_connection(engine: Engine) -> None:
         )
 
 
-def read_postgresql_revision(engine: Engine) -> str | None:
+def read_postgresql_schema_revision(engine: Engine) -> str | None:
     """Return the schema revision, None without tables; raises InstallationError for others'."""
     with engine.connect() as connection:
         names = sorted(inspect(connection).get_table_names())
@@ -143,31 +147,33 @@ def read_postgresql_revision(engine: Engine) -> str | None:
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or ""
 
 
-def _run_postgres_program(
-    engine: Engine, command: list[str], pause: Callable[[], object] = lambda: None
+def _run_postgresql_program(
+    engine: Engine, arguments: list[str], call_regularly: Callable[[], object] = lambda: None
 ) -> None:
     """Run a PostgreSQL program. Raises InstallationError with its last line of output."""
     with subprocess.Popen(  # noqa: S603 - PostgreSQL programs, arguments from this code
-        command,
-        env={**os.environ, **_program_environment(engine)},
+        arguments,
+        env={**os.environ, **_connection_environment_variables(engine)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     ) as process:
         try:
-            error_output = _wait_for_program(process, pause)
+            error_output = _wait_for_program(process, call_regularly)
         except BaseException:
             process.kill()
             raise
     if process.returncode:
         address = engine.url.render_as_string(hide_password=False)
-        last_line = hide_passwords(error_output.strip().rpartition("\n")[2], address)
-        raise InstallationError(f"{command[0]} failed ({last_line or process.returncode}).")
+        last_line = redact_passwords_in_message(error_output.strip().rpartition("\n")[2], address)
+        raise InstallationError(f"{arguments[0]} failed ({last_line or process.returncode}).")
 
 
-def _wait_for_program(process: "subprocess.Popen[bytes]", pause: Callable[[], object]) -> str:
+def _wait_for_program(
+    process: "subprocess.Popen[bytes]", call_regularly: Callable[[], object]
+) -> str:
     while True:
-        pause()
+        call_regularly()
         try:
             _output, error_output = process.communicate(timeout=0.2)
         except subprocess.TimeoutExpired:
@@ -175,7 +181,7 @@ def _wait_for_program(process: "subprocess.Popen[bytes]", pause: Callable[[], ob
         return error_output.decode(errors="replace")
 
 
-def _program_environment(engine: Engine) -> Mapping[str, str]:
+def _connection_environment_variables(engine: Engine) -> Mapping[str, str]:
     """Return the connection parameters as environment variables: command lines are public."""
     _arguments, parameters = engine.dialect.create_connect_args(engine.url)
     names = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME"}

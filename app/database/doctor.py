@@ -16,16 +16,16 @@ from app.content.check import check_course
 from app.content.courses import find_course_folders
 from app.database import database_copies
 from app.database.backup import BackupReader, list_automatic_backups, open_backup
-from app.database.engine import hide_passwords, redact_url_passwords
+from app.database.engine import redact_passwords_in_message, redact_passwords_of_url
 from app.database.file_guards import list_replaced_files_folders, open_sqlite_file
 from app.database.installation import Installation, InstallationError
 from app.database.quotas import LEAST_FREE
 from app.database.schema import (
     UnusableDatabaseError,
-    latest_revision,
+    latest_schema_revision,
     list_database_files,
     read_schema_revision,
-    sqlite_file,
+    require_sqlite_path,
 )
 
 Level = Literal["ok", "warning", "problem"]
@@ -42,18 +42,18 @@ class DoctorFinding:
     remedy: str = ""
 
 
-def run_checks(
-    installation: Installation, content: Path, now: dt.datetime
+def iterate_doctor_findings(
+    installation: Installation, content_folder: Path, now: dt.datetime
 ) -> Iterator[DoctorFinding]:
-    """Run every check; none of them changes anything. `content` is the course folder."""
+    """Run every check; none of them changes anything. `content_folder` is the course folder."""
     yield _check_data_folder(installation.data_folder)
     yield _check_file_modes(installation)
     yield from _check_database(installation)
     yield _check_secret_key(installation)
-    for folder in find_course_folders(content).values():
+    for folder in find_course_folders(content_folder).values():
         yield _check_content(folder)
     yield from _check_backups(installation, now)
-    yield from _check_replaced_files(installation, now)
+    yield from _report_replaced_files_folders(installation, now)
     if not installation.database_url.startswith("sqlite"):
         yield _check_postgresql_programs()
 
@@ -79,8 +79,8 @@ def _check_data_folder(data: Path) -> DoctorFinding:
 
 def _check_file_modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
-    if installation.sqlite_path:
-        paths += list_database_files(installation.sqlite_path)
+    if installation.sqlite_path_or_none:
+        paths += list_database_files(installation.sqlite_path_or_none)
     if installation.backup_folder is not None:
         paths += list_automatic_backups(installation.backup_folder)
     readable_paths = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
@@ -92,7 +92,7 @@ def _check_file_modes(installation: Installation) -> DoctorFinding:
 
 
 def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
-    name = redact_url_passwords(installation.database_url)
+    name = redact_passwords_of_url(installation.database_url)
     try:
         engine = installation.make_engine()
     except InstallationError as error:
@@ -100,22 +100,24 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
         return
     try:
         revision = read_schema_revision(engine)
-        message = f"{name} opens; schema {revision}, newest {latest_revision()}"
+        message = f"{name} opens; schema {revision}, newest {latest_schema_revision()}"
         if not revision:
             message = f"{name} does not exist yet or is empty"
             yield DoctorFinding("warning", "database", message, "The first start makes it.")
             return
-        if revision == latest_revision():
+        if revision == latest_schema_revision():
             yield DoctorFinding("ok", "database", message)
         else:
             remedy = "The next start migrates it, after a copy; or run `headroom db upgrade`."
             yield DoctorFinding("warning", "database", message, remedy)
         if engine.dialect.name == "sqlite":
-            yield _check_integrity(sqlite_file(engine))
+            yield _check_integrity(require_sqlite_path(engine))
     except UnusableDatabaseError as error:
         yield DoctorFinding("problem", "database", name, f"{error}")
     except (DBAPIError, sqlite3.Error) as error:
-        reason = hide_passwords(getattr(error, "orig", error), installation.database_url)
+        reason = redact_passwords_in_message(
+            getattr(error, "orig", error), installation.database_url
+        )
         message = f"{name} cannot be opened ({' '.join(reason.split())})"
         remedy = "Check the address, and that the server runs and lets this user in."
         yield DoctorFinding("problem", "database", message, remedy)
@@ -124,7 +126,7 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
 
 
 def _check_integrity(path: Path) -> DoctorFinding:
-    if fault := database_copies.find_damage(path):
+    if fault := database_copies.find_damage_of_sqlite_file(path):
         message = f"{path} is damaged ({fault})"
         return DoctorFinding("problem", "integrity", message, "Run `headroom restore FILE`.")
     with open_sqlite_file(path, "ro") as connection:
@@ -187,13 +189,13 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
                 yield DoctorFinding("warning", "backups", message, remedy)
             else:
                 yield DoctorFinding("ok", "backups", message)
-            yield from _compare_keys(installation, backup, paths[-1])
+            yield from _compare_secret_key_with_backup(installation, backup, paths[-1])
     except InstallationError as error:
         remedy = "Make another with `headroom backup FILE`, and check the disk."
         yield DoctorFinding("problem", "backups", str(error), remedy)
 
 
-def _compare_keys(
+def _compare_secret_key_with_backup(
     installation: Installation, backup: BackupReader, path: Path
 ) -> Iterator[DoctorFinding]:
     """Warn if the current key is not the one in a backup."""
@@ -210,11 +212,13 @@ def _compare_keys(
         )
 
 
-def _check_replaced_files(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
+def _report_replaced_files_folders(
+    installation: Installation, now: dt.datetime
+) -> Iterator[DoctorFinding]:
     """Report folders with the files that a restore replaced. Only the owner may delete them."""
     parents = {installation.data_folder}
-    if installation.sqlite_path:
-        parents.add(installation.sqlite_path.parent)
+    if installation.sqlite_path_or_none:
+        parents.add(installation.sqlite_path_or_none.parent)
     for parent in sorted(parents):
         for replaced in list_replaced_files_folders(parent):
             folder = replaced.path

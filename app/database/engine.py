@@ -41,9 +41,9 @@ from sqlmodel import Session, SQLModel
 
 from app.database.file_guards import (
     GUARD_OPTION,
-    DiskProbe,
+    JournalProbe,
     ReplacedFileGuard,
-    expect_database_in_place,
+    expect_same_database_file,
 )
 from app.database.tables import TABLES
 from app.errors import AppError, BusyError, DiskFullError, InvalidInputError
@@ -105,10 +105,10 @@ _LEAST_WAIT = 1.0  # seconds
 _PAUSE = 0.002
 
 
-def make_write_session_factory(engine: Engine) -> OpenWriteSession:
+def create_write_session_opener(engine: Engine) -> OpenWriteSession:
     """Return what opens write sessions; the writes are on disk once its block exits."""
     if engine.dialect.name == "sqlite":
-        disk = DiskProbe(Path(engine.url.database or "").resolve().parent)
+        disk = JournalProbe(Path(engine.url.database or "").resolve().parent)
         return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
     return functools.partial(_concurrent_writer_session, engine, asyncio.Semaphore(WRITERS))
 
@@ -132,19 +132,21 @@ async def _concurrent_writer_session(
 
 @contextlib.asynccontextmanager
 async def _single_writer_session(
-    engine: Engine, lock: asyncio.Lock, disk: DiskProbe
+    engine: Engine, lock: asyncio.Lock, disk: JournalProbe
 ) -> AsyncIterator[Session]:
     """Yield a session that is the only one of this process that writes, on SQLite."""
     deadline = time.monotonic() + BUSY / 1000
     async with lock:
         deadline = max(deadline, time.monotonic() + _LEAST_WAIT)
-        with await _begin_when_free(engine, deadline) as connection:
+        with await _begin_write_when_unlocked(engine, deadline) as connection:
             with Session(connection, expire_on_commit=False) as session:
                 yield session
                 session.commit()
             # In a thread, because it waits for the disk. If this request is canceled
             # now, the transaction still ends before the connection is used again.
-            commit = asyncio.ensure_future(run_in_threadpool(_commit, connection, disk))
+            commit = asyncio.ensure_future(
+                run_in_threadpool(_commit_and_probe_disk, connection, disk)
+            )
             try:
                 await asyncio.shield(commit)
             except asyncio.CancelledError:
@@ -152,11 +154,11 @@ async def _single_writer_session(
                 raise
 
 
-async def _begin_when_free(engine: Engine, deadline: float) -> Connection:
+async def _begin_write_when_unlocked(engine: Engine, deadline: float) -> Connection:
     """Begin a write transaction, or raise OperationalError at `deadline` on the monotonic clock."""
     while True:
         try:
-            return _begin_write(engine)
+            return _begin_write_or_raise_if_locked(engine)
         except OperationalError as error:
             is_busy = error.orig is not None and is_lock_busy_error(error.orig)
             if not is_busy or time.monotonic() > deadline:
@@ -164,9 +166,9 @@ async def _begin_when_free(engine: Engine, deadline: float) -> Connection:
         await asyncio.sleep(_PAUSE)
 
 
-def _begin_write(engine: Engine) -> Connection:
+def _begin_write_or_raise_if_locked(engine: Engine) -> Connection:
     """Begin a write transaction. Raises OperationalError if another connection is writing."""
-    expect_database_in_place(engine)
+    expect_same_database_file(engine)
     connection = engine.connect().execution_options(**WRITING)
     driver: Any = connection.connection.dbapi_connection
     try:
@@ -181,7 +183,7 @@ def _begin_write(engine: Engine) -> Connection:
     return connection
 
 
-def _commit(connection: Connection, disk: DiskProbe) -> None:
+def _commit_and_probe_disk(connection: Connection, disk: JournalProbe) -> None:
     driver: Any = connection.connection.dbapi_connection
     # A full disk rolls back the whole transaction, and SQLite accepts a commit of nothing.
     if not driver.in_transaction:
@@ -193,7 +195,7 @@ def _commit(connection: Connection, disk: DiskProbe) -> None:
         raise
     # Check the disk even if this commit wrote nothing: a client resending an answer that
     # the disk lost must not get "already saved" from memory.
-    disk.prove_writable()
+    disk.raise_if_journal_lost()
 
 
 _log = logging.getLogger("headroom")
@@ -203,7 +205,7 @@ _UNSTORABLE = (
 )
 
 
-def _convert_unstorable_value(context: ExceptionContext) -> Exception | None:
+def _explain_unstorable_value(context: ExceptionContext) -> Exception | None:
     error = context.original_exception
     # The SQLite driver raises Python errors before the database sees the value.
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
@@ -220,7 +222,7 @@ READERS = 16
 """Read requests that one process runs at a time; further ones wait for a semaphore.
 
 Waiting on the event loop costs no thread. Writers have a separate limit (see
-`make_write_session_factory`), because a read request may have to write as well.
+`create_write_session_opener`), because a read request may have to write as well.
 """
 # No code may wait for a pooled connection: it would block a thread or the event loop
 # that another request needs to return one. Two extra connections are for background
@@ -259,16 +261,16 @@ def make_engine(database_url: str) -> Engine:
         execution_options={GUARD_OPTION: replaced_file_guard},
     )
     # Connecting would create a new file.
-    event.listen(engine, "do_connect", replaced_file_guard.expect_file)
+    event.listen(engine, "do_connect", replaced_file_guard.expect_same_file)
     event.listen(engine, "connect", replaced_file_guard.remember_file)
     event.listen(engine, "engine_disposed", replaced_file_guard.forget_file)
     event.listen(engine, "connect", _configure_sqlite_connection)
     event.listen(engine, "begin", _begin_sqlite_transaction)
-    event.listen(engine, "handle_error", _convert_unstorable_value)
+    event.listen(engine, "handle_error", _explain_unstorable_value)
     return engine
 
 
-async def get_request_session(request: Request) -> AsyncIterator[Session]:
+async def open_session_of_request(request: Request) -> AsyncIterator[Session]:
     """Yield the session of this request: committed after a POST returned, otherwise rolled back.
 
     Stores never commit. The dependency has function scope, so that a failed commit is
@@ -279,12 +281,12 @@ async def get_request_session(request: Request) -> AsyncIterator[Session]:
         async with open_write_session() as session:
             yield session
         return
-    async with read_only_session(request) as session:
+    async with open_read_only_session(request) as session:
         yield session
 
 
 @contextlib.asynccontextmanager
-async def read_only_session(request: Request) -> AsyncIterator[Session]:
+async def open_read_only_session(request: Request) -> AsyncIterator[Session]:
     """Yield a session that is never committed, once a reader slot is free."""
     async with request.app.state.reading_room:
         session = Session(request.app.state.engine, expire_on_commit=False)
@@ -296,7 +298,7 @@ async def read_only_session(request: Request) -> AsyncIterator[Session]:
 
 
 @contextlib.contextmanager
-def snapshot_session(engine: Engine) -> Iterator[Session]:
+def open_snapshot_session(engine: Engine) -> Iterator[Session]:
     """Yield a session for large reads that sees one snapshot of the database.
 
     Its connection is closed instead of returned to the pool, which frees SQLite's cache
@@ -324,7 +326,7 @@ async def run_in_thread_unless_sqlite(db: Session, work: Callable[[], Result]) -
     return await run_in_threadpool(work)
 
 
-async def write_in_own_transaction(request: Request, work: Callable[[Session], object]) -> None:
+async def write_during_read_request(request: Request, work: Callable[[Session], object]) -> None:
     """Run a small write outside of a POST; the request gives up its reader slot meanwhile."""
     open_write_session: OpenWriteSession = request.app.state.turn
     read_semaphore: asyncio.Semaphore = request.app.state.reading_room
@@ -337,7 +339,7 @@ async def write_in_own_transaction(request: Request, work: Callable[[Session], o
             await read_semaphore.acquire()
 
 
-DbSession = Annotated[Session, Depends(get_request_session, scope="function")]
+DbSession = Annotated[Session, Depends(open_session_of_request, scope="function")]
 
 
 def _make_postgresql_engine(address: str) -> Engine:
@@ -355,7 +357,7 @@ def _make_postgresql_engine(address: str) -> Engine:
     )
     event.listen(engine, "connect", _configure_postgresql_connection)
     event.listen(engine, "set_connection_execution_options", _set_write_isolation_level)
-    event.listen(engine, "handle_error", _convert_unstorable_value)
+    event.listen(engine, "handle_error", _explain_unstorable_value)
     return engine
 
 
@@ -398,7 +400,7 @@ _SECRETS = ("password", "sslpassword")
 _UNREADABLE = "(an address that cannot be read)"
 
 
-def redact_url_passwords(address: str) -> str:
+def redact_passwords_of_url(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
     url = parse_database_url(address)
     if url is None:
@@ -411,13 +413,13 @@ def redact_url_passwords(address: str) -> str:
     return url.render_as_string(hide_password=True).replace("%2A", "*")
 
 
-def hide_passwords(message: object, database_url: str) -> str:
+def redact_passwords_in_message(message: object, database_url: str) -> str:
     """Return a message about a database with the passwords of its URL `database_url` hidden."""
     text = str(message)
     url = parse_database_url(database_url)
     if url is None:
         return text.replace(database_url, _UNREADABLE) if database_url else text
-    for secret in sorted(_url_passwords(url), key=len, reverse=True):
+    for secret in sorted(_list_passwords_of_url(url), key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text
 
@@ -430,7 +432,7 @@ def parse_database_url(address: str) -> URL | None:
         return None
 
 
-def _url_passwords(url: URL) -> set[str]:
+def _list_passwords_of_url(url: URL) -> set[str]:
     password_rest, _at, _host = (url.host or "").rpartition("@")
     candidates = (url.password, password_rest, *(url.query.get(name) for name in _SECRETS))
     return {password for password in candidates if isinstance(password, str) and password}

@@ -51,7 +51,7 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 _SIZES = 4096  # an empty file, so that changing its size takes no space
 
 
-class DiskProbe:
+class JournalProbe:
     """Detects an aborted journal on the file system of a folder, through an unnamed file."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,7 @@ class DiskProbe:
         self._descriptor: int | None = None
         self._sizes = itertools.cycle(range(_SIZES))
 
-    def prove_writable(self) -> None:
+    def raise_if_journal_lost(self) -> None:
         """Raise OSError if the file system lost its journal; if not, synced data is on disk."""
         if self._descriptor is None:
             file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - stays open
@@ -69,7 +69,7 @@ class DiskProbe:
 
 
 GUARD_OPTION = "headroom_file"
-"""Execution option through which `expect_database_in_place` finds the guard of an engine."""
+"""Execution option through which `expect_same_database_file` finds the guard of an engine."""
 
 
 class DatabaseGoneError(SQLAlchemyError):
@@ -83,7 +83,7 @@ class ReplacedFileGuard:
         self._path = path
         self._status = self._read_status()
 
-    def expect_file(self, *_event: object) -> None:
+    def expect_same_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
         if self._status is None:
             return
@@ -110,11 +110,11 @@ class ReplacedFileGuard:
             return None
 
 
-def expect_database_in_place(engine: Engine) -> None:
+def expect_same_database_file(engine: Engine) -> None:
     """Raise DatabaseGoneError if a SQLite file is not where it was opened: a microsecond."""
     guard: ReplacedFileGuard | None = engine.get_execution_options().get(GUARD_OPTION)
     if guard is not None:
-        guard.expect_file()
+        guard.expect_same_file()
 
 
 PRIVATE_FILE_MODE = 0o600
@@ -126,12 +126,12 @@ _ABANDONED_AFTER = 3600.0  # seconds; older temporary files are abandoned
 _TIME_FORMAT = "%Y-%m-%d-%H%M%S"
 
 
-def keep_new_files_private() -> None:
+def set_umask_for_private_files() -> None:
     """Set the umask so that only the owner can read new files."""
     os.umask(0o077)
 
 
-def use_and_clean_temporary_folder(folder: Path) -> None:
+def use_temporary_folder_and_delete_old(folder: Path) -> None:
     """Make this process and its children use `folder` for temporary files.
 
     The system's folder may be in memory, and uploads may be large. A TMPDIR in the
@@ -163,7 +163,7 @@ def make_private_folder(path: Path) -> None:
     for folder in reversed(new):
         handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _chown_if_root_owned(folder.name, handle, _folder_owner(folder.parent))
+            _give_away_if_root_owned(folder.name, handle, _folder_owner(folder.parent))
         finally:
             os.close(handle)
 
@@ -187,7 +187,7 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
         for name in (*folders, *files):
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
-                _chown_if_root_owned(name, handle, owner)
+                _give_away_if_root_owned(name, handle, owner)
 
 
 class FileOwner(NamedTuple):
@@ -200,7 +200,7 @@ def _folder_owner(folder: Path) -> FileOwner:
     return FileOwner(status.st_uid, status.st_gid)
 
 
-def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) -> None:
+def _give_away_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) -> None:
     """Give one file or folder that root owns to `owner`.
 
     Skips a file with several hard links: the folder's owner could have linked a system
@@ -219,7 +219,7 @@ def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) ->
         os.close(handle)
 
 
-def create_private_file(path: Path) -> int:
+def open_new_private_file(path: Path) -> int:
     """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -248,7 +248,7 @@ def open_sqlite_file(
 
 
 @contextlib.contextmanager
-def private_temp_folder(neighbor_file: Path) -> Iterator[Path]:
+def temporary_folder_next_to(neighbor_file: Path) -> Iterator[Path]:
     """Yield a private temporary folder next to a file, and delete it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix=f".{neighbor_file.name}.", dir=neighbor_file.parent))
     try:
@@ -257,7 +257,7 @@ def private_temp_folder(neighbor_file: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def name_replaced_files_folder(now: dt.datetime) -> str:
+def name_folder_for_replaced_files(now: dt.datetime) -> str:
     return f"{REPLACED_FILES_PREFIX}{now.astimezone(dt.UTC):{_TIME_FORMAT}}"
 
 

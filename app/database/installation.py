@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.database.engine import hide_passwords, make_engine, parse_database_url
+from app.database.engine import make_engine, parse_database_url, redact_passwords_in_message
 from app.database.file_guards import (
     LockHeldError,
     file_lock,
@@ -45,7 +45,7 @@ class Installation:
         return self.data_folder / "secret"
 
     @property
-    def sqlite_path(self) -> Path | None:
+    def sqlite_path_or_none(self) -> Path | None:
         """The file of a SQLite database; None for other databases or an invalid URL."""
         url = parse_database_url(self.database_url)
         if url is None or url.get_backend_name() != "sqlite" or not url.database:
@@ -60,15 +60,15 @@ class Installation:
     def read_secret_key(self) -> str:
         """Return the configured key or that of the file; raises InstallationError for no key."""
         if self.configured_key:
-            return load_or_create_secret_key(self.configured_key, self.secret_file)
-        return require_secret_key(self.secret_file)
+            return configured_or_stored_or_new_secret_key(self.configured_key, self.secret_file)
+        return read_secret_key_file(self.secret_file)
 
     def make_engine(self) -> Engine:
         """Return an engine for the database. Raises InstallationError if the URL is invalid."""
         try:
             return make_engine(self.database_url)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-            reason = hide_passwords(error, self.database_url)
+            reason = redact_passwords_in_message(error, self.database_url)
             raise InstallationError(
                 f"the database address cannot be used ({reason}); for PostgreSQL write "
                 "postgresql+psycopg://user@host/name."
@@ -100,8 +100,8 @@ MIN_SECRET_LENGTH = 32
 _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
 
-def load_or_create_secret_key(configured_key: str, path: Path) -> str:
-    """Return the signing key: `configured_key` from a setting, or the one in the file at `path`.
+def configured_or_stored_or_new_secret_key(configured_key: str, key_file: Path) -> str:
+    """Return the signing key: `configured_key` from a setting, or the one in the file at `key_file`.
 
     Creates the file if it is missing. Raises InstallationError for a key that is too
     short.
@@ -114,14 +114,14 @@ def load_or_create_secret_key(configured_key: str, path: Path) -> str:
                 "use the key in the data folder."
             )
         return configured_key
-    if not path.exists():
-        make_private_folder(path.parent)
-        _make_secret_key(path)
-    make_file_private(path)
-    return require_secret_key(path)
+    if not key_file.exists():
+        make_private_folder(key_file.parent)
+        _write_new_secret_key(key_file)
+    make_file_private(key_file)
+    return read_secret_key_file(key_file)
 
 
-def require_secret_key(path: Path) -> str:
+def read_secret_key_file(path: Path) -> str:
     """Return the key in a file. Raises InstallationError if there is no usable one."""
     if os.geteuid() == 0 and path.is_symlink():
         # A backup includes the key and is readable for the folder's owner, who could
@@ -145,7 +145,7 @@ def require_secret_key(path: Path) -> str:
     return key
 
 
-def _make_secret_key(path: Path) -> None:
+def _write_new_secret_key(path: Path) -> None:
     # Several server processes may start at once: the first link wins, and all read it.
     handle, name = tempfile.mkstemp(prefix="secret.", dir=path.parent)
     temporary_file = Path(name)

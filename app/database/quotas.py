@@ -62,7 +62,9 @@ MOST_RUNS = 1_000
 """Practice runs saved per learner. Older ones are deleted, their answers remain."""
 
 
-def check_row_quota(db: Session, quota: RowQuota, *conditions: ColumnElement[bool]) -> None:
+def raise_if_row_quota_exceeded(
+    db: Session, quota: RowQuota, *conditions: ColumnElement[bool]
+) -> None:
     """Raise ConflictError if more rows than the quota allows meet the conditions.
 
     Call it after inserting the row: a repeated request that inserts nothing passes, and
@@ -89,10 +91,10 @@ _SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyByteQuota:
-    """Bytes that each client stored this UTC day, in memory. A `max_bytes` of 0 means no limit."""
+    """Bytes that each client stored this UTC day, in memory. A `max_bytes_a_day` of 0 means no limit."""
 
-    def __init__(self, max_bytes: float, clock: Callable[[], float] = time.time) -> None:
-        self._most = max_bytes
+    def __init__(self, max_bytes_a_day: float, clock: Callable[[], float] = time.time) -> None:
+        self._most = max_bytes_a_day
         self._clock = clock
         self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
 
@@ -117,34 +119,34 @@ class DailyByteQuota:
 
 
 class StorageLimit:
-    """Refuses new cards once disk or database is full; a `max_gb` of 0 is no limit."""
+    """Refuses new cards once disk or database is full; a `max_database_gb` of 0 is no limit."""
 
-    def __init__(self, engine: Engine, folder: Path, max_gb: float) -> None:
+    def __init__(self, engine: Engine, data_folder: Path, max_database_gb: float) -> None:
         self._engine = engine
-        self._max_gb = max_gb
+        self._max_gb = max_database_gb
         file = engine.url.database if engine.dialect.name == "sqlite" else None
         self._file = Path(file) if file else None
-        self._folders = {folder, self._file.parent} if self._file else {folder}
+        self._folders = {data_folder, self._file.parent} if self._file else {data_folder}
         self._size = 0
         self._size_read_at = -_SIZE_CACHED_SECONDS
 
-    def expect_room(self, *, known_learner: bool = True) -> None:
+    def raise_if_full_for_cards(self, *, is_known_learner: bool = True) -> None:
         """Raise StorageFullError if no more cards fit; the last tenth is for known learners."""
-        self.expect_free_disk_space()
-        if self._has_reached_share(1):
+        self.raise_if_disk_nearly_full()
+        if self._has_database_reached_share(1):
             raise StorageFullError(
                 "This server is full: its database has reached the limit of "
                 f"{self._max_gb:g} GB, so no cards can be imported or written.",
                 _STILL_SAVED,
             )
-        if not known_learner and self.is_only_reserve_left():
+        if not is_known_learner and self.is_only_reserve_left():
             raise StorageFullError(
                 "This server is nearly full: the rest of its room is kept for learners "
                 "who began more than a day ago.",
                 _STILL_SAVED,
             )
 
-    def expect_free_disk_space(self) -> None:
+    def raise_if_disk_nearly_full(self) -> None:
         """Raise StorageFullError if the disk has too little free space."""
         free_bytes = min(shutil.disk_usage(folder).free for folder in self._folders)
         if free_bytes < LEAST_FREE:
@@ -155,12 +157,12 @@ class StorageLimit:
             )
 
     def is_only_reserve_left(self) -> bool:
-        return self._has_reached_share(1 - _RESERVE)
+        return self._has_database_reached_share(1 - _RESERVE)
 
-    def _has_reached_share(self, share: float) -> bool:
-        return bool(self._max_gb) and self.database_size() >= share * self._max_gb * 1e9
+    def _has_database_reached_share(self, share: float) -> bool:
+        return bool(self._max_gb) and self.read_database_bytes() >= share * self._max_gb * 1e9
 
-    def database_size(self) -> int:
+    def read_database_bytes(self) -> int:
         """Return the size of the database in bytes, including SQLite's write-ahead log."""
         if self._file is not None:
             return _file_size(self._file) + _file_size(Path(f"{self._file}-wal"))

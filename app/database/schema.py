@@ -38,7 +38,7 @@ class UnusableDatabaseError(Exception):
     """The database must not be used. The message says why and what to do."""
 
 
-def latest_revision() -> str:
+def latest_schema_revision() -> str:
     return max(_known_revisions())
 
 
@@ -46,7 +46,7 @@ def is_schema_current(engine: Engine) -> bool:
     """Return whether the last migration has run; False if the database cannot be read."""
     try:
         with engine.connect() as connection:
-            return _read_revision(connection) == latest_revision()
+            return _read_revision(connection) == latest_schema_revision()
     except DBAPIError:
         return False
 
@@ -58,13 +58,15 @@ def read_schema_revision(engine: Engine) -> str:
     version or an older one. A file is only read: not even its journal mode changes.
     """
     if engine.dialect.name == "sqlite":
-        return read_sqlite_file_revision(sqlite_file(engine))
+        return read_schema_revision_of_sqlite_file(require_sqlite_path(engine))
     with engine.connect() as connection:
         tables = set(inspect(connection).get_table_names())
-        return _check_revision_usable(tables, lambda: _read_revision(connection), "the database")
+        return _return_revision_if_usable(
+            tables, lambda: _read_revision(connection), "the database"
+        )
 
 
-def sqlite_file(engine: Engine) -> Path:
+def require_sqlite_path(engine: Engine) -> Path:
     """Return the file of a SQLite database. Raises UnusableDatabaseError for one in memory."""
     name = engine.url.database or ""
     if name in {"", ":memory:"} or name.startswith("file:"):
@@ -76,7 +78,7 @@ def sqlite_file(engine: Engine) -> Path:
     return Path(name)
 
 
-def read_sqlite_file_revision(path: Path) -> str:
+def read_schema_revision_of_sqlite_file(path: Path) -> str:
     """`read_schema_revision` for a SQLite file, also one that is to become the database."""
     if Path(f"{path}{RESTORING_SUFFIX}").exists():
         raise UnusableDatabaseError(
@@ -88,7 +90,7 @@ def read_sqlite_file_revision(path: Path) -> str:
     _expect_file_with_content(path)
     try:
         with open_sqlite_file(path, "ro") as connection:
-            return _read_checked_revision(path, connection)
+            return _check_integrity_and_read_revision(path, connection)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB and not _has_sqlite_header(path):
@@ -99,14 +101,14 @@ def read_sqlite_file_revision(path: Path) -> str:
         if code in _DAMAGED:
             raise _damaged_database_error(path, str(error)) from None
         if is_disk_full_error(error):
-            raise UnusableDatabaseError(describe_full_disk(path.parent)) from None
+            raise UnusableDatabaseError(full_disk_message(path.parent)) from None
         raise UnusableDatabaseError(
             f"the database {path} cannot be opened ({error}): check who owns the file "
             "and its folder, and that no other program has locked it."
         ) from None
 
 
-def describe_full_disk(folder: Path) -> str:
+def full_disk_message(folder: Path) -> str:
     return f"the disk of {folder} is full: free some space, then start again."
 
 
@@ -146,7 +148,7 @@ def _has_sqlite_header(path: Path) -> bool:
         return stream.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
 
 
-def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
+def _check_integrity_and_read_revision(path: Path, connection: sqlite3.Connection) -> str:
     rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     tables = {name for (name,) in rows if not name.startswith("sqlite_")}
 
@@ -154,7 +156,7 @@ def _read_checked_revision(path: Path, connection: sqlite3.Connection) -> str:
         rows = connection.execute("SELECT version_num FROM alembic_version")
         return str((rows.fetchone() or ("",))[0])
 
-    current = _check_revision_usable(tables, revision, f"the database {path}")
+    current = _return_revision_if_usable(tables, revision, f"the database {path}")
     (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if result != "ok":
         raise _damaged_database_error(path, result)
@@ -166,26 +168,28 @@ def _damaged_database_error(path: Path, sqlite_message: str) -> UnusableDatabase
     return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE_ADVICE}.")
 
 
-def _check_revision_usable(tables: set[str], revision: Callable[[], str], subject: str) -> str:
-    if not tables:
+def _return_revision_if_usable(
+    existing_tables: set[str], read_revision: Callable[[], str], database_label: str
+) -> str:
+    if not existing_tables:
         return ""
-    current = revision() if "alembic_version" in tables else ""
-    missing = SQLModel.metadata.tables.keys() - tables
-    if current == latest_revision() and missing:
+    current = read_revision() if "alembic_version" in existing_tables else ""
+    missing = SQLModel.metadata.tables.keys() - existing_tables
+    if current == latest_schema_revision() and missing:
         raise UnusableDatabaseError(
-            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE_ADVICE}."
+            f"{database_label} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE_ADVICE}."
         )
-    if current in _known_revisions() or (not current and tables == {"alembic_version"}):
+    if current in _known_revisions() or (not current and existing_tables == {"alembic_version"}):
         return current
-    if _REVISION_PATTERN.fullmatch(current) and current > latest_revision():
+    if _REVISION_PATTERN.fullmatch(current) and current > latest_schema_revision():
         raise UnusableDatabaseError(
-            f"{subject} was written by a newer Headroom (its schema is {current}; this "
-            f"version knows up to {latest_revision()}): install the newer version again, or "
+            f"{database_label} was written by a newer Headroom (its schema is {current}; this "
+            f"version knows up to {latest_schema_revision()}): install the newer version again, or "
             f"{_RESTORE_ADVICE} that this version wrote."
         )
     raise UnusableDatabaseError(
-        f"{subject} belongs to another program (it holds tables such as "
-        f"“{min(tables - {'alembic_version'}, default='alembic_version')}”): set "
+        f"{database_label} belongs to another program (it holds tables such as "
+        f"“{min(existing_tables - {'alembic_version'}, default='alembic_version')}”): set "
         "HEADROOM_DATABASE_URL to a database of Headroom's own."
     )
 
@@ -201,14 +205,14 @@ def _read_revision(connection: Connection) -> str:
 
 
 def upgrade_schema(engine: Engine) -> None:
-    _run_migration(engine, lambda config: command.upgrade(config, "head"))
+    _run_alembic_command(engine, lambda config: command.upgrade(config, "head"))
 
 
 def downgrade_schema(engine: Engine, revision: str = "base") -> None:
-    _run_migration(engine, lambda config: command.downgrade(config, revision))
+    _run_alembic_command(engine, lambda config: command.downgrade(config, revision))
 
 
-def _run_migration(engine: Engine, action: Callable[[Config], object]) -> None:
+def _run_alembic_command(engine: Engine, run_command: Callable[[Config], object]) -> None:
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
     is_sqlite = engine.dialect.name == "sqlite"
@@ -222,7 +226,7 @@ def _run_migration(engine: Engine, action: Callable[[Config], object]) -> None:
         else:
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         config.attributes["connection"] = connection
-        action(config)
+        run_command(config)
         connection.commit()
         if is_sqlite:
             connection.exec_driver_sql("COMMIT")
@@ -233,21 +237,23 @@ _LOCK_KEY = int.from_bytes(b"headroom", "big")
 _WITHOUT_LIMIT = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
-def migrate_database(engine: Engine, before_migration: Callable[[str], object]) -> None:
+def upgrade_schema_if_outdated(
+    engine: Engine, call_with_old_revision: Callable[[str], object]
+) -> None:
     """Run pending migrations. Only one process does so; the others wait.
 
-    `before_migration` is called with the current revision if a migration is needed and the
+    `call_with_old_revision` is called with the current revision if a migration is needed and the
     database is not empty. Raises UnusableDatabaseError and changes nothing if the
     database must not be used.
     """
-    if engine.dialect.name != "sqlite" and read_schema_revision(engine) == latest_revision():
+    if engine.dialect.name != "sqlite" and read_schema_revision(engine) == latest_schema_revision():
         return
     with hold_migration_lock(engine):
         revision = read_schema_revision(engine)
-        if revision == latest_revision():
+        if revision == latest_schema_revision():
             return
         if revision:
-            before_migration(revision)
+            call_with_old_revision(revision)
         upgrade_schema(engine)
 
 
@@ -255,7 +261,7 @@ def hold_migration_lock(engine: Engine) -> AbstractContextManager[None]:
     """Return a lock that keeps all other processes from migrating this database."""
     if engine.dialect.name != "sqlite":
         return _hold_postgresql_advisory_lock(engine)
-    path = sqlite_file(engine)
+    path = require_sqlite_path(engine)
     if not path.parent.is_dir():
         raise UnusableDatabaseError(
             f"the folder {path.parent} of the database is missing: make it, or set "
@@ -268,7 +274,7 @@ def make_database_private(engine: Engine) -> None:
     """Make a SQLite database and the files next to it readable for their owner only."""
     if engine.dialect.name != "sqlite":
         return
-    for path in list_database_files(sqlite_file(engine)):
+    for path in list_database_files(require_sqlite_path(engine)):
         make_file_private(path)
 
 

@@ -35,7 +35,7 @@ _SPARE_BYTES = 64 * 1024 * 1024  # bytes that must stay free while the file is r
 _log = logging.getLogger("headroom")
 
 
-def mark_for_vacuum(db: Session) -> None:
+def mark_database_for_vacuum(db: Session) -> None:
     """Record that the file has to be vacuumed, by a random number so that no erasure is lost."""
     if db.get_bind().dialect.name == "sqlite":
         mark = secrets.randbelow(2**31 - 1) + 1
@@ -43,16 +43,16 @@ def mark_for_vacuum(db: Session) -> None:
 
 
 class WalTruncation:
-    """Truncates the write-ahead log on request, at most once in `pause` seconds."""
+    """Truncates the write-ahead log on request, at most once in `min_seconds_between` seconds."""
 
-    def __init__(self, engine: Engine, pause: float = _PAUSE) -> None:
+    def __init__(self, engine: Engine, min_seconds_between: float = _PAUSE) -> None:
         file = engine.url.database if engine.dialect.name == "sqlite" else None
         self._path = Path(file) if file else None
-        self._pause = pause
+        self._pause = min_seconds_between
         self._requested = False
         self._task: asyncio.Task[None] | None = None
 
-    async def request(self) -> None:
+    async def request_truncation(self) -> None:
         """Request a truncation, now or in the next run. Returns at once."""
         self._requested = self._path is not None
         if self._path and (self._task is None or self._task.done()):
@@ -63,17 +63,17 @@ class WalTruncation:
         if self._task is not None:
             self._task.cancel()
         if self._path is not None:
-            await asyncio.to_thread(truncate_log, self._path)
+            await asyncio.to_thread(truncate_write_ahead_log, self._path)
 
     async def _run(self, path: Path) -> None:
         while self._requested:
             self._requested = False
-            if not await asyncio.to_thread(truncate_log, path):
+            if not await asyncio.to_thread(truncate_write_ahead_log, path):
                 self._requested = True
             await asyncio.sleep(self._pause)
 
 
-def truncate_log(path: Path) -> bool:
+def truncate_write_ahead_log(path: Path) -> bool:
     """Truncate the write-ahead log; returns False if a reader prevents it. Writers wait briefly."""
     try:
         with _open_with_secure_delete(path) as file:
@@ -83,7 +83,9 @@ def truncate_log(path: Path) -> bool:
         return False
 
 
-def vacuum_if_marked(path: Path, max_bytes: int, *, exclusive: bool = False) -> bool:
+def vacuum_file_if_marked(
+    path: Path, max_bytes: int, *, refuse_other_connections: bool = False
+) -> bool:
     """`vacuum_file` for a file of up to `max_bytes` bytes from which something was erased."""
     with _open_with_secure_delete(path) as file:
         (mark,) = file.execute("PRAGMA user_version").fetchone()
@@ -94,15 +96,15 @@ def vacuum_if_marked(path: Path, max_bytes: int, *, exclusive: bool = False) -> 
             path,
         )
         return False
-    return bool(mark) and vacuum_file(path, exclusive=exclusive)
+    return bool(mark) and vacuum_file(path, refuse_other_connections=refuse_other_connections)
 
 
-def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
+def vacuum_file(path: Path, *, refuse_other_connections: bool = False) -> bool:
     """Rewrite a file without what was erased. Returns False if a reader still uses old pages.
 
-    Clears the mark of `mark_for_vacuum` unless more was erased meanwhile. Raises
+    Clears the mark of `mark_database_for_vacuum` unless more was erased meanwhile. Raises
     sqlite3.OperationalError if the disk has too little space, if others write without a
-    pause, or, with `exclusive`, if another process has the file open.
+    pause, or, with `refuse_other_connections`, if another process has the file open.
     """
     # VACUUM writes the contents twice: to a temporary file and to the log.
     needed_bytes = 2 * path.stat().st_size + _SPARE_BYTES
@@ -113,7 +115,7 @@ def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
             f"{free_bytes // 1_000_000:,} MB are free"
         )
     with _open_with_secure_delete(path) as file:
-        if exclusive:
+        if refuse_other_connections:
             file.execute("PRAGMA locking_mode=EXCLUSIVE")
         else:
             file.execute("PRAGMA busy_timeout=5000")  # waiting for others blocks nobody

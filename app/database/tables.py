@@ -41,7 +41,7 @@ class _Row(SQLModel):
     id: int | None = Field(default=None, primary_key=True)
 
 
-class _LearnersRow(_Row):
+class _RowOfLearner(_Row):
     """A row that belongs to a learner and is erased with them."""
 
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
@@ -93,7 +93,7 @@ class ItemReport(_Row, table=True):
     settled_at: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Attempt(_LearnersRow, table=True):
+class Attempt(_RowOfLearner, table=True):
     """One graded answer to a question. `token` makes a repeated request harmless.
 
     Practice writes it at once, a mock exam when it is closed. `context` is page, quiz,
@@ -150,7 +150,7 @@ class Regrade(_Row, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class QuestionFlag(_LearnersRow, table=True):
+class QuestionFlag(_RowOfLearner, table=True):
     """A question that a learner flagged. Removing the flag deletes the row."""
 
     __tablename__ = "question_flag"
@@ -194,7 +194,7 @@ class AuditEntry(_Row, table=True):
     subject: str = Field(default="", max_length=120)
 
 
-class Review(_LearnersRow, table=True):
+class Review(_RowOfLearner, table=True):
     """One entry of the review log: a rating, a manual edit, or (`voids` set) an undo of one.
 
     `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in all other rows. `retention` is the
@@ -222,7 +222,7 @@ class Review(_LearnersRow, table=True):
     until_day: str | None = Field(default=None, max_length=10)
 
 
-class Suspension(_LearnersRow, table=True):
+class Suspension(_RowOfLearner, table=True):
     """A suspended card. Unsuspending deletes the row."""
 
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
@@ -234,7 +234,7 @@ class Suspension(_LearnersRow, table=True):
 _OF_A_DAY = ("suspended", "state", "note")
 
 
-class CardStateRow(_LearnersRow, table=True):
+class CardStateRow(_RowOfLearner, table=True):
     """The current state of one card: a cache that replaying the review log can rebuild.
 
     `due_day` is a study day; `due_at` is the exact time during (re)learning steps.
@@ -275,7 +275,7 @@ class CardStateRow(_LearnersRow, table=True):
     set_day: str = Field(default="", max_length=10, sa_column_kwargs=EMPTY_BEFORE)
 
 
-class AddedCard(_LearnersRow, table=True):
+class AddedCard(_RowOfLearner, table=True):
     """A card outside of the course's decks that a learner studies.
 
     `card` is q:ID for a missed question (`seed` fixes its numbers and the order of its
@@ -292,7 +292,7 @@ class AddedCard(_LearnersRow, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class OwnCard(_LearnersRow, table=True):
+class OwnCard(_RowOfLearner, table=True):
     """A card that a learner wrote or imported.
 
     `front` and `back` are sanitized HTML, `source` is what the learner typed, as JSON.
@@ -313,7 +313,7 @@ class OwnCard(_LearnersRow, table=True):
     tags: str = Field(default="", sa_type=Text, sa_column_kwargs=EMPTY_BEFORE)
 
 
-class OwnPicture(_LearnersRow, table=True):
+class OwnPicture(_RowOfLearner, table=True):
     """A picture on a learner's own cards, in base64. `name` is its hash and file extension."""
 
     __tablename__ = "own_picture"
@@ -348,7 +348,7 @@ class CardImport(_Row, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class Sitting(_LearnersRow, table=True):
+class Sitting(_RowOfLearner, table=True):
     """A mock exam in progress or finished. `paper` is the list of drawn questions as JSON.
 
     The server enforces `deadline_at`. `closed_by` is learner or time. `factor`
@@ -480,7 +480,7 @@ class CalendarFeed(_Row, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class StudyDay(_LearnersRow, table=True):
+class StudyDayActivity(_RowOfLearner, table=True):
     """A learner's activity on a study day: a cache that the two logs can rebuild.
 
     `answers` and `reviews` exclude undone ones. `asked` counts reviews of cards past
@@ -501,7 +501,7 @@ class StudyDay(_LearnersRow, table=True):
     milliseconds: int = 0
 
 
-class ScorePredictionRow(_LearnersRow, table=True):
+class ScorePredictionRow(_RowOfLearner, table=True):
     """The exam score predicted for a learner on a study day.
 
     Only one of a day is saved, to compare it with later results: that of the morning, or the one
@@ -526,7 +526,7 @@ class ScorePredictionRow(_LearnersRow, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class DayListRow(_LearnersRow, table=True):
+class DayListRow(_RowOfLearner, table=True):
     """The list of a study day, and the score estimate it was made from, both as JSON.
 
     Made at the first request of the day and then kept; `estimate` is empty without an exam.
@@ -541,7 +541,7 @@ class DayListRow(_LearnersRow, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class SectionRead(_LearnersRow, table=True):
+class SectionRead(_RowOfLearner, table=True):
     """A section of a page that a learner has read, and when."""
 
     __tablename__ = "reading"
@@ -552,9 +552,10 @@ class SectionRead(_LearnersRow, table=True):
     at: int = Field(sa_type=BigInteger)
 
 
-class Note(_LearnersRow, table=True):
+class SectionNoteRow(_RowOfLearner, table=True):
     """A learner's note on a section, or a bookmark on it."""
 
+    __tablename__ = "note"
     __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
 
     topic: str = Field(max_length=80)

@@ -57,7 +57,7 @@ def assemble_paper(
     questions_by_domain = list_drawable_questions_by_domain(questions, domain_by_objective)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
-    for domain, wanted_count in blueprint.domains.items():
+    for domain, wanted_count in blueprint.question_count_by_domain.items():
         candidates = questions_by_domain.get(domain, [])
         picked = _pick_questions(
             candidates, wanted_count, times_seen_by_question, previous_questions, rng
@@ -129,7 +129,7 @@ def compute_exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, time_factor
 
     A paper that the bank could not fill has the pace of the full exam.
     """
-    share = len(paper.items) / blueprint.questions if blueprint.questions else 1.0
+    share = len(paper.items) / blueprint.question_count if blueprint.question_count else 1.0
     return blueprint.minutes * min(share, 1.0) * time_factor
 
 
@@ -152,7 +152,11 @@ class DomainQuestionCounts:
 
     def count_missed_for(self, exam: ExamBlueprint) -> int:
         """Return how many missed questions an exam can include; a paper may hold fewer."""
-        return sum(n for domain, n in self.missed_by_domain.items() if domain in exam.domains)
+        return sum(
+            n
+            for domain, n in self.missed_by_domain.items()
+            if domain in exam.question_count_by_domain
+        )
 
 
 def strip_derived_exam_suffix(slug: str) -> str:
@@ -179,14 +183,16 @@ def yield_exams_derived_from(
     yield make_short_exam(exam)
     for domain in domains:
         question_count = min(short_count, counts.total_by_domain.get(domain.number, 0))
-        if domain.number in exam.domains and question_count:
+        if domain.number in exam.question_count_by_domain and question_count:
             slug_suffix = f"domain-{domain.number}"
             yield derive_exam_with_domain_counts(
                 exam, slug_suffix, f"{domain.title} only", {domain.number: question_count}
             )
-    missed = {d: n for d, n in counts.missed_by_domain.items() if d in exam.domains and n}
-    if sum(missed.values()) > exam.questions:
-        missed = apportion_by_weight(missed, exam.questions)
+    missed = {
+        d: n for d, n in counts.missed_by_domain.items() if d in exam.question_count_by_domain and n
+    }
+    if sum(missed.values()) > exam.question_count:
+        missed = apportion_by_weight(missed, exam.question_count)
     if missed:
         yield derive_exam_with_domain_counts(exam, MISSED, "Only what you missed", missed)
 

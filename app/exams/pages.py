@@ -21,7 +21,7 @@ from app.clock import to_milliseconds
 from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
 from app.content.reading_routes import are_essential_sections_read
-from app.database.engine import write_in_own_transaction
+from app.database.engine import write_during_read_request
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
 from app.exams.answer_merge import AnswerState
@@ -191,15 +191,15 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 def list_exams(ctx: ReadContext) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
     running = _find_running_sitting(ctx)
-    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
+    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.question_count, e.slug))
     sittings = store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
     finished = [_build_past_sitting(ctx.library, sitting) for sitting in sittings]
     counts = _count_all_and_missed(ctx)
-    return ctx.page(
+    return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
         token=make_submission_token(),
-        planned=min((d for d in ctx.learner.mock_days if d >= ctx.day), default=None),
+        planned=min((d for d in ctx.learner.mock_days if d >= ctx.study_day), default=None),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
         if full_exams
@@ -239,7 +239,7 @@ def _compute_paper_lengths(ctx: RequestContext, offer: ExamOffer) -> PaperLength
         _count_drawable_by_domain(ctx, questions)
         for questions in (keep_choice_questions(offer.questions), offer.questions)
     )
-    wanted = Counter(offer.exam.domains)
+    wanted = Counter(offer.exam.question_count_by_domain)
     return PaperLengths(*((counts & wanted).total() for counts in available))
 
 
@@ -252,12 +252,14 @@ def _render_start_page(
 ) -> HTMLResponse:
     exam = offer.exam
     running = _find_running_sitting(ctx)
-    return ctx.page(
+    return ctx.render_page(
         "exams/start.html",
         status=status,
         exam=exam,
         is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
-        domains=[d for d in ctx.library.syllabus.domains if d.number in exam.domains],
+        domains=[
+            d for d in ctx.library.syllabus.domains if d.number in exam.question_count_by_domain
+        ],
         choice_counts=_count_drawable_by_domain(ctx, keep_choice_questions(offer.questions)),
         all_counts=_count_drawable_by_domain(ctx, offer.questions),
         drawn=_compute_paper_lengths(ctx, offer),
@@ -306,7 +308,7 @@ def _draw_sitting_or_respond(
             problems = [{"field": "kinds", "message": message}]
     if problems:
         return _render_start_page(ctx, offer, typed, problems, 422)
-    target = math.ceil((ctx.learner.target or 0) * offer.exam.questions / 100) or None
+    target = math.ceil((ctx.learner.target or 0) * offer.exam.question_count / 100) or None
     sitting_request = SittingRequest(offer.exam, offer.questions, typed.validated_form, target)
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
@@ -343,7 +345,7 @@ def show_exam_question(
     if state.closed_at is not None:
         return _render_solution(ctx, state, slot, reported=reported)
     frame = _build_exam_frame(ctx, state, number, AnswerConflictNote(told))
-    return ctx.page(
+    return ctx.render_page(
         "exams/question.html", open_question=_open_exam_question(ctx, state, slot, frame), **frame
     )
 
@@ -393,7 +395,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
     }
     frame = _build_exam_frame(ctx, state, 0)
     rows = build_paper_rows(state.items, answers, excerpts, frame["unreadable"])
-    return ctx.page(
+    return ctx.render_page(
         "exams/review.html",
         show=show,
         rows=[row for row in rows if row.matches(show)],
@@ -430,7 +432,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     if not ctx.learner.missed:  # then no question became a card, reached or not
         last_reached = len(paper)
     seeds = {slot.question_id: slot.seed for slot in state.items}
-    return ctx.page(
+    return ctx.render_page(
         "exams/report.html",
         sitting=state,
         title=format_exam_title(ctx.library, state.exam_slug),
@@ -575,7 +577,7 @@ def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingStat
         return sitting
     # Not in the current read transaction, whose data may be out of date.
     from_thread.run(
-        write_in_own_transaction,
+        write_during_read_request,
         ctx.request,
         lambda db: close_sitting_if_past_deadline(db, ctx.library, sitting, ctx.now),
     )
@@ -700,7 +702,7 @@ def _render_solution(
     to_repeat = build_score_report(list(paper.values())).questions_to_repeat
     numbers = [row.question_number for row in _sort_in_learning_order(ctx, to_repeat)]
     index = numbers.index(slot.question_number) if slot.question_number in numbers else -1
-    return ctx.page(
+    return ctx.render_page(
         "exams/solution.html",
         outcome=add_missed_card_to_feedback(ctx, _build_answer_feedback(ctx, sitting, slot)),
         reported=reported,

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from app.accounts.learner_store import lock_learner
+from app.accounts.learner_store import lock_learner_row
 from app.content.course_facts import cache_by_library, map_objectives_to_domains
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
@@ -108,7 +108,9 @@ def close_and_grade_sitting(
     db: Session, library: Library, sitting: SittingState, closed_by: str, closed_at: dt.datetime
 ) -> SittingState:
     """Close a sitting and grade its answers; a second call changes nothing."""
-    lock_learner(db, sitting.learner_id)  # lock first, as every other write for this learner does
+    lock_learner_row(
+        db, sitting.learner_id
+    )  # lock first, as every other write for this learner does
     if store.mark_sitting_closed(db, sitting, closed_by, closed_at):
         answers = store.load_answers_by_number(db, sitting.sitting_id)
         graded = [

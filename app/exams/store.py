@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE, insert_if_absent
-from app.database.quotas import SITTINGS, check_row_quota
+from app.database.quotas import SITTINGS, raise_if_row_quota_exceeded
 from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
 from app.exams.answer_merge import AnswerState, MergedAnswer, is_response_entered, merge_answers
@@ -166,7 +166,7 @@ def save_sitting_once(db: Session, learner_id: int, sitting: DrawnSitting, now: 
     )
     db.add(row)
     db.flush()
-    check_row_quota(db, SITTINGS, col(Sitting.learner_id) == learner_id)
+    raise_if_row_quota_exceeded(db, SITTINGS, col(Sitting.learner_id) == learner_id)
     assert row.id is not None  # noqa: S101 - set by the flush
     return row.id
 

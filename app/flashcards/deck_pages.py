@@ -123,7 +123,7 @@ def build_listed_card(
     return ListedCard(
         card_id=added.card,
         excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
-        state_text=describe_card_state(added.state, added.first_due_day, ctx.day),
+        state_text=describe_card_state(added.state, added.first_due_day, ctx.study_day),
         is_suspended=added.is_suspended_or_declined and not added.is_declined,
         is_leech=added.lapses >= LEECH_LAPSES,
         source_kind=_KINDS.get(kind, "own card"),
@@ -139,7 +139,9 @@ def _build_listed_course_card(
     return ListedCard(
         card_id=card,
         excerpt=excerpt_for_title(ctx.library.cards[card].front),
-        state_text=describe_card_state(state.state, state.due_day, ctx.day) if state else "new",
+        state_text=describe_card_state(state.state, state.due_day, ctx.study_day)
+        if state
+        else "new",
         is_suspended=status is not None and status.is_suspended,
         is_leech=state is not None and state.lapses >= LEECH_LAPSES,
         source_kind=kind,
@@ -245,7 +247,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     statuses = (
         queue.load_statuses_of_topic_by_card(ctx.db, ctx.learner.id, topic.slug) if topic else {}
     )
-    return ctx.page(
+    return ctx.render_page(
         "flashcards/deck.html",
         topics=topics,
         topic=topic,
@@ -268,7 +270,7 @@ def add_or_decline_card(
         if name not in ctx.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
         new_card = CardToAdd(card, find_topic_of_added_card(ctx.library, card))
-        add_cards(ctx.db, ctx.learner.id, [new_card], ctx.day, ctx.now)
+        add_cards(ctx.db, ctx.learner.id, [new_card], ctx.study_day, ctx.now)
     was_added = set_card_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not was_added and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
@@ -281,7 +283,7 @@ def _respond_to_card_choice(ctx: RequestContext, card: str, *, wanted: bool, bac
         default_url = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
         return RedirectResponse(back or default_url, 303)
     if kind == QUESTION:
-        missed_card = find_missed_question_card(ctx.db, ctx.learner.id, name, ctx.day)
+        missed_card = find_missed_question_card(ctx.db, ctx.learner.id, name, ctx.study_day)
         return render_page(
             ctx.request, "flashcards/_comeback.html", comeback=missed_card, back=back
         )
@@ -333,7 +335,7 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
     resolved = require_visible_card(ctx, card_id)
     db, learner = ctx.db, ctx.learner.id
     record = review_log.load_card_record(db, learner, card_id)
-    last_undoable = find_last_row_if_undoable(db, learner, ctx.day) if learner else None
+    last_undoable = find_last_row_if_undoable(db, learner, ctx.study_day) if learner else None
     history = load_newest_log_rows(db, learner, card_id)
     return CardDetails(
         card=resolved.card,
@@ -344,8 +346,8 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
         is_suspended=record.is_suspended,
         is_own=parse_card_id(card_id).source_kind == OWN,
         undo_log_id=last_undoable.id if last_undoable and last_undoable.card == card_id else 0,
-        today=ctx.day,
-        last_settable_day=compute_last_settable_due_day(ctx.day, ctx.learner.exam_day),
+        today=ctx.study_day,
+        last_settable_day=compute_last_settable_due_day(ctx.study_day, ctx.learner.exam_day),
     )
 
 
@@ -355,13 +357,13 @@ def _yield_card_figures(
     state = record.card_state
     yield CardFigure("State", "put aside" if record.is_suspended else _describe_state(ctx, record))
     bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
-    if state is None and bury_days and max(bury_days) > ctx.day.isoformat():
+    if state is None and bury_days and max(bury_days) > ctx.study_day.isoformat():
         day = dt.date.fromisoformat(max(bury_days))
         yield CardFigure("Skipped until", format_date_with_year(day))
     if state is None:
         return
     if state.state == "review":  # FSRS knows too little about a card that is still in its steps
-        recall_percent = f"{round(compute_retrievability_on_day(state, ctx.day) * 100)}%"
+        recall_percent = f"{round(compute_retrievability_on_day(state, ctx.study_day) * 100)}%"
         yield CardFigure("Chance of recall today", recall_percent)
     yield CardFigure("Recall falls to 90% after", format_days(max(1, round(state.stability))))
     yield CardFigure("Last review", format_date_with_year(state.last_day))
@@ -374,9 +376,9 @@ def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
         added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, [record.card_id]).get(
             record.card_id
         )
-        return describe_card_state("new", added.first_due_day if added else None, ctx.day)
+        return describe_card_state("new", added.first_due_day if added else None, ctx.study_day)
     state = record.card_state
-    return describe_card_state(state.state, state.due_day, ctx.day) if state else "new"
+    return describe_card_state(state.state, state.due_day, ctx.study_day) if state else "new"
 
 
 def _describe_log_row(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
@@ -394,7 +396,9 @@ def _describe_log_row(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine
 def show_card_details(
     ctx: ReadContext, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
-    return ctx.page("flashcards/card_details.html", about=load_card_details(ctx, card), done=done)
+    return ctx.render_page(
+        "flashcards/card_details.html", about=load_card_details(ctx, card), done=done
+    )
 
 
 @router.post("/{card}/acts")
@@ -421,7 +425,7 @@ def _save_manual_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> i
     parse_review_filter(ctx, form)  # validate before anything is written
     edit = _parse_manual_edit(ctx, form)
     log_id = record_manual_edit(
-        ctx.db, ctx.learner.id, flashcard, edit, ctx.now, ctx.day, form.token
+        ctx.db, ctx.learner.id, flashcard, edit, ctx.now, ctx.study_day, form.token
     )
     return log_id or 0
 
@@ -431,13 +435,13 @@ def _parse_manual_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
     if form.act == "forget":
         return ManualEdit("forget")
     if form.act == "bury":
-        return ManualEdit("bury", ctx.day + dt.timedelta(days=1))
+        return ManualEdit("bury", ctx.study_day + dt.timedelta(days=1))
     try:
         day = dt.date.fromisoformat(form.day)
     except ValueError:
         message = "Choose the day on which the card is due, as YYYY-MM-DD."
         raise InvalidInputError(message, "day") from None
-    problem = explain_invalid_due_date(day, ctx.day, ctx.learner.exam_day)
+    problem = explain_invalid_due_date(day, ctx.study_day, ctx.learner.exam_day)
     if problem:
         raise InvalidInputError(problem, "day")
     return ManualEdit("due", day)

@@ -16,7 +16,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     count_bytes_toward_quota,
-    refuse_when_storage_full,
+    refuse_when_storage_or_quota_full,
     run_in_read_session,
     run_in_write_transaction,
 )
@@ -222,7 +222,7 @@ def render_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
 SentCard = Annotated[RenderedCard, Depends(render_posted_card)]
 
 
-@router.post("/own", dependencies=[Depends(refuse_when_storage_full)])
+@router.post("/own", dependencies=[Depends(refuse_when_storage_or_quota_full)])
 async def add_own_card(
     request: Request, form: SentCard, token: _Words = "", replaced: _Words = ""
 ) -> Response:
@@ -253,7 +253,7 @@ def _save_own_card(
     identity = f"{ctx.learner.key}:{token or make_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
     added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content_to_store, ctx.now)
-    add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
+    add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.study_day, ctx.now)
 
 
 @router.get("/own/{card}")
@@ -269,7 +269,7 @@ def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
     )
 
 
-@router.post("/own/{card}", dependencies=[Depends(refuse_when_storage_full)])
+@router.post("/own/{card}", dependencies=[Depends(refuse_when_storage_or_quota_full)])
 async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
     if form.problems:
         return await run_in_read_session(
@@ -321,7 +321,7 @@ def _render_card_form(
     ctx: RequestContext, draft: OwnCardDraft, card: str = "", *, token: str = "", **more: Any
 ) -> HTMLResponse:
     defaults = {"lacks_formatting": False, "problems": [], "replaced": ""}
-    return ctx.page(
+    return ctx.render_page(
         "flashcards/own.html",
         draft=draft,
         card=card,

@@ -22,7 +22,7 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import read_only_session, run_in_thread_unless_sqlite
+from app.database.engine import open_read_only_session, run_in_thread_unless_sqlite
 from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
@@ -277,25 +277,25 @@ def build_card_view(
         learner_key_hash=hash_learner_key(ctx.learner),
         shown_at_ms=shown_at_ms or to_milliseconds(ctx.now),
         origin_and_recall_text=describe_origin_and_recall(
-            record, ctx.day, resolved.origin_sentence
+            record, ctx.study_day, resolved.origin_sentence
         ),
         links=resolved.links,
         question_url=resolved.question_url,
         sources=tuple(sources[k] for k in card.sources if k in sources),
-        today=ctx.day,
-        last_settable_day=compute_last_settable_due_day(ctx.day, ctx.learner.exam_day),
+        today=ctx.study_day,
+        last_settable_day=compute_last_settable_due_day(ctx.study_day, ctx.learner.exam_day),
         grade_buttons=_build_grade_buttons(ctx, record) if show_answer_side else (),
     )
 
 
 def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
-    review_event = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
+    review_event = ReviewEvent(3, ctx.now, ctx.study_day, ctx.learner.retention)
     outcomes = preview_states_by_rating(record.card_state, review_event, record.card_id)
-    calendar, exam = ctx.learner.plan_calendar(ctx.day), ctx.learner.exam_day
-    is_exam_ahead, later_reviews = exam is not None and exam > ctx.day, 0
+    calendar, exam = ctx.learner.plan_calendar_as_of(ctx.study_day), ctx.learner.exam_day
+    is_exam_ahead, later_reviews = exam is not None and exam > ctx.study_day, 0
     if is_exam_ahead and record.card_state is not None:
         days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card_id)
-        later_reviews = days.get(record.card_id, 0) - (record.card_state.last_day == ctx.day)
+        later_reviews = days.get(record.card_id, 0) - (record.card_state.last_day == ctx.study_day)
 
     def interval(outcome: CardState) -> str:
         """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
@@ -307,12 +307,12 @@ def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Grade
             page="",
             stability=outcome.stability,
             first_day=outcome.first_day,
-            last_day=ctx.day,
+            last_day=ctx.study_day,
             due_day=outcome.due_day,
             later_reviews=later_reviews,
         )
         day = compute_planned_review_day(fact, calendar)
-        return format_days((day - ctx.day).days) if day < exam else "after the exam"
+        return format_days((day - ctx.study_day).days) if day < exam else "after the exam"
 
     return tuple(
         GradeButton(rating, label, interval(outcome))
@@ -351,7 +351,7 @@ def _explain_no_cards_due(
         ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
     )
     new = take_first_unseen_cards(ctx, scope, unseen, 1)
-    last_new = compute_last_day_for_new_cards(ctx.learner.plan_calendar(ctx.day))
+    last_new = compute_last_day_for_new_cards(ctx.learner.plan_calendar_as_of(ctx.study_day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
     offered = (
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
@@ -377,9 +377,9 @@ def _explain_no_cards_due(
         )
         + more,
         topic=topic.title if topic else "",
-        is_next_day_tomorrow=bool(next_due and (next_due.day - ctx.day).days == 1),
+        is_next_day_tomorrow=bool(next_due and (next_due.day - ctx.study_day).days == 1),
         are_new_cards_buried=bool(unseen) and not new,
-        is_too_late_for_new_cards=last_new is not None and last_new < ctx.day,
+        is_too_late_for_new_cards=last_new is not None and last_new < ctx.study_day,
         has_list=listed is not None,
         next_task=next_task,
     )
@@ -427,7 +427,7 @@ def _find_undoable_review_today(ctx: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
     if not ctx.learner.id:
         return 0
-    last = review_log.find_last_row_if_undoable(ctx.db, ctx.learner.id, ctx.day)
+    last = review_log.find_last_row_if_undoable(ctx.db, ctx.learner.id, ctx.study_day)
     return last.id if last else 0
 
 
@@ -509,7 +509,7 @@ def show_review(
     )
     has_due = page.no_cards_due and page.no_cards_due.next_day
     has_cards = ctx.library.cards or page.card_view or page.cards_done_today or has_due
-    return ctx.page(
+    return ctx.render_page(
         "flashcards/index.html", table=page, review_filter=review_filter, empty=not has_cards
     )
 
@@ -553,7 +553,7 @@ async def grade_review(request: Request) -> Response:
                 ctx.db, lambda: _save_delayed_rating(ctx, card, graded)
             )
         respond = await run_in_thread_unless_sqlite(ctx.db, lambda: _save_rating(ctx, card, graded))
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         # In a thread: on some days the first rating waits for the plan of the day.
         return await run_in_threadpool(
             respond, await build_request_context(request, ctx.learner, db)
@@ -569,7 +569,7 @@ def _save_rating(
     respond = functools.partial(
         respond_with_next_card, review_filter=parse_review_filter(ctx, graded)
     )
-    review_event = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
+    review_event = ReviewEvent(graded.rating, ctx.now, ctx.study_day, ctx.learner.retention)
     milliseconds = _compute_review_milliseconds(graded.since, to_milliseconds(ctx.now))
     saved = review_log.record_review(
         ctx.db, ctx.learner.id, resolved.card, review_event, graded.token, milliseconds
@@ -594,7 +594,7 @@ def _undo_and_get_card(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
     undone_card = review_log.undo_log_row_if_last(
-        ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.day, ctx.library.cards
+        ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.study_day, ctx.library.cards
     )
     return undone_card or ""
 
@@ -646,7 +646,7 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
             if (found := resolved.get(record.card_id)) and not found.is_in_exam
         ]
 
-    return ctx.page(
+    return ctx.render_page(
         "flashcards/offline.html",
         today=list_offline_cards(cards.today),
         later=list_offline_cards(later),

@@ -16,13 +16,13 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     count_bytes_toward_quota,
-    load_learner_in_short_session,
+    load_learner_in_own_session,
     open_write_context,
-    refuse_when_storage_full,
+    refuse_when_storage_or_quota_full,
     run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
-from app.accounts.learner_store import list_questions_in_running_exam
+from app.accounts.learner_store import list_question_ids_in_running_exam
 from app.clock import Now, time_zone_or_utc
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
@@ -46,7 +46,7 @@ from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import delete_empty_days
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
-from app.web.request_limits import client_of_scope
+from app.web.request_limits import client_address_or_network_of_scope
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000
@@ -84,7 +84,7 @@ async def _create_package_download(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
         )
-    learner = await load_learner_in_short_session(request)
+    learner = await load_learner_in_own_session(request)
     live: LiveLibrary = request.state.live
     course = ExportCourse(library, live.folder)
 
@@ -107,7 +107,7 @@ def show_cards(ctx: ReadContext) -> HTMLResponse:
     return _render_import_page(ctx)
 
 
-@router.post("/cards", dependencies=[Depends(refuse_when_storage_full)])
+@router.post("/cards", dependencies=[Depends(refuse_when_storage_or_quota_full)])
 async def import_cards_file(
     request: Request,
     library: CurrentLibrary,
@@ -119,7 +119,9 @@ async def import_cards_file(
     It is read before the database session is opened, so that writers do not wait.
     """
     imports: BackgroundImports = request.app.state.imports
-    async with imports.reserve_file_slot(client_of_scope(request.scope)) as import_slot:
+    async with imports.reserve_file_slot(
+        client_address_or_network_of_scope(request.scope)
+    ) as import_slot:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
             package = await run_in_threadpool(_read_and_match_upload, library, file, name)
@@ -203,7 +205,7 @@ def show_last_import(ctx: ReadContext) -> Response:
     progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
-    return ctx.page("import_export/import.html", import_progress=progress)
+    return ctx.render_page("import_export/import.html", import_progress=progress)
 
 
 @router.get("/cards/import/progress")
@@ -298,7 +300,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     in_exam = _list_card_ids_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
     available_count = sum(is_card_available(library, own_cards, card) for card in cards)
-    return ctx.page(
+    return ctx.render_page(
         "import_export/cards.html",
         status=422 if problem else 200,
         available_count=available_count,
@@ -316,5 +318,6 @@ def _list_card_ids_in_running_exam(
     db: Session, learner: LearnerProfile, now: dt.datetime
 ) -> set[str]:
     return {
-        build_question_card_id(item) for item in list_questions_in_running_exam(db, learner.id, now)
+        build_question_card_id(item)
+        for item in list_question_ids_in_running_exam(db, learner.id, now)
     }

@@ -292,7 +292,7 @@ class BackgroundImports:
         (`pop_all`).
         """
         async with contextlib.AsyncExitStack() as stack:
-            slot = self._slots.hold_slot(client, seconds=self._patience)
+            slot = self._slots.hold_slot(client, max_wait_seconds=self._patience)
             try:
                 await stack.enter_async_context(slot)
             except TimeoutError:

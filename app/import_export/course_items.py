@@ -33,7 +33,7 @@ from app.import_export.text_conversion import make_range_around
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
 from app.markup.html_renderer import RenderContext
-from app.markup.markdown_tokens import closing_index
+from app.markup.markdown_tokens import find_closing_index
 from app.markup.model import Flashcard
 from app.markup.problems import SourceFile
 from app.markup.quantities import UNITS
@@ -98,7 +98,7 @@ def _convert_item_source(
 ) -> Item:
     parts = source_file.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
-    scope = RenderContext(source_file, folder=parts[-2] if len(parts) > 1 else "")
+    scope = RenderContext(source_file, topic_folder=parts[-2] if len(parts) > 1 else "")
     built = build_item(item_source, kind, front_matter, scope)
     if built is None:
         raise ItemSkippedError("the check refuses it")
@@ -114,7 +114,7 @@ def _convert_item_source(
     if not values:
         return item
     return map_item_texts(
-        item, lambda text: expressions.fill_template(text, values), include_answers=True
+        item, lambda text: expressions.fill_placeholders(text, values), include_answers=True
     )
 
 
@@ -266,7 +266,7 @@ def _read_number_options(
 
 
 def _convert_to_displayed_range(accepted: AnswerRange) -> NumberRange:
-    factor = UNITS[accepted.unit].factor
+    factor = UNITS[accepted.unit].base_units_per_unit
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
     )
@@ -279,7 +279,7 @@ def _read_step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     steps = []
     position = 1
     while position < len(tokens) - 1:
-        end = closing_index(tokens, position)
+        end = find_closing_index(tokens, position)
         step_tokens = list(tokens[position + 1 : end])
         quote = next(
             (i for i, t in enumerate(step_tokens) if t.type == "blockquote_open"), len(step_tokens)

@@ -27,10 +27,10 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import select_person_learner_ids
+from app.accounts.learner_store import person_learner_ids_query
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
-from app.database.quotas import CARD_LOG, OWN_CARDS, check_row_quota
+from app.database.quotas import CARD_LOG, OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import OwnPicture
 from app.import_export import UnusableFileError
 from app.import_export.anki.package_format import find_stored_picture_names
@@ -450,7 +450,7 @@ def _store_changed_own_texts(
         db.connection().execute(update(OWN).where(this_card).values(**columns))
     if new_rows:
         db.connection().execute(insert(OWN), new_rows)
-        check_row_quota(db, OWN_CARDS, OWN.c.learner_id == learner_id)
+        raise_if_row_quota_exceeded(db, OWN_CARDS, OWN.c.learner_id == learner_id)
     return changed
 
 
@@ -606,7 +606,7 @@ def read_person_picture_sizes(db: Session, learner_id: int) -> SizeByPicture:
 
 
 def _same_person_picture_condition(any_learner_id: int) -> ColumnElement[bool]:
-    return PICTURE.c.learner_id.in_(select_person_learner_ids(any_learner_id))
+    return PICTURE.c.learner_id.in_(person_learner_ids_query(any_learner_id))
 
 
 def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> SizeByPicture:

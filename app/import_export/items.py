@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from app.markup.images import detect_image_format
-from app.markup.text import is_path_inside, slugify
+from app.markup.text import is_inside_its_folder, slugify
 
 Kind = Literal[
     "single", "multiple", "true-false", "numeric", "short", "order", "match", "cloze", "card"
@@ -333,7 +333,7 @@ def compute_image_digest(content: bytes) -> str:
 
 def find_topic_picture_name_or_empty(url: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
-    return url if is_path_inside(url) else ""
+    return url if is_inside_its_folder(url) else ""
 
 
 def list_shown_picture_names(item: Item) -> tuple[str, ...]:

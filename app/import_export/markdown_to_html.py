@@ -13,7 +13,7 @@ from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import convert_html_to_markdown
 from app.import_export.items import Item, find_topic_picture_name_or_empty, map_item_texts
-from app.markup.markdown_tokens import closing_index, parse_markdown
+from app.markup.markdown_tokens import find_closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
 _TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
@@ -135,7 +135,7 @@ class _PortableHtmlRenderer(RendererHTML):
     ) -> str:
         if _WEB.match(str(tokens[index].attrs.get("href", ""))):
             return self.renderToken(tokens, index, options, env)
-        tokens[closing_index(tokens, index)].meta["gone"] = True
+        tokens[find_closing_index(tokens, index)].meta["gone"] = True
         return ""
 
     def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:

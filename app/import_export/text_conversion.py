@@ -25,7 +25,7 @@ from app.import_export.items import (
     build_scored_option,
 )
 from app.import_export.markdown_to_html import convert_markdown_to_html
-from app.markup.quantities import known_unit
+from app.markup.quantities import recognize_unit
 from app.questions.types import number_parsing
 
 _TAG = re.compile(
@@ -149,7 +149,7 @@ class StemAndUnit(NamedTuple):
 def split_unit_from_stem(stem: str) -> StemAndUnit:
     """Return the stem without the unit that `add_unit_to_stem` appended, and the unit."""
     match = _UNIT.search(stem)
-    unit = known_unit(match[1]) if match else None
+    unit = recognize_unit(match[1]) if match else None
     return StemAndUnit(stem[: match.start()], unit) if match and unit else StemAndUnit(stem, "")
 
 
@@ -232,7 +232,7 @@ def parse_typed_range_or_none(
     number = number_parsing.parse_typed_number(center)
     if number is None or text.strip()[:1] in _ABOUT_SIGNS:
         return None
-    unit = known_unit(number.unit_word)
+    unit = recognize_unit(number.unit_word)
     half_width = number_parsing.parse_typed_number(tolerance if sign else "0")
     if (
         unit is None

@@ -231,7 +231,7 @@ def _initial_letter(name: str) -> str:
 def _build_see_also_links(
     term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> tuple[SeeAlsoLink, ...]:
-    links = (_build_see_also_link(see, glossary, pages) for see in term.see_also)
+    links = (_build_see_also_link(see, glossary, pages) for see in term.see_also_anchors_or_urls)
     return tuple(x for x in links if f'href="{x.url}' not in term.meaning.html)
 
 
@@ -346,7 +346,9 @@ def _find_page_after(
     todays = load_stored_day_list(ctx)
     day_list = todays.day_list if todays else None
     following = find_next_page(ctx.library, day_list, sections_read, route, left_page=slug)
-    has_plan = todays is not None or ctx.learner.plan_calendar(ctx.day).exam_day is not None
+    has_plan = (
+        todays is not None or ctx.learner.plan_calendar_as_of(ctx.study_day).exam_day is not None
+    )
     return following if following.is_on_day_list or not has_plan else NextPage(None, route, False)
 
 
@@ -393,7 +395,7 @@ def show_course(
         read,
         store.load_answered_questions(ctx.db, ctx.learner.id),
     )
-    return ctx.page(
+    return ctx.render_page(
         "lessons/index.html",
         syllabus=library.syllabus,
         outline=build_outline(library),
@@ -431,7 +433,7 @@ def show_lesson(
     library, slug = ctx.library, page.topic.slug
     sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     read = _list_pages_with_essentials_read(library, sections_read)
-    return ctx.page(
+    return ctx.render_page(
         "lessons/show.html",
         open_questions=_open_questions_by_id(ctx.library, page, ctx.learner.key, earlier_seeds),
         labs=_find_lab_headings_by_url(ctx.library, page),
@@ -514,10 +516,10 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
     slugs = [topic.slug for topic in list_pages_by_home_domain(ctx.library, domain)]
     notes = store.list_note_texts(ctx.db, ctx.learner.id, slugs)
-    return ctx.page(
+    return ctx.render_page(
         "lessons/cheatsheet.html",
         syllabus=ctx.library.syllabus,
-        exam=max(ctx.library.exams.values(), key=lambda e: e.questions, default=None),
+        exam=max(ctx.library.exams.values(), key=lambda e: e.question_count, default=None),
         cheat_sheet=build_cheat_sheet(ctx.library, domain, notes),
     )
 
@@ -527,7 +529,7 @@ def show_glossary(
     ctx: ReadContext, choosing: Annotated[bool, Query(alias="cards")] = False
 ) -> HTMLResponse:
     """Every term; with `cards`, each with a button that makes it a card."""
-    return ctx.page(
+    return ctx.render_page(
         "lessons/glossary.html",
         terms=sort_glossary_entries(ctx.library),
         choosing=choosing,

@@ -177,7 +177,9 @@ async def get_topic_in_url(topic: str, library: CurrentLibrary) -> Topic:
 @router.get("/notes")
 def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     pages = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
-    return ctx.page("lessons/notes.html", leaves=filter_notes(pages, q), written=bool(pages), q=q)
+    return ctx.render_page(
+        "lessons/notes.html", leaves=filter_notes(pages, q), written=bool(pages), q=q
+    )
 
 
 @router.get("/notes.md")

@@ -28,7 +28,7 @@ from app.markup.model import (
 )
 from app.markup.text import ENDS, UNSPACED_ENDS
 from app.web.dependencies import collect_course_link_targets
-from app.web.render import template_language_marks
+from app.web.render import create_language_marks
 from app.widgets.calculator_form import build_calculator_form
 
 RenderedPart = Markup | QuestionBlock
@@ -148,7 +148,7 @@ class RenderedPageCache:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
-            english = template_language_marks(library.syllabus.language)["english"]
+            english = create_language_marks(library.syllabus.language)["english"]
             label_in_english = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, label_in_english)
             return Markup(_TERM.sub(_link_with_definition_popover, html))  # noqa: S704 - app.content sanitized it
@@ -157,7 +157,7 @@ class RenderedPageCache:
             return Markup()
         block = build_calculator_form(
             entry,
-            piece.inputs,
+            piece.starting_inputs,
             course=collect_course_link_targets(library),
             element_id=form_id,
             is_short_block=True,
@@ -165,7 +165,7 @@ class RenderedPageCache:
         return self._render(library, "calculators/_form.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
-        variables = {**template_language_marks(library.syllabus.language), **context}
+        variables = {**create_language_marks(library.syllabus.language), **context}
         html = self._templates.get_template(template).render(variables)
         return Markup(html)  # noqa: S704 - a template escaped it
 

@@ -137,7 +137,7 @@ def list_search_documents(
         *_yield_term_documents(library),
         *_yield_card_documents(library),
     ]
-    if not library.syllabus.calculators:
+    if not library.syllabus.offers_calculators:
         return [*(p for p in _PLACES if p.url != "/hardware"), *documents]
     return [
         *_PLACES,

@@ -9,7 +9,7 @@ from sqlmodel import Session, col, delete
 
 from app.clock import to_milliseconds
 from app.database.engine import ATTEMPT, GRADED, SCORE
-from app.database.tables import Attempt, Note, QuestionFlag, SectionRead
+from app.database.tables import Attempt, QuestionFlag, SectionNoteRow, SectionRead
 
 
 def load_anchors_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
@@ -93,9 +93,9 @@ def load_notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str,
     if not learner_id:
         return {}
     rows = db.execute(
-        select(col(Note.section), col(Note.words), col(Note.marked)).where(
-            col(Note.learner_id) == learner_id, col(Note.topic) == topic
-        )
+        select(
+            col(SectionNoteRow.section), col(SectionNoteRow.words), col(SectionNoteRow.marked)
+        ).where(col(SectionNoteRow.learner_id) == learner_id, col(SectionNoteRow.topic) == topic)
     )
     return {section: SectionNote(words, marked) for section, words, marked in rows}
 
@@ -105,9 +105,9 @@ def list_note_texts(db: Session, learner_id: int, topics: Sequence[str]) -> list
     if not (learner_id and topics):
         return []
     rows = db.execute(
-        select(col(Note.words))
-        .where(col(Note.learner_id) == learner_id, col(Note.topic).in_(topics))
-        .order_by(col(Note.marked).desc(), col(Note.id))
+        select(col(SectionNoteRow.words))
+        .where(col(SectionNoteRow.learner_id) == learner_id, col(SectionNoteRow.topic).in_(topics))
+        .order_by(col(SectionNoteRow.marked).desc(), col(SectionNoteRow.id))
     )
     return [text for (text,) in rows if text]
 
@@ -136,26 +136,29 @@ class SavedNote:
 
 def load_saved_notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
     """Return everything a learner wrote or bookmarked, on one page or on all."""
-    query = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
-        col(Note.learner_id) == learner_id
-    )
+    query = select(
+        col(SectionNoteRow.topic),
+        col(SectionNoteRow.section),
+        col(SectionNoteRow.words),
+        col(SectionNoteRow.marked),
+    ).where(col(SectionNoteRow.learner_id) == learner_id)
     if topic:
-        query = query.where(col(Note.topic) == topic)
-    return [SavedNote(*row) for row in db.execute(query.order_by(col(Note.id)))]
+        query = query.where(col(SectionNoteRow.topic) == topic)
+    return [SavedNote(*row) for row in db.execute(query.order_by(col(SectionNoteRow.id)))]
 
 
 def save_note(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:
     """Replace the note of a section; an empty one deletes it."""
     db.execute(
-        delete(Note).where(
-            col(Note.learner_id) == learner_id,
-            col(Note.topic) == note.topic,
-            col(Note.section) == note.section_anchor,
+        delete(SectionNoteRow).where(
+            col(SectionNoteRow.learner_id) == learner_id,
+            col(SectionNoteRow.topic) == note.topic,
+            col(SectionNoteRow.section) == note.section_anchor,
         )
     )
     if note.text or note.is_bookmarked:
         db.add(
-            Note(
+            SectionNoteRow(
                 learner_id=learner_id,
                 topic=note.topic,
                 section=note.section_anchor,

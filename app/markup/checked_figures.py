@@ -21,7 +21,7 @@ from app.markup.problems import (
     SourceFile,
     TextEdit,
     TextPosition,
-    estimate_call_effort,
+    parsing_effort_of_estimate,
 )
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
@@ -95,9 +95,9 @@ _PHYSICAL = frozenset(
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureLink:
     scheme: str
-    name: str
+    estimate_or_entry_name: str
     inputs: Mapping[str, str]
-    field: str
+    output_or_field_name: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,22 +122,25 @@ def parse_figure_link(href: str) -> FigureLink | None:
     return FigureLink(scheme, name, dict(pairs), field)
 
 
-def compute_linked_figure(target: FigureLink) -> ComputedFigure:
+def compute_linked_figure(figure_link: FigureLink) -> ComputedFigure:
     """Compute the value of a target; raises FigureError."""
-    if not target.field:
+    if not figure_link.output_or_field_name:
         hint = "End the address with #output, for example #total."
-        raise FigureError("E81", f"The link to {target.name} names no output.", hint)
-    if target.scheme == "calc":
-        estimate = expressions.compute_estimate(target.name, target.inputs)
-        value = expressions.compute_value(target.name, target.inputs, target.field)
-        address = expressions.calculator_url(target.name, target.inputs, target.field)
+        raise FigureError(
+            "E81", f"The link to {figure_link.estimate_or_entry_name} names no output.", hint
+        )
+    name, field_name = figure_link.estimate_or_entry_name, figure_link.output_or_field_name
+    if figure_link.scheme == "calc":
+        estimate = expressions.compute_estimate(name, figure_link.inputs)
+        value = expressions.compute_output_value(name, figure_link.inputs, field_name)
+        address = expressions.calculator_url(name, figure_link.inputs, field_name)
         return ComputedFigure(value, address, "", estimate)
-    value, entry = expressions.read_catalog_field(target.scheme, target.name, target.field)
-    value = _multiply_by_count(value, target.inputs)
-    title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
-    if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
-        field = target.field.replace("-", "_")
-        return ComputedFigure(value, part_url(getattr(entry, "id", target.name), field), title)
+    value, entry = expressions.read_catalog_field(figure_link.scheme, name, field_name)
+    value = _multiply_by_count(value, figure_link.inputs)
+    title = f"{getattr(entry, 'name', name)}, {field_name.replace('_', ' ')}"
+    if figure_link.scheme == "hw":  # The page of the hardware part shows the source of each value.
+        field = field_name.replace("-", "_")
+        return ComputedFigure(value, part_url(getattr(entry, "id", name), field), title)
     sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
     return ComputedFigure(value, sources[0].split()[0] if sources else "", title)
 
@@ -207,16 +210,16 @@ def compare_figure_with_value(text: str, value: Value) -> FigureComparison:
         return FigureComparison() if equal else FigureComparison("E82", right_text)
     displayed = parse_displayed_number(text)
     if displayed is None:
-        return FigureComparison("E82", _format_suggestion(value))
+        return FigureComparison("E82", _format_in_readable_unit(value))
     scale = _factor_to_displayed_unit(displayed, value)
     if scale is None:
-        return FigureComparison("E83", _format_suggestion(value))
+        return FigureComparison("E83", _format_in_readable_unit(value))
     scaled = value.value * scale
     if abs(scaled - displayed.value) <= 0.5000001 * 10.0**-displayed.decimal_places:
         return FigureComparison()
     if is_measurement_as_displayed(displayed.value / scale, value.value, value.unit or ""):
         return FigureComparison()
-    return FigureComparison("E82", _rewrite_figure(displayed, scaled))
+    return FigureComparison("E82", _format_like_displayed_number(displayed, scaled))
 
 
 def replace_figure_links_by_text(source: str) -> str:
@@ -247,7 +250,9 @@ def check_and_unlink_figures(
             location = source_file.locate_text(match[0], first_line, last_line)
             source_file.report("E81", *location, message, "Write calc:…, hw:… or model:….")
             return match["text"]
-        source_file.spend_effort(estimate_call_effort(target.name), match["target"])
+        source_file.spend_parsing_effort(
+            parsing_effort_of_estimate(target.estimate_or_entry_name), match["target"]
+        )
         try:
             comparison = compare_figure_with_value(
                 match["text"], compute_linked_figure(target).value
@@ -258,7 +263,7 @@ def check_and_unlink_figures(
             return match["text"]
         if not comparison.is_equal:
             lines = first_line, last_line
-            report_wrong_figure(comparison, match["text"], match[0], source_file, lines)
+            report_and_correct_wrong_figure(comparison, match["text"], match[0], source_file, lines)
         return match["text"]
 
     return figure_pattern.sub(resolve, text).replace(KEEP_PLAIN, "")
@@ -272,7 +277,9 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
         location = source_file.locate_text(match[0], line, line)
         if target.scheme == "calc":
-            source_file.spend_effort(estimate_call_effort(target.name), match["target"])
+            source_file.spend_parsing_effort(
+                parsing_effort_of_estimate(target.estimate_or_entry_name), match["target"]
+            )
         try:
             value = compute_linked_figure(target).value
             if isinstance(value, Quantity):
@@ -292,34 +299,37 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
     return _PADDED_FIGURE.sub(fill, text)
 
 
-def report_wrong_figure(
+def report_and_correct_wrong_figure(
     comparison: FigureComparison,
-    text: str,
-    source: str,
+    figure_text: str,
+    figure_source: str,
     source_file: SourceFile,
-    lines: tuple[int, int],
+    first_and_last_line: tuple[int, int],
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
 
-    `source` is the figure as it stands in one of the `lines` from first to last.
+    `figure_source` is the figure as it stands in one of the `first_and_last_line` from first to last.
     """
     right = comparison.right_text
-    replacement = source.replace(text, right, 1)
-    line, column = source_file.locate_text(source, *lines)
+    replacement = figure_source.replace(figure_text, right, 1)
+    line, column = source_file.locate_text(figure_source, *first_and_last_line)
     # The same figure may stand there several times; each is reported once.
-    while TextEdit(line, column, source, replacement) in source_file.edits and line <= lines[1]:
-        offset = source_file.lines[line - 1].find(source, column)
+    while (
+        TextEdit(line, column, figure_source, replacement) in source_file.edits
+        and line <= first_and_last_line[1]
+    ):
+        offset = source_file.lines[line - 1].find(figure_source, column)
         line, column = (
             TextPosition(line, offset + 1)
             if offset >= 0
-            else source_file.locate_text(source, line + 1, lines[1])
+            else source_file.locate_text(figure_source, line + 1, first_and_last_line[1])
         )
-    message = f"“{text}” is not the computed value, which is {right}."
+    message = f"“{figure_text}” is not the computed value, which is {right}."
     if comparison.problem_code == "E83":
-        message = f"“{text}” shows no unit that fits; the value is {right}."
-    hint = f"Write [{right}](…)." if source.startswith("[") else f"Write {right}."
+        message = f"“{figure_text}” shows no unit that fits; the value is {right}."
+    hint = f"Write [{right}](…)." if figure_source.startswith("[") else f"Write {right}."
     source_file.report(comparison.problem_code, line, column, message, hint)
-    source_file.edits.append(TextEdit(line, column, source, replacement))
+    source_file.edits.append(TextEdit(line, column, figure_source, replacement))
 
 
 def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> float | None:
@@ -333,7 +343,7 @@ def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> fl
         percent = 100.0 if unit_word.startswith("%") else 1.0
         return percent / (factor or 1.0)
     unit = "USD" if "$" in displayed.text_before else _leading_unit(displayed.unit)
-    if unit is None or quantities.unit_dimension_text(unit) != quantities.unit_dimension_text(
+    if unit is None or quantities.format_unit_dimension(unit) != quantities.format_unit_dimension(
         base_unit
     ):
         return None
@@ -344,23 +354,23 @@ def _leading_unit(text: str) -> str | None:
     """Return the unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
     words = text.strip()[:60].split()[:4]
     for count in range(len(words), 0, -1):
-        unit = quantities.known_unit(" ".join(words[:count]).rstrip(".,;"))
+        unit = quantities.recognize_unit(" ".join(words[:count]).rstrip(".,;"))
         if unit:
             return unit
     return None
 
 
-def _format_suggestion(value: Quantity) -> str:
+def _format_in_readable_unit(value: Quantity) -> str:
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
 
 
-def _rewrite_figure(displayed: DisplayedNumber, value: float) -> str:
+def _format_like_displayed_number(displayed: DisplayedNumber, value: float) -> str:
     commas = "," if displayed.has_commas else ""
     number = f"{value:{commas}.{displayed.decimal_places}f}".replace("-", MINUS)
     return f"{displayed.text_before}{number}{displayed.space_before_unit}{displayed.unit}"
 
 
-def keep_unit_on_line(text: str) -> str:
+def join_numbers_to_units(text: str) -> str:
     """Join number and unit with no-break spaces."""
     return re.sub(r"(?<=\d) (?=[A-Za-z%µ$])", NBSP, text)
 
@@ -368,12 +378,12 @@ def keep_unit_on_line(text: str) -> str:
 _MOST_STEPS = 4
 
 
-def figure_steps_html(text: str, output: str, computed_figure: ComputedFigure) -> str:
+def render_figure_steps(figure_text: str, output_name: str, computed_figure: ComputedFigure) -> str:
     """Render the steps of one output as HTML; empty if the estimate records no steps for it."""
-    steps = _output_steps(output.replace("-", "_"), computed_figure)
+    steps = _recorded_steps_of_output(output_name.replace("-", "_"), computed_figure)
     if not steps:
         return ""
-    displayed_text = escapeHtml(keep_unit_on_line(text))
+    displayed_text = escapeHtml(join_numbers_to_units(figure_text))
     results = [f"{s.substituted} = {format_value(s.value, s.unit)}" for s in steps]
     lines = "".join(
         f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
@@ -387,7 +397,7 @@ def figure_steps_html(text: str, output: str, computed_figure: ComputedFigure) -
     )
 
 
-def _output_steps(output: str, computed_figure: ComputedFigure) -> list[FormulaStep]:
+def _recorded_steps_of_output(output: str, computed_figure: ComputedFigure) -> list[FormulaStep]:
     """Return the recorded steps of an output, if the last one has its value."""
     if computed_figure.estimate is None or not isinstance(computed_figure.value, Quantity):
         return []
@@ -415,42 +425,42 @@ class _FigureBlockError(ValueError):
         self.hint = hint
 
 
-def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
+def render_figure_block(chart_kind: str, token: Token, source_file: SourceFile) -> str:
     """Render a fenced `figure` block as HTML; report an invalid block and leave it out."""
     line = token.map[0] + 2 if token.map else 1
-    if kind != "bar":
+    if chart_kind != "bar":
         hint = "Write ```figure bar."
-        source_file.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
+        source_file.report("E13", line - 1, 1, f"There is no figure “{chart_kind}”.", hint)
         return ""
     last = line + token.content.count("\n")
     token.content = check_and_unlink_figures(token.content, FIGURE_LINK, source_file, line, last)
-    fields = strict_yaml.read_mapping(token.content, source_file.report, line, keys=_KEYS)
-    source_file.spend_effort(ESTIMATE_EFFORT * token.content.count("calc:"), token.content)
+    fields = strict_yaml.parse_mapping(token.content, source_file.report, line, known_keys=_KEYS)
+    source_file.spend_parsing_effort(ESTIMATE_EFFORT * token.content.count("calc:"), token.content)
     try:
-        return _row_chart_html(_read_row_chart(fields))
+        return _render_row_chart(_parse_row_chart(fields))
     except _FigureBlockError as error:
         source_file.report(error.code, *error.place, str(error), error.hint)
         return ""
 
 
-def _read_row_chart(fields: YamlMapping) -> RowChart:
+def _parse_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
             hint = _ROWS_HINT
-            if strict_yaml.single_text(fields.values.get("rows")):
+            if strict_yaml.text_or_empty(fields.values.get("rows")):
                 hint = suggest_known_words(name, _KEYS)
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
-    unit = strict_yaml.single_text(fields.values.get("unit"))
-    if unit and quantities.known_unit(unit) is None:
+    unit = strict_yaml.text_or_empty(fields.values.get("unit"))
+    if unit and quantities.recognize_unit(unit) is None:
         hint = quantities.closest_unit_hint(unit)
         hint = hint or f"{quantities.UNIT_EXAMPLES}; or leave unit out and write the numbers alone."
         message = f"“{unit}” is not a known unit."
         raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
-    unit = quantities.known_unit(unit) or unit
+    unit = quantities.recognize_unit(unit) or unit
     rows = fields.values.get("rows")
     if not isinstance(rows, YamlMapping) or not rows.values:
         hint = _ROWS_HINT
-        if _WIDE_COLON in strict_yaml.single_text(rows):
+        if _WIDE_COLON in strict_yaml.text_or_empty(rows):
             hint = f"Write a plain colon and a space in place of “{_WIDE_COLON}”: “  Flour: 50 g”."
         raise _FigureBlockError(fields, "E13", "The figure has no rows.", hint)
     if len(rows.values) > _MOST_ROWS:
@@ -459,20 +469,22 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     segmented_rows = []
     for label, node in rows.values.items():
         parts = node.values if isinstance(node, YamlMapping) else {label: node}
-        amounts = tuple(RowPart(part, _read_amount(value, unit)) for part, value in parts.items())
+        amounts = tuple(
+            RowPart(part, _parse_amount_in_unit(value, unit)) for part, value in parts.items()
+        )
         segmented_rows.append(SegmentedRow(label, amounts))
     limit = fields.values.get("limit")
     return RowChart(
-        strict_yaml.single_text(fields.values.get("title")),
-        strict_yaml.single_text(fields.values.get("alt")),
+        strict_yaml.text_or_empty(fields.values.get("title")),
+        strict_yaml.text_or_empty(fields.values.get("alt")),
         unit,
         tuple(segmented_rows),
-        _read_amount(limit, unit) if limit is not None else None,
-        strict_yaml.single_text(fields.values.get("limit_label")) or "limit",
+        _parse_amount_in_unit(limit, unit) if limit is not None else None,
+        strict_yaml.text_or_empty(fields.values.get("limit_label")) or "limit",
     )
 
 
-def _read_amount(node: Node, unit: str) -> float:
+def _parse_amount_in_unit(node: Node, unit: str) -> float:
     """Read a value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, converted to `unit`."""
     if not isinstance(node, YamlText):
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
@@ -510,7 +522,7 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 
-def _row_chart_html(chart: RowChart) -> str:
+def _render_row_chart(chart: RowChart) -> str:
     legend_entries = " ".join(
         f'<span class="key {entry.css_class}">{entry.text}</span>'
         for entry in build_row_chart_legend(chart)

@@ -64,9 +64,9 @@ def require_estimate(name: str) -> registry.EstimateSpec:
     return entry
 
 
-def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
+def compute_estimate(estimate_name: str, inputs: Mapping[str, str]) -> Estimate:
     """Compute the estimate for typed inputs; raises FigureError."""
-    entry = require_estimate(name)
+    entry = require_estimate(estimate_name)
     fields = input_specs(entry.inputs_type)
     for field in inputs:
         if field not in fields:
@@ -76,10 +76,10 @@ def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
     return _cached_estimate(entry.name, tuple(typed_inputs))
 
 
-def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
+def compute_figure(estimate_name: str, inputs: Mapping[str, str], output: str) -> Figure:
     """Return one figure of an estimate; raises FigureError."""
-    entry = require_estimate(name)
-    estimate = compute_estimate(name, inputs)
+    entry = require_estimate(estimate_name)
+    estimate = compute_estimate(estimate_name, inputs)
     output_name = output.replace("-", "_")
     for figure in estimate.figures:
         if figure.name == output_name:
@@ -89,10 +89,10 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
     raise FigureError("E81", message, suggest_known_words(output, names))
 
 
-def compute_value(name: str, inputs: Mapping[str, str], output: str) -> Value:
+def compute_output_value(estimate_name: str, inputs: Mapping[str, str], output_name: str) -> Value:
     """Return the value of one output with its unit; raises FigureError."""
     typed_inputs = tuple(TypedInput(*item) for item in inputs.items())
-    return _cached_value(name.replace("_", "-"), typed_inputs, output)
+    return _cached_value(estimate_name.replace("_", "-"), typed_inputs, output_name)
 
 
 @functools.lru_cache(maxsize=16384)
@@ -112,7 +112,7 @@ def calculator_url(name: str, inputs: Mapping[str, str], output: str = "") -> st
     )
 
 
-def _find_part_or_model(scheme: str, name: str) -> object:
+def _find_catalog_entry(scheme: str, name: str) -> object:
     parts = (catalog.find_accelerator, catalog.find_system, catalog.find_network_part)
     failure = ""
     for find in parts if scheme == "hw" else (find_model,):
@@ -130,7 +130,7 @@ class CatalogValue(NamedTuple):
 
 def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
     """Return a field of a catalog entry (`hw` or `model`); raises FigureError."""
-    entry = _find_part_or_model(scheme, name)
+    entry = _find_catalog_entry(scheme, name)
     field_name = field.replace("-", "_")
     value = None if field_name.startswith("_") else getattr(entry, field_name, None)
     if value is None or callable(value):
@@ -157,8 +157,8 @@ _WRITTEN = re.compile(
     r"(?![\w(/])"
 )
 _OPERATORS: dict[type, Callable[[Quantity, Quantity], Quantity]] = {
-    ast.Add: lambda a, b: quantities.combine_quantities(a, b, operator.add),
-    ast.Sub: lambda a, b: quantities.combine_quantities(a, b, operator.sub),
+    ast.Add: lambda a, b: quantities.combine_in_common_unit(a, b, operator.add),
+    ast.Sub: lambda a, b: quantities.combine_in_common_unit(a, b, operator.sub),
     ast.Mult: quantities.multiply_quantities,
     ast.Div: quantities.divide_quantities,
 }
@@ -204,14 +204,14 @@ def compile_expression(text: str) -> Expression:
         raise ExpressionError("E45", "The expression is longer than 500 characters.")
     _reject_hyphenated_estimate_name(text)
     try:
-        tree = ast.parse(_quote_units(text.strip()), mode="eval").body
+        tree = ast.parse(_wrap_numbers_with_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
         for pattern, better_hint in _OTHERWISE.items():
             hint = better_hint if re.search(pattern, text) else hint
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
     used_names = _UsedNames(set(), [])
-    _check_node_allowed(tree, used_names)
+    _check_node_and_collect_used_names(tree, used_names)
     return Expression(text, tree, frozenset(used_names.names), tuple(used_names.estimate_calls))
 
 
@@ -224,7 +224,7 @@ def _reject_hyphenated_estimate_name(text: str) -> None:
             raise ExpressionError("E44", message, hint)
 
 
-def _quote_units(text: str) -> str:
+def _wrap_numbers_with_units(text: str) -> str:
     def rewrite(match: re.Match[str]) -> str:
         if match["string"]:
             return match["string"]
@@ -241,7 +241,7 @@ class _UsedNames:
     estimate_calls: list[ast.Call]
 
 
-def _check_node_allowed(node: ast.AST, used_names: _UsedNames) -> None:
+def _check_node_and_collect_used_names(node: ast.AST, used_names: _UsedNames) -> None:
     """Reject every node type that `_evaluate_node` does not handle."""
     match node:
         case ast.Name(id=name):
@@ -250,12 +250,12 @@ def _check_node_allowed(node: ast.AST, used_names: _UsedNames) -> None:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            _check_node_allowed(operand, used_names)
+            _check_node_and_collect_used_names(operand, used_names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            _check_node_allowed(left, used_names)
-            _check_node_allowed(right, used_names)
+            _check_node_and_collect_used_names(left, used_names)
+            _check_node_and_collect_used_names(right, used_names)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
-            _check_node_allowed(left, used_names)
+            _check_node_and_collect_used_names(left, used_names)
             _check_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
             _check_estimate_call(call, used_names)
@@ -287,7 +287,7 @@ def _check_unit(node: ast.expr) -> None:
 
 
 def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
-    name = called_name_or_empty(call)
+    name = function_name_or_empty(call)
     if call.args or any(k.arg is None for k in call.keywords):
         hint = f"Write {name}(input=value, …).output."
         raise ExpressionError("E45", f"The inputs of {name} have no names.", hint)
@@ -297,7 +297,7 @@ def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
         raise ExpressionError("E44", error.message, error.hint) from None
     used_names.estimate_calls.append(call)
     for keyword in call.keywords:
-        _check_node_allowed(keyword.value, used_names)
+        _check_node_and_collect_used_names(keyword.value, used_names)
 
 
 def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> None:
@@ -310,16 +310,16 @@ def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> N
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
     for argument in node.args:
-        _check_node_allowed(argument, used_names)
+        _check_node_and_collect_used_names(argument, used_names)
 
 
-def evaluate_expression(expression: Expression, names: Mapping[str, Value]) -> Value:
+def evaluate_expression(expression: Expression, value_by_name: Mapping[str, Value]) -> Value:
     """Evaluate an expression with values for its names.
 
     Raises ExpressionError: E44 unknown name, E42 units that do not fit, E47 not a number.
     """
     try:
-        value = _evaluate_node(expression.tree, names)
+        value = _evaluate_node(expression.tree, value_by_name)
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatchError as error:
         message = f"“{expression.text}” has no value: {error}."
@@ -344,43 +344,47 @@ def evaluate_expression(expression: Expression, names: Mapping[str, Value]) -> V
 
 
 def _evaluate_node(  # noqa: PLR0911 - one return per node type
-    node: ast.AST, names: Mapping[str, Value]
+    node: ast.AST, value_by_name: Mapping[str, Value]
 ) -> Value:
     match node:
         case ast.Constant(value=str(text)):
             return text
         case ast.Constant(value=int() | float() as number):
-            return Quantity(quantities.convert_long_integer(number))
+            return Quantity(quantities.convert_long_integer_to_float(number))
         case ast.Name(id=name):
-            if name not in names:
-                hint = suggest_known_words(name, names)
+            if name not in value_by_name:
+                hint = suggest_known_words(name, value_by_name)
                 raise ExpressionError("E44", f"“{name}” is not defined.", hint)
-            return names[name]
+            return value_by_name[name]
         case ast.UnaryOp(op=op, operand=operand):
-            result = _evaluate_number(operand, names)
+            result = _evaluate_number(operand, value_by_name)
             sign = -1 if isinstance(op, ast.USub) else 1
             return dataclasses.replace(result, value=sign * result.value)
         case ast.BinOp(left=left, op=op, right=right):
             operation = _OPERATORS[type(op)]
-            result = operation(_evaluate_number(left, names), _evaluate_number(right, names))
-            return dataclasses.replace(result, value=quantities.convert_long_integer(result.value))
+            result = operation(
+                _evaluate_number(left, value_by_name), _evaluate_number(right, value_by_name)
+            )
+            return dataclasses.replace(
+                result, value=quantities.convert_long_integer_to_float(result.value)
+            )
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
-            return quantities.convert_quantity(_evaluate_number(left, names), unit)
+            return quantities.convert_quantity(_evaluate_number(left, value_by_name), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return compute_value(
-                called_name_or_empty(call), evaluate_call_inputs(call, names), output
+            return compute_output_value(
+                function_name_or_empty(call), evaluate_call_inputs(call, value_by_name), output
             )
         case ast.Call():
-            return _evaluate_function_call(node, names)
+            return _evaluate_function_call(node, value_by_name)
     raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
-def called_name_or_empty(call: ast.Call) -> str:
+def function_name_or_empty(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
-    value = _evaluate_node(node, names)
+def _evaluate_number(node: ast.AST, value_by_name: Mapping[str, Value]) -> Quantity:
+    value = _evaluate_node(node, value_by_name)
     if isinstance(value, str):
         parsed = quantities.parse_parameter_value(value)
         if parsed is not None:
@@ -389,10 +393,10 @@ def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
     return Quantity(int(value)) if isinstance(value, bool) else value
 
 
-def evaluate_call_inputs(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
+def evaluate_call_inputs(call: ast.Call, value_by_name: Mapping[str, Value]) -> dict[str, str]:
     """Return the inputs of an estimate call as form text."""
     return {
-        k.arg: format_as_typed(_evaluate_node(k.value, names))
+        k.arg: format_as_typed(_evaluate_node(k.value, value_by_name))
         for k in call.keywords
         if k.arg is not None
     }
@@ -408,15 +412,17 @@ def format_as_typed(value: Value) -> str:
     return f"{number} {value.unit}" if value.unit else number
 
 
-def _evaluate_function_call(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
-    name = called_name_or_empty(node)
+def _evaluate_function_call(node: ast.Call, value_by_name: Mapping[str, Value]) -> Quantity:
+    name = function_name_or_empty(node)
     if name == _QUANTITY:
-        number, unit = (_evaluate_node(a, names) for a in node.args)
+        number, unit = (_evaluate_node(a, value_by_name) for a in node.args)
         return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))
-    values = [_evaluate_number(a, names) for a in node.args]
+    values = [_evaluate_number(a, value_by_name) for a in node.args]
     if name in {"min", "max"}:
         choose: Callable[[float, float], float] = min if name == "min" else max
-        return functools.reduce(lambda a, b: quantities.combine_quantities(a, b, choose), values)
+        return functools.reduce(
+            lambda a, b: quantities.combine_in_common_unit(a, b, choose), values
+        )
     return _round_value(name, values)
 
 
@@ -442,7 +448,7 @@ _SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g"
 _FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
 
 
-def find_malformed_placeholders(text: str, known: Collection[str]) -> list[str]:
+def find_malformed_placeholders(text: str, known_names: Collection[str]) -> list[str]:
     """Return malformed placeholders that start with a known name.
 
     >>> find_malformed_placeholders("{size:.3g GB and {size + 1} of {size}", {"size"})
@@ -451,7 +457,7 @@ def find_malformed_placeholders(text: str, known: Collection[str]) -> list[str]:
     return [
         match[0]
         for match in _BEGUN.finditer(text)
-        if match[1] in known and not PLACEHOLDER.fullmatch(match[0])
+        if match[1] in known_names and not PLACEHOLDER.fullmatch(match[0])
     ]
 
 
@@ -476,7 +482,10 @@ def protect_placeholders_in_math(tokens: Sequence[Token], parameters: QuestionPa
 
 
 def _placeholder_names(parameters: QuestionParameters) -> list[str]:
-    return [*parameters.params, *(name for name, _ in parameters.lets)]
+    return [
+        *parameters.possible_values_by_name,
+        *(name for name, _ in parameters.named_expressions),
+    ]
 
 
 def restore_placeholders_in_math(question: T, parameters: QuestionParameters) -> T:
@@ -495,16 +504,16 @@ def restore_placeholders_in_math(question: T, parameters: QuestionParameters) ->
         plain = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
         return RichText(html, plain)
 
-    changed: T = map_rich_texts(question, fix)
+    changed: T = replace_rich_texts_within(question, fix)
     return changed
 
 
-def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
-    """Return a value with `change` applied to every text in it; itself if none changes."""
+def replace_rich_texts_within(value: Any, change_text: Callable[[RichText], RichText]) -> Any:
+    """Return a value with `change_text` applied to every text in it; itself if none changes."""
     if isinstance(value, RichText):
-        return change(value) if value.html or value.plain else value
+        return change_text(value) if value.html or value.plain else value
     if isinstance(value, tuple):
-        items = tuple(map_rich_texts(v, change) for v in value)
+        items = tuple(replace_rich_texts_within(v, change_text) for v in value)
         return items if any(map(operator.is_not, items, value)) else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
@@ -512,7 +521,7 @@ def map_rich_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
             name: changed_part
             for name, part in parts
             if not isinstance(part, str | int | float)
-            and (changed_part := map_rich_texts(part, change)) is not part
+            and (changed_part := replace_rich_texts_within(part, change_text)) is not part
         }
         return dataclasses.replace(value, **changed) if changed else value
     return value
@@ -527,25 +536,27 @@ def format_without_unit(value: Value, spec: str = "") -> str:
     return value
 
 
-def fill_template(template: str, values: Mapping[str, Value]) -> str:
+def fill_placeholders(template: str, value_by_name: Mapping[str, Value]) -> str:
     """Fill the placeholders of a template; unknown ones stay unchanged."""
 
     def replace(match: re.Match[str]) -> str:
-        if match[1] not in values:
+        if match[1] not in value_by_name:
             return match[0]
         try:
-            return format_without_unit(values[match[1]], match[2] or "")
+            return format_without_unit(value_by_name[match[1]], match[2] or "")
         except (ValueError, OverflowError):
             return match[0]
 
     return PLACEHOLDER.sub(replace, template)
 
 
-def fill_rich_text(text: RichText, values: Mapping[str, Value]) -> RichText:
+def fill_placeholders_of_rich_text(text: RichText, value_by_name: Mapping[str, Value]) -> RichText:
     """Fill both forms of a text; text values are escaped in the HTML."""
     if "{" not in text.html:
         return text
     escaped: dict[str, Value] = {
-        n: escapeHtml(v) if isinstance(v, str) else v for n, v in values.items()
+        n: escapeHtml(v) if isinstance(v, str) else v for n, v in value_by_name.items()
     }
-    return RichText(fill_template(text.html, escaped), fill_template(text.plain, values))
+    return RichText(
+        fill_placeholders(text.html, escaped), fill_placeholders(text.plain, value_by_name)
+    )

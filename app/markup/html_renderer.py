@@ -19,12 +19,12 @@ from pygments.util import ClassNotFound
 from app.markup import checked_figures
 from app.markup.expressions import FigureError
 from app.markup.markdown_tokens import (
-    closing_index,
+    find_closing_index,
     first_line,
     last_line,
     plain_text,
     pop_pinned_key,
-    text_if_unmarked,
+    text_or_none_if_marked_up,
 )
 from app.markup.mathml import MathError, latex_to_mathml
 from app.markup.model import RichText
@@ -34,9 +34,9 @@ from app.markup.problems import (
     MOST_COLORED,
     MOST_ENTRIES,
     SourceFile,
-    estimate_call_effort,
+    parsing_effort_of_estimate,
 )
-from app.markup.text import is_path_inside, slugify
+from app.markup.text import is_inside_its_folder, slugify
 from app.widgets.bar_charts import STYLES_BY_LETTER
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
@@ -53,12 +53,12 @@ def render_alert_opening(alert_type: str, content_tokens: Sequence[Token]) -> st
     """
     if alert_type == "IMPORTANT":
         _prepend_alert_title("What the exam tests.", content_tokens)
-        return _message_opening_html("exam-box", "i-flag")
+        return _render_message_box_opening("exam-box", "i-flag")
     if alert_type in {"WARNING", "CAUTION"}:
         _prepend_alert_title("Common error.", content_tokens)
-        return _message_opening_html("warn", "i-alert")
+        return _render_message_box_opening("warn", "i-alert")
     if alert_type == "TIP":
-        _mark_hook_letters(content_tokens)
+        _mark_letters_of_memory_hook(content_tokens)
         return '<div class="hook">\n'
     if alert_type == "NOTE":
         return '<aside class="side" aria-label="Aside">\n'
@@ -74,7 +74,7 @@ def render_alert_closing(alert_type: str) -> str:
     return "</aside>\n" if alert_type == "NOTE" else "</blockquote>\n"
 
 
-def _message_opening_html(css_class: str, icon: str) -> str:
+def _render_message_box_opening(css_class: str, icon: str) -> str:
     drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
     return f'<div class="msg {css_class}" role="note">{drawing}<div>\n'
 
@@ -89,7 +89,7 @@ def _prepend_alert_title(title: str, inside: Sequence[Token]) -> None:
             return
 
 
-def _mark_hook_letters(inside: Sequence[Token]) -> None:
+def _mark_letters_of_memory_hook(inside: Sequence[Token]) -> None:
     """Mark the component letters of a hook (**W K**), so that they are colored."""
     for token in inside:
         children = token.children or []
@@ -113,7 +113,7 @@ _CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
 _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
 
-def _sanitize_tag(tag: str) -> str | None:
+def _sanitized_tag_or_none(tag: str) -> str | None:
     """Return an opening tag if it is allowed, else None."""
     match = _TAG.match(tag)
     if match is None:
@@ -141,7 +141,7 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
     """Return an allowed tag unchanged, a comment as nothing, anything else escaped."""
     if tag.startswith("<!--"):
         return ""
-    allowed_tag = _sanitize_tag(tag)
+    allowed_tag = _sanitized_tag_or_none(tag)
     if allowed_tag is None:
         report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
         return escapeHtml(tag)
@@ -158,7 +158,7 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
         if not match[1]:
             open_tags.append(token)
         elif open_tags and _tag_name(open_tags[-1]) == match[2].lower():
-            if _sanitize_tag(open_tags.pop().content) is None:
+            if _sanitized_tag_or_none(open_tags.pop().content) is None:
                 token.type = "text"  # The matching tag was rejected and is reported there.
         else:
             _report_unbalanced(token, report)
@@ -177,7 +177,7 @@ def _report_unbalanced(token: Token, report: Report) -> None:
     token.type = "text"
 
 
-def report_html_block(content: str, report: Report) -> None:
+def report_forbidden_html_block(content: str, report: Report) -> None:
     content_left = _drop_comments(content).strip()
     if content_left:
         first = content_left.split("\n", maxsplit=1)[0]
@@ -201,16 +201,16 @@ def _drop_comments(content: str) -> str:
 _PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
 
 
-def resolve_local_url(href: str, folder: str) -> str:
+def resolve_relative_link(href: str, topic_folder: str) -> str:
     """Return the app's URL for a relative link: `../kv-cache/concept.md#x` is a topic.
 
-    >>> resolve_local_url("../kv-cache/concept.md#why", "weights")
+    >>> resolve_relative_link("../kv-cache/concept.md#why", "weights")
     '/concepts/kv-cache#why'
     """
     if href.startswith(("#", "/")):
         return href
     path, hash_, anchor = href.partition("#")
-    parts = posixpath.normpath(posixpath.join("topics", folder, path)).split("/")
+    parts = posixpath.normpath(posixpath.join("topics", topic_folder, path)).split("/")
     if parts[0] == "topics" and len(parts) > 1:
         path_in_topic = "/".join(parts[2:])  # A file that is not a page has no URL.
         rest = "" if path_in_topic in _PAGES else f"/{path_in_topic}"
@@ -228,7 +228,7 @@ def _code_formatter() -> "HtmlFormatter[str]":
     return HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
-def is_language(name: str) -> bool:
+def can_highlight_language(name: str) -> bool:
     """Return whether code of this language can be highlighted; plain text counts."""
     if name in _PLAIN:
         return True
@@ -243,7 +243,7 @@ def is_language(name: str) -> bool:
 def highlight_code(text: str, language: str) -> str:
     """Highlight a code block; very long code or an unknown language stays plain."""
     inner, name = escapeHtml(text), "Code"
-    if language not in _PLAIN and len(text) <= MOST_COLORED and is_language(language):
+    if language not in _PLAIN and len(text) <= MOST_COLORED and can_highlight_language(language):
         inner = highlight(text, get_lexer_by_name(language), _code_formatter())
         name = f"Code, {language}"
     label = f'role="region" tabindex="0" aria-label="{escapeHtml(name)}"'
@@ -260,36 +260,44 @@ Env = MutableMapping[str, Any]
 class RenderContext:
     """State of one page or text while it is rendered.
 
-    `is_page` is whether it is a concept page, where alerts, figures and headings have special
-    markup; `folder` the topic folder that image paths are relative to; `cited_sources` the
-    source keys in order of first mention; `anchors` the heading anchors used so far.
+    `is_concept_page` is whether it is a concept page, where alerts, figures and headings have special
+    markup; `topic_folder` the topic folder that image paths are relative to; `cited_source_keys` the
+    source keys in order of first mention; `use_count_by_anchor` the heading anchors used so far.
     """
 
     source_file: SourceFile
-    is_page: bool = False
-    folder: str = ""
-    cited_sources: list[str] = dataclasses.field(default_factory=list)
-    anchors: dict[str, int] = dataclasses.field(default_factory=dict)
+    is_concept_page: bool = False
+    topic_folder: str = ""
+    cited_source_keys: list[str] = dataclasses.field(default_factory=list)
+    use_count_by_anchor: dict[str, int] = dataclasses.field(default_factory=dict)
     pending_asides: list[str] = dataclasses.field(default_factory=list)
     has_steps_aside: bool = False
-    is_top_level: bool = True
+    is_in_top_level_block: bool = True
     section_title: str = ""
     first_line: int = 1
     last_line: int = 1
 
-    def note_block_location(self, token: Token) -> None:
+    def remember_block_lines(self, token: Token) -> None:
         """Remember the block being rendered, for problem locations."""
         if token.map:
             self.first_line, self.last_line = first_line(token), last_line(token)
-            self.source_file.line = self.first_line
+            self.source_file.current_line = self.first_line
         if token.type == "inline":
-            self.is_top_level = token.level == 1
+            self.is_in_top_level_block = token.level == 1
 
     def report(
-        self, code_: str, searched_text: str, message: str, hint: str = "", *, derived: bool = False
+        self,
+        problem_code: str,
+        searched_text: str,
+        message: str,
+        hint: str = "",
+        *,
+        is_consequence: bool = False,
     ) -> None:
         line, column = self.source_file.locate_text(searched_text, self.first_line, self.last_line)
-        self.source_file.report(code_, line, column, message, hint, derived=derived)
+        self.source_file.report(
+            problem_code, line, column, message, hint, is_consequence=is_consequence
+        )
 
 
 def render_tokens(tokens: Sequence[Token], context: RenderContext) -> RichText:
@@ -297,22 +305,24 @@ def render_tokens(tokens: Sequence[Token], context: RenderContext) -> RichText:
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
-        unmarked_text = None if content_tokens[0].meta else text_if_unmarked(content_tokens[0])
+        unmarked_text = (
+            None if content_tokens[0].meta else text_or_none_if_marked_up(content_tokens[0])
+        )
         if unmarked_text is not None:  # Same output as the renderer's, without its overhead.
-            context.note_block_location(content_tokens[0])
+            context.remember_block_lines(content_tokens[0])
             html = escapeHtml(unmarked_text).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"context": context}).strip()
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
-def reserve_heading_anchor(heading: Token, context: RenderContext) -> str:
+def assign_heading_anchor(heading: Token, context: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
     name = anchor = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
-    while anchor in context.anchors:
-        context.anchors[name] += 1
-        anchor = f"{name}-{context.anchors[name]}"
-    context.anchors[anchor] = 1
+    while anchor in context.use_count_by_anchor:
+        context.use_count_by_anchor[name] += 1
+        anchor = f"{name}-{context.use_count_by_anchor[name]}"
+    context.use_count_by_anchor[anchor] = 1
     return anchor
 
 
@@ -323,7 +333,7 @@ class _HtmlRenderer(RendererHTML):
         context: RenderContext = env["context"]
         result = ""
         for index, token in enumerate(tokens):
-            context.note_block_location(token)
+            context.remember_block_lines(token)
             if token.meta and "refused" in token.meta:
                 context.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
@@ -357,18 +367,18 @@ class _HtmlRenderer(RendererHTML):
             f"[^{key}]", context.first_line, context.last_line
         )
         context.source_file.add_reference("source", key, line, column)
-        if key not in context.cited_sources:
-            if len(context.cited_sources) >= MOST_ENTRIES:
+        if key not in context.cited_source_keys:
+            if len(context.cited_source_keys) >= MOST_ENTRIES:
                 context.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
                 return ""
-            context.cited_sources.append(key)
-        if not context.is_page:
+            context.cited_source_keys.append(key)
+        if not context.is_concept_page:
             message = f"“[^{key}]” is shown on pages only, and stands in an item or a term."
             hint = f"Write the source into its comment or front matter, source: {key}, or "
             hint += "delete it."
-            context.report("W96", f"[^{key}]", message, hint, derived=True)
+            context.report("W96", f"[^{key}]", message, hint, is_consequence=True)
             return ""
-        number = context.cited_sources.index(key) + 1
+        number = context.cited_source_keys.index(key) + 1
         attributes = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
         return f'<a class="cite" {attributes}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
 
@@ -378,7 +388,7 @@ class _HtmlRenderer(RendererHTML):
         href = str(token.attrs.get("href", ""))
         target = checked_figures.parse_figure_link(href)
         if target is not None:
-            return _open_checked_figure(tokens, index, target, context)
+            return _render_checked_figure_opening(tokens, index, target, context)
         if not _SAFE.match(href):
             hint = "Write https://…, #heading or a path such as ../other-topic."
             context.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
@@ -390,7 +400,7 @@ class _HtmlRenderer(RendererHTML):
                 context.report(
                     "W74", href, f"The link to {file} leads to the page of its topic.", hint
                 )
-            href = resolve_local_url(href, context.folder)
+            href = resolve_relative_link(href, context.topic_folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
                 text = "\n".join(
                     context.source_file.lines[context.first_line - 1 : context.last_line]
@@ -414,7 +424,7 @@ class _HtmlRenderer(RendererHTML):
         if not alt:
             hint = "Say what the picture shows: ![four networks of a cluster](file.svg)."
             context.report("E60", f"]({source}", f"The image {source} has no text.", hint)
-        if not is_path_inside(source):
+        if not is_inside_its_folder(source):
             hint = "Put the picture into the folder of the topic and name it here."
             if "\\" in source:
                 hint = f"Write / between folder and file: {source.replace(chr(92), '/')}"
@@ -428,7 +438,7 @@ class _HtmlRenderer(RendererHTML):
             source, context.first_line, context.last_line
         )
         context.source_file.add_reference("file", source, line, column)
-        address = escapeHtml(f"/concepts/{context.folder}/files/{source}")
+        address = escapeHtml(f"/concepts/{context.topic_folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
     def html_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -437,7 +447,7 @@ class _HtmlRenderer(RendererHTML):
 
     def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
-        report_html_block(tokens[index].content, context.report)
+        report_forbidden_html_block(tokens[index].content, context.report)
         return ""
 
     def hook_letters(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -459,7 +469,7 @@ class _HtmlRenderer(RendererHTML):
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return checked_figures.draw_figure_block(kind.strip(), token, context.source_file)
+            return checked_figures.render_figure_block(kind.strip(), token, context.source_file)
         return highlight_code(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -477,21 +487,21 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
-        if not context.is_page:
+        if not context.is_concept_page:
             return f"<{tokens[index].tag}>"
-        return f'<{tokens[index].tag} id="{reserve_heading_anchor(tokens[index + 1], context)}">'
+        return f'<{tokens[index].tag} id="{assign_heading_anchor(tokens[index + 1], context)}">'
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
         opening = tokens[index]
-        kind = opening.meta.get("alert", "") if context.is_page else ""
-        tokens[closing_index(tokens, index)].meta["alert"] = kind
+        kind = opening.meta.get("alert", "") if context.is_concept_page else ""
+        tokens[find_closing_index(tokens, index)].meta["alert"] = kind
         if kind and kind not in KINDS:
             known = ", ".join(f"[!{k}]" for k in KINDS)
             message, hint = f"[!{kind}] is not an alert.", f"Known: {known}."
-            context.report("E13", "[!", message, hint, derived=True)
+            context.report("E13", "[!", message, hint, is_consequence=True)
             return "<blockquote>\n"
-        return render_alert_opening(kind, tokens[index + 1 : closing_index(tokens, index)])
+        return render_alert_opening(kind, tokens[index + 1 : find_closing_index(tokens, index)])
 
     def blockquote_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return render_alert_closing(tokens[index].meta.get("alert", ""))
@@ -509,7 +519,9 @@ class _HtmlRenderer(RendererHTML):
     def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
         section = f" in “{context.section_title}”" if context.section_title else ""
-        head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
+        head = plain_text(tokens[index : find_closing_index(tokens, index)][:12]).split(
+            "\n", maxsplit=1
+        )
         title = head[0].strip()[:60].strip(" ,")
         label = escapeHtml(f"Table{section}: {title}, scrolls sideways")
         mark_row_headers_and_sums(tokens, index)
@@ -536,9 +548,9 @@ class _HtmlRenderer(RendererHTML):
         return f"<td{_alignment_class(tokens[index])}>"
 
 
-def mark_row_headers_and_sums(tokens: Sequence[Token], index: int) -> None:
+def mark_row_headers_and_sums(tokens: Sequence[Token], table_index: int) -> None:
     """Mark the first cell of each row as its header, and a row with a bold header as a sum."""
-    for at in range(index, closing_index(tokens, index)):
+    for at in range(table_index, find_closing_index(tokens, table_index)):
         if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":
             continue
         cell, inline, closing = tokens[at + 1 : at + 4]
@@ -556,7 +568,7 @@ def _alignment_class(token: Token) -> str:
 
 def _render_math(latex: str, block: bool, context: RenderContext) -> str:
     effort = FORMULA_EFFORT + FORMULA_CHARACTER_EFFORT * len(latex)
-    context.source_file.spend_effort(effort, f"${latex}")
+    context.source_file.spend_parsing_effort(effort, f"${latex}")
     try:
         return latex_to_mathml(latex, block)
     except MathError as error:
@@ -565,21 +577,23 @@ def _render_math(latex: str, block: bool, context: RenderContext) -> str:
         return f"<code>{escapeHtml(latex)}</code>"
 
 
-def _open_checked_figure(
+def _render_checked_figure_opening(
     tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, context: RenderContext
 ) -> str:
     """Open a checked figure: compare its text with the value and keep it on one line."""
     inner = tokens[index + 1]
-    text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
+    text = plain_text(tokens[index + 1 : _index_of_link_close(tokens, index)])
     computed_figure = _compute_and_check_figure(tokens, index, target, context)
     if computed_figure is None:
         return _render_link_as_span(tokens, index)
     if inner.type == "text":
-        inner.content = checked_figures.keep_unit_on_line(inner.content)
+        inner.content = checked_figures.join_numbers_to_units(inner.content)
     is_requested = tokens[index].attrs.get("title") == "working"
-    shows_steps = is_requested or (context.is_top_level and not context.has_steps_aside)
-    if context.is_page and computed_figure.estimate is not None and shows_steps:
-        aside = checked_figures.figure_steps_html(text, target.field, computed_figure)
+    shows_steps = is_requested or (context.is_in_top_level_block and not context.has_steps_aside)
+    if context.is_concept_page and computed_figure.estimate is not None and shows_steps:
+        aside = checked_figures.render_figure_steps(
+            text, target.output_or_field_name, computed_figure
+        )
         if aside:
             context.pending_asides.append(aside)
             context.has_steps_aside = True
@@ -597,8 +611,10 @@ def _compute_and_check_figure(
     """Compute a figure and report it if its text is not the value; None if it has none."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
-    text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    context.source_file.spend_effort(estimate_call_effort(target.name), href)
+    text = plain_text(tokens[index + 1 : _index_of_link_close(tokens, index)])
+    context.source_file.spend_parsing_effort(
+        parsing_effort_of_estimate(target.estimate_or_entry_name), href
+    )
     try:
         computed_figure = checked_figures.compute_linked_figure(target)
     except FigureError as error:
@@ -609,11 +625,15 @@ def _compute_and_check_figure(
         mark = "`" if inner.type == "code_inline" else ""
         source = f"[{mark}{text}{mark}]({href}"
         lines = context.first_line, context.last_line
-        checked_figures.report_wrong_figure(comparison, text, source, context.source_file, lines)
+        checked_figures.report_and_correct_wrong_figure(
+            comparison, text, source, context.source_file, lines
+        )
     return computed_figure
 
 
-def unlink_checked_figures(blocks: Iterable[Token], context: RenderContext | None = None) -> None:
+def check_and_unlink_figure_links(
+    blocks: Iterable[Token], context: RenderContext | None = None
+) -> None:
     """Leave the text of checked figures without their links.
 
     With a `context`, each figure is compared with its value first.
@@ -624,7 +644,7 @@ def unlink_checked_figures(blocks: Iterable[Token], context: RenderContext | Non
         ):
             continue
         if context is not None:
-            context.note_block_location(block)
+            context.remember_block_lines(block)
         children = block.children or []
         kept_tokens: list[Token] = []
         is_inside_figure = False
@@ -647,7 +667,7 @@ def unlink_checked_figures(blocks: Iterable[Token], context: RenderContext | Non
         block.content = checked_figures.replace_figure_links_by_text(block.content)
 
 
-def _link_end(tokens: Sequence[Token], index: int) -> int:
+def _index_of_link_close(tokens: Sequence[Token], index: int) -> int:
     for at in range(index + 1, len(tokens)):
         if tokens[at].type == "link_close":
             return at
@@ -655,7 +675,7 @@ def _link_end(tokens: Sequence[Token], index: int) -> int:
 
 
 def _render_link_as_span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
-    end = _link_end(tokens, index)
+    end = _index_of_link_close(tokens, index)
     if end < len(tokens):
         tokens[end].meta["span"] = True
     return f"<span{attributes}>"

@@ -195,17 +195,19 @@ class _SvgError(Exception):
 
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)
-        self.why = why
+        self.reason = why
         self.remedy = remedy
 
 
 def sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     """Sanitize an SVG file; return the figure, or its first problem."""
     classes = {name for m in _CLASS.finditer(text) for name in m[1].split()}
-    return dataclasses.replace(_read_svg(text), meant=not _OF_LANGUAGE.isdisjoint(classes))
+    return dataclasses.replace(
+        _parse_and_sanitize_svg(text), uses_diagram_classes=not _OF_LANGUAGE.isdisjoint(classes)
+    )
 
 
-def _read_svg(text: str) -> SvgFigure | SvgProblem:
+def _parse_and_sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     if len(text.encode()) > _MOST_SVG_BYTES:
         remedy = "Draw it with fewer points, or as two drawings."
         return SvgProblem(1, f"it is larger than {_MOST_SVG_BYTES // 1000} KB", remedy=remedy)
@@ -220,7 +222,7 @@ def _read_svg(text: str) -> SvgFigure | SvgProblem:
         parser.Parse(text, True)
         return reader.build_figure(parser.CurrentLineNumber)
     except _SvgError as refused:
-        return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
+        return SvgProblem(parser.CurrentLineNumber, refused.reason, remedy=refused.remedy)
     except expat.ExpatError as error:
         return _malformed_svg_problem(error, [element.name for element in reader.open_elements])
 
@@ -245,10 +247,10 @@ _OPEN = frozenset(
 )
 
 
-def narrow_variant_name(file: str) -> str:
+def file_name_of_narrow_variant(file: str) -> str:
     """Return the file name of the narrow variant of a figure, which phones get if it exists.
 
-    >>> narrow_variant_name("gpu-node.svg")
+    >>> file_name_of_narrow_variant("gpu-node.svg")
     'gpu-node.narrow.svg'
     """
     return f"{file.removesuffix('.svg')}.narrow.svg"
@@ -292,7 +294,7 @@ class _SvgParser:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
-            self._open_root(attributes)
+            self._check_root_and_read_size(attributes)
         elif name not in self.text_alternatives:
             self._write_element(name, attributes)
         region_name = attributes.get("id") or attributes.get("data-region", "")
@@ -341,10 +343,10 @@ class _SvgParser:
             areas,
             problem_by_region,
             self.smallest_font_size,
-            line=last_line,
+            last_line=last_line,
         )
 
-    def _open_root(self, attributes: dict[str, str]) -> None:
+    def _check_root_and_read_size(self, attributes: dict[str, str]) -> None:
         box = _BOX.match(attributes.get("viewBox", ""))
         if box is None:
             remedy = 'Write its size in units: viewBox="0 0 680 200".'
@@ -458,30 +460,32 @@ def _is_attribute_allowed(key: str, value: str) -> bool:
 WIDTHS = ("wide", "narrow")
 
 
-def svg_opening(drawing: SvgFigure, width_class: str, id_prefix: str) -> str:
+def render_svg_opening_tag(figure: SvgFigure, width_class: str, id_prefix: str) -> str:
     """Return the opening `<svg>` tag with its text alternative; ids begin with `id_prefix`."""
     own_prefix = f"{escape(id_prefix)}-{width_class}"
     return (
-        f'<svg class="g dia {width_class}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
+        f'<svg class="g dia {width_class}" viewBox="0 0 {figure.width:g} {figure.height:g}"'
         f' role="img" aria-labelledby="{own_prefix}-title" aria-describedby="{own_prefix}-desc"'
         ' fill="none" stroke="currentColor" font-family="sans-serif" font-size="13">'
-        f'<title id="{own_prefix}-title">{escape(drawing.title)}</title>'
-        f'<desc id="{own_prefix}-desc">{escape(drawing.desc)}</desc>'
+        f'<title id="{own_prefix}-title">{escape(figure.title)}</title>'
+        f'<desc id="{own_prefix}-desc">{escape(figure.desc)}</desc>'
     )
 
 
-def render_figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
+def render_image_block(
+    image: ImageBlock, figures: Sequence[SvgFigure], nth_use_on_page: int = 1
+) -> str:
     """Render an image of a page as a figure; one that is not an SVG figure stays an image.
 
-    `number` counts how often the page has shown it, so that ids stay unique.
+    `nth_use_on_page` counts how often the page has shown it, so that ids stay unique.
     """
-    file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
-    name = f"fig-{file}-{number}"
+    file = re.sub(r"[./]", "-", image.file.removesuffix(".svg"))
+    name = f"fig-{file}-{nth_use_on_page}"
     svg_markup = "\n".join(
-        f"{svg_opening(drawing, width, name)}{drawing.markup}</svg>"
-        for width, drawing in zip(WIDTHS, drawings, strict=False)
+        f"{render_svg_opening_tag(drawing, width, name)}{drawing.inner_markup}</svg>"
+        for width, drawing in zip(WIDTHS, figures, strict=False)
     )
-    caption = f"\n<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
+    caption = f"\n<figcaption>{escape(image.caption)}</figcaption>" if image.caption else ""
     if svg_markup:
         return f'<figure class="fig dias">\n{svg_markup}{caption}\n</figure>'
-    return f'<figure class="fig">{picture.html}{caption}</figure>' if caption else picture.html
+    return f'<figure class="fig">{image.html}{caption}</figure>' if caption else image.html

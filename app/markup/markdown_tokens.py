@@ -275,7 +275,7 @@ def _mark_alerts(tokens: list[Token]) -> None:
                 tokens[index + 1].hidden = tokens[index + 3].hidden = True
 
 
-def closing_index(tokens: Sequence[Token], index: int) -> int:
+def find_closing_index(tokens: Sequence[Token], index: int) -> int:
     """Return the index of the token that closes the one at `index`; `index` if it opens nothing."""
     opening = tokens[index]
     if opening.nesting != 1:
@@ -301,7 +301,7 @@ def plain_text(tokens: Sequence[Token]) -> str:
 
     Commas separate the cells of a table and semicolons its rows.
     """
-    unmarked_text = text_if_unmarked(tokens[0]) if len(tokens) == 1 else None
+    unmarked_text = text_or_none_if_marked_up(tokens[0]) if len(tokens) == 1 else None
     if unmarked_text is not None:
         return _collapse_spaces(unmarked_text)
     parts: list[str] = []
@@ -331,7 +331,7 @@ def _block_separator(token: Token) -> str:
     return " " if token.level or token.nesting == 0 else "\n"
 
 
-def text_if_unmarked(token: Token) -> str | None:
+def text_or_none_if_marked_up(token: Token) -> str | None:
     """Return the text of a block without markup; None if it has markup."""
     children = token.children
     if token.type == "inline" and children and len(children) == 1:

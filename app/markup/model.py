@@ -47,41 +47,43 @@ class RegionBox:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgFigure:
-    """A sanitized SVG figure: `markup` is the content of its `<svg>` element.
+    """A sanitized SVG figure: `inner_markup` is the content of its `<svg>` element.
 
     Its regions are groups with `data-region`; `title` and `desc` are its text
-    alternative. `areas` are the regions that can be clicked, `blurred` says why others
-    cannot; `text` is the size of its smallest text; `meant` whether it uses the classes
+    alternative. `clickable_regions` are the regions that can be clicked, `why_unclickable_by_region` says why others
+    cannot; `smallest_font_size` is the size of its smallest text; `uses_diagram_classes` whether it uses the classes
     of Headroom's figures, so that a page may show it in its own colors.
     """
 
-    markup: str
+    inner_markup: str
     width: float
     height: float
     title: str
     desc: str
-    areas: tuple[RegionBox, ...]
-    blurred: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    text: float = 13
-    meant: bool = False
-    line: int = 1
+    clickable_regions: tuple[RegionBox, ...]
+    why_unclickable_by_region: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    smallest_font_size: float = 13
+    uses_diagram_classes: bool = False
+    last_line: int = 1
 
     @property
-    def regions(self) -> frozenset[str]:
-        return frozenset(area.region for area in self.areas) | frozenset(self.blurred)
+    def region_names(self) -> frozenset[str]:
+        return frozenset(area.region for area in self.clickable_regions) | frozenset(
+            self.why_unclickable_by_region
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgProblem:
     """Why an SVG file cannot be shown as a figure: its line and the reason.
 
-    `meant` is whether it was to use the classes of Headroom's figures; otherwise it is
+    `uses_diagram_classes` is whether it was to use the classes of Headroom's figures; otherwise it is
     shown as an image. `remedy` says how to fix it, where that is known.
     """
 
     line: int
     reason: str
-    meant: bool = False
+    uses_diagram_classes: bool = False
     remedy: str = ""
 
 
@@ -96,12 +98,12 @@ NamedExpression = tuple[str, str]
 class QuestionParameters:
     """Numbers drawn for each attempt: parameters and expressions over them.
 
-    `params` maps a name to all of its possible values; `lets` keeps the authored
+    `possible_values_by_name` maps a name to all of its possible values; `named_expressions` keeps the authored
     expressions in order. Templates in stem, options and explanation use {name}.
     """
 
-    params: Mapping[str, tuple[str | int | float, ...]]
-    lets: tuple[NamedExpression, ...]
+    possible_values_by_name: Mapping[str, tuple[str | int | float, ...]]
+    named_expressions: tuple[NamedExpression, ...]
 
 
 REVERSE = "~r"
@@ -144,7 +146,7 @@ class CalculatorBlock:
     """A calculator within a page: an estimate and its starting inputs as typed."""
 
     estimate: str
-    inputs: Mapping[str, str]
+    starting_inputs: Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ class Topic:
 
     A footnote in the text is `<a class="cite" href="#src-KEY">[2]</a>`, where 2 is the
     position of KEY in `sources`: the page ends with the list of its sources, each with
-    `id="src-KEY"`. `notes` says for some keys which part of the source is meant.
+    `id="src-KEY"`. `note_by_source_key` says for some keys which part of the source is meant.
     `aliases` are the slugs that the topic had before.
     """
 
@@ -216,7 +218,7 @@ class Topic:
     place: SourceLocation
     revision: str
     terms: tuple[str, ...] = ()
-    notes: Mapping[str, RichText] = dataclasses.field(default_factory=dict)
+    note_by_source_key: Mapping[str, RichText] = dataclasses.field(default_factory=dict)
     level: Level = ""
     status: Status = "live"
     aliases: tuple[str, ...] = ()
@@ -224,12 +226,12 @@ class Topic:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GlossaryTerm:
-    """A glossary term; `anchor` is its slug, `see_also` has other anchors or URLs."""
+    """A glossary term; `anchor` is its slug, `see_also_anchors_or_urls` has other anchors or URLs."""
 
     anchor: str
     name: str
     meaning: RichText
-    see_also: tuple[str, ...]
+    see_also_anchors_or_urls: tuple[str, ...]
     place: SourceLocation
 
 
@@ -281,7 +283,7 @@ class Syllabus:
     """The exam a course prepares for; `topics` are slugs in reading order.
 
     `license` is the content license; empty if the syllabus names none.
-    `calculators` is whether the course offers the app's calculators and hardware catalog;
+    `offers_calculators` is whether the course offers the app's calculators and hardware catalog;
     `language` is the BCP 47 tag of the course's language.
     """
 
@@ -291,7 +293,7 @@ class Syllabus:
     topics: tuple[str, ...]
     notes: tuple[str, ...] = ()
     license: str = ""
-    calculators: bool = True
+    offers_calculators: bool = True
     language: str = "en"
 
 
@@ -301,8 +303,8 @@ class ExamBlueprint:
 
     slug: str
     title: str
-    questions: int
+    question_count: int
     minutes: int
-    domains: Mapping[str, int]
+    question_count_by_domain: Mapping[str, int]
     place: SourceLocation
     notes: tuple[str, ...] = ()

@@ -48,8 +48,8 @@ class ContentProblem:
 
     `path` is relative to the content folder; `line` and `column` count from 1;
     `code` is one of `app.markup.problems`, e.g. "E04"; `item` the id of the question
-    or card it belongs to, empty for a whole file. `derived` says that it usually follows
-    from another error of its item or file; `hides_rest` that the file is unread below it.
+    or card it belongs to, empty for a whole file. `is_consequence` says that it usually follows
+    from another error of its item or file; `hides_rest_of_file` that the file is unread below it.
     """
 
     path: str
@@ -60,8 +60,8 @@ class ContentProblem:
     message: str
     hint: str = ""
     item: str = ""
-    derived: bool = False
-    hides_rest: bool = False
+    is_consequence: bool = False
+    hides_rest_of_file: bool = False
 
 
 def make_problem(
@@ -71,8 +71,8 @@ def make_problem(
     hint: str = "",
     item: str = "",
     *,
-    derived: bool = False,
-    hides_rest: bool = False,
+    is_consequence: bool = False,
+    hides_rest_of_file: bool = False,
 ) -> ContentProblem:
     """Create the problem `code`; its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
@@ -83,8 +83,8 @@ def make_problem(
         _shorten_message(message),
         _shorten_message(hint),
         item,
-        derived,
-        hides_rest,
+        is_consequence,
+        hides_rest_of_file,
     )
 
 
@@ -92,7 +92,7 @@ def _shorten_message(message: str) -> str:
     return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
 
 
-def log_internal_error(
+def log_error_and_make_problem(
     location: ProblemLocation, subject: str, error: Exception, item: str = ""
 ) -> ContentProblem:
     """Log an unexpected error of the parser, and return the problem to report for it.
@@ -188,9 +188,9 @@ class LimitExceededError(ValueError):
         self.line = line
 
 
-def estimate_call_effort(estimate: str) -> int:
+def parsing_effort_of_estimate(estimate_name: str) -> int:
     """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
-    is_planner = estimate.replace("_", "-") == "parallelism-plan"
+    is_planner = estimate_name.replace("_", "-") == "parallelism-plan"
     return PARALLELISM_PLAN_EFFORT if is_planner else ESTIMATE_EFFORT
 
 
@@ -202,7 +202,7 @@ _CLAIMED = re.compile(
     re.IGNORECASE,
 )
 
-Reference = Literal[
+ReferenceKind = Literal[
     "objective",
     "source",
     "topic",
@@ -223,8 +223,8 @@ class CrossReference:
     A reference to a figure may end in “#” and one of its regions.
     """
 
-    kind: Reference
-    value: str
+    kind: ReferenceKind
+    target: str
     line: int
     column: int
     item: str = ""
@@ -286,7 +286,7 @@ class BrokenCommentId(NamedTuple):
 class SourceFile:
     """The text of one file, and what was collected while parsing it.
 
-    `line` is the parser's current line, as far as it is known; `effort` the parsing effort so far.
+    `current_line` is the parser's current line, as far as it is known; `spent_effort` the parsing effort so far.
     """
 
     path: str
@@ -296,10 +296,10 @@ class SourceFile:
     edits: list[TextEdit] = dataclasses.field(default_factory=list)
     broken_comment_ids: list[BrokenCommentId] = dataclasses.field(default_factory=list)
     unidentified_items: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
-    item: str = ""
-    line: int = 1
-    problems_before_item: int = 0
-    effort: int = 0
+    current_item: str = ""
+    current_line: int = 1
+    problem_count_before_item: int = 0
+    spent_effort: int = 0
     lines: list[str] = dataclasses.field(init=False)
     _line_offsets: list[int] = dataclasses.field(init=False, default_factory=list)
     _searched_characters: int = 0
@@ -316,28 +316,34 @@ class SourceFile:
         message: str,
         hint: str = "",
         *,
-        derived: bool = False,
-        hides_rest: bool = False,
+        is_consequence: bool = False,
+        hides_rest_of_file: bool = False,
     ) -> None:
-        self.spend_effort(PROBLEM_EFFORT)
+        self.spend_parsing_effort(PROBLEM_EFFORT)
         location = ProblemLocation(self.path, max(line, 1), max(column, 1))
         problem = make_problem(
-            location, code, message, hint, self.item, derived=derived, hides_rest=hides_rest
+            location,
+            code,
+            message,
+            hint,
+            self.current_item,
+            is_consequence=is_consequence,
+            hides_rest_of_file=hides_rest_of_file,
         )
         self.problems.append(problem)
 
     def report_parsing_failure(self, error: Exception, subject: str, line: int = 0) -> None:
         """Report that something could not be parsed after an unexpected error; never raises."""
-        location = ProblemLocation(self.path, max(line or self.line, 1))
+        location = ProblemLocation(self.path, max(line or self.current_line, 1))
         if isinstance(error, LimitExceededError):
             location = ProblemLocation(self.path, error.line or location.line)
-            problem = make_problem(location, "E88", error.message, error.hint, self.item)
+            problem = make_problem(location, "E88", error.message, error.hint, self.current_item)
         else:
-            problem = log_internal_error(location, subject, error, self.item)
+            problem = log_error_and_make_problem(location, subject, error, self.current_item)
         self.problems.append(problem)
 
-    def add_reference(self, kind: Reference, value: str, line: int, column: int) -> None:
-        self.references.append(CrossReference(kind, value, line, column, self.item))
+    def add_reference(self, kind: ReferenceKind, target: str, line: int, column: int) -> None:
+        self.references.append(CrossReference(kind, target, line, column, self.current_item))
 
     def record_broken_comment_id(self, comment: str, line: int) -> None:
         """Record the id named in a broken comment, which may be the id of its item."""
@@ -345,21 +351,21 @@ class SourceFile:
         if match and len(match[1]) <= LONGEST_ID:
             self.broken_comment_ids.append(BrokenCommentId(slugify(match[1]), line))
 
-    def spend_effort(self, effort: float, cached_work: str = "") -> None:
+    def spend_parsing_effort(self, effort: float, count_once_under_name: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.
 
-        Work whose result is cached has a name in `cached_work`, and counts once.
+        Work whose result is cached has a name in `count_once_under_name`, and counts once.
         """
-        if cached_work:
-            if cached_work in self._effort_counted_once:
+        if count_once_under_name:
+            if count_once_under_name in self._effort_counted_once:
                 return
-            self._effort_counted_once.add(cached_work)
-        self.effort += int(effort)
-        if self.effort > MOST_EFFORT:
+            self._effort_counted_once.add(count_once_under_name)
+        self.spent_effort += int(effort)
+        if self.spent_effort > MOST_EFFORT:
             message = "This file has too many problems, formulas and figures to be read."
-            raise LimitExceededError(message, "Split it into several topics.", self.line)
+            raise LimitExceededError(message, "Split it into several topics.", self.current_line)
 
-    def report_text(
+    def report_at_text(
         self,
         code: str,
         searched_text: str,
@@ -432,9 +438,9 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
     """
     problems = _drop_explained_problems(list(problems))
     unread_paths = {p.path for p in problems if _leaves_file_unread(p)}
-    unread_topics = {topic_of_path(path) for path in unread_paths} - {""}
-    errors = (p for p in problems if p.severity == "error" and not p.derived)
-    broken_topics = {topic_of_path(p.path) for p in errors} - {""}
+    unread_topics = {topic_slug_of_path(path) for path in unread_paths} - {""}
+    errors = (p for p in problems if p.severity == "error" and not p.is_consequence)
+    broken_topics = {topic_slug_of_path(p.path) for p in errors} - {""}
     consequential_codes = frozenset[str]().union(
         *(_REGISTERS.get(path, ()) for path in unread_paths)
     )
@@ -454,14 +460,14 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
         if _leaves_file_unread(p)
         or not (
             p.code in consequential_codes
-            or (p.code == "W87" and topic_of_path(p.path) in broken_topics)
+            or (p.code == "W87" and topic_slug_of_path(p.path) in broken_topics)
             or (p.code == "E06" and p.item in broken_items)
             or (p.code in {"E61", "W36"} and _message_names_topic(p, unread_topics))
         )
     )
 
 
-def topic_of_path(path: str) -> str:
+def topic_slug_of_path(path: str) -> str:
     """Return the topic of a file; empty for files of the whole course."""
     return path.split("/")[1] if path.startswith("topics/") else ""
 
@@ -474,13 +480,13 @@ def _message_names_topic(problem: ContentProblem, topics: set[str]) -> bool:
 
 def _drop_explained_problems(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Drop problems below an unclosed block, and those that another error of the item or file explains."""
-    unread_from_line = {p.path: p.line for p in problems if p.hides_rest}
-    errors = {(p.path, p.item) for p in problems if p.severity == "error" and not p.derived}
+    unread_from_line = {p.path: p.line for p in problems if p.hides_rest_of_file}
+    errors = {(p.path, p.item) for p in problems if p.severity == "error" and not p.is_consequence}
     return [
         p
         for p in problems
         if p.line <= unread_from_line.get(p.path, p.line)
-        and not (p.derived and not errors.isdisjoint({(p.path, ""), (p.path, p.item)}))
+        and not (p.is_consequence and not errors.isdisjoint({(p.path, ""), (p.path, p.item)}))
     ]
 
 

@@ -56,8 +56,8 @@ _SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 class UnitScale(NamedTuple):
     """The base unit of a unit, and how many of them it is."""
 
-    base: str
-    factor: float
+    base_unit: str
+    base_units_per_unit: float
 
 
 UNITS: dict[str, UnitScale] = {
@@ -119,7 +119,7 @@ class Quantity:
     unit: str | None = ""
 
 
-def convert_long_integer(value: float) -> float:
+def convert_long_integer_to_float(value: float) -> float:
     """Convert an integer too long to be stored to a float.
 
     Integers are exact and may have any length, so a few multiplications could exhaust
@@ -130,10 +130,10 @@ def convert_long_integer(value: float) -> float:
     return value
 
 
-def known_unit(word: str) -> str | None:
+def recognize_unit(word: str) -> str | None:
     """Return the unit meant by `word` as written in a text, or None.
 
-    >>> known_unit("TFLOPS")
+    >>> recognize_unit("TFLOPS")
     'TFLOP/s'
     """
     unit = _ALIASES.get(word) or UNIT_SPELLINGS.get(word, word)
@@ -154,19 +154,19 @@ def closest_unit_hint(word: str) -> str:
 
 
 def base_unit_of(unit: str) -> str:
-    return UNITS[unit].base if unit in UNITS else unit
+    return UNITS[unit].base_unit if unit in UNITS else unit
 
 
 def base_factor_of(unit: str) -> float:
     """Return how many base units a unit is."""
-    return UNITS[unit].factor if unit in UNITS else 1.0
+    return UNITS[unit].base_units_per_unit if unit in UNITS else 1.0
 
 
 class UnitDimension(NamedTuple):
     """The factor of a unit to its base, and its base units with their powers."""
 
-    factor: float
-    powers: Counter[str]
+    base_units_per_unit: float
+    power_by_base_unit: Counter[str]
 
 
 def unit_dimension(unit: str) -> UnitDimension:
@@ -179,12 +179,12 @@ def unit_dimension(unit: str) -> UnitDimension:
     return UnitDimension(base_factor_of(unit), powers)
 
 
-def unit_dimension_text(unit: str) -> str:
+def format_unit_dimension(unit: str) -> str:
     """Return the base units of a unit as text, e.g. “B/s”; empty for numbers and counts.
 
     Units of one kind, such as GB and TiB, have the same.
     """
-    return _format_unit_powers(unit_dimension(unit).powers)
+    return _format_unit_powers(unit_dimension(unit).power_by_base_unit)
 
 
 def _format_unit_powers(powers: Counter[str]) -> str:
@@ -195,8 +195,8 @@ def _format_unit_powers(powers: Counter[str]) -> str:
     return f"{numerator or '1'}/{denominator}" if denominator else numerator
 
 
-def _dimension_without_counts(unit: str) -> str:
-    return _format_unit_powers(_without_counts(unit_dimension(unit).powers))
+def _format_dimension_without_counts(unit: str) -> str:
+    return _format_unit_powers(_without_counts(unit_dimension(unit).power_by_base_unit))
 
 
 def _without_counts(powers: Counter[str]) -> Counter[str]:
@@ -208,14 +208,16 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
 
     A quantity of unknown unit is taken to be in base units.
     """
-    factor = unit_dimension(unit).factor
+    factor = unit_dimension(unit).base_units_per_unit
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
-    if _dimension_without_counts(quantity.unit) != _dimension_without_counts(unit):
+    if _format_dimension_without_counts(quantity.unit) != _format_dimension_without_counts(unit):
         raise UnitMismatchError(
             f"{quote_unit(quantity.unit)} cannot be turned into {quote_unit(unit)}"
         )
-    return Quantity(quantity.value * (unit_dimension(quantity.unit).factor / factor), unit)
+    return Quantity(
+        quantity.value * (unit_dimension(quantity.unit).base_units_per_unit / factor), unit
+    )
 
 
 def quote_unit(unit: str | None) -> str:
@@ -223,7 +225,7 @@ def quote_unit(unit: str | None) -> str:
     return f"“{unit}”" if unit else "a plain number"
 
 
-def combine_quantities(
+def combine_in_common_unit(
     left: Quantity, right: Quantity, operation: Callable[[float, float], float]
 ) -> Quantity:
     """Add, subtract or compare two quantities, in the unit of the one that has one."""
@@ -240,7 +242,7 @@ def multiply_quantities(left: Quantity, right: Quantity) -> Quantity:
         return Quantity(left.value * right.value, None)
     if not left.unit or not right.unit:
         return Quantity(left.value * right.value, left.unit or right.unit)
-    return _combine_units(left, right, 1)
+    return _multiply_in_base_units(left, right, 1)
 
 
 def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
@@ -251,17 +253,17 @@ def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
         return Quantity(left.value / right.value, left.unit)
     if left.unit == right.unit:
         return Quantity(left.value / right.value)
-    return _combine_units(left, right, -1)
+    return _multiply_in_base_units(left, right, -1)
 
 
-def _combine_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
+def _multiply_in_base_units(left: Quantity, right: Quantity, power_of_right: int) -> Quantity:
     left_factor, powers = unit_dimension(left.unit or "")
     right_factor, right_powers = unit_dimension(right.unit or "")
     for name, power in right_powers.items():
-        powers[name] += sign * power
+        powers[name] += power_of_right * power
     right_value = right.value * right_factor
     left_value = left.value * left_factor
-    value = left_value * right_value if sign > 0 else left_value / right_value
+    value = left_value * right_value if power_of_right > 0 else left_value / right_value
     return Quantity(value, _format_unit_powers(_without_counts(powers)))
 
 
@@ -276,7 +278,11 @@ def format_with_spec(value: float, spec: str = "") -> str:
     >>> format_with_spec(2048), format_with_spec(2048, ",")
     ('2048', '2,048')
     """
-    comma, digits, form = _parse_format(spec)
+    match = SPEC.match(spec)
+    if match is None:
+        raise ValueError(f"“{spec}” is not a number format")
+    comma, form = match["comma"], match["form"]
+    digits = int(match["digits"]) if match["digits"] else None
     if not _is_finite(value):
         text = "infinity" if value > 0 else "-infinity" if value < 0 else "no number"
     elif form == "d" or (spec in {"", ","} and value == int(value)):
@@ -295,20 +301,6 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-class NumberFormat(NamedTuple):
-    groups_thousands: bool
-    digits: int | None
-    form: str
-
-
-def _parse_format(spec: str) -> NumberFormat:
-    match = SPEC.match(spec)
-    if match is None:
-        raise ValueError(f"“{spec}” is not a number format")
-    digits = int(match["digits"]) if match["digits"] else None
-    return NumberFormat(bool(match["comma"]), digits, match["form"] or "")
-
-
 def _format_significant_digits(value: float, digits: int) -> str:
     if not value:
         return "0"
@@ -324,7 +316,7 @@ def parse_quantity(text: str) -> Quantity | None:
         number, word = split_number_and_unit(text)
     except (ValueError, OverflowError):
         return None
-    unit = known_unit(word)
+    unit = recognize_unit(word)
     if unit is None or not math.isfinite(number):
         return None
     value = int(number) if number == int(number) and abs(number) < 1e15 else number

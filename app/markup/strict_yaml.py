@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from app.markup.problems import ProblemText, TextPosition
-from app.markup.text import shorten
+from app.markup.text import shorten_with_ellipsis
 
 Report = Callable[
     [str, int, int, str, str], None
@@ -66,16 +66,18 @@ class YamlMapping:
 Node = YamlText | YamlList | YamlMapping
 
 
-def read_mapping(
-    text: str, report: Report, line: int = 1, column: int = 1, keys: Collection[str] = ()
+def parse_mapping(
+    text: str, report: Report, line: int = 1, column: int = 1, known_keys: Collection[str] = ()
 ) -> YamlMapping:
     """Parse a mapping that begins at (line, column) of its file.
 
     Invalid parts are reported and left out; the result is always a mapping. A sentence
-    may contain a colon, unless one of the `keys` is before it: then a line break is likely missing.
+    may contain a colon, unless one of the `known_keys` is before it: then a line break is likely missing.
     """
-    plain = _read_plain_lines(text, line, column)
-    return plain or _read_yaml(_quote_sentences(text, keys), report, line, column)
+    plain = _parse_plain_lines_or_none(text, line, column)
+    return plain or _parse_with_yaml_parser(
+        _quote_sentences(text, known_keys), report, line, column
+    )
 
 
 def _quote_sentences(text: str, keys: Collection[str]) -> str:
@@ -91,7 +93,7 @@ def _quote_sentences(text: str, keys: Collection[str]) -> str:
     return "\n".join(rows)
 
 
-def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping:
+def _parse_with_yaml_parser(text: str, report: Report, line: int, column: int) -> YamlMapping:
     empty = YamlMapping({}, {}, line, column)
     text = _quote_values_with_yaml_signs(text, report, line, column)
     if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
@@ -102,7 +104,7 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
         node = None if is_too_deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not _report_missing_or_unquoted_colon(text, report, line, column):
-            _report_unreadable(error, text, report, line, column)
+            _report_yaml_error(error, text, report, line, column)
         return empty
     if is_too_deep:
         report("E88", line, column, *_TOO_DEEP)
@@ -132,7 +134,7 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
             suggestion = match["value"].replace('"', "'")
             sign_column = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
-            hint = f'Write {match["key"]}: "{shorten(suggestion)}"'
+            hint = f'Write {match["key"]}: "{shorten_with_ellipsis(suggestion)}"'
             report("E10", line + number, sign_column, message, hint)
             rows[number] = f'{match["head"]}"{suggestion}"'
         match = _SIGNED.fullmatch(row)
@@ -145,7 +147,7 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
         if not is_reported:
             sign_column = match.start("value") + (1 if number else column)
             message = f"“{match['value'][:40]}” begins with a sign that YAML reads."
-            hint = f"Write {match['key']}: {shorten(suggestion)}"
+            hint = f"Write {match['key']}: {shorten_with_ellipsis(suggestion)}"
             report("E10", line + number, sign_column, message, hint)
         is_reported = True
         rows[number] = f'{match["head"]}"{value_without_sign}"'
@@ -170,7 +172,7 @@ def _nesting_depth(text: str) -> int:
     return deepest
 
 
-def _read_plain_lines(text: str, line: int, column: int) -> YamlMapping | None:
+def _parse_plain_lines_or_none(text: str, line: int, column: int) -> YamlMapping | None:
     """Parse a block of plain lines, as in most comments; None if it needs the YAML parser."""
     values: dict[str, Node] = {}
     keys: dict[str, YamlText] = {}
@@ -209,14 +211,12 @@ def _report_missing_or_unquoted_colon(text: str, report: Report, line: int, colu
     for number, row in enumerate(text.split("\n")):
         location = (line + number, 1 if number else column)
         if match := _BARE.fullmatch(row):
-            hint = f"Write {match['key']}: {shorten(match['value'])}"
+            hint = f"Write {match['key']}: {shorten_with_ellipsis(match['value'])}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."
             report("E10", *location, message, hint)
             return True
         if match := _COLON.fullmatch(row):
-            hint = (
-                f'Write {match["key"]}: "{shorten(match["value"])}", or each key on its own line.'
-            )
+            hint = f'Write {match["key"]}: "{shorten_with_ellipsis(match["value"])}", or each key on its own line.'
             message = f"“{match['value'][:60]}” holds a colon, and no quotes around it."
             report("E10", location[0], location[1] + match.start("value"), message, hint)
             return True
@@ -275,7 +275,7 @@ def _describe_yaml_error(parser_message: str, line: str) -> ProblemText:
     return ProblemText(f"This cannot be read: {parser_message}.", _KEYED)
 
 
-def _report_unreadable(error: Exception, text: str, report: Report, line: int, column: int) -> None:
+def _report_yaml_error(error: Exception, text: str, report: Report, line: int, column: int) -> None:
     marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
     is_unclosed = str(getattr(error, "context", "")).startswith(_OPENED)
     mark = marks[1] if is_unclosed and marks[1] else marks[0] or marks[1]
@@ -331,7 +331,7 @@ class _NodeConverter:
         return YamlMapping(values, keys, *location)
 
 
-def texts_of_value(node: Node | None) -> tuple[YamlText, ...]:
+def texts_of_word_or_list(node: Node | None) -> tuple[YamlText, ...]:
     """Return the texts of a value that is one word or a list of words."""
     if isinstance(node, YamlText):
         return (node,) if node.text else ()
@@ -340,6 +340,6 @@ def texts_of_value(node: Node | None) -> tuple[YamlText, ...]:
     return ()
 
 
-def single_text(node: Node | None) -> str:
+def text_or_empty(node: Node | None) -> str:
     """Return the text of a value that is one word; empty for anything else."""
     return node.text if isinstance(node, YamlText) else ""

@@ -26,13 +26,13 @@ ENDS = ".!?\u06d4\u061f\u0964\u3002\uff01\uff1f"
 UNSPACED_ENDS = ENDS[-3:]
 
 
-def text_direction(tag: str) -> str:
+def text_direction(language_tag: str) -> str:
     """Return “rtl” or “ltr”, by the script of a language tag, or of its language.
 
     >>> [text_direction(tag) for tag in ("ar", "he-IL", "de", "ku-Arab", "ks-Deva-IN")]
     ['rtl', 'rtl', 'ltr', 'rtl', 'ltr']
     """
-    language, *rest = tag.split("-")
+    language, *rest = language_tag.split("-")
     script = next((part for part in rest if len(part) == 4), "")
     is_right_to_left = script in _RIGHT_TO_LEFT_SCRIPTS if script else language in _RIGHT_TO_LEFT
     return "rtl" if is_right_to_left else "ltr"
@@ -103,7 +103,7 @@ def reduce_to_words(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 
 
-def hash_to_letters(*parts: str) -> str:
+def hash_to_four_letters(*parts: str) -> str:
     """Return a key of four letters for an option: stable, and unrelated to its content."""
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
     letters = ""
@@ -118,16 +118,22 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
-# Revisions of questions were made from the names that these classes had at first.
-# Another name would give each question with a drawing or with drawn numbers a new one.
+# Revisions of questions were made from the names that these classes and fields had at
+# first. Others would give each question with a drawing or with drawn numbers a new one.
 _HASHED_NAMES = {
-    "QuestionParameters(": "Computed(",
-    "SvgFigure(": "Drawing(",
+    "QuestionParameters(possible_values_by_name=": "Computed(params=",
+    ", named_expressions=": ", lets=",
+    "SvgFigure(inner_markup=": "Drawing(markup=",
+    ", clickable_regions=": ", areas=",
     "RegionBox(": "Area(",
+    ", why_unclickable_by_region=": ", blurred=",
+    ", smallest_font_size=": ", text=",
+    ", uses_diagram_classes=": ", meant=",
+    ", last_line=": ", line=",
 }
 
 
-def stable_repr(value: object) -> str:
+def repr_for_content_hash(value: object) -> str:
     """Return the text of a value that content hashes are made from."""
     text = repr(value)
     for name, hashed in _HASHED_NAMES.items():
@@ -157,10 +163,10 @@ def jaccard_similarity(first_sketch: tuple[int, ...], second_sketch: tuple[int, 
     return sum(value in common for value in union) / len(union)
 
 
-def shorten(text: str, max_length: int = 200) -> str:
+def shorten_with_ellipsis(text: str, max_length: int = 200) -> str:
     """Return a text for a hint; one longer than `max_length` is cut and ends with “…”.
 
-    >>> shorten("two ways out", 5)
+    >>> shorten_with_ellipsis("two ways out", 5)
     'two w…'
     """
     return text if len(text) <= max_length else f"{text[:max_length]}…"
@@ -192,13 +198,13 @@ def suggest_known_words(word: str, vocabulary: Iterable[str], min_similarity: fl
     return f"Known: {', '.join(known_words)}." if 0 < len(known_words) <= 24 else ""
 
 
-def is_path_inside(file: str) -> bool:
+def is_inside_its_folder(relative_path: str) -> bool:
     """Return whether a file name stays within its folder.
 
-    >>> is_path_inside("img/board.png"), is_path_inside("../board.png")
+    >>> is_inside_its_folder("img/board.png"), is_inside_its_folder("../board.png")
     (True, False)
     """
-    return not re.search(r"[\\:]|(?:^|/)(?:\.|/|$)", file)
+    return not re.search(r"[\\:]|(?:^|/)(?:\.|/|$)", relative_path)
 
 
 def is_isbn(text: str) -> bool:
@@ -235,13 +241,13 @@ _TAG = re.compile(
 )
 
 
-def canonical_language_tag(tag: str) -> str:
+def canonical_language_tag(language_tag: str) -> str:
     """Return a language tag in canonical case; empty if it is not a language tag.
 
     >>> [canonical_language_tag(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
     """
-    match = _TAG.fullmatch(tag)
+    match = _TAG.fullmatch(language_tag)
     if match is None:
         return ""
     code = match["code"].lower()

@@ -19,7 +19,7 @@ from app.accounts.current_learner import (
     load_learner_by_id,
 )
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
-from app.accounts.learner_store import change_settings
+from app.accounts.learner_store import update_learner_columns
 from app.accounts.settings_page import Problems, SettingsPageForm, build_settings_form
 from app.clock import Now
 from app.content.course_facts import cached_course_facts, find_main_exam
@@ -88,7 +88,7 @@ def format_icalendar(
         f"X-WR-CALNAME:{escape_ical(f'Study for {exam_title}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
-    calendar = ctx.learner.plan_calendar(ctx.day)
+    calendar = ctx.learner.plan_calendar_as_of(ctx.study_day)
     events = list(_yield_calendar_events(ctx, plan, exam_title))
     for day, title, parts in events or [CalendarEvent(now.date(), "Headroom: no exam day ahead")]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mock_exam_days else None
@@ -100,14 +100,14 @@ def format_icalendar(
 def _yield_calendar_events(
     ctx: RequestContext, plan: StudyPlan | None, exam_title: str
 ) -> Iterator[CalendarEvent]:
-    calendar = ctx.learner.plan_calendar(ctx.day)
+    calendar = ctx.learner.plan_calendar_as_of(ctx.study_day)
     if plan is not None and plan.tasks:
         parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
         title = f"Headroom: {format_minutes_at_least_one(plan.minutes_today)}".replace(NBSP, " ")
-        yield CalendarEvent(ctx.day, title, parts)
-    days_with_tasks = {ctx.day} if plan is not None and plan.tasks else set()
+        yield CalendarEvent(ctx.study_day, title, parts)
+    days_with_tasks = {ctx.study_day} if plan is not None and plan.tasks else set()
     for mock in calendar.mock_exam_days:
-        if mock >= ctx.day and mock not in days_with_tasks and calendar.exam_day:
+        if mock >= ctx.study_day and mock not in days_with_tasks and calendar.exam_day:
             yield CalendarEvent(mock, "Headroom: Mock exam")
     if calendar.exam_day:
         yield CalendarEvent(calendar.exam_day, f"Exam: {exam_title}")
@@ -185,8 +185,8 @@ class PlanWeeks:
 
 def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
     """Return the weeks to the exam, from Monday to Sunday; of many weeks, the first ones and the last."""
-    monday = ctx.day - ctx.day.weekday() * _DAY
-    end = calendar.exam_day or ctx.day + 7 * _DAY
+    monday = ctx.study_day - ctx.study_day.weekday() * _DAY
+    end = calendar.exam_day or ctx.study_day + 7 * _DAY
     week_count = (end - monday).days // 7 + 1
     shown_count = week_count if week_count <= _MOST_WEEKS else _MOST_WEEKS - 1
 
@@ -205,7 +205,9 @@ def _build_plan_day(
     learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
     state = find_day_state(day, calendar, record)
-    return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_if_studying(day))
+    return PlanDay(
+        day, state, 0 if state in {"off", "exam"} else learner.minutes_as_if_not_off(day)
+    )
 
 
 # As a multiple of the minutes for reading, which are rather too few. Of simulated learners with 7 to
@@ -253,12 +255,12 @@ def compare_unread_pages_with_time(
     ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    if calendar.exam_day is None or calendar.exam_day <= ctx.day:
+    if calendar.exam_day is None or calendar.exam_day <= ctx.study_day:
         return None
-    learner, facts, route = ctx.learner, LearnerFacts(ctx.day), find_planned_route(ctx)
+    learner, facts, route = ctx.learner, LearnerFacts(ctx.study_day), find_planned_route(ctx)
     if learner.id:
-        facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.day)
-    minutes = learner.minutes_if_studying(ctx.day)
+        facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.study_day)
+    minutes = learner.minutes_as_if_not_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
     today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
     by_route: dict[Route, PlanVerdict] = {}
@@ -300,11 +302,11 @@ def _render_plan_page(
     saved: bool = False,
 ) -> HTMLResponse:
     """Render the plan, with the typed values and status 422 if there are problems."""
-    learner, day = ctx.learner, ctx.day
-    plan, calendar = load_study_plan(ctx), learner.plan_calendar(day)
+    learner, day = ctx.learner, ctx.study_day
+    plan, calendar = load_study_plan(ctx), learner.plan_calendar_as_of(day)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
-    return ctx.page(
+    return ctx.render_page(
         "progress/plan.html",
         status=422 if problems else 200,
         form=form,
@@ -341,11 +343,11 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
-    parsed = typed.parse_values(ctx.day, ctx.learner.exam_day, ctx.learner.plan_begun)
+    parsed = typed.parse_values(ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun)
     if parsed.problems:
         return _render_plan_page(ctx, typed, parsed.problems)
-    change_settings(ctx.db, ctx.learner.id, parsed.values)
-    has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day) is not None
+    update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
+    has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
     return RedirectResponse("/plan?kept=yes" if shows_plan else "/", 303)
 
@@ -356,11 +358,13 @@ def move_mock_exam(
 ) -> Response:
     """Move a planned mock exam to another day before the exam."""
     try:
-        mocks = move_mock_exam_day(ctx.learner.plan_calendar(ctx.day), old, new, ctx.day)
+        mocks = move_mock_exam_day(
+            ctx.learner.plan_calendar_as_of(ctx.study_day), old, new, ctx.study_day
+        )
     except ValueError as error:
         raise InvalidInputError(str(error), "new") from None
     changed = {"mock_days": " ".join(day.isoformat() for day in mocks)}
-    change_settings(ctx.db, ctx.learner.id, changed)
+    update_learner_columns(ctx.db, ctx.learner.id, changed)
     return RedirectResponse("/plan?kept=yes", 303)
 
 
@@ -380,7 +384,7 @@ def serve_calendar_feed(
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
     ctx = RequestContext(request, library, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.
-    cache_key = f"{key} {feed.change_count} {ctx.day} {library.version}"
+    cache_key = f"{key} {feed.change_count} {ctx.study_day} {library.version}"
     etag = f'W/"{hashlib.sha256(cache_key.encode()).hexdigest()[:32]}"'
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})

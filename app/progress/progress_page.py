@@ -222,8 +222,8 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         if learner.id
         else {}
     )
-    first_day = record.first_study_day or ctx.day
-    return ctx.page(
+    first_day = record.first_study_day or ctx.study_day
+    return ctx.render_page(
         "progress/index.html",
         estimate=estimate,
         estimate_drawn=draw_score_estimate(estimate, target) if estimate else "",
@@ -243,7 +243,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         ),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
-        log=build_study_heatmap(record.activity_by_day, ctx.day, first_day)
+        log=build_study_heatmap(record.activity_by_day, ctx.study_day, first_day)
         if learner.calendar
         else None,
     )

@@ -47,7 +47,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
     learner = ctx.learner
     pages = progress_store.load_opened_pages(ctx.db, learner.id) if learner.id else ()
-    first_day = compute_first_heatmap_day(ctx.day)
+    first_day = compute_first_heatmap_day(ctx.study_day)
     days = progress_store.load_daily_study_history(ctx.db, learner.id, first_day)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(read_at))
@@ -94,7 +94,7 @@ def find_day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) ->
         return "studied"
     if day in calendar.mock_exam_days:
         return "mock"
-    return "off" if calendar.is_off(day) else "open"
+    return "off" if calendar.is_day_off(day) else "open"
 
 
 def build_week_days(
@@ -129,9 +129,9 @@ def load_last_seven_days_summary(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> LastSevenDaysSummary:
     """Return the sums of the last seven study days."""
-    days = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
+    days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
-    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
+    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day - _LAST_DAYS * _DAY)
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 
 from app.accounts.current_learner import ReadContext, RequestContext, WriteContext
-from app.accounts.learner_store import change_settings
+from app.accounts.learner_store import update_learner_columns
 from app.clock import to_milliseconds
 from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
@@ -127,8 +127,8 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "learner": learner,
         "library": library,
         "syllabus": library.syllabus,
-        "day": ctx.day,
-        "days_left": (exam - ctx.day).days if exam else None,
+        "day": ctx.study_day,
+        "days_left": (exam - ctx.study_day).days if exam else None,
         "plan": plan,
         "running": running,
         "placement_test": placement if placement and placement.unanswered_count else None,
@@ -155,7 +155,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         tasks=tasks,
         minutes_drawn=draw_task_minutes(plan) if plan else "",
         has_long_page=plan is not None
-        and has_page_longer_than(plan, learner.minutes_if_studying(ctx.day)),
+        and has_page_longer_than(plan, learner.minutes_as_if_not_off(ctx.study_day)),
         waiting=_count_cards_due_later_today(ctx, plan),
         further=load_next_page(ctx, find_planned_route(ctx)) if plan and plan.is_done else None,
         target_questions=compute_target_right_answers(plan, learner.target),
@@ -174,8 +174,8 @@ def _progress_context(
         "change": trend.change_since_first(),
         "trend": draw_score_trend(trend, None, height=50),
         "week": build_week_days(
-            ctx.day,
-            ctx.learner.plan_calendar(ctx.day),
+            ctx.study_day,
+            ctx.learner.plan_calendar_as_of(ctx.study_day),
             record,
             is_list_done=plan.is_done,
         ),
@@ -220,7 +220,7 @@ def save_exam_result(
 ) -> Response:
     """Save the result of the real exam; an empty one deletes it."""
     exam = ctx.learner.exam_day
-    if exam is None or exam > ctx.day:
+    if exam is None or exam > ctx.study_day:
         raise ConflictError("Your exam day is not over yet. The result can be saved after it.")
-    change_settings(ctx.db, ctx.learner.id, {"exam_result": result})
+    update_learner_columns(ctx.db, ctx.learner.id, {"exam_result": result})
     return RedirectResponse("/", 303)

@@ -27,7 +27,7 @@ from app.accounts.current_learner import (
     WriteContext,
     load_learner_by_id,
 )
-from app.accounts.learner_store import change_settings
+from app.accounts.learner_store import update_learner_columns
 from app.clock import Now
 from app.content.courses import CourseRegistry
 from app.content.library import Library
@@ -99,8 +99,8 @@ def write_weekly_summary(ctx: RequestContext) -> MailText | None:
         )
     lines.append(f"{len(plan.ready_objectives)} of {plan.objective_count} objectives are ready.")
     exam = ctx.learner.exam_day
-    if exam is not None and exam >= ctx.day:
-        days_left = format_count_with_noun((exam - ctx.day).days, "day")
+    if exam is not None and exam >= ctx.study_day:
+        days_left = format_count_with_noun((exam - ctx.study_day).days, "day")
         lines.append(f"{days_left} to your exam on {format_date_with_weekday(exam)}.")
     subject = f"Your week: {format_count_with_noun(week.days_studied, 'day')} of study"
     return MailText(subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " "))
@@ -210,7 +210,7 @@ def save_mail_address(ctx: WriteContext, address: Annotated[str, Form()] = "") -
     if address != ctx.learner.mail:
         key = secrets.token_urlsafe(24) if address else ""
         values = {"mail": address, "mail_key": key, "mail_confirmed": False, "mailed": ""}
-        change_settings(ctx.db, ctx.learner.id, values)
+        update_learner_columns(ctx.db, ctx.learner.id, values)
     return RedirectResponse("/settings?kept=yes#mail", 303)
 
 
@@ -236,5 +236,5 @@ def change_mail_subscription(
     monday = (now - dt.timedelta(days=now.weekday())).date().isoformat()
     confirmed = {"mail_confirmed": True, "mailed": monday}
     removed = {"mail": "", "mail_key": "", "mail_confirmed": False, "mailed": ""}
-    change_settings(db, subscription.learner_id, confirmed if wanted == "yes" else removed)
+    update_learner_columns(db, subscription.learner_id, confirmed if wanted == "yes" else removed)
     return RedirectResponse(f"/mail/{key}", 303)

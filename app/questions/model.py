@@ -136,11 +136,11 @@ def _draw_values_and_order(question: Question, seed: int) -> Variant:
     return Variant(
         question,
         seed,
-        expressions.fill_rich_text(question.stem, values),
+        expressions.fill_placeholders_of_rich_text(question.stem, values),
         kind.shuffle_options(drawn.answer, mixer),
-        tuple(expressions.fill_rich_text(h, values) for h in question.hints),
-        expressions.fill_rich_text(question.explanation, values),
-        expressions.fill_rich_text(question.mistake, values),
+        tuple(expressions.fill_placeholders_of_rich_text(h, values) for h in question.hints),
+        expressions.fill_placeholders_of_rich_text(question.explanation, values),
+        expressions.fill_placeholders_of_rich_text(question.mistake, values),
         drawn.drawn_parameters,
         _calculator_url(question.computed, values) if question.computed else "",
     )
@@ -198,7 +198,7 @@ def _coprime_stride(preferred_stride: int, position_count: int) -> int:
 
 
 def count_combinations(computed: QuestionParameters) -> int:
-    return math.prod(len(values) for values in computed.params.values())
+    return math.prod(len(values) for values in computed.possible_values_by_name.values())
 
 
 def find_combination_index(question: Question, seed: int) -> int:
@@ -210,7 +210,7 @@ def build_nth_combination(computed: QuestionParameters, index: int) -> dict[str,
     """Return the parameters of one combination; an `index` beyond the last wraps around."""
     remaining = index % count_combinations(computed)
     parameters: dict[str, str | float] = {}
-    for name, values in computed.params.items():
+    for name, values in computed.possible_values_by_name.items():
         remaining, position = divmod(remaining, len(values))
         parameters[name] = values[position]
     return parameters
@@ -227,7 +227,7 @@ def evaluate_combination(
         name: value if isinstance(value, str) else Quantity(value, None)
         for name, value in drawn_parameters.items()
     }
-    for name, text in computed.lets:
+    for name, text in computed.named_expressions:
         values[name] = evaluate_expression(compile_expression(text), values)
     return values
 
@@ -252,7 +252,7 @@ def list_seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
 
 def _calculator_url(computed: QuestionParameters, values: Mapping[str, Value]) -> str:
     """Return the URL of the calculator for the first expression that calls an estimate."""
-    for _, text in computed.lets:
+    for _, text in computed.named_expressions:
         for call in compile_expression(text).calls:
             name = getattr(call.func, "id", "")
             return expressions.calculator_url(name, evaluate_call_inputs(call, values))

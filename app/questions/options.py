@@ -10,10 +10,10 @@ from markdown_it.token import Token
 
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
+from app.markup.markdown_tokens import find_closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
-from app.markup.text import hash_to_letters, reduce_to_words
+from app.markup.text import hash_to_four_letters, reduce_to_words
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
 _BOX = re.compile(
@@ -85,7 +85,7 @@ class ParsedOption:
     def report_problem(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
         """Report a problem at its text, after the box."""
         first = self.markdown.strip().split("\n")[0]
-        source_file.report_text(code, first, self.line, self.line, message, hint)
+        source_file.report_at_text(code, first, self.line, self.line, message, hint)
 
 
 def format_credit_box(credit: float) -> str:
@@ -104,7 +104,7 @@ def is_task_list(tokens: list[Token]) -> bool:
 
 def _item_texts(tokens: list[Token]) -> list[Token]:
     level = tokens[0].level + 3
-    inside = tokens[: closing_index(tokens, 0)]
+    inside = tokens[: find_closing_index(tokens, 0)]
     return [
         token
         for previous, token in itertools.pairwise(inside)
@@ -114,10 +114,10 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
 
 def read_task_list_options(list_tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
     options: list[ParsedOption] = []
-    end = closing_index(list_tokens, 0)
+    end = find_closing_index(list_tokens, 0)
     index = 1
     while index < end:
-        closing = closing_index(list_tokens, index)
+        closing = find_closing_index(list_tokens, index)
         option = _parse_option(
             list_tokens[index + 1 : closing], first_line(list_tokens[index]), source_file
         )
@@ -162,7 +162,7 @@ def _parse_option(
         if match and "%" in match["inside"]:
             message = f"“{match[0].strip()}” is no part of the mark."
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
-        source_file.report("E24", line, column, message, hint, derived=True)
+        source_file.report("E24", line, column, message, hint, is_consequence=True)
         return None
     _report_nested_options(item_tokens, source_file)
     _strip_box(inline, match.end())
@@ -208,7 +208,7 @@ def _option_feedback(item_tokens: list[Token]) -> list[Token]:
     """Return the feedback: the quote below an option, or its further paragraphs."""
     rest = item_tokens[3:]
     if rest and rest[0].type == "blockquote_open":
-        end = closing_index(rest, 0)
+        end = find_closing_index(rest, 0)
         return rest[1:end] + rest[end + 1 :]
     return rest
 
@@ -228,11 +228,11 @@ def make_option_key(item_id: str, option: ParsedOption, taken_keys: set[str]) ->
         if option.pinned_key
         else reduce_to_words(replace_figure_links_by_text(option.markdown))
     )
-    key = hash_to_letters(item_id, hashed_text)
+    key = hash_to_four_letters(item_id, hashed_text)
     count = 1
     while key in taken_keys:
         count += 1
-        key = hash_to_letters(item_id, hashed_text, str(count))
+        key = hash_to_four_letters(item_id, hashed_text, str(count))
     taken_keys.add(key)
     return key
 
@@ -290,12 +290,14 @@ def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str
 
 
 def make_step_or_row_key(item_id: str, hashed_text: str, taken_keys: set[str]) -> str:
-    key, count = hash_to_letters(item_id, hashed_text), 0
+    key, count = hash_to_four_letters(item_id, hashed_text), 0
     while key in taken_keys:
         count += 1
         # Hashing the previous key can cycle through taken keys. After that many tries,
         # hash the counter instead.
-        key = hash_to_letters(item_id, hashed_text, key if count <= len(taken_keys) else str(count))
+        key = hash_to_four_letters(
+            item_id, hashed_text, key if count <= len(taken_keys) else str(count)
+        )
     taken_keys.add(key)
     return key
 

@@ -318,7 +318,7 @@ class ItemComment:
     column: int
 
     def field_text(self, name: str) -> str:
-        return strict_yaml.single_text(self.fields.values.get(name))
+        return strict_yaml.text_or_empty(self.fields.values.get(name))
 
     def is_set_to_yes(self, name: str) -> bool:
         """Return whether a key that defaults to no is set to yes."""
@@ -589,8 +589,8 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def fill_values(self, answer: A, values: Mapping[str, Value]) -> A:
         """Return the answer with its templates filled; raises ExpressionError."""
-        filled: A = expressions.map_rich_texts(
-            answer, lambda text: expressions.fill_rich_text(text, values)
+        filled: A = expressions.replace_rich_texts_within(
+            answer, lambda text: expressions.fill_placeholders_of_rich_text(text, values)
         )
         return filled
 

@@ -270,7 +270,9 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         exam = library.exams.get(task.task.exam)
         names = (exam.title,) if exam else ("Mock exam",)
         detail = (
-            f"{format_count_with_noun(exam.questions, 'question')}, as on the day" if exam else ""
+            f"{format_count_with_noun(exam.question_count, 'question')}, as on the day"
+            if exam
+            else ""
         )
         title = "Took" if is_done else "Take"
         return TaskView(

@@ -13,7 +13,7 @@ from app.accounts.current_learner import (
     run_in_read_session,
     run_in_write_transaction,
 )
-from app.accounts.learner_store import list_questions_in_past_exams
+from app.accounts.learner_store import list_question_ids_in_past_exams
 from app.clock import to_milliseconds
 from app.content.course_facts import (
     cached_course_facts,
@@ -124,7 +124,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.library.questions)
     tally = _count_questions(questions, past)
-    return ctx.page(
+    return ctx.render_page(
         "quiz/index.html",
         all=tally,
         offers_placement=placement is None and tally.answered_count < PLACEMENT_HELPS_BELOW,
@@ -185,7 +185,7 @@ def _render_practice_offer(
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
-    return ctx.page(
+    return ctx.render_page(
         "quiz/topic.html",
         title=title,
         run_source=run_source,
@@ -222,7 +222,7 @@ def _format_title_as_asked(ctx: RequestContext, question: Question, *, use_last_
 
 def _list_questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
-    met = list_questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
+    met = list_question_ids_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
     return find_unseen_exam_only_question_ids(ctx.library, met)
 
 
@@ -312,8 +312,8 @@ def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -
         wish.topic_or_objective_or_run,
     )
     if wish.mode == "today":  # from whichever tab and however often, a list has one run
-        token = f"today.{ctx.learner.key}.{ctx.day}.{' '.join(items)}"
-        scope = ctx.day.isoformat()
+        token = f"today.{ctx.learner.key}.{ctx.study_day}.{' '.join(items)}"
+        scope = ctx.study_day.isoformat()
     run = NewPracticeRun(token, wish.mode, scope, items)
     return store.save_run_once(ctx.db, ctx.learner.id, run, ctx.now)
 
@@ -346,7 +346,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
     # Of an unfinished test the plan knows nothing yet; later, the plan has moved on.
     is_new = (
         not state.has_unanswered_question
-        and store.load_last_day_of_run(ctx.db, state.id) == ctx.day
+        and store.load_last_day_of_run(ctx.db, state.id) == ctx.study_day
     )
     # A placement test counts from the next list on, unless today's was made after it.
     counts = plan is not None and plan.placement_minutes > 0
@@ -358,7 +358,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
             pages = _list_first_pages(tasks, ctx.library)
     named = {page.slug for page in pages}
-    return ctx.page(
+    return ctx.render_page(
         "quiz/result.html",
         plan=plan,
         tasks=build_task_views(plan, ctx.library),
@@ -369,8 +369,8 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         summary=summarize_run(ctx.library, scores, list(state.questions)),
         topics=ctx.library.topics,
         counts=counts,
-        days_to_list=(coming.day - ctx.day).days if coming else 0,
-        day_of_list=coming.day if coming else ctx.day,
+        days_to_list=(coming.day - ctx.study_day).days if coming else 0,
+        day_of_list=coming.day if coming else ctx.study_day,
         pages=pages,
         later_pages=len(_find_unread_pages_missed(ctx, scores) - named) if pages else 0,
         no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
@@ -383,7 +383,7 @@ def _list_assumed_readings(plan: StudyPlan, ctx: RequestContext) -> list[Reading
     """Return the unread pages of today's list as if they were read now."""
     at = to_milliseconds(ctx.now)
     return [
-        ReadingFact(page.slug, ESSENTIAL_SHARE if page.short else 1.0, ctx.day, at, 1.0)
+        ReadingFact(page.slug, ESSENTIAL_SHARE if page.short else 1.0, ctx.study_day, at, 1.0)
         for task in plan.tasks
         for page in task.unread_pages
     ]
@@ -396,7 +396,7 @@ def _list_first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRea
 
 def _find_unread_pages_missed(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
     """Return the pages of the exam with a missed question whose essentials aren't read."""
-    facts = load_learner_facts(ctx.db, ctx.learner, ctx.library, ctx.day)
+    facts = load_learner_facts(ctx.db, ctx.learner, ctx.library, ctx.study_day)
     read = sum_readings_by_page(facts.readings)
     missed = {ctx.library.questions[item].topic for item, score in scores.items() if score < 1}
     return {

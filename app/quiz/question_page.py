@@ -15,11 +15,14 @@ from app.accounts.current_learner import (
     WriteContext,
     open_write_context,
 )
-from app.accounts.learner_store import list_questions_in_past_exams, list_questions_in_running_exam
+from app.accounts.learner_store import (
+    list_question_ids_in_past_exams,
+    list_question_ids_in_running_exam,
+)
 from app.clock import to_milliseconds
 from app.content.course_facts import find_unseen_exam_only_question_ids
 from app.content.library import Library
-from app.database.engine import read_only_session
+from app.database.engine import open_read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
 from app.markup.model import CitedSource, Topic
@@ -291,7 +294,7 @@ def build_run_frame(run: PracticeRunState, place_in_run: int) -> RunFrame:
 
 def refuse_if_excluded_from_practice(ctx: RequestContext, question: Question) -> None:
     """Raise ConflictError if the question is in a mock exam in progress."""
-    if question.id in list_questions_in_running_exam(ctx.db, ctx.learner.id, ctx.now):
+    if question.id in list_question_ids_in_running_exam(ctx.db, ctx.learner.id, ctx.now):
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
@@ -310,9 +313,9 @@ def list_questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]
     """
     db, learner = ctx.db, ctx.learner.id
     kept = find_unseen_exam_only_question_ids(
-        ctx.library, list_questions_in_past_exams(db, learner, ctx.now)
+        ctx.library, list_question_ids_in_past_exams(db, learner, ctx.now)
     )
-    return kept | list_questions_in_running_exam(db, learner, ctx.now)
+    return kept | list_question_ids_in_running_exam(db, learner, ctx.now)
 
 
 def open_question(
@@ -426,7 +429,7 @@ def render_question_page(
         template = "quiz/_question_area.html" if frame else alone
         template = "quiz/_inline_answer.html" if attempt_count else template
     question = view.question
-    return ctx.page(
+    return ctx.render_page(
         template,
         home=_describe_back_link(view.back_url),
         status=status,
@@ -539,7 +542,7 @@ async def submit_attempt(
         submission = QuestionSubmission(submission.form, {})
     async with open_write_context(request) as ctx:
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
-    async with read_only_session(request) as db:
+    async with open_read_only_session(request) as db:
         after = dataclasses.replace(ctx, db=db)
         return await run_in_threadpool(_respond_to_attempt, after, taken, submission)
 

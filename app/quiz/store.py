@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE, insert_if_absent
-from app.database.quotas import MOST_RUNS, OPEN_REPORTS, check_row_quota
+from app.database.quotas import MOST_RUNS, OPEN_REPORTS, raise_if_row_quota_exceeded
 from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
 from app.errors import NotFoundError
 from app.questions.model import Question
@@ -369,7 +369,7 @@ def save_report_once(
     if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)
         mine = col(ItemReport.learner_id) == learner_id
-        check_row_quota(db, OPEN_REPORTS, mine, still_open)
+        raise_if_row_quota_exceeded(db, OPEN_REPORTS, mine, still_open)
 
 
 def save_revision_once(db: Session, question: Question, now: dt.datetime) -> None:

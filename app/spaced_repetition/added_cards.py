@@ -20,7 +20,7 @@ from sqlmodel import Session, col
 
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
-from app.database.quotas import OWN_CARDS, check_row_quota
+from app.database.quotas import OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces, normalize_search_text
 from app.spaced_repetition.card_ids import (
@@ -404,7 +404,7 @@ def insert_own_card(
     values |= {"front": content.faces.front, "back": content.faces.back}
     values |= {"source": content.typed_source_json, "at": to_milliseconds(now)}
     if insert_if_absent(db, OwnCard, values) is not None:
-        check_row_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
+        raise_if_row_quota_exceeded(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 
 def update_own_card_text(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:

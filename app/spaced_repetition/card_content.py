@@ -84,7 +84,7 @@ def _resolve_question_card(
         card = build_question_card(question, details.question_seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
-    missed_on = _format_day_in_sentence(ctx.learner.study_day(details.added_at), ctx.day)
+    missed_on = _format_day_in_sentence(ctx.learner.study_day(details.added_at), ctx.study_day)
     return ResolvedCard(
         card,
         _list_page_links(ctx.library, question.topic, question.section),

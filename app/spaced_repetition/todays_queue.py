@@ -131,7 +131,7 @@ def load_todays_queue(
             scope,
             gone_and_moved_cards=dataclasses.replace(scope.gone_and_moved_cards, gone_cards=gone),
         )
-    pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.day)
+    pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.study_day)
     new = () if followed is None else _list_unstarted_cards_of_list(ctx, followed)
     fresh = len(new)
     if followed is None or (extra_new_cards and not new):
@@ -166,7 +166,7 @@ def count_new_cards_begun_beyond_list(listed: CardsOnDayList, queue: ReviewQueue
 
 def _load_scope(ctx: RequestContext, topic: str) -> QueueScope:
     changed = queue.find_gone_and_moved_cards(ctx.db, ctx.learner.id, ctx.library)
-    return QueueScope(ctx.day, to_milliseconds(ctx.now), topic, changed)
+    return QueueScope(ctx.study_day, to_milliseconds(ctx.now), topic, changed)
 
 
 def take_first_unseen_cards(
@@ -283,7 +283,7 @@ def load_cards_until_tomorrow(
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:
     state = card.card_state
-    return state is not None and state.state != "review" and state.last_day == ctx.day
+    return state is not None and state.state != "review" and state.last_day == ctx.study_day
 
 
 def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
@@ -291,7 +291,7 @@ def _is_waiting_for_step(card: CardRecord, ctx: RequestContext) -> bool:
     state = card.card_state
     if state is None or state.state == "review":
         return False
-    return state.due_day <= ctx.day and state.due_at > ctx.now
+    return state.due_day <= ctx.study_day and state.due_at > ctx.now
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

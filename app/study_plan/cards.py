@@ -43,9 +43,11 @@ def choose_cards_to_review(
     In the last days before the exam also cards that would be weak on the exam day. A card whose
     reverse is among them waits for another day, except on the last days.
     """
-    day, left = learner.day, calendar.days_left(learner.day)
+    day, left = learner.day, calendar.days_until_exam(learner.day)
     exam = day + dt.timedelta(days=left)
-    in_last_days = calendar.exam_day and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days))
+    in_last_days = calendar.exam_day and left <= max(
+        _LAST_DAYS, round(_LAST_SHARE * calendar.total_days)
+    )
 
     def recall_on(at: dt.date, card: CardFact) -> float:
         return compute_retrievability_after((at - card.last_day).days, card.stability)
@@ -68,7 +70,7 @@ def compute_last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:
     """Return the last day on which new cards begin; None without an exam day."""
     if calendar.exam_day is None:
         return None
-    days = max(_NO_NEW_DAYS, round(_NO_NEW_SHARE * calendar.days))
+    days = max(_NO_NEW_DAYS, round(_NO_NEW_SHARE * calendar.total_days))
     return calendar.exam_day - dt.timedelta(days=days + 1)
 
 
@@ -76,7 +78,7 @@ def count_cards_fitting_before_exam(
     learner: LearnerFacts, calendar: PlanCalendar, day_minutes: float
 ) -> float:
     """Return how many more new cards can still be reviewed twice before the exam."""
-    ahead = calendar.study_days_after(learner.day)
+    ahead = calendar.count_study_days_after(learner.day)
     room = _REVIEW_ROOM * day_minutes / learner.paces.review_minutes * ahead
     owed = sum(max(0, LATER_REVIEWS - card.later_reviews) for card in learner.started_cards)
     return max(0.0, room - _OWED * owed) / _PER_CARD
@@ -89,7 +91,7 @@ def count_new_cards_to_begin(
     last = compute_last_day_for_new_cards(calendar)
     if last is not None and learner.day > last:
         return 0
-    days = (last - learner.day).days + 1 if last else calendar.days
+    days = (last - learner.day).days + 1 if last else calendar.total_days
     spare = count_cards_fitting_before_exam(learner, calendar, day_minutes)
     most = int(NEW_SHARE[amount] * day_minutes / learner.paces.new_card_minutes)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))

@@ -175,14 +175,14 @@ def make_day_list(
     """
     day, paces, undone = learner.day, learner.paces, dict(learner.unfinished_by_kind)
     route = choose_route(course, learner, calendar, day_minutes, length)
-    if calendar.is_off(day):
+    if calendar.is_day_off(day):
         return DayList(day, undone=undone, route=route)
     tested = [a for a in learner.first_answers if a.context == "placement" and a.day == day]
     placement = len(tested) * PLACEMENT_QUESTION_MINUTES
     day_minutes = max(0.0, day_minutes - placement)
     due = tuple(card.card for card in cards.choose_cards_to_review(learner, calendar, day_minutes))
     review = Task("review", len(due) * paces.review_minutes, cards=due)
-    if course.main_exam_slug and calendar.due_mock_exam_day(day, learner.last_exam_day):
+    if course.main_exam_slug and calendar.find_due_mock_exam_day(day, learner.last_exam_day):
         mock = Task("mock", course.main_exam_minutes, exam=course.main_exam_slug)
         return DayList(day, (review, mock) if due else (mock,), undone, route=route)
     if calendar.exam_day == day:
@@ -195,7 +195,7 @@ def make_day_list(
         )
     most: float = day_minutes - round_minutes(review.minutes)
     room = most - new * paces.new_card_minutes - questions * paces.question_minutes
-    unread = list_unread_pages(course, learner, route) if calendar.days_left(day) > 1 else []
+    unread = list_unread_pages(course, learner, route) if calendar.days_until_exam(day) > 1 else []
     unread = [page for page in unread if not page.is_rest] or unread
     if not placement and all(page.minutes > day_minutes for page in unread):
         most = math.inf
@@ -239,7 +239,7 @@ def compute_reading_minutes_after_today(
     """Return how many minutes the lists of later days will have for pages, rather too few."""
     share = _LEFT_BY_REVIEWS - cards.NEW_SHARE[amount]
     questions = _count_questions(day_minutes, learner.paces) * learner.paces.question_minutes
-    days = len(calendar.reading_days_after(learner.day))
+    days = len(calendar.list_reading_days_after(learner.day))
     return max(0.0, share * day_minutes - questions) * days
 
 
@@ -261,7 +261,7 @@ def choose_route(
         return "short" if length == "short" else "full"
     begun = {reading.page for reading in learner.readings if reading.day < learner.day}
     full = sum(page.reading_minutes for page in pages if page.slug not in begun)
-    ahead = calendar.study_days_after(learner.day)
+    ahead = calendar.count_study_days_after(learner.day)
     time = _PAGES_SHARE * day_minutes * max(ahead - 2, min(ahead, 1))
     return "short" if full > time else "full"
 

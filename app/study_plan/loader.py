@@ -14,7 +14,7 @@ from app.accounts.current_learner import LearnerProfile, ReadContext, RequestCon
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import Route
-from app.database.engine import write_in_own_transaction
+from app.database.engine import write_during_read_request
 from app.spaced_repetition.review_log import count_recalled_cards, count_started_cards
 from app.spaced_repetition.todays_queue import CardsOnDayList
 from app.study_plan import store
@@ -68,7 +68,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, ctx.day)
+    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, ctx.study_day)
     if made is None:
         return None
     day_list, course = made.day_list, cached_course_facts(ctx.library)
@@ -89,12 +89,12 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
 def find_planned_route(ctx: RequestContext) -> Route:
     """Return the route of the day's list, or what it would be for the present plan."""
-    learner, day = ctx.learner, ctx.day
+    learner, day = ctx.learner, ctx.study_day
     made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)
     if made and made.day_list.route and made.day_list.made_for == _join_choices(learner, day):
         return made.day_list.route
-    course, calendar = cached_course_facts(ctx.library), learner.plan_calendar(day)
-    minutes, facts = learner.minutes_if_studying(day), LearnerFacts(day)
+    course, calendar = cached_course_facts(ctx.library), learner.plan_calendar_as_of(day)
+    minutes, facts = learner.minutes_as_if_not_off(day), LearnerFacts(day)
     if learner.id:
         facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
     return choose_route(course, facts, calendar, minutes, learner.page_route)
@@ -105,7 +105,7 @@ def build_next_day_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()
 
     What is assumed counts as read, and mock exams until then as sat. None if no such day is left.
     """
-    days = ctx.learner.plan_calendar(ctx.day).reading_days_after(ctx.day)
+    days = ctx.learner.plan_calendar_as_of(ctx.study_day).list_reading_days_after(ctx.study_day)
     made = _build_unsaved_list(ctx, days[0], assumed) if days else None
     return made.day_list if made else None
 
@@ -113,7 +113,7 @@ def build_next_day_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()
 def load_stored_day_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the stored list of the study day; None until it is made."""
     newest = _load_newest_list(ctx)
-    return newest if newest and newest.day_list.day == ctx.day else None
+    return newest if newest and newest.day_list.day == ctx.study_day else None
 
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
@@ -133,7 +133,11 @@ def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskPro
 def _load_newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
     if "newest list" not in ctx.lookup_cache:
-        newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day) if ctx.learner.id else None
+        newest = (
+            store.load_newest_list(ctx.db, ctx.learner.id, ctx.study_day)
+            if ctx.learner.id
+            else None
+        )
         ctx.lookup_cache["newest list"] = newest
     found: store.ListAndEstimate | None = ctx.lookup_cache["newest list"]
     return found
@@ -150,7 +154,7 @@ def _build_unsaved_list(
     if not learner.id or (not newest and store.is_placement_finished(db, learner, day) is False):
         return None
     facts = store.load_learner_facts(db, learner, library, day)
-    if day > ctx.day:
+    if day > ctx.study_day:
         facts = dataclasses.replace(facts, last_exam_day=day, readings=[*facts.readings, *assumed])
     course = cached_course_facts(library)
     if not (facts.readings or facts.first_answers):
@@ -174,7 +178,7 @@ def _build_unsaved_list(
                 estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
-    calendar, minutes = learner.plan_calendar(day), learner.minutes_if_studying(day)
+    calendar, minutes = learner.plan_calendar_as_of(day), learner.minutes_as_if_not_off(day)
     amount, seed = learner.card_amount, learner.key
     day_list = make_day_list(
         course,
@@ -195,7 +199,7 @@ def _build_unsaved_list(
 
 def _join_choices(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for; if they change, it may be made again."""
-    return f"{learner.minutes_if_studying(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
+    return f"{learner.minutes_as_if_not_off(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar_as_of(day)}"
 
 
 def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -205,12 +209,12 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """
     if (todays := load_stored_day_list(ctx)) is not None:
         made = todays.day_list
-        same = made.made_for == _join_choices(ctx.learner, ctx.day)
+        same = made.made_for == _join_choices(ctx.learner, ctx.study_day)
         if same and todays.has_placement_answers and made.tasks and not made.placement_minutes:
-            same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.day)
+            same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.study_day)
         if same or any(t.done_count or t.begun_count for t in _load_task_progress(ctx, made)):
             return None
-    return _build_unsaved_list(ctx, ctx.day)
+    return _build_unsaved_list(ctx, ctx.study_day)
 
 
 async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
@@ -223,7 +227,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
         return
     exam = cached_course_facts(ctx.library).main_exam_slug
     try:
-        await write_in_own_transaction(
+        await write_during_read_request(
             request, lambda db: store.save_day_list(db, ctx.learner, made, exam, ctx.now)
         )
         # The reader's snapshot is from before; the next query sees the list that stayed.

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.web.request_limits import client_of_address
+from app.web.request_limits import client_address_or_network
 
 _SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
 _STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
@@ -36,7 +36,7 @@ class ConnectionLimits:
 
     `head_bytes` and `head_seconds` limit request line and headers together, from the first byte
     on a connection to the last of the head. `max_connections` counts all open connections;
-    `client_of_address` says what one client is. Addresses in `proxies` are exempt from
+    `client_address_or_network` says what one client is. Addresses in `proxies` are exempt from
     `max_connections_per_client`.
     """
 
@@ -52,18 +52,18 @@ class ConnectionLimits:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with `ConnectionLimits`; `clients` has the connections by client."""
+    """uvicorn's protocol with `ConnectionLimits`; `connections_by_client` has the connections by client."""
 
     def __init__(
         self,
         *args: Any,
         limits: ConnectionLimits,
-        clients: "dict[str, set[GuardedProtocol]]",
+        connections_by_client: "dict[str, set[GuardedProtocol]]",
         **named: Any,
     ) -> None:
         super().__init__(*args, **named)
         self._limits = limits
-        self._clients = clients
+        self._clients = connections_by_client
         self._client = ""
         self._timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -74,18 +74,18 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         _set_send_buffer_size(transport)
         host = self.client[0] if self.client else "::"
-        self._client = client_of_address(host)
+        self._client = client_address_or_network(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
         is_crowd = len(mine) > self._limits.max_connections_per_client
         if is_crowd and not self._limits.is_proxy(host):
-            if not self._close_one_of(mine):
+            if not self._abort_one_waiting_for_its_client(mine):
                 message = "Too many connections are open from your address."
                 self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
         elif (
             len(self.connections) > self._limits.max_connections
-            and not self._close_one_of_busiest_client()
+            and not self._abort_one_of_busiest_client()
         ):
             message = "Too many connections are open. Try again in a minute."
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, message)
@@ -95,8 +95,8 @@ class GuardedProtocol(HttpToolsProtocol):
         mine.discard(self)
         if not mine:
             del self._clients[self._client]
-        self._timer = _cancel_timer(self._timer)
-        self._stalled = _cancel_timer(self._stalled)
+        self._timer = _cancel_timer_if_set(self._timer)
+        self._stalled = _cancel_timer_if_set(self._stalled)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -131,7 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._head_bytes = -1
-        self._timer = _cancel_timer(self._timer)
+        self._timer = _cancel_timer_if_set(self._timer)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self._limits.head_bytes:
             self._refuse_large_head()
@@ -158,7 +158,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         # uvicorn stopped its keep-alive timer when the body arrived
         if self.cycle.response_complete:
-            self._timer = _cancel_timer(self._timer)
+            self._timer = _cancel_timer_if_set(self._timer)
             self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
 
     def on_response_complete(self) -> None:
@@ -167,7 +167,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self._abort_when_client_stops_reading()
         elif self._head_bytes < 0 and self.cycle.response_complete:
-            self._timer = _cancel_timer(self._timer)
+            self._timer = _cancel_timer_if_set(self._timer)
             self._timer = self.loop.call_later(_REST_OF_BODY, self._close)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -180,7 +180,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop the timer: the client has read what was buffered."""
-        self._stalled = _cancel_timer(self._stalled)
+        self._stalled = _cancel_timer_if_set(self._stalled)
         super().resume_writing()
 
     def shutdown(self) -> None:
@@ -200,16 +200,16 @@ class GuardedProtocol(HttpToolsProtocol):
         """Whether the server waits for the client to send something."""
         return self.is_idle or self._head_bytes < 0
 
-    def _close_one_of_busiest_client(self) -> bool:
+    def _abort_one_of_busiest_client(self) -> bool:
         """Close a connection of the client that has the most, if this one has fewer."""
         most = max(self._clients.values(), key=len)
         if len(most) <= len(self._clients[self._client]):
             return False
-        if not self._close_one_of(most):
+        if not self._abort_one_waiting_for_its_client(most):
             next(iter(most)).transport.abort()
         return True
 
-    def _close_one_of(self, connections: "set[GuardedProtocol]") -> bool:
+    def _abort_one_waiting_for_its_client(self, connections: "set[GuardedProtocol]") -> bool:
         """Close a connection that waits for its client, but not this one."""
         for other in connections:
             if other is not self and other.is_waiting_for_client:
@@ -235,10 +235,10 @@ class GuardedProtocol(HttpToolsProtocol):
         message = f"A request may have {_FIELDS} headers and a head of {most:,} bytes."
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
 
-    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
         if self.transport.is_closing():
             return
-        body = f"{sentence}\n".encode()
+        body = f"{reason}\n".encode()
         head = (
             f"HTTP/1.1 {status.value} {status.phrase}\r\n"
             "content-type: text/plain; charset=utf-8\r\n"
@@ -254,20 +254,20 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _abort_when_client_stops_reading(self) -> None:
         """Abort a closing connection if its client stops reading the buffered response."""
-        self._stalled = _cancel_timer(self._stalled)
+        self._stalled = _cancel_timer_if_set(self._stalled)
         size = self.transport.get_write_buffer_size()
-        self._stalled = self.loop.call_later(_STALLED, self._abort_if_stuck, size)
+        self._stalled = self.loop.call_later(_STALLED, self._abort_if_client_read_nothing, size)
 
-    def _abort_if_stuck(self, size: int) -> None:
-        if self.transport.get_write_buffer_size() >= size:
+    def _abort_if_client_read_nothing(self, unsent_bytes_before: int) -> None:
+        if self.transport.get_write_buffer_size() >= unsent_bytes_before:
             self.transport.abort()
         else:
             self._abort_when_client_stops_reading()
 
 
-def create_protocol_factory(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+def create_guarded_protocol_factory(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return the protocol class for uvicorn. It counts the connections of one process."""
-    made = functools.partial(GuardedProtocol, limits=limits, clients={})
+    made = functools.partial(GuardedProtocol, limits=limits, connections_by_client={})
     # uvicorn only calls it, so a partial works like a class
     return cast("type[asyncio.Protocol]", made)
 
@@ -278,23 +278,23 @@ def _set_send_buffer_size(transport: asyncio.Transport) -> None:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
 
-def cap_connections_by_file_limit(connections: int) -> int:
-    """Return `connections`, reduced to what the limit of open files allows.
+def raise_file_limit_and_cap_connections(max_connections: int) -> int:
+    """Return `max_connections`, reduced to what the limit of open files allows.
 
     Raises the soft limit of the process to the hard limit first.
     """
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
-        return connections
+        return max_connections
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard == resource.RLIM_INFINITY:
-        return connections
-    return max(1, min(connections, hard - _SPARE_CONNECTIONS))
+        return max_connections
+    return max(1, min(max_connections, hard - _SPARE_CONNECTIONS))
 
 
-def _cancel_timer(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+def _cancel_timer_if_set(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
     """Cancel the timer and return None, for assignment."""
     if timer is not None:
         timer.cancel()

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.content.courses import CourseRegistry
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.web.render import StaticAssets, render_page, template_language_marks
+from app.web.render import StaticAssets, create_language_marks, render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,7 +22,7 @@ def show_course_chooser(request: Request) -> Response:
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
     named = [
-        (name, library, template_language_marks(library.syllabus.language)["lang"])
+        (name, library, create_language_marks(library.syllabus.language)["lang"])
         for name, live in courses.libraries.items()
         for library in (live.get_current_library(),)
     ]
@@ -66,7 +66,7 @@ def serve_service_worker(request: Request) -> Response:
     static: StaticAssets = request.app.state.static
     lines = (
         '"use strict";',
-        f"const VERSION = {json.dumps(_worker_version(library, static))};",
+        f"const VERSION = {json.dumps(_service_worker_version(library, static))};",
         f"const FILES = {json.dumps([static.versioned_url(name) for name in _FILES])};",
         static.files["js/worker.js"].body.decode(),
     )
@@ -79,6 +79,6 @@ def serve_offline_page(request: Request) -> HTMLResponse:
     return render_page(request, "shared/unreachable.html")
 
 
-def _worker_version(library: Library, static: StaticAssets) -> str:
+def _service_worker_version(library: Library, static: StaticAssets) -> str:
     words = [library.version, *(static.versioned_url(name) for name in sorted(static.files))]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

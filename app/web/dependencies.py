@@ -27,26 +27,26 @@ CurrentLibrary = Annotated[Library, Depends(current_library)]
 
 async def require_calculators(library: CurrentLibrary) -> None:
     """Raise NotFoundError if this course has no calculators."""
-    if not library.syllabus.calculators:
+    if not library.syllabus.offers_calculators:
         raise NotFoundError("This course has no calculators.")
 
 
-def require_topic(library: Library, slug: str) -> Topic:
-    """Return the topic `slug`. Raises NotFoundError, or MovedError for a former slug."""
-    topic = library.topics.get(slug)
+def require_topic(library: Library, current_or_former_slug: str) -> Topic:
+    """Return the topic `current_or_former_slug`. Raises NotFoundError, or MovedError for a former slug."""
+    topic = library.topics.get(current_or_former_slug)
     if topic is None:
         for other in library.topics.values():
-            if slug in other.aliases:
-                raise TopicMovedError(slug, other.slug)
-        raise NotFoundError(f"This course has no page “{slug}”.")
+            if current_or_former_slug in other.aliases:
+                raise TopicMovedError(current_or_former_slug, other.slug)
+        raise NotFoundError(f"This course has no page “{current_or_former_slug}”.")
     return topic
 
 
-def require_question(library: Library, item: str) -> Question:
-    """Return the question with the id `item`. Raises NotFoundError."""
-    question = library.questions.get(item)
+def require_question(library: Library, question_id: str) -> Question:
+    """Return the question with the id `question_id`. Raises NotFoundError."""
+    question = library.questions.get(question_id)
     if question is None:
-        raise NotFoundError(f"There is no question “{item}”.")
+        raise NotFoundError(f"There is no question “{question_id}”.")
     return question
 
 
@@ -60,12 +60,12 @@ LAST_ROW = 2**31 - 1
 """The largest row id: PostgreSQL stores them in 32 bits."""
 
 
-def require_path_on_site(address: str) -> str:
-    """Return `address` if it is a path on this site. Raises ValueError for other URLs."""
-    fine = address.startswith("/") and not address.startswith(("//", "/\\"))
-    if address and not (fine and address.isprintable()):
+def require_path_on_site(path: str) -> str:
+    """Return `path` if it is a path on this site. Raises ValueError for other URLs."""
+    fine = path.startswith("/") and not path.startswith(("//", "/\\"))
+    if path and not (fine and path.isprintable()):
         raise ValueError("must be an address on this site")
-    return address
+    return path
 
 
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
@@ -91,10 +91,10 @@ def validate_form(form_class: type[Form], fields: Mapping[str, Any]) -> Form:
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
-def url_to_print(url: str, host: str, port: int) -> str:
+def public_or_listening_url(public_url: str, host: str, port: int) -> str:
     """Return the URL to print at startup: the public one, if set, else the one listened on."""
-    if url:
-        return url.rstrip("/")
+    if public_url:
+        return public_url.rstrip("/")
     host = "127.0.0.1" if host in _EVERYWHERE else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -113,7 +113,7 @@ def public_base_url(request: Request) -> str:
 
 def is_secure_context(request: Request) -> bool:
     """Return whether browsers treat the connection as secure: HTTPS or localhost."""
-    if request.app.state.settings.https or request.url.scheme == "https":
+    if request.app.state.settings.has_https_url or request.url.scheme == "https":
         return True
     host = request.url.hostname or ""
     return host in {"localhost", "::1"} or host.startswith("127.")

@@ -59,7 +59,7 @@ def register_error_handlers(app: FastAPI) -> None:
         *(AppError, InvalidInputsError, ExpressionError),
         *(RequestValidationError, HTTPException, UnicodeEncodeError),
     ):
-        app.add_exception_handler(error_class, _respond_to_refusal)
+        app.add_exception_handler(error_class, _respond_to_client_error)
 
 
 def response_for_exception(request: Request, error: Exception, request_id: str) -> Response:
@@ -67,21 +67,21 @@ def response_for_exception(request: Request, error: Exception, request_id: str) 
     refusal = error if isinstance(error, AppError | HTTPException) else convert_to_app_error(error)
     if refusal is None:
         return _server_error_response(request, error, request_id)
-    return _respond_to_refusal(request, refusal)
+    return _respond_to_client_error(request, refusal)
 
 
-def _respond_to_refusal(request: Request, error: Exception) -> Response:
+def _respond_to_client_error(request: Request, error: Exception) -> Response:
     """Return the response for an error that a request caused, and not the server."""
     match error:
         case TopicMovedError():
-            response = _moved_response(request, error)
+            response = _redirect_to_new_topic_address(request, error)
         case AppError():
             response = _app_error_response(request, error)
         case InvalidInputsError():
-            problems = [_problem(p.message, p.field) for p in error.problems]
+            problems = [_problem_dict(p.message, p.field) for p in error.problems]
             response = error_response(request, 422, problems)
         case ExpressionError():  # the parameters of a question have no valid combination any more
-            problem = _problem("This question cannot be asked: its numbers have no answer.")
+            problem = _problem_dict("This question cannot be asked: its numbers have no answer.")
             hint = f"Its author can mend it: {error.message}"
             response = error_response(request, 409, [problem], hint)
         case RequestValidationError():
@@ -90,11 +90,11 @@ def _respond_to_refusal(request: Request, error: Exception) -> Response:
             response = _http_error_response(request, error)
         case _:  # a lone surrogate, which only a program can send
             words = "A text that was sent holds half a character, which no text may hold."
-            response = error_response(request, 422, [_problem(words)])
+            response = error_response(request, 422, [_problem_dict(words)])
     return response
 
 
-def _problem(message: str, field: str = "") -> dict[str, str]:
+def _problem_dict(message: str, field: str = "") -> dict[str, str]:
     return {"field": field, "message": message}
 
 
@@ -152,14 +152,14 @@ def _read_submitted_fields(request: Request) -> list[_SubmittedField]:
 
 
 def _app_error_response(request: Request, error: AppError) -> Response:
-    problem = _problem(error.message, getattr(error, "field", ""))
+    problem = _problem_dict(error.message, getattr(error, "field", ""))
     response = error_response(request, error.status, [problem], error.hint, error.help_link)
     if error.retry_after:
         response.headers["retry-after"] = str(error.retry_after)
     return response
 
 
-def _moved_response(request: Request, moved: TopicMovedError) -> Response:
+def _redirect_to_new_topic_address(request: Request, moved: TopicMovedError) -> Response:
     """Redirect to the same page of the topic's present slug."""
     path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     target = "/".join(moved.new if part == moved.old else part for part in path.split("/"))
@@ -169,8 +169,10 @@ def _moved_response(request: Request, moved: TopicMovedError) -> Response:
 
 def _validation_error_response(request: Request, error: RequestValidationError) -> Response:
     if any(e["loc"][0] == "path" for e in error.errors()):
-        return error_response(request, 404, [_problem(_NO_SUCH_PAGE)])
-    problems = [_problem(_format_validation_error(e), str(e["loc"][-1])) for e in error.errors()]
+        return error_response(request, 404, [_problem_dict(_NO_SUCH_PAGE)])
+    problems = [
+        _problem_dict(_format_validation_error(e), str(e["loc"][-1])) for e in error.errors()
+    ]
     return error_response(request, 422, problems)
 
 
@@ -185,16 +187,16 @@ def _format_validation_error(error: Mapping[str, Any]) -> str:
     return f"{label}: {message} (given: {_quote_shortened_value(error.get('input'))})"
 
 
-def _quote_shortened_value(given: object) -> str:
+def _quote_shortened_value(value: object) -> str:
     """Return the rejected value for display, truncated if it is long."""
-    words = given if isinstance(given, str) else repr(given)
+    words = value if isinstance(value, str) else repr(value)
     return f"“{words}”" if len(words) <= _MAX_SHOWN_LENGTH else f"“{words[:_MAX_SHOWN_LENGTH]}…”"
 
 
 def _http_error_response(request: Request, error: HTTPException) -> Response:
     words = {404: _NO_SUCH_PAGE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
-    response = error_response(request, error.status_code, [_problem(message)])
+    response = error_response(request, error.status_code, [_problem_dict(message)])
     response.headers.update(error.headers or {})
     return response
 
@@ -204,4 +206,4 @@ def _server_error_response(request: Request, error: Exception, request_id: str) 
     _log.error("request %s failed", request_id, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {request_id}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."
-    return error_response(request, 500, [_problem(message)], hint)
+    return error_response(request, 500, [_problem_dict(message)], hint)

@@ -30,14 +30,16 @@ def format_short_date(day: dt.date) -> str:
     return f"{day:%b}{NBSP}{day.day}"
 
 
-def format_time_of_day(time: dt.time | dt.datetime, seconds: bool = False) -> str:
+def format_time_of_day(time: dt.time | dt.datetime, with_seconds: bool = False) -> str:
     """Return a time of day on the 12-hour clock, e.g. “7:00 AM”; with seconds if asked for.
 
     >>> [format_time_of_day(dt.time(h, 5)).replace(NBSP, " ") for h in (0, 7, 12, 19)]
     ['12:05 AM', '7:05 AM', '12:05 PM', '7:05 PM']
     """
     clock = (
-        f"{time.hour % 12 or 12}:{time:%M:%S}" if seconds else f"{time.hour % 12 or 12}:{time:%M}"
+        f"{time.hour % 12 or 12}:{time:%M:%S}"
+        if with_seconds
+        else f"{time.hour % 12 or 12}:{time:%M}"
     )
     return f"{clock}{NBSP}{'AM' if time.hour < 12 else 'PM'}"
 

@@ -30,7 +30,7 @@ from app.web.request_limits import (
     FairSlots,
     RateLimiter,
     RequestGuard,
-    client_of_scope,
+    client_address_or_network_of_scope,
     rate_limit_kind_of_request,
     read_form_body,
 )
@@ -74,7 +74,7 @@ _HEADERS_OF_PAGES = {
 _DENIED_FEATURES = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-topics")
 
 
-def security_headers(*, https: bool) -> Headers:
+def build_security_headers(*, https: bool) -> Headers:
     """Return the security headers of every response. `https` adds Strict-Transport-Security."""
     headers = {
         "content-security-policy": _POLICY,
@@ -93,22 +93,28 @@ def security_headers(*, https: bool) -> Headers:
 class HttpExchange:
     """One request, and the response once it is there.
 
-    The app gets `record` instead of `send`: it holds a complete response back until
-    `send_recorded` and passes a streamed one through. `security` are the headers of every
+    The app gets `record_or_stream_response` instead of `send`: it holds a complete response back until
+    `send_recorded_response` and passes a streamed one through. `security_headers` are the headers of every
     response. `path_prefix` is that of the server, which cookies get; URLs get that of
-    the course (`root_path`). `secure` means that the request came over TLS.
+    the course (`root_path`). `is_https` means that the request came over TLS.
     """
 
     def __init__(
-        self, scope: Scope, send: Send, security: Headers, path_prefix: str, *, secure: bool
+        self,
+        scope: Scope,
+        send: Send,
+        security_headers: Headers,
+        path_prefix: str,
+        *,
+        is_https: bool,
     ) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.method: str = scope["method"]
         self.course_prefix: str = scope["root_path"]
         self.path: str = scope["path"].removeprefix(self.course_prefix)
         self.query: bytes = scope["query_string"]
-        self.client = client_of_scope(scope)
-        self.visitor = Visitor(key="")
+        self.client = client_address_or_network_of_scope(scope)
+        self.visitor = Visitor(session_key="")
         self.course_cookie = b""
         self.begun_at = time.perf_counter()
         self.status = 0
@@ -116,16 +122,16 @@ class HttpExchange:
         self.body = b""
         self.request_id = ""
         self._send = send
-        self._security = security
+        self._security = security_headers
         self._path_prefix = path_prefix
-        self._secure = secure
+        self._secure = is_https
         self._recorded: Headers = []
 
     @property
     def is_write(self) -> bool:
         return self.method == "POST"
 
-    async def record_or_pass_on(self, message: Message) -> None:
+    async def record_or_stream_response(self, message: Message) -> None:
         """Record the app's response, or pass it on if it is streamed."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -134,12 +140,12 @@ class HttpExchange:
             await self._send(message)
         elif message.get("more_body"):
             self.is_head_sent = True
-            await self._send_head(self.status, self._recorded + self._cookie_headers())
+            await self._send_head(self.status, self._recorded + self._set_cookie_headers())
             await self._send(message)
         else:
             self.body = message.get("body", b"")
 
-    async def send_recorded(self) -> None:
+    async def send_recorded_response(self) -> None:
         """Send the recorded response; 304 if the browser already has the same page."""
         recorded = dict(self._recorded)
         content_type = recorded.get(b"content-type", b"")
@@ -148,7 +154,7 @@ class HttpExchange:
         replaced = {b"content-length", b"cache-control"}
         headers = [pair for pair in self._recorded if pair[0] not in replaced]
         headers += [(b"cache-control", caching), (b"x-request-id", self.request_id.encode())]
-        headers += self._cookie_headers()
+        headers += self._set_cookie_headers()
         if not content_type.startswith(_TEXT_TYPES):
             await self.send(self.status, headers, self.body)
             return
@@ -181,7 +187,7 @@ class HttpExchange:
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 
-    def _cookie_headers(self) -> Headers:
+    def _set_cookie_headers(self) -> Headers:
         # A new browser gets its key with the first response. A write renews the cookie,
         # because browsers drop cookies after 400 days.
         visitor = self.visitor
@@ -208,10 +214,10 @@ class HttpExchange:
         if self.path.startswith("/static/"):
             without |= _HEADERS_OF_PAGES
         headers = headers + [pair for pair in self._security if pair[0] not in without]
-        headers = [(name, self._adapt_header_value(name, value)) for name, value in headers]
+        headers = [(name, self._add_path_prefix_or_secure(name, value)) for name, value in headers]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
-    def _adapt_header_value(self, name: bytes, value: bytes) -> bytes:
+    def _add_path_prefix_or_secure(self, name: bytes, value: bytes) -> bytes:
         """Return a header with the path prefix; a cookie sent over TLS is Secure."""
         if name in _URL_HEADERS and value.startswith(b"/") and not value.startswith(b"//"):
             return self.course_prefix.encode() + value
@@ -242,15 +248,15 @@ _COURSE_THREAD = anyio.CapacityLimiter(1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseRoute:
-    """A request after removing its course. `redirect` is a URL to redirect to, if any.
+    """A request after removing its course. `redirect_url` is a URL to redirect to, if any.
 
-    `cookie` is the Set-Cookie line that remembers the course.
+    `set_cookie_line` is the Set-Cookie line that remembers the course.
     """
 
     scope: Scope
     course: str = SINGLE_COURSE
-    redirect: str = ""
-    cookie: bytes = b""
+    redirect_url: str = ""
+    set_cookie_line: bytes = b""
 
 
 def resolve_course_or_redirect(
@@ -274,20 +280,22 @@ def resolve_course_or_redirect(
         mode = dict(scope["headers"]).get(b"sec-fetch-mode", b"navigate")
         chosen = mode == b"navigate" and last != name
         line = format_set_cookie("course", name, YEAR_SECONDS) if chosen else b""
-        return CourseRoute({**scope, "root_path": f"{site}/courses/{name}"}, name, cookie=line)
+        return CourseRoute(
+            {**scope, "root_path": f"{site}/courses/{name}"}, name, set_cookie_line=line
+        )
     # a URL without a course: the same page in the last one
     if last not in courses.libraries:
         if len(courses.libraries) > 1 and not path.startswith(_PATH_STARTS_OF_ANY_COURSE):
-            return CourseRoute(scope, redirect="/courses")
+            return CourseRoute(scope, redirect_url="/courses")
         last = courses.default_course_name
-    return CourseRoute(scope, redirect=f"/courses/{last}{quote(path)}{query}")
+    return CourseRoute(scope, redirect_url=f"/courses/{last}{quote(path)}{query}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EdgeConfig:
-    """Configuration of the middleware. `max_upload_bytes` maps the paths of uploads to limits.
+    """Configuration of the middleware. `max_upload_bytes_by_path` maps the paths of uploads to limits.
 
-    Other paths have the lower limit of a form. `fair_slots` are for pages, forms, estimates
+    Other paths have the lower limit of a form. `fair_slots_by_kind` are for pages, forms, estimates
     and files. `path_prefix` is that of the server. `https` means that every request
     comes over TLS, even if the scope does not say so.
     """
@@ -296,14 +304,14 @@ class EdgeConfig:
     courses: CourseRegistry
     cookies: SessionCookies
     body_receiver: BodyReceiver
-    fair_slots: Mapping[str, FairSlots]
+    fair_slots_by_kind: Mapping[str, FairSlots]
     rate_limiter: RateLimiter
-    routes: RouteTemplates
+    route_templates: RouteTemplates
     request_guard: RequestGuard
     path_prefix: str = ""
     https: bool = False
     metrics: Metrics | None = None
-    max_upload_bytes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    max_upload_bytes_by_path: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class EdgeMiddleware:
@@ -312,22 +320,22 @@ class EdgeMiddleware:
     def __init__(self, app: ASGIApp, config: EdgeConfig) -> None:
         self._app = app
         self._config = config
-        self._security = security_headers(https=config.https)
+        self._security = build_security_headers(https=config.https)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = _add_path_prefix(scope, self._config.path_prefix)
+        scope = _ensure_path_prefix(scope, self._config.path_prefix)
         cookies = parse_cookies(scope["headers"])
         route = resolve_course_or_redirect(self._config.courses, scope, cookies)
         secure = self._config.https or scope["scheme"] == "https"
         exchange = HttpExchange(
-            route.scope, send, self._security, self._config.path_prefix, secure=secure
+            route.scope, send, self._security, self._config.path_prefix, is_https=secure
         )
-        exchange.course_cookie = route.cookie
-        if route.redirect:
-            await exchange.redirect(route.redirect)
+        exchange.course_cookie = route.set_cookie_line
+        if route.redirect_url:
+            await exchange.redirect(route.redirect_url)
             self._record_metrics(exchange, "elsewhere")
         elif exchange.path.startswith("/static/"):
             await exchange.send(
@@ -342,11 +350,11 @@ class EdgeMiddleware:
             # `__Host-` cookies need HTTPS and the path “/”
             of_host = secure and not self._config.path_prefix
             exchange.visitor = self._config.cookies.recognize_visitor(
-                cookies, host_prefixed=of_host
+                cookies, use_host_prefix=of_host
             )
-            await self._serve_page(route, receive, exchange)
+            await self._call_app_and_send_response(route, receive, exchange)
 
-    async def _serve_page(
+    async def _call_app_and_send_response(
         self, route: CourseRoute, receive: Receive, exchange: HttpExchange
     ) -> None:
         live = self._config.courses.libraries[
@@ -375,31 +383,31 @@ class EdgeMiddleware:
                 raise
             request = Request(inner, receive)
             response = errors.response_for_exception(request, error, exchange.request_id)
-            await response(inner, receive, exchange.record_or_pass_on)
+            await response(inner, receive, exchange.record_or_stream_response)
         # a revoked session was replaced by a new visitor
         exchange.visitor = inner["state"]["visitor"]
         self._log_if_slow_or_failed(exchange, inner)
         if not exchange.is_head_sent:
-            await exchange.send_recorded()
-        self._record_metrics(exchange, self._config.routes.route_template_or_dash(inner))
+            await exchange.send_recorded_response()
+        self._record_metrics(exchange, self._config.route_templates.route_template_or_dash(inner))
 
     async def _call_app_within_limits(
-        self, inner: Scope, receive: Receive, exchange: HttpExchange
+        self, app_scope: Scope, receive: Receive, exchange: HttpExchange
     ) -> None:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
-        config.request_guard.check_host_origin_and_text(inner)
+        config.request_guard.raise_for_bad_host_origin_or_text(app_scope)
         kind = rate_limit_kind_of_request(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.sent_key_digest
-        config.rate_limiter.check_and_count(kind, exchange.client, browser)
+        config.rate_limiter.raise_if_over_limit_else_count(kind, exchange.client, browser)
         if exchange.is_write:
-            config.rate_limiter.check_and_count("writes", exchange.client, browser)
+            config.rate_limiter.raise_if_over_limit_else_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
         is_form = exchange.is_write and content_type.startswith(FORM_CONTENT_TYPE)
         max_bytes = FORM_BYTES
         if exchange.is_write and not is_form:
-            max_bytes = config.max_upload_bytes.get(exchange.path, max_bytes)
-        slots = config.fair_slots[
+            max_bytes = config.max_upload_bytes_by_path.get(exchange.path, max_bytes)
+        slots = config.fair_slots_by_kind[
             SLOTS_OF_SLOW_REQUESTS.get(kind) or ("forms" if exchange.is_write else "pages")
         ]
         async with (
@@ -408,7 +416,7 @@ class EdgeMiddleware:
             ) as buffered,
             contextlib.AsyncExitStack() as slot,
         ):
-            occupied = slots.hold_slot(exchange.client, seconds=_LONGEST_WAIT)
+            occupied = slots.hold_slot(exchange.client, max_wait_seconds=_LONGEST_WAIT)
             try:
                 await slot.enter_async_context(occupied)
                 is_busy = False
@@ -417,40 +425,46 @@ class EdgeMiddleware:
             body = buffered
             if is_form:
                 # If the app is busy or full, the error page offers to send the form again.
-                inner["state"]["form"], body = await read_form_body(buffered)
+                app_scope["state"]["form"], body = await read_form_body(buffered)
             if is_busy:
                 message = "The server is busy just now. Try again in a minute."
                 raise HTTPException(503, message, {"retry-after": "60"})
-            if config.metrics and exchange.is_write and exchange.path in config.max_upload_bytes:
+            if (
+                config.metrics
+                and exchange.is_write
+                and exchange.path in config.max_upload_bytes_by_path
+            ):
                 slot.enter_context(config.metrics.track_running_import())
 
             async def record(message: Message) -> None:
                 if message.get("more_body"):
                     await slot.aclose()  # before a file is streamed to a slow client
-                await exchange.record_or_pass_on(message)
+                await exchange.record_or_stream_response(message)
 
-            await self._app(inner, body, record)
+            await self._app(app_scope, body, record)
 
-    def _record_metrics(self, exchange: HttpExchange, route: str) -> None:
+    def _record_metrics(self, exchange: HttpExchange, route_template: str) -> None:
         if self._config.metrics is not None:
             seconds = time.perf_counter() - exchange.begun_at
-            self._config.metrics.record_response(exchange.method, route, exchange.status, seconds)
+            self._config.metrics.record_response(
+                exchange.method, route_template, exchange.status, seconds
+            )
 
-    def _log_if_slow_or_failed(self, exchange: HttpExchange, inner: Scope) -> None:
+    def _log_if_slow_or_failed(self, exchange: HttpExchange, app_scope: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun_at
         if seconds < _SLOW and exchange.status < 500:
             return
         known = {
             "request": exchange.request_id,
             "method": exchange.method,
-            "route": self._config.routes.route_template_or_dash(inner),
+            "route": self._config.route_templates.route_template_or_dash(app_scope),
             "status": exchange.status,
             "milliseconds": round(seconds * 1000),
         }
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
 
-def _add_path_prefix(scope: Scope, prefix: str) -> Scope:
+def _ensure_path_prefix(scope: Scope, prefix: str) -> Scope:
     """Return the scope with the server's prefix, whether or not a proxy removed it."""
     path: str = scope["path"]
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):

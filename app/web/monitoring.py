@@ -57,7 +57,7 @@ from sqlmodel import Session, SQLModel
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.engine import OpenWriteSession
-from app.database.file_guards import DatabaseGoneError, expect_database_in_place
+from app.database.file_guards import DatabaseGoneError, expect_same_database_file
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE, StorageLimit
 from app.errors import StorageFullError
 
@@ -122,7 +122,7 @@ class Metrics:
         """Return `open_write_session` with its waiting and writing time measured."""
         return lambda: self._measure_write_session(open_write_session)
 
-    def render(self) -> bytes:
+    def render_prometheus_text(self) -> bytes:
         self._problems.set(self._count_problems())
         folder = os.environ.get(SHARED_FOLDER_VARIABLE)
         if folder is None:
@@ -157,7 +157,7 @@ async def show_metrics(request: Request) -> Response:
     if not metrics.is_valid_authorization(request.headers.get("authorization", "")):
         words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
         return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
-    return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.render_prometheus_text(), media_type=CONTENT_TYPE_LATEST)
 
 
 def share_metrics_between_processes(folder: Path) -> None:
@@ -199,19 +199,19 @@ class HealthCheckResult:
     note: str = ""
 
     @property
-    def line(self) -> str:
+    def status_line(self) -> str:
         if self.problem:
             return f"{self.name}: FAILED. {self.problem}"
         return f"{self.name}: ok{', ' if self.note else ''}{self.note}"
 
 
-class Readiness:
+class ReadinessChecks:
     """The health checks of one process, and their cached results."""
 
     def __init__(
-        self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
+        self, engine: Engine, data_folder: Path, courses: CourseRegistry, storage: StorageLimit
     ) -> None:
-        folders = _checked_folders(engine, folder)
+        folders = _list_folders_to_check(engine, data_folder)
         self._checks = [
             _CachedCheck("database", lambda: _check_database(engine)),
             _CachedCheck("disk", lambda: _check_disk_and_quota(folders, storage), _DISK_SECONDS),
@@ -221,10 +221,10 @@ class Readiness:
             self._checks.append(_CachedCheck("content", check))
         self._lock = asyncio.Lock()
 
-    async def run_due_checks(self) -> list[HealthCheckResult]:
+    async def get_recent_results(self) -> list[HealthCheckResult]:
         """Return the results, at most a second old; that of the disk at most ten seconds."""
         async with self._lock:
-            return [await check.run_if_due() for check in self._checks]
+            return [await check.get_recent_result() for check in self._checks]
 
 
 class _CachedCheck:
@@ -242,7 +242,7 @@ class _CachedCheck:
         # Each has its own thread: those of the requests may be in use.
         self._thread = anyio.CapacityLimiter(1)
 
-    async def run_if_due(self) -> HealthCheckResult:
+    async def get_recent_result(self) -> HealthCheckResult:
         if time.monotonic() >= self._due_at:
             message = f"There was no answer within {_MAX_CHECK_SECONDS:.0f} seconds. "
             message += "See that database and disk can be reached."
@@ -297,7 +297,7 @@ def check_disk(
 def _check_disk_and_quota(folders: Sequence[Path], storage: StorageLimit) -> HealthCheckResult:
     check = check_disk(folders)
     try:
-        storage.expect_room()
+        storage.raise_if_full_for_cards()
     except StorageFullError:
         return dataclasses.replace(check, note="full for imports")
     except (OSError, SQLAlchemyError):
@@ -312,9 +312,9 @@ def _raise_if_not_writable(folder: Path) -> None:
         os.fsync(probe.fileno())
 
 
-def _checked_folders(engine: Engine, folder: Path) -> tuple[Path, ...]:
+def _list_folders_to_check(engine: Engine, data_folder: Path) -> tuple[Path, ...]:
     path = _database_path(engine)
-    return (folder,) if path is None else tuple({folder, path.parent})
+    return (data_folder,) if path is None else tuple({data_folder, path.parent})
 
 
 def _database_path(engine: Engine) -> Path | None:
@@ -324,37 +324,37 @@ def _database_path(engine: Engine) -> Path | None:
 
 def _check_database(engine: Engine) -> HealthCheckResult:
     path = _database_path(engine)
-    fault = _explain_postgresql_fault(engine) if path is None else _explain_file_fault(engine, path)
+    fault = _find_postgresql_fault(engine) if path is None else _find_sqlite_fault(engine, path)
     return HealthCheckResult("database", fault)
 
 
-def _explain_file_fault(engine: Engine, path: Path) -> str:
+def _find_sqlite_fault(engine: Engine, path: Path) -> str:
     """Return what is wrong with a database file; empty if a write would succeed."""
     if not path.exists():
         return "The database file is gone. Stop the server, and restore a backup."
     try:
-        expect_database_in_place(engine)
+        expect_same_database_file(engine)
     except DatabaseGoneError:
         return "The database file was replaced. Restart the server to use the new one."
     try:
         with _connect_outside_pool(path) as connection:
-            _begin_write_or_see_commit(connection)
+            _expect_writable_database(connection)
             rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
         return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED)
-    return _explain_missing_tables(name for (name,) in rows)
+    return _report_missing_tables(name for (name,) in rows)
 
 
-def _explain_missing_tables(names: Iterable[str]) -> str:
+def _report_missing_tables(existing_tables: Iterable[str]) -> str:
     # All tables are in the metadata: the engine module imports them.
-    if SQLModel.metadata.tables.keys() <= set(names):
+    if SQLModel.metadata.tables.keys() <= set(existing_tables):
         return ""
     return "The database lacks tables. Stop the server, and restore a backup."
 
 
-def _begin_write_or_see_commit(connection: sqlite3.Connection) -> None:
+def _expect_writable_database(connection: sqlite3.Connection) -> None:
     """Begin a write transaction. Raises sqlite3.Error if no process can write.
 
     With many learners writing one after another, this may not get the lock in time.
@@ -391,7 +391,7 @@ def _connect_outside_pool(path: Path) -> contextlib.closing[sqlite3.Connection]:
     )
 
 
-def _explain_postgresql_fault(engine: Engine) -> str:
+def _find_postgresql_fault(engine: Engine) -> str:
     try:
         with engine.connect() as connection:
             names = inspect(connection).get_table_names()
@@ -400,7 +400,7 @@ def _explain_postgresql_fault(engine: Engine) -> str:
         return "The database server gives no answer. See that it runs and is reachable."
     if closed:
         return "The database server takes no writes. Make it writable."
-    return _explain_missing_tables(names)
+    return _report_missing_tables(names)
 
 
 _READ_ONLY = (
@@ -412,17 +412,17 @@ _FRESH = {"cache-control": "no-store"}
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
-async def respond_alive() -> PlainTextResponse:
+async def respond_to_liveness_probe() -> PlainTextResponse:
     """Respond "well" if the process can respond at all."""
     return PlainTextResponse("well", headers=_FRESH)
 
 
 @router.api_route("/readyz", methods=["GET", "HEAD"])
-async def respond_ready(request: Request) -> PlainTextResponse:
+async def respond_to_readiness_probe(request: Request) -> PlainTextResponse:
     """Respond with one line per check; 503 if learners cannot be served."""
-    readiness: Readiness = request.app.state.readiness
-    checks = await readiness.run_due_checks()
-    words = "".join(f"{check.line}\n" for check in checks)
+    readiness: ReadinessChecks = request.app.state.readiness
+    checks = await readiness.get_recent_results()
+    words = "".join(f"{check.status_line}\n" for check in checks)
     status = 503 if any(check.problem for check in checks) else 200
     return PlainTextResponse(words, status, headers=_FRESH)
 
@@ -502,7 +502,9 @@ def _format_error_chain(error: BaseException | None) -> str:
     parts = []
     for one in reversed(list(_error_chain(error))):
         parts.append("".join(traceback.format_tb(one.__traceback__)))
-        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_safe_error_message(one)}\n")
+        parts.append(
+            f"{type(one).__module__}.{type(one).__qualname__}{_message_without_client_data(one)}\n"
+        )
     return "".join(parts).rstrip("\n")
 
 
@@ -515,7 +517,7 @@ def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if quiet else error.__context__)
 
 
-def _safe_error_message(error: BaseException) -> str:
+def _message_without_client_data(error: BaseException) -> str:
     """Return the message of an error if it cannot contain client data."""
     if isinstance(error, OperationalError):
         return f": {str(error.orig).partition(chr(10))[0]}"
@@ -541,7 +543,7 @@ class RepeatedLineFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if str(record.msg).startswith(_WEBSOCKET_ADVICE):
             return False
-        kind = _line_kind_to_count(record)
+        kind = _kind_of_limited_line_or_empty(record)
         if not kind:
             return True
         now = self._clock()
@@ -554,7 +556,7 @@ class RepeatedLineFilter(logging.Filter):
         return True
 
 
-def _line_kind_to_count(record: logging.LogRecord) -> str:
+def _kind_of_limited_line_or_empty(record: logging.LogRecord) -> str:
     """Return the key to count a line by; empty for lines that are always logged."""
     status: int | None = getattr(record, "status", None)
     if record.exc_info or status == _FAULT:
@@ -565,7 +567,7 @@ def _line_kind_to_count(record: logging.LogRecord) -> str:
 
 
 @contextlib.contextmanager
-def stop_when_parent_ends() -> Iterator[None]:
+def stop_worker_when_parent_ends() -> Iterator[None]:
     """Stop this worker process gracefully when its parent process ends.
 
     A killed parent cannot stop its workers, and they would keep the port open. Without
@@ -576,13 +578,13 @@ def stop_when_parent_ends() -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    loop.add_reader(parent.sentinel, _stop_gracefully, loop, parent.sentinel)
+    loop.add_reader(parent.sentinel, _stop_this_process_gracefully, loop, parent.sentinel)
     try:
         yield
     finally:
         loop.remove_reader(parent.sentinel)
 
 
-def _stop_gracefully(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
+def _stop_this_process_gracefully(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
     loop.remove_reader(sentinel)  # the sentinel stays readable
     os.kill(os.getpid(), signal.SIGTERM)

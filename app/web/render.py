@@ -59,9 +59,9 @@ class CompressedBody:
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
         self._encoded: dict[bytes, bytes] = {}
 
-    async def encode_for(self, accepted: bytes) -> "EncodedBody":
+    async def encode_for(self, accept_encoding: bytes) -> "EncodedBody":
         """Return the body in an encoding that the header Accept-Encoding names."""
-        encoding = next((name for name in (b"br", b"gzip") if name in accepted), b"")
+        encoding = next((name for name in (b"br", b"gzip") if name in accept_encoding), b"")
         if len(self.body) < _SMALL or not encoding:
             return EncodedBody(self.body)
         if encoding not in self._encoded:
@@ -133,9 +133,9 @@ class StaticAssets:
         return f"/static/{name}?v={_content_version(self.files[name])}"
 
     async def respond(
-        self, path: str, query: bytes, request: Mapping[bytes, bytes]
+        self, path: str, query: bytes, request_headers: Mapping[bytes, bytes]
     ) -> "StaticResponse":
-        """Respond to a request below /static/ that has the headers `request`."""
+        """Respond to a request below /static/ that has the headers `request_headers`."""
         name = path.removeprefix("/static/")
         file = self.files.get(name)
         if file is None:
@@ -147,10 +147,10 @@ class StaticAssets:
             (b"cache-control", _YEAR if named else b"no-cache"),
             (b"vary", b"accept-encoding"),
         ]
-        if file.tag in request.get(b"if-none-match", b""):
+        if file.tag in request_headers.get(b"if-none-match", b""):
             return StaticResponse(304, headers, b"")
         ready = Path(name).suffix in _PACKED_ALREADY
-        accepted = b"" if ready else request.get(b"accept-encoding", b"")
+        accepted = b"" if ready else request_headers.get(b"accept-encoding", b"")
         body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
@@ -209,10 +209,10 @@ INTERFACE_LANGUAGE = "en"
 """The language of the user interface."""
 
 
-def create_template_env(folder: Path, static: StaticAssets) -> Environment:
+def create_template_env(template_folder: Path, static: StaticAssets) -> Environment:
     """Return the Jinja environment: autoescape on, undefined names raise."""
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader(template_folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -231,7 +231,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
         "VERDICT_ICONS": VERDICT_ICONS,
         "asset": static.versioned_url,
         "frame_note": _footer_note,
-        "offers_author_pages": _shows_author_links,
+        "offers_author_pages": _should_link_author_pages,
         "has_courses": _has_several_courses,
         "has_calculators": _has_calculators,
     }
@@ -274,7 +274,7 @@ def _footer_note(request: Request) -> str:
     return notes[0] if notes else ""
 
 
-def _shows_author_links(request: Request) -> bool:
+def _should_link_author_pages(request: Request) -> bool:
     """Return whether to link the author pages: this browser has an author cookie."""
     return bool(request.state.visitor.author_token and request.app.state.settings.authoring)
 
@@ -285,13 +285,13 @@ def _has_several_courses(request: Request) -> bool:
 
 
 def _has_calculators(request: Request) -> bool:
-    return bool(request.state.library.syllabus.calculators)
+    return bool(request.state.library.syllabus.offers_calculators)
 
 
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
     language = request.state.library.syllabus.language
-    whole = {"request": request, **template_language_marks(language), **context}
+    whole = {"request": request, **create_language_marks(language), **context}
     html = environment.get_template(template).render(whole)
     return isolate_left_to_right_text(html) if text_direction(language) == "rtl" else html
 
@@ -325,20 +325,20 @@ def isolate_left_to_right_text(html: str) -> str:
     return _ISOLATED.sub(isolate, html)
 
 
-def template_language_marks(language: str) -> dict[str, Any]:
+def create_language_marks(language: str) -> dict[str, Any]:
     """Return the language marks for templates; empty if the course is in the UI language.
 
     `lang` is the attribute for an element with course text, `english` for UI text
     inside one. `authored` wraps course text inside UI text; `authored_after_colon` wraps what follows
     a colon. Names inside of UI sentences are not marked.
 
-    >>> "<h1{lang}>".format(**template_language_marks("de")), "<h1{lang}>".format(**template_language_marks("en-GB"))
+    >>> "<h1{lang}>".format(**create_language_marks("de")), "<h1{lang}>".format(**create_language_marks("en-GB"))
     ('<h1 lang="de">', '<h1>')
-    >>> print(template_language_marks("ar")["lang"])
+    >>> print(create_language_marks("ar")["lang"])
      lang="ar" dir="rtl"
-    >>> print(template_language_marks("de")["authored"]("Druck & Zug"))
+    >>> print(create_language_marks("de")["authored"]("Druck & Zug"))
     <bdi lang="de">Druck &amp; Zug</bdi>
-    >>> print(template_language_marks("de")["authored_after_colon"]("Read: Druck"))
+    >>> print(create_language_marks("de")["authored_after_colon"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
     if same_language(language, INTERFACE_LANGUAGE):
@@ -355,6 +355,6 @@ def template_language_marks(language: str) -> dict[str, Any]:
     }
 
 
-def _mark_text_after_colon(authored: Callable[[str], Markup], words: str) -> Markup:
-    ours, colon, name = words.partition(": ")
+def _mark_text_after_colon(authored: Callable[[str], Markup], text: str) -> Markup:
+    ours, colon, name = text.partition(": ")
     return escape(ours + colon) + (authored(name) if name else "")

@@ -38,7 +38,7 @@ class RateLimit:
     unit: str
 
     @property
-    def seconds(self) -> int:
+    def window_seconds(self) -> int:
         return _SECONDS[self.unit]
 
 
@@ -76,13 +76,13 @@ _KIND_BY_PATH_START = (
 class _RateKey(NamedTuple):
     """What is counted. `client_or_browser` is an address, or a browser for limits named `…_browser`."""
 
-    limit: str
+    limit_name: str
     rate: RateLimit
     client_or_browser: str
 
 
 class _WindowCount(NamedTuple):
-    window: int
+    window_index: int
     requests: int
 
 
@@ -95,13 +95,15 @@ class RateLimiter:
     """
 
     def __init__(
-        self, kinds: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+        self, settings_by_limit_name: Mapping[str, str], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._kinds = {kind: parse_rate_limits(words) for kind, words in kinds.items()}
+        self._kinds = {
+            kind: parse_rate_limits(words) for kind, words in settings_by_limit_name.items()
+        }
         self._clock = clock
         self._counts: LRUCache[_RateKey, _WindowCount] = LRUCache(_MAX_COUNTED_CLIENTS)
 
-    def check_and_count(self, kind: str, client: str, browser: str = "") -> None:
+    def raise_if_over_limit_else_count(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
 
         `browser` is also counted separately if the kind has a browser limit. Refused
@@ -113,18 +115,22 @@ class RateLimiter:
     def raise_if_over_limit(self, kind: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
         for key in self._rate_keys(kind, client, browser):
-            if self._count(key) >= key.rate.max_requests:
+            if self._count_in_current_window(key) >= key.rate.max_requests:
                 raise self._too_many_requests_error(key)
 
     def count_request(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request, even if it exceeds the limit."""
         for key in self._rate_keys(kind, client, browser):
-            self._counts[key] = _WindowCount(self._window_index(key.rate), self._count(key) + 1)
+            self._counts[key] = _WindowCount(
+                self._window_index(key.rate), self._count_in_current_window(key) + 1
+            )
 
     def seconds_until_allowed(self, kind: str, client: str, browser: str = "") -> int:
         """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
         keys = self._rate_keys(kind, client, browser)
-        full = [key.rate for key in keys if self._count(key) >= key.rate.max_requests]
+        full = [
+            key.rate for key in keys if self._count_in_current_window(key) >= key.rate.max_requests
+        ]
         return max(map(self._seconds_left, full), default=0)
 
     def _rate_keys(self, kind: str, client: str, browser: str) -> list[_RateKey]:
@@ -137,23 +143,23 @@ class RateLimiter:
             for rate in self._kinds.get(limit, ())
         ]
 
-    def _count(self, key: _RateKey) -> int:
+    def _count_in_current_window(self, key: _RateKey) -> int:
         """Return the count in the current window."""
         counted = self._counts.get(key)
-        is_current = counted and counted.window == self._window_index(key.rate)
+        is_current = counted and counted.window_index == self._window_index(key.rate)
         return counted.requests if counted and is_current else 0
 
     def _window_index(self, rate: RateLimit) -> int:
-        return int(self._clock() // rate.seconds)
+        return int(self._clock() // rate.window_seconds)
 
     def _seconds_left(self, rate: RateLimit) -> int:
         """Return the seconds until the current window ends, at least 1."""
-        end = (self._window_index(rate) + 1) * rate.seconds
+        end = (self._window_index(rate) + 1) * rate.window_seconds
         return max(1, round(end - self._clock()))
 
     def _too_many_requests_error(self, key: _RateKey) -> HTTPException:
         left = self._seconds_left(key.rate)
-        source = "browser" if key.limit.endswith("_browser") else "address"
+        source = "browser" if key.limit_name.endswith("_browser") else "address"
         words = (
             f"This was asked more than {key.rate.max_requests:,} times in one {key.rate.unit}"
             f" from your {source}. Wait {left} seconds, then try again."
@@ -172,7 +178,7 @@ def rate_limit_kind_of_request(method: str, path: str, query: bytes) -> str:
     return next((kind for start, kind in _KIND_BY_PATH_START if path.startswith(start)), "")
 
 
-def client_of_address(host: str) -> str:
+def client_address_or_network(host: str) -> str:
     """Return the client that an address belongs to: an IPv4 address or an IPv6 /64."""
     if ":" not in host:
         return host
@@ -182,8 +188,8 @@ def client_of_address(host: str) -> str:
         return host
 
 
-def client_of_scope(scope: Scope) -> str:
-    return client_of_address(scope["client"][0]) if scope.get("client") else ""
+def client_address_or_network_of_scope(scope: Scope) -> str:
+    return client_address_or_network(scope["client"][0]) if scope.get("client") else ""
 
 
 FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
@@ -198,14 +204,14 @@ _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 class RequestGuard:
     """Checks every request before the app sees it.
 
-    `hosts` are the valid host names, empty for any. `origin` is scheme and host of the
+    `allowed_hosts` are the valid host names, empty for any. `public_origin` is scheme and host of the
     public URL, empty if unknown.
     """
 
-    hosts: frozenset[str] = frozenset()
-    origin: str = ""
+    allowed_hosts: frozenset[str] = frozenset()
+    public_origin: str = ""
 
-    def check_host_origin_and_text(self, scope: Scope) -> None:
+    def raise_for_bad_host_origin_or_text(self, scope: Scope) -> None:
         """Raise HTTPException or ForbiddenError for a request that must not be answered."""
         headers = dict(scope["headers"])
         hosts = [value for name, value in scope["headers"] if name == b"host"]
@@ -214,7 +220,7 @@ class RequestGuard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name, _, port = host.rpartition(":")
         host = name if name and port.isdigit() else host
-        if self.hosts and host not in self.hosts:
+        if self.allowed_hosts and host not in self.allowed_hosts:
             message = f"This server does not answer under the name “{host[:80]}”."
             raise HTTPException(421, message)
         if not self._passes_csrf_check(scope["method"], headers):
@@ -246,7 +252,7 @@ class RequestGuard:
         if site is not None:
             return site in (b"same-origin", b"none")
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if b"origin" not in headers or (self.origin and origin == self.origin):
+        if b"origin" not in headers or (self.public_origin and origin == self.public_origin):
             return True
         return origin.partition("://")[2].encode("latin-1") == headers.get(b"host")
 
@@ -287,21 +293,23 @@ class FairSlots:
         self._halved_at = 0.0
         self._waiting: list[_Waiter] = []
 
-    def may_hold_more(self, client: str) -> bool:
+    def is_below_client_limit(self, client: str) -> bool:
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
-    async def hold_slot(self, client: str, *, seconds: float | None = None) -> AsyncIterator[None]:
+    async def hold_slot(
+        self, client: str, *, max_wait_seconds: float | None = None
+    ) -> AsyncIterator[None]:
         """Wait for a slot and hold it during the block.
 
-        Raises TimeoutError if none was free within `seconds`.
+        Raises TimeoutError if none was free within `max_wait_seconds`.
         """
         loop = asyncio.get_running_loop()
         waiter = _Waiter(client, loop.create_future())
         self._waiting.append(waiter)
-        self._give_free_slots()
+        self._admit_waiting_clients()
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(max_wait_seconds):
                 await waiter.admitted
         except BaseException:
             if waiter in self._waiting:
@@ -330,12 +338,12 @@ class FairSlots:
         self._held[client] -= 1
         if not self._held[client]:
             del self._held[client]
-        self._give_free_slots()
+        self._admit_waiting_clients()
 
-    def _give_free_slots(self) -> None:
+    def _admit_waiting_clients(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
-            free = [waiter for waiter in self._waiting if self.may_hold_more(waiter.client)]
+            free = [waiter for waiter in self._waiting if self.is_below_client_limit(waiter.client)]
             if not free:
                 return
             first = min(free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0)))
@@ -346,23 +354,23 @@ class FairSlots:
 
 
 class BodyTransfer:
-    """A body in transfer. `is_displaced` is set if it was ended for another client."""
+    """A body in transfer. `is_ended_for_waiting_client` is set if it was ended for another client."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
         self.begun = asyncio.get_running_loop().time()
         self.bytes = 0
-        self.is_displaced = False
+        self.is_ended_for_waiting_client = False
 
-    def expire_at(self, moment: float) -> None:
+    def set_deadline(self, moment: float) -> None:
         """Set when the transfer ends with TimeoutError, on the event loop's clock."""
-        if not self.is_displaced and not self._timeout.expired():
+        if not self.is_ended_for_waiting_client and not self._timeout.expired():
             self._timeout.reschedule(moment)
 
-    def displace(self) -> None:
+    def end_for_waiting_client(self) -> None:
         """End the transfer with TimeoutError now."""
-        self.expire_at(asyncio.get_running_loop().time())
-        self.is_displaced = True
+        self.set_deadline(asyncio.get_running_loop().time())
+        self.is_ended_for_waiting_client = True
 
 
 class TransferSlots:
@@ -378,15 +386,15 @@ class TransferSlots:
         self._under_way: set[BodyTransfer] = set()
 
     @contextlib.asynccontextmanager
-    async def hold_slot(self, client: str, *, seconds: float) -> AsyncIterator[None]:
+    async def hold_slot(self, client: str, *, max_wait_seconds: float) -> AsyncIterator[None]:
         """Wait for a slot and hold it during the block.
 
-        Raises TimeoutError if none was free within `seconds`.
+        Raises TimeoutError if none was free within `max_wait_seconds`.
         """
         async with contextlib.AsyncExitStack() as stack:
-            helper = asyncio.ensure_future(self._keep_displacing_slowest(client))
+            helper = asyncio.ensure_future(self._keep_ending_slowest_transfer(client))
             try:
-                slot = self._slots.hold_slot(client, seconds=seconds)
+                slot = self._slots.hold_slot(client, max_wait_seconds=max_wait_seconds)
                 await stack.enter_async_context(slot)
             finally:
                 helper.cancel()
@@ -407,21 +415,21 @@ class TransferSlots:
             finally:
                 self._under_way.discard(transfer)
 
-    async def _keep_displacing_slowest(self, client: str) -> None:
+    async def _keep_ending_slowest_transfer(self, client: str) -> None:
         while True:
             await asyncio.sleep(_PATIENCE)
-            if self._slots.may_hold_more(client):
-                self._displace_slowest()
+            if self._slots.is_below_client_limit(client):
+                self._end_slowest_transfer()
 
-    def _displace_slowest(self) -> None:
+    def _end_slowest_transfer(self) -> None:
         now = asyncio.get_running_loop().time()
         rates = {
             transfer: transfer.bytes / (now - transfer.begun)
             for transfer in self._under_way
-            if now - transfer.begun >= _PATIENCE and not transfer.is_displaced
+            if now - transfer.begun >= _PATIENCE and not transfer.is_ended_for_waiting_client
         }
         if rates:
-            min(rates, key=rates.__getitem__).displace()
+            min(rates, key=rates.__getitem__).end_for_waiting_client()
 
 
 _IN_MEMORY = 64 * 1024  # bytes; larger bodies are buffered on disk
@@ -432,19 +440,19 @@ _CHUNK_BYTES = 256 * 1024
 class BodyLimits:
     """How long a body may take, and how many large ones are received at once.
 
-    A body gets `base_seconds`, plus one second for each `bytes_a_second` received. So a large
+    A body gets `base_seconds`, plus one second for each `min_bytes_a_second` received. So a large
     file can arrive over a line of one megabit, and a client that stops sending is soon noticed.
     A large body has over a quarter of a megabyte. Further ones wait as long as the largest may
     take. When all slots are taken, the slowest transfer is ended for a waiting client.
     """
 
     base_seconds: float = 20.0
-    bytes_a_second: int = 128 * 1024
+    min_bytes_a_second: int = 128 * 1024
     max_large_bodies: int = 16
     max_large_bodies_per_client: int = 2
 
     def max_seconds_for_size(self, size: int) -> float:
-        return self.base_seconds + size / self.bytes_a_second
+        return self.base_seconds + size / self.min_bytes_a_second
 
 
 class BodyReceiver:
@@ -474,7 +482,9 @@ class BodyReceiver:
             if is_large:
                 seconds = self._limits.max_seconds_for_size(max_bytes)
                 try:
-                    await stack.enter_async_context(self._slots.hold_slot(client, seconds=seconds))
+                    await stack.enter_async_context(
+                        self._slots.hold_slot(client, max_wait_seconds=seconds)
+                    )
                 except TimeoutError:
                     message = "Other files are being sent just now. Send yours in a minute."
                     hints = {"retry-after": "60", "connection": "close"}
@@ -482,7 +492,7 @@ class BodyReceiver:
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as buffer:
                 await self._buffer_body(receive, buffer, max_bytes, is_large=is_large)
                 buffer.seek(0)
-                yield _replay_body(buffer, receive)
+                yield _create_replaying_receive(buffer, receive)
 
     async def _buffer_body(
         self, receive: Receive, buffer: IO[bytes], max_bytes: int, *, is_large: bool
@@ -493,7 +503,7 @@ class BodyReceiver:
                 more = True
                 while more:
                     seconds = self._limits.max_seconds_for_size(transfer.bytes)
-                    transfer.expire_at(transfer.begun + seconds)
+                    transfer.set_deadline(transfer.begun + seconds)
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
@@ -504,7 +514,7 @@ class BodyReceiver:
                     buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
-            if transfer.is_displaced:
+            if transfer.is_ended_for_waiting_client:
                 words = "Your file came slowly while others waited. Send it in some minutes."
                 hints = {"retry-after": "300", "connection": "close"}
                 raise HTTPException(503, words, hints) from None
@@ -513,10 +523,10 @@ class BodyReceiver:
 
 
 class FormBody(NamedTuple):
-    """The body of a form, and a `receive` that replays it."""
+    """The body of a form, and a `replaying_receive` that replays it."""
 
     body: bytes
-    receive: Receive
+    replaying_receive: Receive
 
 
 async def read_form_body(receive: Receive) -> FormBody:
@@ -527,10 +537,10 @@ async def read_form_body(receive: Receive) -> FormBody:
         body += message.get("body", b"")
         more = message.get("more_body", False)
     _refuse_nul_character(body)
-    return FormBody(body, _replay_body(io.BytesIO(body), receive))
+    return FormBody(body, _create_replaying_receive(io.BytesIO(body), receive))
 
 
-def _replay_body(buffer: IO[bytes], receive: Receive) -> Receive:
+def _create_replaying_receive(buffer: IO[bytes], receive: Receive) -> Receive:
     is_over = False
 
     async def replay() -> Message:

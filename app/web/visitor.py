@@ -39,7 +39,7 @@ HOST_PREFIX = "__Host-"
 class Visitor:
     """A browser: its session key and its preferences.
 
-    `digest` is the hash of the key that the database stores. `new_session_cookie` is the
+    `session_key_digest` is the hash of the key that the database stores. `new_session_cookie` is the
     Set-Cookie line with the key of a new browser, empty if the browser sent a valid cookie.
     `renewal_cookie` is the same line for a known browser. `author_token` is that of its author
     session, not yet checked. `cookie_name_prefix` begins the names of its key cookies.
@@ -47,12 +47,12 @@ class Visitor:
     new one replaces.
     """
 
-    key: str
-    digest: str = ""
+    session_key: str
+    session_key_digest: str = ""
     renewal_cookie: bytes = b""
     new_session_cookie: bytes = b""
     theme: str = ""
-    zone: str = ""
+    time_zone: str = ""
     author_token: str = ""
     cookie_name_prefix: str = ""
     obsolete_cookie_names: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Visitor:
     @property
     def sent_key_digest(self) -> str:
         """The digest of a key that the browser sent; empty for a newly created key."""
-        return "" if self.new_session_cookie else self.digest
+        return "" if self.new_session_cookie else self.session_key_digest
 
 
 class SessionCookies:
@@ -79,13 +79,13 @@ class SessionCookies:
         self._author = name + AUTHOR_COOKIE.removeprefix(SESSION_COOKIE)
 
     def recognize_visitor(
-        self, cookies: Mapping[str, str], *, host_prefixed: bool = False
+        self, cookies: Mapping[str, str], *, use_host_prefix: bool = False
     ) -> Visitor:
         """Return the visitor with these cookies. Invalid or missing ones get a new key.
 
-        `host_prefixed` selects the names that begin with `__Host-`.
+        `use_host_prefix` selects the names that begin with `__Host-`.
         """
-        prefix, other = (HOST_PREFIX, "") if host_prefixed else ("", HOST_PREFIX)
+        prefix, other = (HOST_PREFIX, "") if use_host_prefix else ("", HOST_PREFIX)
 
         def read(name: str) -> str:
             value = cookies.get(prefix + name) or cookies.get(other + name, "")
@@ -97,26 +97,26 @@ class SessionCookies:
         except (BadSignature, UnicodeError):
             key = ""
         theme, zone = cookies.get("theme", ""), cookies.get("zone", "").replace("%2F", "/")
-        names = (self._name, self._author) if host_prefixed else ()
+        names = (self._name, self._author) if use_host_prefix else ()
         visitor = Visitor(
             key,
             hash_session_key(key),
             self._format_signed_cookie(signed, prefix),
             theme=theme if theme in _THEMES else "",
-            zone=zone if _ZONE.fullmatch(zone) else "",
+            time_zone=zone if _ZONE.fullmatch(zone) else "",
             author_token=read(self._author),
             cookie_name_prefix=prefix,
             obsolete_cookie_names=tuple(name for name in names if name in cookies),
         )
-        return visitor if key else self.with_new_session_key(visitor)
+        return visitor if key else self.give_new_session_key(visitor)
 
-    def with_new_session_key(self, visitor: Visitor) -> Visitor:
+    def give_new_session_key(self, visitor: Visitor) -> Visitor:
         key = create_session_key()
         line = self.format_session_cookie(visitor, key)
         return dataclasses.replace(
             visitor,
-            key=key,
-            digest=hash_session_key(key),
+            session_key=key,
+            session_key_digest=hash_session_key(key),
             renewal_cookie=line,
             new_session_cookie=line,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.api.openapi import build_openapi
+from app.api.openapi import build_openapi_document
 from app.estimator import registry
 from docs.reference.parts import DOCS, code, filled, table
 
@@ -19,7 +19,7 @@ Spec = dict[str, Any]
 
 def document() -> str:
     """The document as it has to be."""
-    spec = build_openapi(registry.list_estimates(), "")
+    spec = build_openapi_document(registry.list_estimates(), "")
     parts = {
         "addresses": _addresses(spec),
         "answers": _answers(spec),

@@ -38,7 +38,7 @@ class ReferenceCase:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class CaseFile:
-    """Reference cases, and the configurations of the models that they name.
+    """ReferenceKind cases, and the configurations of the models that they name.
 
     Hardware described in a file is ignored: calculators use the catalog.
     """

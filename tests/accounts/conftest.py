@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Boolean, Column, Float, Integer, Table
 from sqlmodel import Session, SQLModel, select
 
-from app.accounts.learner_store import list_owned_tables
+from app.accounts.learner_store import list_tables_with_learner_rows
 from app.database.tables import Learner
 
 Rows = dict[str, int]
@@ -44,7 +44,7 @@ def own_everything(session: Session) -> Callable[[TestClient, str], int]:
         session.rollback()
         learner = session.exec(select(Learner).where(Learner.name == name)).one()
         rows = {"learner": learner.id}
-        for table in list_owned_tables():
+        for table in list_tables_with_learner_rows():
             if table.name not in WITH_THE_FIRST_WRITE:
                 insert(session, table, rows)
         session.commit()

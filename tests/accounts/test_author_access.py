@@ -8,9 +8,9 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.accounts.author_access import AuthorRoute
+from app.accounts.author_access import AuthorOnlyRoute
 from app.authoring import pages
-from app.cli.people import create_author_link, run_author_revocation
+from app.cli.people import create_author_link, revoke_author_sessions_and_print
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
 from app.settings import Settings
@@ -117,7 +117,7 @@ def test_every_route_of_the_bench_asks():
     """Also the next one that somebody adds."""
     routes = [r for router in ROUTERS for r in router.routes if isinstance(r, APIRoute)]
     assert len(routes) >= len({address.partition("?")[0] for address in (*ADDRESSES, *POSTS)})
-    assert {type(route) for route in routes} == {AuthorRoute}
+    assert {type(route) for route in routes} == {AuthorOnlyRoute}
 
 
 def test_htmx_is_told_in_a_fragment(htmx: TestClient):
@@ -271,7 +271,7 @@ def test_a_link_works_and_a_session_ends_in_whatever_process(
             elsewhere.cookies.set(AUTHOR_COOKIE, key)
             assert elsewhere.get("/authoring").status_code == 200
 
-            run_author_revocation(twin.state.engine, None, clock())
+            revoke_author_sessions_and_print(twin.state.engine, None, clock())
 
             for _ in range(2):
                 assert elsewhere.get("/authoring").status_code == 403
@@ -316,7 +316,7 @@ def test_only_an_author_is_led_to_the_bench(author: TestClient, client: TestClie
 def test_a_browser_that_was_signed_out_is_no_longer_led_to_the_bench(
     app: FastAPI, author: TestClient, clock: Clock
 ):
-    run_author_revocation(app.state.engine, None, clock())
+    revoke_author_sessions_and_print(app.state.engine, None, clock())
 
     author.get("/authoring")
 
@@ -331,7 +331,7 @@ def test_what_authors_do_is_in_the_audit_log(
     author = let_in(client)
     number = session.exec(select(ItemReport.id)).one()
     author.post(f"/authoring/reports/{number}/settlement")
-    run_author_revocation(app.state.engine, 1, clock())
+    revoke_author_sessions_and_print(app.state.engine, 1, clock())
 
     session.rollback()
     log = select(AuditEntry).order_by(AuditEntry.id)

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.database.tables import DeviceCode, Learner, Note, StudyDay
+from app.database.tables import DeviceCode, Learner, SectionNoteRow, StudyDayActivity
 from app.web.request_limits import RateLimiter
 from app.web.visitor import SESSION_COOKIE
 from tests.conftest import visit
@@ -83,7 +83,9 @@ def test_the_database_does_not_hold_the_code(code: str, session: Session):
 def test_guessing_is_stopped_until_the_minute_ends(
     app: FastAPI, client: TestClient, code: str, clock
 ):
-    app.state.rates = RateLimiter(app.state.settings.rates, lambda: clock().timestamp())
+    app.state.rates = RateLimiter(
+        app.state.settings.rate_settings_by_kind, lambda: clock().timestamp()
+    )
     client.get("/continue")
     for _ in range(10):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
@@ -161,9 +163,9 @@ def test_records_are_told_by_what_was_done_with_them(
 ):
     learner = session.exec(select(Learner)).one()
     for day in ("2026-06-08", "2026-06-09"):
-        session.add(StudyDay(learner_id=learner.id, day=day, answers=600, reviews=7))
-    session.add(Note(learner_id=learner.id, topic="t", section="", words="w", at=1))
-    session.add(Note(learner_id=learner.id, topic="u", section="", marked=True, at=1))
+        session.add(StudyDayActivity(learner_id=learner.id, day=day, answers=600, reviews=7))
+    session.add(SectionNoteRow(learner_id=learner.id, topic="t", section="", words="w", at=1))
+    session.add(SectionNoteRow(learner_id=learner.id, topic="u", section="", marked=True, at=1))
     session.commit()
 
     told = facts(client.get(f"/continue?code={code}").text)

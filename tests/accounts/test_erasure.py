@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, inspect, select
 from sqlmodel import Session
 
-from app.accounts.learner_store import count_records_by_table, list_owned_tables
+from app.accounts.learner_store import count_records_by_table, list_tables_with_learner_rows
 from app.database.tables import Learner
 from tests.conftest import visit
 
@@ -24,7 +24,9 @@ def erase(client: TestClient, word: str = "erase"):
 
 
 def test_every_table_is_somebodys_or_known_to_be_nobodys(every_table):
-    assert {t.name for t in every_table} - {t.name for t in list_owned_tables()} == NOTHING
+    assert {t.name for t in every_table} - {
+        t.name for t in list_tables_with_learner_rows()
+    } == NOTHING
 
 
 def test_whatever_names_a_learner_is_counted_as_theirs(app: FastAPI):
@@ -35,7 +37,7 @@ def test_whatever_names_a_learner_is_counted_as_theirs(app: FastAPI):
         if any(c["name"] == "learner_id" for c in tables.get_columns(table))
     }
 
-    assert named <= {t.name for t in list_owned_tables()}
+    assert named <= {t.name for t in list_tables_with_learner_rows()}
 
 
 def test_no_row_is_left_in_any_table(rosa, session, own_everything, every_table):

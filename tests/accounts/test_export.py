@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.accounts.learner_store import list_owned_tables
+from app.accounts.learner_store import list_tables_with_learner_rows
 from app.accounts.personal_data import write_personal_data_archive
-from app.database.engine import snapshot_session
-from app.database.tables import Learner, Note, OwnPicture
+from app.database.engine import open_snapshot_session
+from app.database.tables import Learner, OwnPicture, SectionNoteRow
 from tests.exams.sitting import begin, finish, save
 from tests.flashcards.conftest import fields
 
@@ -124,7 +124,7 @@ def test_json_and_csv_have_the_same_rows(client: TestClient):
             objects = json.loads(archive.read(f"{name}.json"))
             lines = csv.DictReader(io.StringIO(archive.read(f"{name}.csv").decode("utf-8-sig")))
             assert [str(o["id"]) for o in objects] == [row["id"] for row in lines]
-    tables = {table.name for table in list_owned_tables()}
+    tables = {table.name for table in list_tables_with_learner_rows()}
     assert names == tables - {"device_code"}
 
 
@@ -174,12 +174,12 @@ def test_an_archive_is_never_in_memory_as_a_whole(
     give_pictures(session, [bytes(1_000_000)] * 20)
     learner = session.exec(select(Learner.id)).one()
     session.add_all(
-        Note(learner_id=learner, topic="t", section=f"s{n}", words="word " * 999, at=n)
+        SectionNoteRow(learner_id=learner, topic="t", section=f"s{n}", words="word " * 999, at=n)
         for n in range(4000)
     )
     session.commit()
 
-    with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
+    with tempfile.TemporaryFile() as file, open_snapshot_session(app.state.engine) as db:
         tracemalloc.start()
         write_personal_data_archive(db, learner, clock(), file)
         _, peak = tracemalloc.get_traced_memory()

@@ -82,7 +82,7 @@ def test_answers_grades_and_settings_are_saved_on_a_full_server(
 def nearly_full(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> FastAPI:
     """A server whose database has nine tenths of its limit."""
     monkeypatch.setattr(app.state.storage, "_max_gb", 10)
-    monkeypatch.setattr(app.state.storage, "database_size", lambda: 9_000_000_000)
+    monkeypatch.setattr(app.state.storage, "read_database_bytes", lambda: 9_000_000_000)
     return app
 
 
@@ -149,20 +149,20 @@ def test_two_classes_behind_one_address_send_the_largest_files(settings: Setting
 
 def test_without_a_limit_the_size_is_not_asked(app: FastAPI, monkeypatch):
     limit = StorageLimit(app.state.engine, Path(), 0)
-    monkeypatch.setattr(limit, "database_size", lambda: 1 / 0)
+    monkeypatch.setattr(limit, "read_database_bytes", lambda: 1 / 0)
 
-    limit.expect_room()
+    limit.raise_if_full_for_cards()
 
 
 @ABOUT_SQLITE
 def test_the_log_beside_a_file_counts(app: FastAPI):
     file = Path(app.state.engine.url.database)
-    before = app.state.storage.database_size()
+    before = app.state.storage.read_database_bytes()
 
     with Path(f"{file}-wal").open("ab") as log:
         log.truncate(5_000_000)
 
-    assert app.state.storage.database_size() >= before + 4_000_000
+    assert app.state.storage.read_database_bytes() >= before + 4_000_000
 
 
 @pytest.mark.parametrize(("free", "refused"), [(LEAST_FREE - 1, True), (LEAST_FREE, False)])
@@ -188,7 +188,7 @@ def test_asking_costs_nothing_of_the_database(app: FastAPI):
     event.listen(app.state.engine, "before_cursor_execute", lambda *_: asked.append(1))
 
     for _ in range(20):
-        app.state.storage.expect_room()
+        app.state.storage.raise_if_full_for_cards()
 
     assert len(asked) <= 1
 

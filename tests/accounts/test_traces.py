@@ -25,12 +25,17 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.accounts import learner_store as store
-from app.cli.database import prepare_database
+from app.cli.database import migrate_and_secure_database
 from app.database import secure_delete as erasure
 from app.database.backup import _DailyBackup
 from app.database.installation import Installation
-from app.database.secure_delete import WalTruncation, truncate_log, vacuum_file, vacuum_if_marked
-from app.database.tables import Attempt, Learner, Note
+from app.database.secure_delete import (
+    WalTruncation,
+    truncate_write_ahead_log,
+    vacuum_file,
+    vacuum_file_if_marked,
+)
+from app.database.tables import Attempt, Learner, SectionNoteRow
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW
@@ -110,7 +115,7 @@ def crowd(engine: Engine, turns: int = 25) -> list[int]:
                 db.add(written(number, turn, words))
                 db.add(answered(number, f"{turn}.{chance.random()}", words))
             db.flush()
-            for note in db.exec(select(Note)).all():
+            for note in db.exec(select(SectionNoteRow)).all():
                 if chance.random() < 0.1:
                     note.words = note.words * chance.randint(1, 4)
                 elif chance.random() < 0.05:
@@ -119,8 +124,8 @@ def crowd(engine: Engine, turns: int = 25) -> list[int]:
     return numbers
 
 
-def written(learner: int, turn: int, words: str) -> Note:
-    return Note(learner_id=learner, topic="t", section=f"s{turn}", words=words, at=turn)
+def written(learner: int, turn: int, words: str) -> SectionNoteRow:
+    return SectionNoteRow(learner_id=learner, topic="t", section=f"s{turn}", words=words, at=turn)
 
 
 def answered(learner: int, token: str, words: str) -> Attempt:
@@ -147,7 +152,7 @@ def erase_half(app: FastAPI, path: Path, turns: int = 25) -> tuple[list[int], li
     gone, left = numbers[::2], numbers[1::2]
     for number in gone:
         erase(app.state.engine, number)
-    assert truncate_log(path)
+    assert truncate_write_ahead_log(path)
     return gone, left
 
 
@@ -194,7 +199,7 @@ def test_nothing_is_left_after_the_next_start(app: FastAPI, path: Path, tmp_path
     gone, left = erase_half(app, path)
     again = copied(path, tmp_path / "again")
 
-    prepare_database(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
+    migrate_and_secure_database(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
 
     assert traces(again, gone) == {}
     assert len(traces(again, left)) == len(left)
@@ -261,11 +266,11 @@ def test_a_start_rewrites_no_file_that_takes_minutes_and_says_what_does(
     app.state.engine.dispose()
     monkeypatch.setattr("app.cli.database.LARGEST_AT_START", path.stat().st_size - 1)
 
-    prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+    migrate_and_secure_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "Stop the server and run `headroom db vacuum`" in caplog.text
-    assert vacuum_file(path, exclusive=True)
+    assert vacuum_file(path, refuse_other_connections=True)
     assert traces(path, gone) == {}
     assert not noted(path)
 
@@ -277,7 +282,7 @@ def test_a_start_rewrites_nothing_that_another_server_uses(
     rosa.get("/settings")  # the pool holds a connection
 
     with pytest.raises(sqlite3.OperationalError, match="locked"):
-        vacuum_if_marked(path, 2**30, exclusive=True)
+        vacuum_file_if_marked(path, 2**30, refuse_other_connections=True)
 
     assert noted(path)
     assert rosa.post("/settings", data=settings_of("Rosa")).status_code == 303
@@ -293,7 +298,7 @@ def test_a_start_goes_on_where_there_is_no_room_to_rewrite(
     app.state.engine.dispose()
     monkeypatch.setattr(erasure, "_SPARE_BYTES", 10**18)
 
-    prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+    migrate_and_secure_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "What erased learners left is not removed yet: to rewrite" in caplog.text
@@ -329,9 +334,9 @@ def test_who_still_reads_is_waited_for(app: FastAPI, rosa: TestClient, path: Pat
     assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
 
     async def erase_beside_a_reader() -> None:
-        truncation = WalTruncation(app.state.engine, pause=0.01)
+        truncation = WalTruncation(app.state.engine, min_seconds_between=0.01)
         await asyncio.to_thread(erase_everything, rosa)
-        await truncation.request()
+        await truncation.request_truncation()
         await asyncio.sleep(0.5)
         assert hits(path.parent)
         assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
@@ -349,15 +354,15 @@ def erase_everything(client: TestClient) -> None:
 
 def test_many_erasures_share_few_truncations(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
     done: list[Path] = []
-    monkeypatch.setattr(erasure, "truncate_log", lambda path: not done.append(path))
+    monkeypatch.setattr(erasure, "truncate_write_ahead_log", lambda path: not done.append(path))
 
     async def request_often() -> None:
         loop, passed = asyncio.get_running_loop(), 0
         now = loop.time
         monkeypatch.setattr(loop, "time", lambda: now() + passed)
-        truncation = WalTruncation(app.state.engine, pause=5)
+        truncation = WalTruncation(app.state.engine, min_seconds_between=5)
         for _ in range(50):
-            await truncation.request()
+            await truncation.request_truncation()
             await asyncio.sleep(0)
         more = 10  # seconds after the last that is due
         while more:
@@ -375,8 +380,8 @@ def test_without_an_erasure_nothing_is_written(app: FastAPI, path: Path):
     app.state.engine.dispose()
     before = path.read_bytes()
 
-    assert not vacuum_if_marked(path, 2**30, exclusive=True)
-    assert not vacuum_if_marked(path, 2**30)
+    assert not vacuum_file_if_marked(path, 2**30, refuse_other_connections=True)
+    assert not vacuum_file_if_marked(path, 2**30)
 
     assert path.read_bytes() == before
 

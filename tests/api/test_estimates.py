@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from app.api.openapi import Answer, build_inputs_model
+from app.api.openapi import Answer, build_pydantic_model_of_inputs
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 from tests.amounts import each_of_sample
@@ -112,7 +112,7 @@ def test_every_reference_of_the_openapi_document_leads_somewhere(client):
 
 
 def test_the_schema_of_the_inputs_knows_types_and_unknown_names():
-    model = build_inputs_model(registry.find_estimate("inference-memory"))
+    model = build_pydantic_model_of_inputs(registry.find_estimate("inference-memory"))
     assert model().model_dump()["gpu"] == "h100-sxm5-80"
     with pytest.raises(ValidationError):
         model(color="red")

@@ -121,7 +121,7 @@ def _app(folder: Path, content: Path) -> FastAPI:
     rates = (name for name in Settings.model_fields if name.startswith("rate_"))
     unlimited: dict[str, Any] = dict.fromkeys(rates, "off")
     settings = Settings(data=folder, content=content, secret="s" * 40, **unlimited)
-    engine = make_engine(settings.database)
+    engine = make_engine(settings.database_url_or_default)
     upgrade_schema(engine)
     engine.dispose()
     return create_app(settings)

@@ -15,7 +15,7 @@ from app.cli import main
 from app.database.tables import AuditEntry, Learner
 from app.main import create_app
 from app.settings import Settings
-from app.web.dependencies import url_to_print
+from app.web.dependencies import public_or_listening_url
 from tests.accounts.test_devices import enter
 from tests.browser.server import Server
 from tests.conftest import TINY, visit
@@ -205,7 +205,7 @@ def test_a_lost_secret_loses_no_learner(
     ],
 )
 def test_a_link_begins_with_the_address_of_the_server(given, address: str):
-    assert url_to_print(*given) == address
+    assert public_or_listening_url(*given) == address
 
 
 def test_a_server_that_starts_in_a_terminal_prints_a_link(tmp_path):

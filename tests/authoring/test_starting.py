@@ -172,8 +172,8 @@ def test_an_exam_follows_the_weights_and_passes_the_check(folder):
 
     assert lacking(folder) == []
     exam = load_library(folder).exams["longer"]
-    assert (exam.questions, exam.minutes) == (10, 9)
-    assert exam.domains == {"1": 6, "2": 4}
+    assert (exam.question_count, exam.minutes) == (10, 9)
+    assert exam.question_count_by_domain == {"1": 6, "2": 4}
 
 
 def test_an_exam_counts_items_without_an_id(folder):

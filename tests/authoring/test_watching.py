@@ -5,7 +5,7 @@ import signal
 import time
 
 from app.cli import main
-from app.cli.content import watch_folder
+from app.cli.content import check_course_at_each_change
 from tests.browser.server import Server
 
 QUIZ = "topics/kv-cache/quiz.md"
@@ -25,7 +25,7 @@ def told(folder, *steps) -> list[str]:
             raise KeyboardInterrupt
         waiting.pop(0)()
 
-    return list(watch_folder(folder, wait))
+    return list(check_course_at_each_change(folder, wait))
 
 
 def test_all_problems_come_first(folder):

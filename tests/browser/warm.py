@@ -12,12 +12,12 @@ import app.cli.people
 import app.cli.server  # noqa: F401
 from app.content.library import LiveLibrary
 from app.content.parse_cache import compute_parser_code_hash
-from app.main import all_routes, load_assets
+from app.main import list_routes_in_matching_order, load_assets
 from tests.kept import keep_compiled
 
 compute_parser_code_hash()
 LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").get_current_library()
-all_routes(authoring=True)
+list_routes_in_matching_order(authoring=True)
 _templates = load_assets().templates
 keep_compiled(_templates)
 for _name in _templates.list_templates():

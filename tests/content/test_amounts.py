@@ -277,7 +277,9 @@ def shown_values(files: Mapping[str, str]) -> list[tuple[str, str]]:
         for m in p.finditer(t)
     )
     shown = {
-        (t.name, t.field) for link in links if (t := parse_figure_link(link)) and t.scheme == "hw"
+        (t.estimate_or_entry_name, t.output_or_field_name)
+        for link in links
+        if (t := parse_figure_link(link)) and t.scheme == "hw"
     }
     return [(p, key) for p, key in catalog_values() if (p, catalog.field_of_toml_key(key)) in shown]
 

@@ -11,7 +11,7 @@ from app.markup.expressions import (
     Value,
     compile_expression,
     evaluate_expression,
-    fill_template,
+    fill_placeholders,
 )
 from app.markup.quantities import Quantity, format_with_spec
 
@@ -122,10 +122,10 @@ def test_a_placeholder_is_written_as_people_write_numbers(
 
 @given(st.text(max_size=40))
 def test_filling_a_template_never_raises(template: str) -> None:
-    fill_template(template, {"x": Quantity(1.5), "w": "word"})
+    fill_placeholders(template, {"x": Quantity(1.5), "w": "word"})
 
 
 def test_a_format_cannot_be_used_to_fill_the_memory() -> None:
     template = "{x:>999999999}"
 
-    assert fill_template(template, {"x": Quantity(1)}) == template
+    assert fill_placeholders(template, {"x": Quantity(1)}) == template

@@ -252,9 +252,9 @@ from app.content.parse_cache import LastGoodFiles
 kept = LastGoodFiles(pathlib.Path(sys.argv[1]), pathlib.Path("/course"))
 for number in range(int(sys.argv[2])):
     word = sys.argv[3].encode() * 20_000
-    kept.delete_all_but(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])
+    kept.delete_copies_except(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])
     for path in ("a/b/one.md", "two.md", "three"):
-        kept.store(path, word)
+        kept.write_copy(path, word)
     print(number, flush=True)
 """
 

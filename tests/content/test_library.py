@@ -37,7 +37,7 @@ def test_the_tiny_course_has_no_problems() -> None:
     assert list(library.topics) == ["weights", "kv-cache"]
     assert library.syllabus.exam == "CB-1"
     assert [d.weight for d in library.syllabus.domains] == [0.6, 0.4]
-    assert library.exams["short"].domains == {"1": 3, "2": 2}
+    assert library.exams["short"].question_count_by_domain == {"1": 3, "2": 2}
 
 
 def test_a_topic_lists_embedded_items_first_and_then_its_files() -> None:
@@ -51,7 +51,7 @@ def test_sources_come_in_order_of_mention_with_what_is_meant() -> None:
     topic = load_library(TINY).topics["weights"]
 
     assert topic.sources == ("herd",)
-    assert topic.notes["herd"].plain == "Section on the sizes of the models."
+    assert topic.note_by_source_key["herd"].plain == "Section on the sizes of the models."
 
 
 def test_an_embedded_question_knows_its_section() -> None:

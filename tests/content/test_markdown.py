@@ -7,7 +7,7 @@ import pytest
 from app.content.file_reader import parse_file
 from app.content.parsed_file import FirstMentionLinker, ParsedFile, compile_glossary_names
 from app.markup.checked_figures import compare_figure_with_value, parse_displayed_number
-from app.markup.html_renderer import resolve_local_url
+from app.markup.html_renderer import resolve_relative_link
 from app.markup.markdown_tokens import parse_markdown, plain_text
 from app.markup.mathml import MathError, latex_to_mathml
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
@@ -168,7 +168,7 @@ def test_footnotes_are_numbered_by_mention_and_end_in_the_sources() -> None:
     topic = page("One.[^zero] Two.[^herd] Again.[^zero]\n\n[^zero]: Section *3*.\n")
 
     assert topic.sources == ("zero", "herd")
-    assert topic.notes["zero"].html == "Section <em>3</em>."
+    assert topic.note_by_source_key["zero"].html == "Section <em>3</em>."
     found = html("One.[^zero] Two.[^herd] Again.[^zero]\n")
     assert re.findall(r'href="#src-(\w+)"[^>]*>&#8288;\[(\d)\]', found) == [
         ("zero", "1"),
@@ -332,7 +332,7 @@ def test_links_between_files_become_addresses_of_the_app(
         ("/calculators/kv-cache", "/calculators/kv-cache"),
     ]:
         with subtests.test(href=href, address=address):
-            assert resolve_local_url(href, "case") == address
+            assert resolve_relative_link(href, "case") == address
 
 
 def test_a_link_elsewhere_is_kept() -> None:

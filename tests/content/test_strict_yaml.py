@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from app.markup.strict_yaml import (
     YamlText,
-    _read_plain_lines,
-    _read_yaml,
-    read_mapping,
-    single_text,
+    _parse_plain_lines_or_none,
+    _parse_with_yaml_parser,
+    parse_mapping,
+    text_or_empty,
 )
 
 KEYS = st.sampled_from(["q", "type", "difficulty", "tags", "Q", "a b", "- q", "x_y"])
@@ -31,15 +31,15 @@ def test_plain_lines_come_out_as_from_yaml(lines: list[str], column: int) -> Non
     text = "\n".join(lines)
     reported: list[tuple[object, ...]] = []
 
-    plain = _read_plain_lines(text, 7, column)
+    plain = _parse_plain_lines_or_none(text, 7, column)
 
     if plain is not None:
-        assert plain == _read_yaml(text, lambda *p: reported.append(p), 7, column)
+        assert plain == _parse_with_yaml_parser(text, lambda *p: reported.append(p), 7, column)
         assert reported == []
 
 
 def test_a_plain_block_says_where_its_words_stand() -> None:
-    found = _read_plain_lines("q: kv-cache-size \ndifficulty:  2\n", 7, 6)
+    found = _parse_plain_lines_or_none("q: kv-cache-size \ndifficulty:  2\n", 7, 6)
 
     assert found is not None
     assert found.values["q"] == YamlText("kv-cache-size", 7, 9)
@@ -49,10 +49,12 @@ def test_a_plain_block_says_where_its_words_stand() -> None:
 
 def read(text: str) -> tuple[dict[str, str], list[tuple[str, int, str]]]:
     problems: list[tuple[str, int, str]] = []
-    fields = read_mapping(
-        text, lambda code, line, _, __, hint: problems.append((code, line, hint)), keys=KEYS_OF_PAGE
+    fields = parse_mapping(
+        text,
+        lambda code, line, _, __, hint: problems.append((code, line, hint)),
+        known_keys=KEYS_OF_PAGE,
     )
-    return {key: single_text(node) for key, node in fields.values.items()}, problems
+    return {key: text_or_empty(node) for key, node in fields.values.items()}, problems
 
 
 KEYS_OF_PAGE = ("title", "objective", "summary")

@@ -9,8 +9,8 @@ from app.markup.quantities import (
     UNITS,
     Quantity,
     convert_quantity,
-    known_unit,
     parse_quantity,
+    recognize_unit,
 )
 from app.questions.types.number_parsing import (
     AnswerRangeError,
@@ -83,7 +83,7 @@ def test_every_unit_is_read_in_a_key_and_in_an_answer(
 
 
 def test_what_is_typed_for_a_unit_is_one() -> None:
-    assert {known_unit(word) for word in UNIT_SPELLINGS} == set(UNIT_SPELLINGS.values())
+    assert {recognize_unit(word) for word in UNIT_SPELLINGS} == set(UNIT_SPELLINGS.values())
     assert set(UNIT_SPELLINGS.values()) <= set(UNITS)
 
 

@@ -177,7 +177,7 @@ def test_many_combinations_are_sampled_over_their_whole_range() -> None:
     wide = dataclasses.replace(
         COMPUTED,
         computed=dataclasses.replace(
-            COMPUTED.computed, params={"n": tuple(range(1000)), "size": ("7B",)}
+            COMPUTED.computed, possible_values_by_name={"n": tuple(range(1000)), "size": ("7B",)}
         ),
     )
 
@@ -191,7 +191,9 @@ def test_a_combination_without_an_answer_is_refused_by_name() -> None:
     assert COMPUTED.computed is not None
     broken = dataclasses.replace(
         COMPUTED,
-        computed=dataclasses.replace(COMPUTED.computed, lets=(("right", "1 / (n - n)"),)),
+        computed=dataclasses.replace(
+            COMPUTED.computed, named_expressions=(("right", "1 / (n - n)"),)
+        ),
     )
 
     with pytest.raises(ExpressionError, match="has no value"):

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.database.engine import make_engine
-from app.database.schema import hold_migration_lock, migrate_database
+from app.database.schema import hold_migration_lock, upgrade_schema_if_outdated
 from tests.browser.server import say_into
 
 
@@ -14,7 +14,7 @@ def migrate(address: str, begin: "Connection[str, str]", said: Path) -> None:
     """Bring a database up to date once told to begin; what is said is in a file."""
     say_into(said)
     begin.recv()
-    migrate_database(make_engine(address), _say)
+    upgrade_schema_if_outdated(make_engine(address), _say)
     _say("ready")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.database.engine import hide_passwords, redact_url_passwords
+from app.database.engine import redact_passwords_in_message, redact_passwords_of_url
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ from app.database.engine import hide_passwords, redact_url_passwords
     ],
 )
 def test_every_password_is_replaced_by_stars(address: str, seen: str | None) -> None:
-    assert "hush" not in redact_url_passwords(address)
-    assert seen is None or redact_url_passwords(address) == seen
+    assert "hush" not in redact_passwords_of_url(address)
+    assert seen is None or redact_passwords_of_url(address) == seen
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,6 @@ def test_every_password_is_replaced_by_stars(address: str, seen: str | None) -> 
     ],
 )
 def test_what_the_driver_says_is_shown_without_it(address: str) -> None:
-    said = hide_passwords("cannot reach “hush” as ada", address)
+    said = redact_passwords_in_message("cannot reach “hush” as ada", address)
 
     assert said == "cannot reach “***” as ada"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.database.engine import OpenWriteSession, make_engine, make_write_session_factory
-from app.database.file_guards import DiskProbe
+from app.database.engine import OpenWriteSession, create_write_session_opener, make_engine
+from app.database.file_guards import JournalProbe
 from app.database.schema import upgrade_schema
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -55,9 +55,9 @@ def test_each_proof_changes_the_size_of_a_file_that_nobody_sees(
         sizes.append(os.fstat(descriptor).st_size)
 
     monkeypatch.setattr(os, "ftruncate", changed)
-    disk = DiskProbe(tmp_path)
+    disk = JournalProbe(tmp_path)
     for _ in range(5000):
-        disk.prove_writable()
+        disk.raise_if_journal_lost()
 
     assert all(one != other for one, other in itertools.pairwise(sizes))
     assert not list(tmp_path.iterdir())
@@ -66,7 +66,7 @@ def test_each_proof_changes_the_size_of_a_file_that_nobody_sees(
 def test_a_commit_on_a_disk_that_keeps_nothing_fails(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn = make_write_session_factory(engine)
+    turn = create_write_session_opener(engine)
     write(turn, "UPDATE learner SET name = 'x'")
 
     with monkeypatch.context() as patched:

@@ -18,14 +18,14 @@ from app.database.tables import (
     ItemReport,
     Learner,
     LearnerSession,
-    Note,
     PracticeRun,
     Regrade,
     Review,
+    SectionNoteRow,
     SectionRead,
     Sitting,
     SittingAnswer,
-    StudyDay,
+    StudyDayActivity,
 )
 from app.web.visitor import hash_session_key
 from tests.databases import ABOUT_SQLITE, Databases
@@ -142,7 +142,7 @@ def test_days_of_an_older_database_are_added_up(migrated: Engine) -> None:
     upgrade_schema(migrated)
 
     with Session(migrated) as db:
-        (day,) = db.exec(select(StudyDay)).all()
+        (day,) = db.exec(select(StudyDayActivity)).all()
         assert (day.day, day.answers, day.reviews) == ("2026-01-01", 1, 1)
         assert day.milliseconds == 4000
         (learner,) = db.exec(select(Learner)).all()
@@ -367,7 +367,11 @@ def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(migrated: Engine)
         rows = [("virtualisation", "a"), ("virtualisation", "b"), ("virtualization", "b")]
         for topic, section in (*rows, ("mig", "a")):
             db.add(SectionRead(learner_id=1, topic=topic, section=section, at=0))
-        db.add(Note(learner_id=1, topic="data-centre-monitoring", section="a", words="x", at=0))
+        db.add(
+            SectionNoteRow(
+                learner_id=1, topic="data-centre-monitoring", section="a", words="x", at=0
+            )
+        )
         for mode in ("topic", "objective"):
             scope = "virtualisation"
             db.add(PracticeRun(learner_id=1, token=mode, mode=mode, scope=scope, items="[]", at=0))
@@ -379,7 +383,7 @@ def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(migrated: Engine)
     with Session(migrated) as db:
         read = [(r.topic, r.section) for r in db.exec(select(SectionRead)).all()]
         assert sorted(read) == [("mig", "a"), ("virtualization", "a"), ("virtualization", "b")]
-        assert [n.topic for n in db.exec(select(Note))] == ["data-center-monitoring"]
+        assert [n.topic for n in db.exec(select(SectionNoteRow))] == ["data-center-monitoring"]
         runs = {r.mode: r.scope for r in db.exec(select(PracticeRun))}
         assert runs == {"topic": "virtualization", "objective": "virtualisation"}
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine, event, select, text
 from sqlmodel import Session
 
-from app.database.engine import make_engine, make_write_session_factory
-from app.database.file_guards import DatabaseGoneError, expect_database_in_place
+from app.database.engine import create_write_session_opener, make_engine
+from app.database.file_guards import DatabaseGoneError, expect_same_database_file
 from app.database.schema import upgrade_schema
 from app.database.tables import SectionRead
 from tests.amounts import each_of_sample
@@ -64,7 +64,7 @@ Way = Callable[[Path], None]
 
 def write(engine: Engine) -> None:
     async def once() -> None:
-        async with make_write_session_factory(engine)() as session:
+        async with create_write_session_opener(engine)() as session:
             session.execute(text("UPDATE learner SET name = 'x'"))
 
     outcome(once())
@@ -73,7 +73,7 @@ def write(engine: Engine) -> None:
 def test_a_file_that_stays_is_there(engine: Engine) -> None:
     write(engine)
 
-    expect_database_in_place(engine)
+    expect_same_database_file(engine)
 
 
 @each_of_sample("way", WAYS, 2)
@@ -86,7 +86,7 @@ def test_nobody_writes_into_a_file_that_nobody_will_find(
 
     gone = "was deleted, moved or replaced"
     with pytest.raises(DatabaseGoneError, match=gone):
-        expect_database_in_place(engine)
+        expect_same_database_file(engine)
     with pytest.raises(DatabaseGoneError, match=gone):
         write(engine)
 
@@ -104,11 +104,11 @@ def test_no_new_file_is_made_in_its_place(engine: Engine, file: Path, way: Way) 
 def test_a_file_that_comes_back_is_there_again(engine: Engine, file: Path) -> None:
     rename(file)
     with pytest.raises(DatabaseGoneError):
-        expect_database_in_place(engine)
+        expect_same_database_file(engine)
 
     file.with_name("old.db").rename(file)
 
-    expect_database_in_place(engine)
+    expect_same_database_file(engine)
     write(engine)
 
 
@@ -118,7 +118,7 @@ def test_whoever_closed_every_connection_may_open_another_file(engine: Engine, f
 
     write(engine)
 
-    expect_database_in_place(engine)
+    expect_same_database_file(engine)
 
 
 def read(client: TestClient) -> int:

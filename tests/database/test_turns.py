@@ -16,8 +16,8 @@ from app.database import engine as writer
 from app.database.engine import (
     OpenWriteSession,
     convert_to_app_error,
+    create_write_session_opener,
     make_engine,
-    make_write_session_factory,
 )
 from app.database.schema import upgrade_schema
 from app.database.tables import Learner
@@ -56,7 +56,7 @@ def together(
     """What became of so many people who all write at once."""
 
     async def run() -> list[BaseException | None]:
-        turn = make_write_session_factory(engine)
+        turn = create_write_session_opener(engine)
         people = (write(turn, number) for number in range(PEOPLE))
         return await asyncio.gather(*people, return_exceptions=True)
 
@@ -81,7 +81,7 @@ def names(numbers: range | list[int]) -> set[str]:
 
 def test_each_turn_is_committed_at_once(engine, commits):
     async def one_after_the_other() -> None:
-        turn = make_write_session_factory(engine)
+        turn = create_write_session_opener(engine)
         for number in range(3):
             await enroll(turn, number)
             assert on_disk(engine) == names(range(number + 1))
@@ -183,7 +183,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 ):
     monkeypatch.setattr(writer, "BUSY", 100)
     monkeypatch.setattr(writer, "_LEAST_WAIT", 0.0)
-    begin, tries = writer._begin_write, [0]
+    begin, tries = writer._begin_write_or_raise_if_locked, [0]
     # Everybody comes at the same moment, and each try takes 30 ms of a clock of its own.
     attempts = [0]
     clock = SimpleNamespace(monotonic=lambda: attempts[0] * 0.03)
@@ -194,7 +194,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
         attempts[0] += 1
         return begin(engine)
 
-    monkeypatch.setattr(writer, "_begin_write", counted)
+    monkeypatch.setattr(writer, "_begin_write_or_raise_if_locked", counted)
 
     async def write(turn: OpenWriteSession, number: int) -> None:
         try:
@@ -214,7 +214,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 
 def test_who_leaves_while_waiting_takes_no_turn(engine):
     async def run() -> None:
-        turn = make_write_session_factory(engine)
+        turn = create_write_session_opener(engine)
         async with turn() as session:
             waiting = asyncio.create_task(enroll(turn, 1))
             await asyncio.sleep(0)
@@ -232,7 +232,7 @@ def test_who_leaves_while_waiting_takes_no_turn(engine):
 @each_of_sample("steps", range(8), 3)
 def test_who_leaves_at_any_moment_keeps_nobody_waiting(engine, steps: int):
     async def run() -> None:
-        turn = make_write_session_factory(engine)
+        turn = create_write_session_opener(engine)
         first = asyncio.create_task(enroll(turn, 0))
         second = asyncio.create_task(enroll(turn, 1))
         for _ in range(steps):
@@ -259,7 +259,7 @@ def test_a_turn_sees_what_was_written_before_it(engine):
 
 def test_the_writer_of_another_process_is_waited_for(engine):
     async def run() -> None:
-        turn = make_write_session_factory(engine)
+        turn = create_write_session_opener(engine)
         with Session(engine) as other:
             other.connection(execution_options={"writes": True})
             other.add(Learner(key="person 0", created_at=0))

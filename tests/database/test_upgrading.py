@@ -16,11 +16,11 @@ from app.database.engine import make_engine
 from app.database.schema import (
     UnusableDatabaseError,
     downgrade_schema,
-    latest_revision,
-    migrate_database,
+    latest_schema_revision,
     read_schema_revision,
-    read_sqlite_file_revision,
+    read_schema_revision_of_sqlite_file,
     upgrade_schema,
+    upgrade_schema_if_outdated,
 )
 from tests.amounts import FACTOR
 from tests.browser.server import WARM
@@ -49,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 def refusal(engine: Engine) -> str:
     """The one sentence that stops the start."""
     with pytest.raises(UnusableDatabaseError) as stopped:
-        migrate_database(engine, pytest.fail)
+        upgrade_schema_if_outdated(engine, pytest.fail)
     said = str(stopped.value)
     assert said.endswith(".")
     assert "\n" not in said
@@ -70,9 +70,9 @@ def say(engine: Engine, words: str) -> None:
 
 
 def test_a_database_that_is_absent_is_made(engine: Engine) -> None:
-    migrate_database(engine, pytest.fail)
+    upgrade_schema_if_outdated(engine, pytest.fail)
 
-    assert read_schema_revision(engine) == latest_revision()
+    assert read_schema_revision(engine) == latest_schema_revision()
 
 
 def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -> None:
@@ -80,10 +80,12 @@ def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -
     downgrade_schema(engine, "0002")
     told: list[str] = []
 
-    migrate_database(engine, lambda old: told.append(f"{old} is {read_schema_revision(engine)}"))
+    upgrade_schema_if_outdated(
+        engine, lambda old: told.append(f"{old} is {read_schema_revision(engine)}")
+    )
 
     assert told == ["0002 is 0002"]
-    assert read_schema_revision(engine) == latest_revision()
+    assert read_schema_revision(engine) == latest_schema_revision()
 
 
 def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> None:
@@ -94,7 +96,7 @@ def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> No
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        migrate_database(engine, fail)
+        upgrade_schema_if_outdated(engine, fail)
 
     assert read_schema_revision(engine) == "0002"
 
@@ -243,7 +245,7 @@ def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
     engine.dispose()
 
     again = make_engine(f"sqlite:///{copy / 'headroom.db'}")
-    assert read_schema_revision(again) == latest_revision()
+    assert read_schema_revision(again) == latest_schema_revision()
     again.dispose()
 
 
@@ -282,7 +284,7 @@ def test_three_processes_that_start_at_once_all_come_up(
     address: str, engine: Engine, tmp_path: Path, _turn: int
 ) -> None:
     assert begin_together(three(address, tmp_path)) == [(0, "ready\n")] * 3
-    assert read_schema_revision(engine) == latest_revision()
+    assert read_schema_revision(engine) == latest_schema_revision()
 
 
 @pytest.mark.drill
@@ -322,7 +324,7 @@ def test_to_examine_a_database_keeps_the_locks_of_the_process(tmp_path: Path) ->
         server.execute("CREATE TABLE alembic_version (version_num TEXT)")
         server.commit()
 
-        assert read_sqlite_file_revision(path) == ""
+        assert read_schema_revision_of_sqlite_file(path) == ""
         other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
         asked = "c.execute('SELECT * FROM alembic_version').fetchall(); c.close()"
         subprocess.run([sys.executable, "-c", other + asked, path], check=True)

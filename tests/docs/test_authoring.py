@@ -11,7 +11,7 @@ import pytest
 from app.content import front_matter as metadata
 from app.content.check import check_course
 from app.content.library import Library, LiveLibrary
-from app.markup.quantities import format_with_spec, known_unit
+from app.markup.quantities import format_with_spec, recognize_unit
 from app.questions.question_type import have_same_words
 from docs.reference import authoring
 
@@ -100,7 +100,7 @@ def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None
     for word in ["TFLOPS", "second", "seconds", "minute", "hour", "dollars"]:
         with subtests.test(word=word):
             assert f"`{word}`" in section("### Units")
-            assert known_unit(word) is not None
+            assert recognize_unit(word) is not None
 
 
 def test_what_is_said_of_short_answers_holds() -> None:

@@ -51,7 +51,7 @@ def test_it_shows_the_common_kinds(course: Path) -> None:
     kinds = [question.type for question in library.questions.values()]
     assert kinds == ["single", "multiple", "true-false", "numeric", "short"]
     assert len(library.cards) == 4
-    assert library.exams["short"].questions == 2
+    assert library.exams["short"].question_count == 2
 
 
 def test_its_pictures_exist() -> None:

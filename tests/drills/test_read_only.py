@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.database.file_guards import DiskProbe
+from app.database.file_guards import JournalProbe
 from tests.amounts import FACTOR
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
@@ -61,14 +61,14 @@ def test_a_disk_that_turns_read_only_ends_writes_and_loses_none(disk: FailingDis
 
 def write(folder: Path, proved: list[int]) -> None:
     """Write one record after the other, each synced and then proved, to the end."""
-    disk = DiskProbe(folder)
+    disk = JournalProbe(folder)
     descriptor = os.open(folder / "records", os.O_RDWR | os.O_CREAT)
     try:
         for number in itertools.count():
             record = number.to_bytes(8, "little").ljust(RECORD, b"x")
             os.pwrite(descriptor, record, number * RECORD)
             os.fdatasync(descriptor)
-            disk.prove_writable()
+            disk.raise_if_journal_lost()
             proved.append(number)
     except OSError:
         os.close(descriptor)

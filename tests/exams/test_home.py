@@ -201,7 +201,9 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 
 
 def test_a_short_exam_is_not_cut() -> None:
-    small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
+    small = dataclasses.replace(
+        WHOLE, question_count=20, question_count_by_domain={"1": 12, "2": 8}
+    )
 
     assert (
         list(
@@ -219,7 +221,7 @@ def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
     )
 
     assert is_exam_of_missed_questions(missed.slug)
-    assert missed.domains == {"1": 30, "2": 20}
+    assert missed.question_count_by_domain == {"1": 30, "2": 20}
     assert DomainQuestionCounts({}, {"1": 60, "2": 40, "9": 5}).count_missed_for(WHOLE) == 100
 
 

@@ -43,9 +43,9 @@ def blueprint(first: int = 6, second: int = 4) -> ExamBlueprint:
     return ExamBlueprint(
         slug="mock",
         title="Mock",
-        questions=first + second,
+        question_count=first + second,
         minutes=10,
-        domains={"1": first, "2": second},
+        question_count_by_domain={"1": first, "2": second},
         place=PLACE,
     )
 

@@ -75,7 +75,9 @@ def test_the_kinds_of_a_paper_are_asked_and_checked(client: TestClient) -> None:
 def test_a_paper_with_too_few_choices_says_so_and_holds_no_other_kind(
     client: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = dataclasses.replace(library.exams["short"], questions=9, domains={"1": 5, "2": 4})
+    short = dataclasses.replace(
+        library.exams["short"], question_count=9, question_count_by_domain={"1": 5, "2": 4}
+    )
     monkeypatch.setitem(library.exams, "short", short)  # type: ignore[arg-type]
 
     page = client.get("/exams/short").text

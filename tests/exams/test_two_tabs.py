@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 from sqlmodel import Session, select
 
-from app.database.tables import Attempt, Sitting, SittingAnswer, StudyDay
+from app.database.tables import Attempt, Sitting, SittingAnswer, StudyDayActivity
 from app.exams.answer_merge import AnswerState, merge_answers
 from tests.conftest import Clock
 from tests.exams.sitting import answer, begin, finish, kept, save, shown
@@ -148,7 +148,7 @@ def test_the_time_of_an_exam_is_in_the_day_beside_its_answers(
     finish(rosa, sitting)
 
     session.rollback()
-    day = session.exec(select(StudyDay)).one()
+    day = session.exec(select(StudyDayActivity)).one()
     assert (day.answers, day.milliseconds) == (1, 120_000)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.api.openapi import build_openapi
+from app.api.openapi import build_openapi_document
 from app.estimator import registry
 
 HERE = Path(__file__).parent
@@ -23,7 +23,7 @@ def test_no_address_is_lost(app: FastAPI) -> None:
 
 
 def test_no_field_of_the_api_is_lost() -> None:
-    schemas = build_openapi(registry.list_estimates(), "")["components"]["schemas"]
+    schemas = build_openapi_document(registry.list_estimates(), "")["components"]["schemas"]
     now = {f"{n}.{p}" for n, s in schemas.items() for p in s.get("properties", ())}
 
     assert set((HERE / "kept_fields.txt").read_text().splitlines()) - now == set()

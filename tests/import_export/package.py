@@ -29,7 +29,7 @@ class Made:
 
 
 def types(**templates: tuple[str, str]) -> str:
-    """Note types: 1 is basic, 2 a cloze, 3 as given by `templates`."""
+    """SectionNote types: 1 is basic, 2 a cloze, 3 as given by `templates`."""
     own = tuple(templates.values()) or (BASIC,)
     rows = [
         (1, 0, ("Front", "Back"), (BASIC,)),

@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from app.accounts.current_learner import LearnerProfile
 from app.content.library import Library
 from app.database.quotas import OWN_CARDS
-from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
+from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDayActivity
 from app.database.tables import Suspension as Aside
 from app.import_export import UnusableFileError
 from app.import_export.anki.package_writer import make_note_guid
@@ -58,7 +58,7 @@ def words(html: str) -> str:
 def everything(session: Session, learner: int) -> dict[str, list[dict]]:
     """All rows of a learner without their numbers, to be compared."""
     session.rollback()  # to see what was written meanwhile
-    tables = (CardStateRow, Review, AddedCard, OwnCard, Aside, StudyDay)
+    tables = (CardStateRow, Review, AddedCard, OwnCard, Aside, StudyDayActivity)
     found = {}
     for table in tables:
         rows = session.exec(select(table).where(table.learner_id == learner))

@@ -17,7 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.database.engine import snapshot_session
+from app.database.engine import open_snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
 from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
 from app.import_export.anki.package_writer import make_note_guid
@@ -226,7 +226,7 @@ def test_a_package_is_never_in_memory_as_a_whole(
     session.commit()
     course = ExportCourse(library, TINY)
 
-    with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
+    with tempfile.TemporaryFile() as file, open_snapshot_session(app.state.engine) as db:
         cards = LearnerCards(db, number)
         package = PackageWriter(file, newer_format=modern)
         tracemalloc.start()

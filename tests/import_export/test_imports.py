@@ -13,9 +13,9 @@ from sqlmodel import Session, select
 from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import change_settings, erase_learner
+from app.accounts.learner_store import erase_learner, update_learner_columns
 from app.content.library import LiveLibrary
-from app.database.engine import WRITING, make_engine, make_write_session_factory
+from app.database.engine import WRITING, create_write_session_opener, make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
@@ -96,7 +96,7 @@ class Desk:
             return self.clock()
 
         async def run() -> None:
-            imports = BackgroundImports(make_write_session_factory(self.app.state.engine), clock)
+            imports = BackgroundImports(create_write_session_opener(self.app.state.engine), clock)
             async with imports.lifespan(), imports.reserve_file_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.start_and_wait_briefly(*work))
@@ -188,12 +188,12 @@ def test_a_file_is_written_in_slices_that_are_short() -> None:
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=ABOUT_SQLITE)])
 def test_others_write_between_two_slices(app, settings, desk, session, processes: int) -> None:
     seen: list[tuple[int, int]] = []
-    engine = app.state.engine if processes == 1 else make_engine(settings.database)
+    engine = app.state.engine if processes == 1 else make_engine(settings.database_url_or_default)
 
     def somebody_writes(_number: int) -> None:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            change_settings(db, desk.learner.id, {"name": f"after {len(seen)}"})
+            update_learner_columns(db, desk.learner.id, {"name": f"after {len(seen)}"})
             db.commit()
         seen.append(counted(session))
 
@@ -276,7 +276,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             at_work.set()
             return desk.clock()
 
-        imports = BackgroundImports(make_write_session_factory(desk.app.state.engine), clock)
+        imports = BackgroundImports(create_write_session_opener(desk.app.state.engine), clock)
         async with imports.lifespan(), imports.reserve_file_slot() as room:
             job = imports.start_and_wait_briefly(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
@@ -328,7 +328,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
         imports = BackgroundImports(
-            make_write_session_factory(app.state.engine), app.state.clock, max_wait_seconds=0.05
+            create_write_session_opener(app.state.engine), app.state.clock, max_wait_seconds=0.05
         )
         rooms = [imports.reserve_file_slot() for _ in range(MAX_FILES_AT_ONCE)]
         for room in rooms:

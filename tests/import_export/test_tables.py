@@ -76,7 +76,7 @@ def test_attempts_leave_as_rows(rosa: TestClient, settings: Settings, tmp_path: 
     assert page.status_code == 200
     target = tmp_path / "attempts.json"
 
-    report = export_attempts("attempts-json", target, settings.database, None)
+    report = export_attempts("attempts-json", target, settings.database_url_or_default, None)
 
     assert report == "0 attempts written."
     assert json.loads(target.read_text()) == []

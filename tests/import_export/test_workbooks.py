@@ -139,10 +139,10 @@ def test_cells_are_read_as_they_are_shown() -> None:
     ],
 )
 def test_a_cell_without_words_is_no_choice_that_is_missing(given: Cell, fault: str) -> None:
-    rows = [HEADS, ["Which?", "x", given, "A"], ["Note?", "x", "y", "B"]]
+    rows = [HEADS, ["Which?", "x", given, "A"], ["SectionNote?", "x", "y", "B"]]
     found = read_spreadsheet(book(("Quiz", "visible", rows)))
 
-    assert [item.stem for item in found.items] == ["Note?"]
+    assert [item.stem for item in found.items] == ["SectionNote?"]
     assert [r.sentence for r in found.refused_items] == [
         f"its cell under “B” {fault}: write its words instead"
     ]

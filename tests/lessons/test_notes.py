@@ -5,7 +5,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.content.library import Library
-from app.database.tables import Learner, Note
+from app.database.tables import Learner, SectionNoteRow
 
 PAGE = "/concepts/weights/notes"
 
@@ -31,14 +31,14 @@ def test_a_section_has_one_note(client: TestClient, session: Session, section: s
     write(client, section, "First.")
     write(client, section, "Second.")
 
-    assert [n.words for n in session.exec(select(Note))] == ["Second."]
+    assert [n.words for n in session.exec(select(SectionNoteRow))] == ["Second."]
 
 
 def test_an_empty_note_is_taken_away(client: TestClient, session: Session, section: str):
     write(client, section, "First.")
     write(client, section, "  ")
 
-    assert session.exec(select(Note)).all() == []
+    assert session.exec(select(SectionNoteRow)).all() == []
 
 
 def test_a_bookmark_needs_no_words(client: TestClient, section: str):
@@ -70,7 +70,9 @@ def test_a_note_outlives_its_section_and_its_page(
     write(client, section, "Here.")
     learner = session.exec(select(Learner)).one()
     for topic in ("weights", "gone-page"):
-        session.add(Note(learner_id=learner.id, topic=topic, section="gone", words="Kept.", at=1))
+        session.add(
+            SectionNoteRow(learner_id=learner.id, topic=topic, section="gone", words="Kept.", at=1)
+        )
     session.commit()
 
     assert "Kept." in client.get(PAGE).text

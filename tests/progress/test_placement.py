@@ -61,7 +61,7 @@ def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Librar
     page = " ".join(client.get("/").text.split())
 
     exam = next(iter(library.exams.values()))
-    assert f"{exam.questions} questions" in page
+    assert f"{exam.question_count} questions" in page
     assert f"{exam.minutes} minutes" in page
     for domain in library.syllabus.domains:
         assert domain.title in page

@@ -261,7 +261,7 @@ def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock,
 
     page = text_of(reader)
 
-    exam = max(library.exams.values(), key=lambda exam: exam.questions)
+    exam = max(library.exams.values(), key=lambda exam: exam.question_count)
     assert exam.title in page
     assert 'value="today"' not in page
 

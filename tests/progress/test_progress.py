@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.content.library import Library
-from app.database.tables import Attempt, Learner, StudyDay
+from app.database.tables import Attempt, Learner, StudyDayActivity
 from app.study_plan.score import ObjectiveEstimate
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -93,7 +93,7 @@ class Past(Desk):
     """A learner whose weeks and sure answers a test writes directly."""
 
     def day(self, day: str, **sums: float) -> None:
-        self.session.add(StudyDay(learner_id=self.id, day=day, **sums))
+        self.session.add(StudyDayActivity(learner_id=self.id, day=day, **sums))
         self._save()
 
     def sure(self, level: int, count: int, right: int) -> None:

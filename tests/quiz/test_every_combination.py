@@ -99,7 +99,9 @@ def test_no_name_is_left_unfilled_and_no_number_is_none(
     for variant in every_variant:
         asked = variant.question.computed
         assert asked
-        names = "|".join((*asked.params, *(name for name, _ in asked.lets)))
+        names = "|".join(
+            (*asked.possible_values_by_name, *(name for name, _ in asked.named_expressions))
+        )
         gap = re.compile(rf"\{{({names})[:}}]|\b(nan|inf)\b")
         texts = (variant.stem, variant.explanation, variant.mistake, *variant.hints)
         texts += tuple(o.feedback for o in options(variant))

@@ -96,22 +96,22 @@ def test_an_option_is_a_region_in_code_and_its_label() -> None:
 def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
     drawing = queue()
 
-    assert [(a.region, a.x, a.y, a.width, a.height) for a in drawing.areas] == [
+    assert [(a.region, a.x, a.y, a.width, a.height) for a in drawing.clickable_regions] == [
         ("queue", 10, 10, 60, 40),
         ("server", 130, 10, 60, 40),
         ("line", 72, 18, 56, 24),
     ]
     assert (drawing.title, drawing.width) == ("A queue", 200)
-    assert drawing.markup.startswith('<g data-region="queue"><rect class="box"')
-    assert " id=" not in drawing.markup
+    assert drawing.inner_markup.startswith('<g data-region="queue"><rect class="box"')
+    assert " id=" not in drawing.inner_markup
 
 
 def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
     found = sanitize_svg(SVG.replace('width="60"', 'width="6"', 1))
 
     assert isinstance(found, SvgFigure)
-    assert [area.region for area in found.areas] == ["server", "line"]
-    assert "is smaller than 24 × 24" in found.blurred["queue"]
+    assert [area.region for area in found.clickable_regions] == ["server", "line"]
+    assert "is smaller than 24 × 24" in found.why_unclickable_by_region["queue"]
 
 
 def test_what_no_drawing_may_hold_is_named_with_its_line(
@@ -156,14 +156,14 @@ def test_a_drawing_with_a_piece_replaced_holds_no_more_than_it_may(
     found = sanitize_svg(SVG[:at] + piece + SVG[at + length :])
 
     if isinstance(found, SvgFigure):
-        assert set(re.findall(r"</?([a-z]+)", found.markup)) <= {"g", "rect"}
+        assert set(re.findall(r"</?([a-z]+)", found.inner_markup)) <= {"g", "rect"}
 
 
 def test_words_of_a_drawing_are_escaped() -> None:
     found = sanitize_svg(SVG.replace("</svg>", "<text>a &lt;b> &amp;</text></svg>"))
 
     assert isinstance(found, SvgFigure)
-    assert found.markup.endswith("<text>a &lt;b&gt; &amp;</text>")
+    assert found.inner_markup.endswith("<text>a &lt;b&gt; &amp;</text>")
 
 
 # --- the course ---
@@ -183,7 +183,7 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     after = load_library(tmp_path).questions["wait"]
 
     assert isinstance(after.answer, HotspotSpec)
-    assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
+    assert [d.clickable_regions[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
 
@@ -204,7 +204,9 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
     assert len(answers) >= 2
     for answer in answers:
         wide, narrow = answer.drawings
-        assert {a.region for a in wide.areas} == {a.region for a in narrow.areas}
+        assert {a.region for a in wide.clickable_regions} == {
+            a.region for a in narrow.clickable_regions
+        }
         assert (wide.title, wide.desc) == (narrow.title, narrow.desc)
         assert narrow.width <= 358
 
@@ -270,14 +272,14 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
         '<rect class="hot"/><text class="b on-hot">Queue</text><path class="hot-line"/>'
         '<text class="on-hot">it waits</text>'
     )
-    drawing = dataclasses.replace(queue(), markup=markup, desc=words)
+    drawing = dataclasses.replace(queue(), inner_markup=markup, desc=words)
     answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
     (figure,) = kinds.question_type_of(PLACE).build_template_data(answer, {})
 
     shown = figure.without_answer_marks().drawing
 
     assert shown.desc == "A queue before a server. It is long."
-    assert shown.markup == (
+    assert shown.inner_markup == (
         '<rect class="box"/><text class="b">Queue</text><path class="data"/>'
         '<text class="">it waits</text>'
     )
@@ -290,7 +292,9 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
 
 
 def test_the_answer_is_not_marked_before_it_is_given(client, form, course: HandLibrary) -> None:
-    drawing = dataclasses.replace(queue(), markup=queue().markup.replace('"box"', '"hot"', 1))
+    drawing = dataclasses.replace(
+        queue(), inner_markup=queue().inner_markup.replace('"box"', '"hot"', 1)
+    )
     answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
     course.edit("place", answer=answer)
     sent = form(client.get(ADDRESS).text)

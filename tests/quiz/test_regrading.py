@@ -161,7 +161,7 @@ def test_another_kind_is_another_question():
 
 
 def with_parameters(**params: tuple[float, ...]) -> Question:
-    lets = COMPUTED.computed.lets if COMPUTED.computed else ()
+    lets = COMPUTED.computed.named_expressions if COMPUTED.computed else ()
     return dataclasses.replace(COMPUTED, computed=QuestionParameters(params, lets))
 
 
@@ -180,7 +180,8 @@ def test_a_formula_may_be_mended_where_the_numbers_stay():
     mended = dataclasses.replace(
         COMPUTED,
         computed=QuestionParameters(
-            COMPUTED.computed.params, (("right", "n * 20 GB"), ("half", "n * 10 GB"))
+            COMPUTED.computed.possible_values_by_name,
+            (("right", "n * 20 GB"), ("half", "n * 10 GB")),
         ),
     )
 
@@ -248,7 +249,7 @@ def test_what_differs_in_the_key_alone_is_told_from_what_does_not():
 @given(seed=SEEDS, more=st.integers(0, 1000))
 def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
     raw = {"answer": ["30 GB"]}
-    other = seed + more * len(COMPUTED.computed.params["n"])
+    other = seed + more * len(COMPUTED.computed.possible_values_by_name["n"])
 
     assert find_combination_index(COMPUTED, seed) == find_combination_index(COMPUTED, other)
     assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(COMPUTED, COMPUTED, other, raw)

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.engine import make_engine
-from app.database.tables import Learner, Review, StudyDay
+from app.database.tables import Learner, Review, StudyDayActivity
 from app.exams import store as exams
 from app.exams.assembly import PaperItem
 from app.questions.question_type import GradeResult
@@ -100,13 +100,13 @@ class Life:
             exams.record_graded_answers(self.db, sat, graded, self.now)
 
 
-def days(db: Session, learner: int) -> dict[str, StudyDay]:
+def days(db: Session, learner: int) -> dict[str, StudyDayActivity]:
     db.expire_all()
-    rows = db.exec(select(StudyDay).where(StudyDay.learner_id == learner))
+    rows = db.exec(select(StudyDayActivity).where(StudyDayActivity.learner_id == learner))
     return {row.day: row for row in rows}
 
 
-def sums(row: StudyDay) -> tuple[int, ...]:
+def sums(row: StudyDayActivity) -> tuple[int, ...]:
     return tuple(getattr(row, name) for name in SUMS)
 
 
@@ -117,7 +117,7 @@ def life(engine: Engine, library: Library):
         db.rollback()
 
 
-def today(life: Life) -> StudyDay:
+def today(life: Life) -> StudyDayActivity:
     return days(life.db, life.id)[life.now.date().isoformat()]
 
 

@@ -45,7 +45,7 @@ def test_no_mock_exam_is_on_a_day_off_unless_only_those_are_left(
 
     for mock in planned.mock_exam_days:
         left = [mock + n * DAY for n in range((planned.exam_day - mock).days)]
-        assert not planned.is_off(mock) or all(planned.is_off(day) for day in left)
+        assert not planned.is_day_off(mock) or all(planned.is_day_off(day) for day in left)
 
 
 def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> None:
@@ -53,18 +53,18 @@ def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> N
     first, last = planned.mock_exam_days[0], planned.mock_exam_days[-1]
     assert planned.exam_day
 
-    due = [planned.due_mock_exam_day(first + n * DAY, None) for n in range(-1, 4)]
+    due = [planned.find_due_mock_exam_day(first + n * DAY, None) for n in range(-1, 4)]
     assert due == [None, first, first, first, None]
-    assert planned.due_mock_exam_day(planned.exam_day - DAY, None) == last
-    assert planned.due_mock_exam_day(planned.exam_day, None) is None
+    assert planned.find_due_mock_exam_day(planned.exam_day - DAY, None) == last
+    assert planned.find_due_mock_exam_day(planned.exam_day, None) is None
 
 
 def test_one_that_was_sat_is_not_due_again() -> None:
     planned = calendar(24)
     first, second = planned.mock_exam_days[:2]
 
-    assert planned.due_mock_exam_day(first + DAY, first) is None
-    assert planned.due_mock_exam_day(second, first) == second
+    assert planned.find_due_mock_exam_day(first + DAY, first) is None
+    assert planned.find_due_mock_exam_day(second, first) == second
 
 
 def test_a_mock_exam_can_be_moved_to_another_day_before_the_exam() -> None:
@@ -94,7 +94,7 @@ def test_the_next_day_with_pages_is_no_day_off_no_mock_exam_and_not_the_eve() ->
     day, exam = dt.date(2026, 3, 1), dt.date(2026, 3, 7)  # Sunday to Saturday
     calendar = PlanCalendar(day, exam, (dt.date(2026, 3, 3),), frozenset({0}))
 
-    assert calendar.reading_days_after(day) == (dt.date(2026, 3, 4), dt.date(2026, 3, 5))
-    assert calendar.reading_days_after(dt.date(2026, 3, 4)) == (dt.date(2026, 3, 5),)
-    assert calendar.reading_days_after(dt.date(2026, 3, 5)) == ()
-    assert PlanCalendar(day).reading_days_after(day)[0] == dt.date(2026, 3, 2)
+    assert calendar.list_reading_days_after(day) == (dt.date(2026, 3, 4), dt.date(2026, 3, 5))
+    assert calendar.list_reading_days_after(dt.date(2026, 3, 4)) == (dt.date(2026, 3, 5),)
+    assert calendar.list_reading_days_after(dt.date(2026, 3, 5)) == ()
+    assert PlanCalendar(day).list_reading_days_after(day)[0] == dt.date(2026, 3, 2)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.database import prepare_database
+from app.cli.database import migrate_and_secure_database
 from app.database import backup as archive
 from app.database.backup import create_daily_backup_if_due, run_daily_backups
 from app.database.engine import make_engine
-from app.database.file_guards import file_lock, private_temp_folder
+from app.database.file_guards import file_lock, temporary_folder_next_to
 from app.database.installation import Installation, InstallationError
-from app.database.schema import downgrade_schema, latest_revision, read_schema_revision
+from app.database.schema import downgrade_schema, latest_schema_revision, read_schema_revision
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW
@@ -121,7 +121,7 @@ def test_whoever_finds_another_at_it_leaves(installation) -> None:
 
 def test_what_a_killed_process_left_is_removed(installation) -> None:
     installation.backup_folder.mkdir()
-    with private_temp_folder(installation.backup_folder / "headroom-2026-06-08.zip") as folder:
+    with temporary_folder_next_to(installation.backup_folder / "headroom-2026-06-08.zip") as folder:
         folder.rename(folder.with_name(".headroom-2026-06-08.zip.1"))
         left = folder.with_name(".headroom-2026-06-08.zip.1")
     (left / "database.sqlite3").write_text("half of it")
@@ -187,20 +187,20 @@ def test_a_copy_that_fails_is_logged(installation, caplog) -> None:
 def test_a_copy_is_made_before_a_migration(installation) -> None:
     old = older(installation)
 
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
 
     (name,) = names(installation.backup_folder)
-    assert name == f"headroom-2026-06-09-before-0002-to-{latest_revision()}.zip"
+    assert name == f"headroom-2026-06-09-before-0002-to-{latest_schema_revision()}.zip"
     with archive.open_backup(installation.backup_folder / name) as opened:
         opened.verify_files()
         assert opened.manifest.schema_revision == old
-    assert revision(installation) == latest_revision()
+    assert revision(installation) == latest_schema_revision()
 
 
 def test_no_copy_is_made_where_nothing_is_migrated(installation, fresh) -> None:
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
     fresh.data_folder.mkdir()
-    prepare_database(fresh, NOW)
+    migrate_and_secure_database(fresh, NOW)
 
     assert not installation.backup_folder.exists()
     assert not fresh.backup_folder.exists()
@@ -211,7 +211,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
     installation.backup_folder.write_text("a file where the folder should be")
 
     with pytest.raises(InstallationError, match="HEADROOM_BACKUPS"):
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     assert revision(installation) == "0002"
 
@@ -219,9 +219,9 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
 def test_without_copies_it_is_migrated_all_the_same(installation) -> None:
     older(installation)
 
-    prepare_database(dataclasses.replace(installation, backup_folder=None), NOW)
+    migrate_and_secure_database(dataclasses.replace(installation, backup_folder=None), NOW)
 
-    assert revision(installation) == latest_revision()
+    assert revision(installation) == latest_schema_revision()
 
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
@@ -232,10 +232,10 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with caplog.at_level(logging.WARNING, "headroom"):
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     assert "pg_dump was not found" in caplog.text
-    assert revision(installation) == latest_revision()
+    assert revision(installation) == latest_schema_revision()
 
 
 @ABOUT_SQLITE
@@ -244,7 +244,7 @@ def test_a_start_names_the_newest_copy(installation) -> None:
     (installation.data_folder / "headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError) as stopped:
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     newest_copy = installation.backup_folder / TODAY
     assert str(stopped.value).endswith(f" The newest copy is {newest_copy}.")

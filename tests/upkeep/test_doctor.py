@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.database.backup import create_daily_backup_if_due
-from app.database.doctor import DoctorFinding, run_checks
+from app.database.doctor import DoctorFinding, iterate_doctor_findings
 from app.database.engine import make_engine
-from app.database.file_guards import name_replaced_files_folder
+from app.database.file_guards import name_folder_for_replaced_files
 from app.database.installation import Installation
 from app.database.schema import downgrade_schema
 from tests.conftest import TINY
@@ -35,7 +35,7 @@ def look(installation: Installation) -> Look:
     def look(
         now: dt.datetime = NOW, installation: Installation = installation, content: Path = TINY
     ) -> dict[str, DoctorFinding]:
-        findings = run_checks(installation, content, now)
+        findings = iterate_doctor_findings(installation, content, now)
         found: dict[str, DoctorFinding] = {}
         for finding in findings:
             found.setdefault(finding.subject, finding)
@@ -52,7 +52,7 @@ def test_a_sound_installation_is_well(installation, look: Look) -> None:
 
 
 def test_what_a_restore_has_kept_is_named_with_size_and_age(installation, look: Look) -> None:
-    kept = installation.data_folder / name_replaced_files_folder(NOW - dt.timedelta(days=40))
+    kept = installation.data_folder / name_folder_for_replaced_files(NOW - dt.timedelta(days=40))
     kept.mkdir()
     (kept / "headroom.db").write_bytes(b"x" * 2_500_000)
     (installation.data_folder / "before-restore-of-mine").mkdir()
@@ -164,7 +164,9 @@ def test_a_key_that_is_another_than_the_copy_holds_is_a_warning(
     create_daily_backup_if_due(installation, NOW)
     installation.secret_file.write_text("x" * 40)
 
-    (warning,) = (f for f in run_checks(installation, TINY, NOW) if f.level == "warning")
+    (warning,) = (
+        f for f in iterate_doctor_findings(installation, TINY, NOW) if f.level == "warning"
+    )
 
     assert "browsers from before are new learners" in warning.message
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session, select
 
-from app.cli.database import prepare_database
+from app.cli.database import migrate_and_secure_database
 from app.database.backup import create_backup, restore_backup
 from app.database.engine import make_engine
 from app.database.installation import Installation, InstallationError
-from app.database.schema import downgrade_schema, latest_revision
+from app.database.schema import downgrade_schema, latest_schema_revision
 from app.database.tables import Learner
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
@@ -87,7 +87,7 @@ def test_a_fresh_machine_becomes_the_old_one(installation, fresh, backup, people
 def test_what_was_there_is_kept_and_can_be_put_back(installation, backup, people: People) -> None:
     done = restore_backup(installation, backup, NOW)
 
-    (kept,) = done.replaced_folders
+    (kept,) = done.replaced_files_folders
     assert kept == installation.data_folder / "before-restore-2026-06-09-120000"
     assert (kept / "secret").read_text() == installation.secret_file.read_text()
     if SERVER:
@@ -128,7 +128,7 @@ def test_an_older_schema_is_migrated_at_the_next_start(
     create_backup(installation, tmp_path / "old.zip", NOW)
 
     done = restore_backup(fresh, tmp_path / "old.zip", NOW)
-    prepare_database(fresh, NOW)
+    migrate_and_secure_database(fresh, NOW)
 
     assert done.manifest.schema_revision == "0001"
     assert people(fresh) == {"ada"}
@@ -143,7 +143,7 @@ def test_a_newer_schema_gives_way_to_an_older_backup(installation, backup, peopl
 
     restore_backup(installation, backup, NOW)
 
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
     assert people(installation) == {"ada"}
 
 
@@ -213,7 +213,7 @@ def test_a_newer_format_is_refused(installation, backup) -> None:
 def test_a_newer_schema_is_refused(installation, backup) -> None:
     said = refusal(installation, changed(backup, schema_revision="9999"))
 
-    assert f"schema 9999; this version knows up to {latest_revision()}" in said
+    assert f"schema 9999; this version knows up to {latest_schema_revision()}" in said
 
 
 def test_a_manifest_without_its_parts_is_refused(installation, backup) -> None:
@@ -236,7 +236,7 @@ def test_nothing_but_database_and_key_is_taken_out(
     new = {
         path
         for path in installation.data_folder.rglob("*")
-        if not path.is_relative_to(done.replaced_folders[0])
+        if not path.is_relative_to(done.replaced_files_folders[0])
     }
     assert {path for path in new - before if "lock" not in path.name} == set()
     assert not list(installation.data_folder.parent.parent.glob("evil"))
@@ -288,7 +288,7 @@ def test_a_damaged_database_is_moved_aside_as_it_is(installation, backup, people
     database.write_bytes(b"damaged" * 1000)
     Path(f"{database}-wal").write_bytes(b"its log")
 
-    (kept,) = restore_backup(installation, backup, NOW).replaced_folders
+    (kept,) = restore_backup(installation, backup, NOW).replaced_files_folders
 
     assert people(installation) == {"ada"}
     assert (kept / "headroom.db").read_bytes() == b"damaged" * 1000
@@ -307,9 +307,12 @@ def test_a_database_outside_of_the_data_folder_is_kept_where_it_is(
     done = restore_backup(moved, backup, NOW)
 
     assert people(moved) == {"ada"}
-    assert {folder.parent for folder in done.replaced_folders} == {elsewhere, moved.data_folder}
-    assert (elsewhere / done.replaced_folders[0].name / "headroom.db").exists()
-    assert (moved.data_folder / done.replaced_folders[0].name / "secret").exists()
+    assert {folder.parent for folder in done.replaced_files_folders} == {
+        elsewhere,
+        moved.data_folder,
+    }
+    assert (elsewhere / done.replaced_files_folders[0].name / "headroom.db").exists()
+    assert (moved.data_folder / done.replaced_files_folders[0].name / "secret").exists()
 
 
 @ABOUT_SQLITE
@@ -318,11 +321,11 @@ def test_a_restore_that_was_interrupted_is_done_again(installation, backup, peop
     ready.write_bytes(b"half of it")
     (installation.data_folder / "headroom.db").rename(installation.data_folder / "aside.db")
     with pytest.raises(InstallationError, match="was interrupted"):
-        prepare_database(installation, NOW)
+        migrate_and_secure_database(installation, NOW)
 
     restore_backup(installation, backup, NOW)
 
-    prepare_database(installation, NOW)
+    migrate_and_secure_database(installation, NOW)
     assert people(installation) == {"ada"}
     assert not ready.exists()
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.database.backup import (
-    daily_backup_name,
-    dates_to_keep,
     find_expired_backups,
     list_automatic_backups,
+    name_daily_backup,
     name_migration_backup,
+    select_backup_dates_to_keep,
 )
 
 DAY = dt.date(2026, 6, 9)
@@ -26,12 +26,12 @@ def after(days: int) -> set[dt.date]:
     """What is left of a copy made every day for so long."""
     kept: set[dt.date] = set()
     for n in range(days):
-        kept = dates_to_keep({*kept, DAY + dt.timedelta(days=n)})
+        kept = select_backup_dates_to_keep({*kept, DAY + dt.timedelta(days=n)})
     return kept
 
 
 def test_the_newest_seven_stay() -> None:
-    assert dates_to_keep(days_back(*range(7))) == days_back(*range(7))
+    assert select_backup_dates_to_keep(days_back(*range(7))) == days_back(*range(7))
 
 
 def test_after_a_year_there_are_days_weeks_and_months() -> None:
@@ -55,22 +55,22 @@ def test_after_a_year_there_are_days_weeks_and_months() -> None:
 def test_after_a_long_pause_the_old_ones_stay_beside_the_new() -> None:
     old = {dt.date(2025, 1, 1), dt.date(2025, 1, 2)}
 
-    assert dates_to_keep({*old, DAY}) == {*old, DAY}
+    assert select_backup_dates_to_keep({*old, DAY}) == {*old, DAY}
 
 
 @given(DATES)
 def test_the_newest_always_stays_and_never_too_many(dates: set[dt.date]) -> None:
-    kept = dates_to_keep(dates)
+    kept = select_backup_dates_to_keep(dates)
 
     assert kept <= dates
     assert len(kept) <= 7 + 4 + 6
     assert not dates or max(dates) in kept
-    assert dates_to_keep(kept) == kept
+    assert select_backup_dates_to_keep(kept) == kept
 
 
 def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
     names = [
-        daily_backup_name(DAY),
+        name_daily_backup(DAY),
         name_migration_backup(DAY, "0002", "0003"),
         "headroom-2026-02-31.zip",
         "headroom-mine.zip",
@@ -88,7 +88,7 @@ def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
 
 def test_what_need_not_stay_goes_with_the_copies_of_its_day(tmp_path: Path) -> None:
     for n in range(40):
-        (tmp_path / daily_backup_name(DAY - dt.timedelta(days=n))).touch()
+        (tmp_path / name_daily_backup(DAY - dt.timedelta(days=n))).touch()
     (tmp_path / name_migration_backup(DAY - dt.timedelta(days=30), "0002", "0003")).touch()
     (tmp_path / "headroom-mine.zip").touch()
 
@@ -96,4 +96,4 @@ def test_what_need_not_stay_goes_with_the_copies_of_its_day(tmp_path: Path) -> N
 
     assert "headroom-2026-05-10-before-0002-to-0003.zip" in gone
     assert "headroom-mine.zip" not in gone
-    assert daily_backup_name(DAY) not in gone
+    assert name_daily_backup(DAY) not in gone

@@ -88,7 +88,7 @@ def test_what_has_come_earns_time_for_the_rest():
             return {"type": "http.request", "body": b"", "more_body": False}
         return {"type": "http.request", "body": piece, "more_body": True}
 
-    intake = BodyReceiver(BodyLimits(base_seconds=30, bytes_a_second=10))
+    intake = BodyReceiver(BodyLimits(base_seconds=30, min_bytes_a_second=10))
 
     assert len(outcome(taken(intake, receive, FORM, 10_000))) == 5000
 
@@ -184,7 +184,9 @@ def test_a_client_without_a_place_comes_before_one_that_has_some():
 
 
 def test_who_waits_in_vain_for_a_place_is_told_so():
-    intake = BodyReceiver(BodyLimits(base_seconds=0.01, bytes_a_second=10**9, max_large_bodies=0))
+    intake = BodyReceiver(
+        BodyLimits(base_seconds=0.01, min_bytes_a_second=10**9, max_large_bodies=0)
+    )
 
     with pytest.raises(HTTPException) as refused:
         outcome(taken(intake, sender([b"x"]), LARGE, FILE))
@@ -276,7 +278,9 @@ def test_a_small_file_needs_no_place():
 
 
 def test_a_file_of_unknown_length_needs_a_place():
-    intake = BodyReceiver(BodyLimits(base_seconds=0.01, bytes_a_second=10**9, max_large_bodies=0))
+    intake = BodyReceiver(
+        BodyLimits(base_seconds=0.01, min_bytes_a_second=10**9, max_large_bodies=0)
+    )
     headers = {b"transfer-encoding": b"chunked"}
 
     with pytest.raises(HTTPException, match="503"):

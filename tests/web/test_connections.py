@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from app.web import connection_guard as connections
-from app.web.connection_guard import ConnectionLimits, create_protocol_factory
+from app.web.connection_guard import ConnectionLimits, create_guarded_protocol_factory
 from tests.loops import outcome
 
 CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -35,7 +35,7 @@ async def serving(limits: ConnectionLimits, served=app) -> AsyncIterator[int]:
     config = uvicorn.Config(
         served,
         port=0,
-        http=create_protocol_factory(limits),
+        http=create_guarded_protocol_factory(limits),
         lifespan="off",
         log_level="critical",
         timeout_graceful_shutdown=1,

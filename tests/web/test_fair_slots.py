@@ -75,9 +75,9 @@ def test_who_gives_up_waiting_takes_no_slot():
         slots = FairSlots(1, 1)
         async with slots.hold_slot("a"):
             with contextlib.suppress(TimeoutError):
-                async with slots.hold_slot("b", seconds=0.01):
+                async with slots.hold_slot("b", max_wait_seconds=0.01):
                     return False
-        async with slots.hold_slot("b", seconds=1):
+        async with slots.hold_slot("b", max_wait_seconds=1):
             return True
 
     assert outcome(act())
@@ -97,7 +97,7 @@ class Downloads:
 
     async def read(self, client: str, size: int) -> None:
         """Take so many bytes, and then nothing more."""
-        async with self.slots.hold_slot(client, seconds=30):
+        async with self.slots.hold_slot(client, max_wait_seconds=30):
             try:
                 async with self.slots.register_transfer() as transfer:
                     transfer.bytes = size
@@ -117,7 +117,7 @@ def test_where_somebody_waits_the_slowest_transfer_gives_way():
     async def act() -> list[str]:
         downloads = Downloads(3, 2)
         await downloads.begin(a=3_000_000, b=1_000, c=2_000_000)
-        async with downloads.slots.hold_slot("new", seconds=30):
+        async with downloads.slots.hold_slot("new", max_wait_seconds=30):
             return downloads.displaced
 
     assert outcome(act()) == ["b"]
@@ -129,7 +129,7 @@ def test_no_transfer_gives_way_where_nobody_waits_or_only_for_slots_of_their_own
         downloads = Downloads(3, 1)
         await downloads.begin(a=1_000, b=2_000)
         with contextlib.suppress(TimeoutError):
-            async with downloads.slots.hold_slot("a", seconds=0.1):
+            async with downloads.slots.hold_slot("a", max_wait_seconds=0.1):
                 pass
         return downloads.displaced
 
@@ -143,13 +143,13 @@ def test_a_transfer_expires_and_one_that_was_displaced_gets_no_more_time():
             try:
                 async with slots.register_transfer() as transfer:
                     if name == "displaced":
-                        transfer.displace()
+                        transfer.end_for_waiting_client()
                     now = asyncio.get_running_loop().time()
-                    transfer.expire_at(now + (0.01 if name == "expired" else 60))
+                    transfer.set_deadline(now + (0.01 if name == "expired" else 60))
                     await asyncio.Event().wait()
             except TimeoutError:
                 ended.append(name)
-            transfer.displace()  # too late, which is no fault
+            transfer.end_for_waiting_client()  # too late, which is no fault
         return ended
 
     assert outcome(act()) == ["expired", "displaced"]

@@ -21,7 +21,7 @@ from app.content.library import LiveLibrary
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE
 from app.main import create_app
 from app.settings import Settings
-from app.web.monitoring import Readiness, check_disk
+from app.web.monitoring import ReadinessChecks, check_disk
 from tests.conftest import TINY, visit
 from tests.databases import ABOUT_SQLITE, NAME, SERVER
 from tests.loops import outcome
@@ -195,8 +195,8 @@ def test_a_database_file_that_was_emptied_is_damaged(client: TestClient, setting
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
 def test_a_server_that_takes_no_writes_is_named(client: TestClient, settings: Settings):
-    database = settings.database.rpartition("/")[2]
-    engine = create_engine(settings.database, isolation_level="AUTOCOMMIT")
+    database = settings.database_url_or_default.rpartition("/")[2]
+    engine = create_engine(settings.database_url_or_default, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(
             text(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
@@ -277,11 +277,11 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
 
     courses = CourseRegistry({"": Counted(tmp_path)})
     storage = app.state.storage
-    readiness = Readiness(app.state.engine, tmp_path, courses, storage)
+    readiness = ReadinessChecks(app.state.engine, tmp_path, courses, storage)
 
     async def many() -> None:
         for _ in range(20):
-            await readiness.run_due_checks()
+            await readiness.get_recent_results()
 
     outcome(many())
 

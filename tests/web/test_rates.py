@@ -7,7 +7,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.web.request_limits import (
     RateLimiter,
-    client_of_scope,
+    client_address_or_network_of_scope,
     parse_rate_limits,
     rate_limit_kind_of_request,
 )
@@ -25,7 +25,7 @@ def spent(rates: RateLimiter, client: str = "a") -> int:
     """How many a client gets before it is refused."""
     for count in range(100):
         try:
-            rates.check_and_count("work", client)
+            rates.raise_if_over_limit_else_count("work", client)
         except HTTPException:
             return count
     return 100
@@ -52,10 +52,10 @@ def test_the_narrowest_of_several_rates_counts():
 
 def test_the_refusal_says_how_long_to_wait():
     rates = RateLimiter({"work": "1/hour"}, Seconds())
-    rates.check_and_count("work", "a")
+    rates.raise_if_over_limit_else_count("work", "a")
 
     with pytest.raises(HTTPException) as refused:
-        rates.check_and_count("work", "a")
+        rates.raise_if_over_limit_else_count("work", "a")
 
     assert refused.value.status_code == 429
     assert refused.value.headers == {"retry-after": "2600"}
@@ -67,7 +67,7 @@ def test_a_browser_that_is_refused_takes_nothing_from_its_address():
 
     def ask(browser: str) -> str:
         try:
-            rates.check_and_count("work", "a", browser)
+            rates.raise_if_over_limit_else_count("work", "a", browser)
         except HTTPException as refused:
             return refused.detail.partition(". ")[0]
         return "admitted"
@@ -89,8 +89,8 @@ def test_who_throws_the_cookie_away_stops_no_browser_of_the_same_address():
 
     assert spent(rates) == 4
     for browser in ("one", "two"):
-        rates.check_and_count("work", "a", browser)
-        rates.check_and_count("work", "a", browser)
+        rates.raise_if_over_limit_else_count("work", "a", browser)
+        rates.raise_if_over_limit_else_count("work", "a", browser)
     assert rates.seconds_until_allowed("work", "a", "three") > 0
 
 
@@ -98,7 +98,7 @@ def test_the_wait_is_that_of_the_longest_window_that_is_full():
     rates = RateLimiter({"work": "1/minute;1/hour"}, Seconds())
 
     assert rates.seconds_until_allowed("work", "a") == 0
-    rates.check_and_count("work", "a")
+    rates.raise_if_over_limit_else_count("work", "a")
     assert rates.seconds_until_allowed("work", "a") == 2600
     assert rates.seconds_until_allowed("work", "b") == 0
 
@@ -137,7 +137,7 @@ def test_costly_work_is_known_by_its_address(request_, kind: str):
 
 def test_a_network_of_ipv6_is_one_client():
     def of(host: str) -> str:
-        return client_of_scope({"type": "http", "client": (host, 1)})
+        return client_address_or_network_of_scope({"type": "http", "client": (host, 1)})
 
     assert of("2001:db8::1") == of("2001:db8::2") != of("2001:db8:1::1")
     assert of("10.0.0.1") != of("10.0.0.2")
@@ -279,5 +279,5 @@ def test_no_default_keeps_anybody_out_for_longer_than_an_hour(settings: Settings
         field.default for name, field in Settings.model_fields.items() if name.startswith("rate_")
     ]
 
-    assert len(defaults) == len(settings.rates)
-    assert max(rate.seconds for one in defaults for rate in parse_rate_limits(one)) <= 3600
+    assert len(defaults) == len(settings.rate_settings_by_kind)
+    assert max(rate.window_seconds for one in defaults for rate in parse_rate_limits(one)) <= 3600

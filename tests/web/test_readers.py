@@ -5,7 +5,7 @@ import asyncio
 import httpx
 from fastapi import FastAPI, Request
 
-from app.database.engine import DbSession, write_in_own_transaction
+from app.database.engine import DbSession, write_during_read_request
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -25,7 +25,7 @@ def test_who_reads_and_waits_to_write_keeps_no_reader_waiting(app: FastAPI):
     @app.get("/notes-down")
     async def notes_down(request: Request, _db: DbSession) -> str:
         arrived.release()
-        await write_in_own_transaction(request, lambda _: None)
+        await write_during_read_request(request, lambda _: None)
         return "noted"
 
     async def while_one_writes() -> tuple[int, list[int]]:

@@ -12,7 +12,7 @@ from sqlalchemy import event, update
 from sqlmodel import Session, select
 
 from app.database.engine import WRITING
-from app.database.tables import Learner, Note, SectionRead
+from app.database.tables import Learner, SectionNoteRow, SectionRead
 from app.main import create_app
 from app.settings import Settings
 from tests.databases import ABOUT_SQLITE
@@ -120,7 +120,7 @@ def test_a_full_disk_is_called_by_its_name(app: FastAPI, rosa: TestClient, sessi
         assert answer.status_code == 507
         assert "The disk of this server is full" in answer.text
         assert "Something is broken" not in answer.text
-    assert session.exec(select(Note.id)).all() == []
+    assert session.exec(select(SectionNoteRow.id)).all() == []
 
 
 async def write_together(app: FastAPI, cookies: dict[str, str] | None = None) -> list[int]:

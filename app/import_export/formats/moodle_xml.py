@@ -71,7 +71,7 @@ from app.import_export.text_conversion import (
     split_unit_from_stem,
 )
 from app.import_export.xml_files import add_child, parse_xml_and_locate_elements, serialize_document
-from app.markup.quantities import known_unit
+from app.markup.quantities import recognize_unit
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
 _BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
@@ -383,7 +383,7 @@ def _read_unit(question_element: ET.Element, losses: PicturesAndLosses) -> str:
     for unit in question_element.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
         if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
-            if known := known_unit(name):
+            if known := recognize_unit(name):
                 return known
             losses.add_loss(f"the unit “{name}” is not known here: name it in the question")
     return ""

@@ -261,8 +261,8 @@ class ChoiceType(QuestionType[ChoiceSpec]):
 
 
 def _has_unreadable_option(source_file: SourceFile) -> bool:
-    problems = source_file.problems[source_file.problems_before_item :]
-    return any(p.code == "E24" and p.item == source_file.item for p in problems)
+    problems = source_file.problems[source_file.problem_count_before_item :]
+    return any(p.code == "E24" and p.item == source_file.current_item for p in problems)
 
 
 def _report_options_referring_to_others(

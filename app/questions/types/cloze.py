@@ -10,10 +10,10 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import closing_index, first_line
+from app.markup.markdown_tokens import find_closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
-from app.markup.text import hash_to_letters, reduce_to_words, shorten
+from app.markup.text import hash_to_four_letters, reduce_to_words, shorten_with_ellipsis
 from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_too_many_parts
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -115,7 +115,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         for at, token in enumerate(body):
             if token.type != "table_open":
                 continue
-            inside = body[at : closing_index(body, at)]
+            inside = body[at : find_closing_index(body, at)]
             if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
                 message = "A blank stands inside a table, where its bars part columns."
                 hint = "Put it into a sentence."
@@ -128,7 +128,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         del stem
         text = f" {reduce_to_words(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
-        source_file.spend_effort(count * len(text) * _SEARCHING)
+        source_file.spend_parsing_effort(count * len(text) * _SEARCHING)
         for words in (words for blank in answer.blanks for words in blank.answers):
             if len(words) > 2 and f" {reduce_to_words(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
@@ -238,7 +238,9 @@ def _replace_blanks_by_marks(
         source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        source_file.report("E54", *locate(half[0]), message, f"Write [{shorten(half[0])}].")
+        source_file.report(
+            "E54", *locate(half[0]), message, f"Write [{shorten_with_ellipsis(half[0])}]."
+        )
     elif line_ := _LINE.search(child.content):
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
         hint = "Write [[answer]] in its place."
@@ -247,7 +249,7 @@ def _replace_blanks_by_marks(
 
 def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
     def report(code: str, message: str, hint: str, needle: str = f"[[{blank_markup[:40]}") -> None:
-        source_file.report_text(code, needle, line, line + 20, message, hint)
+        source_file.report_at_text(code, needle, line, line + 20, message, hint)
 
     source_file = authored.source_file
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
@@ -270,8 +272,8 @@ def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredIt
     if _TIGHT.search(body):
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        report("E54", message, f"Write [[{shorten(apart)}]].")
-    name = hash_to_letters(authored.comment.id, "blank", str(number))
+        report("E54", message, f"Write [[{shorten_with_ellipsis(apart)}]].")
+    name = hash_to_four_letters(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
 

@@ -15,7 +15,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line
 from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
-from app.markup.text import shorten, suggest_known_words
+from app.markup.text import shorten_with_ellipsis, suggest_known_words
 from app.questions import shell
 from app.questions.lab import (
     CommandMatcher,
@@ -53,7 +53,7 @@ _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 def parse_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
-    goal = strict_yaml.texts_of_value(comment.fields.values.get("goal"))
+    goal = strict_yaml.texts_of_word_or_list(comment.fields.values.get("goal"))
     steps: dict[tuple[str, bool], int] = {}
     commands: list[LabCommand] = []
     tokens = authored.parts.answer_block
@@ -138,7 +138,11 @@ def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_T
             if prompt_match and prompt_match["command"].split()[0] in shell.load_program_specs():
                 message = f"“{text[:40]}” is read as output, not as a command."
                 source_file.report(
-                    "W89", number, 1, message, f"Write $ {shorten(prompt_match['command'])}"
+                    "W89",
+                    number,
+                    1,
+                    message,
+                    f"Write $ {shorten_with_ellipsis(prompt_match['command'])}",
                 )
         elif text:
             message = f"“{text[:40]}” stands before the first command."

@@ -32,10 +32,10 @@ from app.markup.expressions import (
     evaluate_expression,
     require_estimate,
 )
-from app.markup.problems import ESTIMATE_EFFORT, TextPosition, estimate_call_effort
+from app.markup.problems import ESTIMATE_EFFORT, TextPosition, parsing_effort_of_estimate
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
-from app.markup.text import shorten, suggest_known_words
+from app.markup.text import shorten_with_ellipsis, suggest_known_words
 from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -165,7 +165,7 @@ class ConditionResult:
 def parse_condition(text: str) -> PlanCondition:
     """Parse a condition; raises ExpressionError (E44, E45, E42)."""
     if match := _REVERSED.search(text):
-        hint = f"Write {shorten(text.replace(match[0], match[0][::-1], 1))}."
+        hint = f"Write {shorten_with_ellipsis(text.replace(match[0], match[0][::-1], 1))}."
         raise ExpressionError("E45", f"“{match[0]}” compares nothing.", hint)
     match = _COMPARISON.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
@@ -191,7 +191,7 @@ def evaluate_condition(
     if not isinstance(value, Quantity) or not isinstance(limit, Quantity):
         return ConditionResult(condition, value == limit, value)
     unit = value.unit or ""
-    if quantities.unit_dimension_text(limit.unit or "") != quantities.unit_dimension_text(unit):
+    if quantities.format_unit_dimension(limit.unit or "") != quantities.format_unit_dimension(unit):
         message = f"“{condition.text}” compares {quantities.quote_unit(unit)} with "
         message += f"{quantities.quote_unit(limit.unit)}."
         example = f"{condition.text} {unit}" if unit and not limit.unit else f"<= 1 {unit}".rstrip()
@@ -507,7 +507,7 @@ class _DesignExerciseCheck:
     def _report_missing_fields(self) -> bool:
         for key, example in _EXAMPLES.items():
             node = self._fields.get(key)
-            if not node or not any(word.text for word in strict_yaml.texts_of_value(node)):
+            if not node or not any(word.text for word in strict_yaml.texts_of_word_or_list(node)):
                 self._report("E13", key, f"A design exercise needs “{key}”.", f"Write {example}.")
                 return True
         if not isinstance(self._fields.get("given", YamlMapping({}, {}, 1, 1)), YamlMapping):
@@ -564,9 +564,9 @@ class _DesignExerciseCheck:
     def _check_plans(self) -> None:
         """Check that plans can be right, and that the first one is not."""
         answer = self._answer
-        if estimate_call_effort(answer.estimate) > ESTIMATE_EFFORT:
+        if parsing_effort_of_estimate(answer.estimate) > ESTIMATE_EFFORT:
             return
-        self._file.spend_effort(_MOST_PLANS * ESTIMATE_EFFORT, repr(answer))
+        self._file.spend_parsing_effort(_MOST_PLANS * ESTIMATE_EFFORT, repr(answer))
         if not has_feasible_plan(answer):
             message = f"No plan was found that meets {', '.join(answer.accept)[:120]}."
             hint = "Relax a condition, change what is given, or let more be chosen."
@@ -611,11 +611,11 @@ class DesignType(QuestionType[DesignSpec]):
         given = values.get("given")
         return DesignSpec(
             authored.comment.field_text("estimate"),
-            {name: strict_yaml.single_text(value) for name, value in given.values.items()}
+            {name: strict_yaml.text_or_empty(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
             else {},
-            tuple(value.text for value in strict_yaml.texts_of_value(values.get("choose"))),
-            tuple(value.text for value in strict_yaml.texts_of_value(values.get("accept"))),
+            tuple(value.text for value in strict_yaml.texts_of_word_or_list(values.get("choose"))),
+            tuple(value.text for value in strict_yaml.texts_of_word_or_list(values.get("accept"))),
         )
 
     def check_answer(self, answer: DesignSpec, authored: AuthoredItem) -> None:

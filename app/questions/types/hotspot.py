@@ -10,10 +10,10 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.markup.html_renderer import render_tokens
-from app.markup.images import WIDTHS, narrow_variant_name, svg_opening
+from app.markup.images import WIDTHS, file_name_of_narrow_variant, render_svg_opening_tag
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
-from app.markup.text import is_path_inside, is_slug
+from app.markup.text import is_inside_its_folder, is_slug
 from app.questions.options import (
     Choice,
     ParsedOption,
@@ -103,7 +103,7 @@ class HotspotFigure:
 
         Sentences of the text alternative that mention a mark are left out too.
         """
-        replacements = _UNMARKED if _HOT.search(self.drawing.markup) else {"hot-line": "data"}
+        replacements = _UNMARKED if _HOT.search(self.drawing.inner_markup) else {"hot-line": "data"}
 
         def unmark(match: re.Match[str]) -> str:
             names = (replacements.get(name, name) for name in match[1].split())
@@ -112,14 +112,14 @@ class HotspotFigure:
         sentences = _SENTENCE_END.split(self.drawing.desc)
         drawing = dataclasses.replace(
             self.drawing,
-            markup=_CLASSES.sub(unmark, self.drawing.markup),
+            inner_markup=_CLASSES.sub(unmark, self.drawing.inner_markup),
             desc=" ".join(sentence for sentence in sentences if "marked" not in sentence),
         )
         return dataclasses.replace(self, drawing=drawing)
 
     def render_opening_svg_tag(self, id_prefix: str) -> Markup:
         """Return the opening tag of its `<svg>`; ids begin with `id_prefix`."""
-        return Markup(svg_opening(self.drawing, self.width_name, id_prefix))  # noqa: S704 - the figure was sanitized
+        return Markup(render_svg_opening_tag(self.drawing, self.width_name, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
 class HotspotType(QuestionType[HotspotSpec]):
@@ -145,7 +145,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     def parse_answer(self, authored: AuthoredItem) -> HotspotSpec:
         file = authored.comment.field_text("figure")
         location = authored.comment.field_location("figure")
-        if file.endswith(".svg") and is_path_inside(file):
+        if file.endswith(".svg") and is_inside_its_folder(file):
             authored.source_file.add_reference("file", file, *location)
             authored.source_file.add_reference("drawing", file, *location)
         else:
@@ -172,7 +172,7 @@ class HotspotType(QuestionType[HotspotSpec]):
         _check_regions_and_labels(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
-        return answer.file, narrow_variant_name(answer.file)
+        return answer.file, file_name_of_narrow_variant(answer.file)
 
     def embed_figures(
         self, answer: HotspotSpec, figure_by_file_name: Mapping[str, SvgFigure]
@@ -261,7 +261,7 @@ def place_markers_on_figures(answer: HotspotSpec) -> tuple[HotspotFigure, ...]:
 
 
 def _figure_markers(answer: HotspotSpec, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
-    areas = {area.region: area for area in drawing.areas}
+    areas = {area.region: area for area in drawing.clickable_regions}
     return tuple(
         HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
         for number, o in enumerate(answer.regions)
@@ -325,7 +325,7 @@ def _render_lettered_svg(figure: HotspotFigure) -> str:
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
         'stroke="currentColor" font-family="sans-serif" font-size="13">'
-        f"{drawing.markup}{spots}</svg>"
+        f"{drawing.inner_markup}{spots}</svg>"
     )
     # Without a style sheet the phone variant could not be hidden, so use one figure.
     hidden = " hidden" if figure.width_name == "narrow" else ""

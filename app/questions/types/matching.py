@@ -12,7 +12,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import first_line, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
-from app.markup.text import hash_to_letters, reduce_to_words
+from app.markup.text import hash_to_four_letters, reduce_to_words
 from app.questions.options import ParsedOption, make_step_or_row_key, report_if_too_many_parts
 from app.questions.question_type import (
     AuthoredItem,
@@ -108,7 +108,7 @@ class MatchingType(QuestionType[MatchSpec]):
                 for i in range(3)
             )
             name = make_step_or_row_key(item, f"left {reduce_to_words(left.plain)}", taken)
-            answer = hash_to_letters(item, f"right {reduce_to_words(right.plain)}")
+            answer = hash_to_four_letters(item, f"right {reduce_to_words(right.plain)}")
             pairs.append(MatchRow(name, left, right, reason, answer))
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))

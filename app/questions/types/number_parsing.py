@@ -240,7 +240,7 @@ def parse_unit(unit_word: str, expected_unit: str) -> TypedUnit | None:
     if name is None:
         return None
     fits = quantities.base_unit_of(name) == quantities.base_unit_of(expected_unit)
-    return TypedUnit(name, UNITS[name].factor, fits)
+    return TypedUnit(name, UNITS[name].base_units_per_unit, fits)
 
 
 def _normalize_number_text(text: str) -> str:
@@ -340,8 +340,8 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
 
 def _expected_unit_ignoring_case(unit_word: str, expected_unit: str) -> str | None:
     base = quantities.base_unit_of(expected_unit)
-    fits = [u for u, s in UNITS.items() if u.lower() == unit_word.lower() and s.base == base]
-    return fits[0] if len({UNITS[u].factor for u in fits}) == 1 else None
+    fits = [u for u, s in UNITS.items() if u.lower() == unit_word.lower() and s.base_unit == base]
+    return fits[0] if len({UNITS[u].base_units_per_unit for u in fits}) == 1 else None
 
 
 def _join_currency_and_unit(currency_before: str, unit_behind: str) -> str:
@@ -469,7 +469,7 @@ def _parse_written_range(text: str, default_tolerance: float | None) -> AnswerRa
         return _make_range_between(quantity, match["high"])
     if match["digits"]:
         return _range_of_significant_digits(text, match, quantity)
-    center = number * UNITS[unit].factor
+    center = number * UNITS[unit].base_units_per_unit
     if match["tolerance"]:
         half = _convert_tolerance_to_base_unit(match["tolerance"], center, unit)
     elif default_tolerance is not None:
@@ -492,7 +492,7 @@ def _range_of_significant_digits(
     text: str, match: re.Match[str], quantity: NumberWithUnit
 ) -> AnswerRange:
     number, unit = quantity
-    factor = UNITS[unit].factor
+    factor = UNITS[unit].base_units_per_unit
     digits = int(match["digits"])
     if not 1 <= digits <= _MOST_DIGITS:
         hint = f"Write {match['number'].strip()} sig 3."
@@ -533,7 +533,7 @@ def _parse_number_with_unit(text: str) -> NumberWithUnit:
     if abs(number) > 1e300:
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     word = (match["unit"] or "").strip()
-    unit = quantities.known_unit(word)
+    unit = quantities.recognize_unit(word)
     if unit is None:
         raise _unknown_unit_error(word, match["number"], text.strip())
     return NumberWithUnit(number, unit)
@@ -605,10 +605,10 @@ def _make_range_between(low: NumberWithUnit, high: str) -> AnswerRange:
     high_number, unit = _parse_number_with_unit(high)
     low_number, low_unit = low
     unit = unit or low_unit
-    factor = UNITS[unit].factor
-    low_factor = UNITS[low_unit].factor if low_unit else factor
+    factor = UNITS[unit].base_units_per_unit
+    low_factor = UNITS[low_unit].base_units_per_unit if low_unit else factor
     low_value, high_value = sorted((low_number * low_factor, high_number * factor))
-    kinds = {quantities.unit_dimension_text(name) for name in (low_unit, unit)}
+    kinds = {quantities.format_unit_dimension(name) for name in (low_unit, unit)}
     if low_unit and len(kinds) > 1:
         message = f"{low_number:g} {low_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
@@ -625,7 +625,7 @@ def _convert_tolerance_to_base_unit(text: str, base_center: float, unit: str) ->
         return abs(base_center) * number / 100
     try:
         in_unit = quantities.convert_quantity(Quantity(number, word or unit), unit)
-        return in_unit.value * UNITS[unit].factor
+        return in_unit.value * UNITS[unit].base_units_per_unit
     except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
         if word and not unit:

@@ -17,9 +17,9 @@ from app.markup.quantities import (
     Quantity,
     base_factor_of,
     base_unit_of,
+    format_unit_dimension,
     format_with_spec,
     parse_quantity,
-    unit_dimension_text,
 )
 from app.questions.options import (
     ParsedOption,
@@ -159,7 +159,9 @@ def _list_other_units(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
-    return [name for name, u in UNITS.items() if u.base == base and u.factor != factor]
+    return [
+        name for name, u in UNITS.items() if u.base_unit == base and u.base_units_per_unit != factor
+    ]
 
 
 def _format_center(accepted: AnswerRange) -> str:
@@ -222,7 +224,7 @@ def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> No
     if clash:
         message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
         hint, answer_as_code = "Narrow the tolerance, or delete it.", f"`{clash.wrong.template}`"
-        source_file.report_text("E43", answer_as_code, line, line + 60, message, hint)
+        source_file.report_at_text("E43", answer_as_code, line, line + 60, message, hint)
     _check_units(answer, line, source_file)
     _check_duplicate_ranges(answer, line, source_file)
 
@@ -237,7 +239,7 @@ def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceF
         if one in seen:
             message = f"“{option.template}” is “{seen[one]}”, which stands above."
             hint, answer_as_code = "Change or delete one of them.", f"`{option.template}`"
-            source_file.report_text("E23", answer_as_code, line, line + 60, message, hint)
+            source_file.report_at_text("E23", answer_as_code, line, line + 60, message, hint)
         seen.setdefault(one, option.template)
 
 
@@ -274,10 +276,10 @@ def _check_units(answer: NumericSpec, line: int, source_file: SourceFile) -> Non
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
-        if unit_dimension_text(unit) != unit_dimension_text(as_first):
+        if format_unit_dimension(unit) != format_unit_dimension(as_first):
             message = f"“{option.template}” does not measure what “{first.template}” does."
             hint, answer_as_code = "Use units of one kind.", f"`{option.template}`"
-            source_file.report_text("E42", answer_as_code, line, line + 60, message, hint)
+            source_file.report_at_text("E42", answer_as_code, line, line + 60, message, hint)
 
 
 def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
@@ -316,7 +318,7 @@ def fill_in_computed_ranges(numeric: NumericSpec, values: Mapping[str, Value]) -
     otherwise: float | None = None
     made = []
     for option in numeric.options:
-        written = expressions.fill_template(option.template, values)
+        written = expressions.fill_placeholders(option.template, values)
         try:
             found = parse_answer_range(written, otherwise if not option.right else None)
         except AnswerRangeError as error:
@@ -365,7 +367,7 @@ class NumericType(QuestionType[NumericSpec]):
                 try:
                     found = parse_answer_range(template, otherwise if not option.ticked else None)
                 except AnswerRangeError as error:
-                    source_file.report_text(
+                    source_file.report_at_text(
                         error.code, "`", option.line, option.line, str(error), error.hint
                     )
                     continue

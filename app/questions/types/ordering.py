@@ -12,7 +12,7 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import closing_index, first_line, last_line
+from app.markup.markdown_tokens import find_closing_index, first_line, last_line
 from app.markup.model import RichText
 from app.markup.text import reduce_to_words
 from app.questions.options import (
@@ -105,7 +105,7 @@ class OrderingType(QuestionType[OrderSpec]):
                 choices, "steps", first_line(steps[position]), authored.source_file
             ):
                 break
-            end = closing_index(steps, position)
+            end = find_closing_index(steps, position)
             inside = steps[position + 1 : end]
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             text_length = quotes[0] if quotes else len(inside)
@@ -130,7 +130,7 @@ class OrderingType(QuestionType[OrderSpec]):
             hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
             if count:
                 hint = "Write the missing ones into the numbered list."
-            source_file.report("E50", line, 1, message, hint, derived=count > 0)
+            source_file.report("E50", line, 1, message, hint, is_consequence=count > 0)
         seen: set[str] = set()
         for step in answer.steps_and_distractors:
             step_words = reduce_to_words(step.text.plain)

@@ -96,7 +96,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         """Fill the templates in accepted words, too."""
         made = super().fill_values(answer, values)
         options = tuple(
-            dataclasses.replace(o, answer=expressions.fill_template(o.answer, values))
+            dataclasses.replace(o, answer=expressions.fill_placeholders(o.answer, values))
             for o in made.options
         )
         return dataclasses.replace(made, options=options)
