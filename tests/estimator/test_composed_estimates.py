@@ -13,7 +13,7 @@ from app.estimator.estimates.layout_search import (
     list_gpu_counts_that_divide_batch,
     list_model_splits,
 )
-from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.catalog import find_accelerator, find_system
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.models.lookup import find_model
@@ -501,3 +501,14 @@ def test_a_deadline_names_gpus_that_divide_a_typed_batch(subtests):
                 )
     odd = run_estimate("training-time", typed | {"gpus": "1024", "global_batch": "1536"})
     assert any("the 1,536 that were typed cannot be divided over" in note for note in odd.notes)
+
+
+def test_a_small_cluster_draws_at_least_what_its_switches_do():
+    run = run_estimate("training-run", {"model": "8B", "tokens": "2T", "gpus": "96"})
+    sections = {section.heading: section.estimate for section in run.sections}
+    network, power = sections["Network"], sections["Power"]
+    each = network["power"].value / network["switches"].value
+    switches = network["switches"].value + network["storage_switches"].value
+    systems = 12 * find_system("dgx-h100").power
+    assert power["machines_power"].value >= systems + switches * each
+    assert power["machines_power"].value <= 1.01 * systems + switches * each

@@ -328,8 +328,8 @@ def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
     for name in ("serving-capacity", "latency"):
         here, low = ask(name, **drafted), ask(name, **drafted, acceptance="45%")
         figure = "tpot_p95" if name == "serving-capacity" else "tpot"
-        assert f"one every {low[figure].formatted_value} at 45%" in here.verdict.text
-        assert "assumes that 65% of the drafts are kept" in here.verdict.text
+        assert f"one every {low[figure].formatted_value} at 1.74" in here.verdict.text
+        assert "acceptance length of 2.35 tokens a step, 44.9% of the drafts" in here.verdict.text
         assert "drafts" not in ask(name, model="8B").verdict.text
 
 
@@ -338,14 +338,14 @@ def test_one_token_of_a_models_own_module_is_kept_as_often_as_published() -> Non
     for name in ("serving-capacity", "latency"):
         figure = "tpot_p95" if name == "serving-capacity" else "tpot"
         here, low = ask(name, **own), ask(name, **own, acceptance="85%")
-        assert "assumes that 87.5% of the drafts are kept" in here.verdict.text
-        assert f"one every {low[figure].formatted_value} at 85%" in here.verdict.text
-        assert "at 90%" in here.verdict.text
-        assert "at 95%" in low.verdict.text  # A typed one has the usual range.
+        assert "acceptance length of 1.88 tokens a step, 87.5% of the drafts" in here.verdict.text
+        assert f"one every {low[figure].formatted_value} at 1.85" in here.verdict.text
+        assert "at 1.9." in here.verdict.text
+        assert "at 1.95." in low.verdict.text  # A typed one has the usual range.
         # Of those after the first less is kept.
-        assert "assumes that 76.9%" in ask(name, **own | {"draft_tokens": 3}).verdict.text
+        assert "60.4% of the drafts" in ask(name, **own | {"draft_tokens": 3}).verdict.text
         dense = ask(name, model="8B", draft_tokens=1)
-        assert "assumes that 65%" in dense.verdict.text
+        assert "65% of the drafts" in dense.verdict.text
 
 
 def test_more_drafts_of_a_models_own_module_keep_and_speed_up_as_published() -> None:

@@ -2,12 +2,14 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from app.estimator.common_inputs import HARDWARE, impossible_input_error
 from app.estimator.estimates.cost import EXAMPLE_GPU, EXAMPLE_PRICE
+from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.hardware.catalog import (
     Accelerator,
     System,
@@ -222,11 +224,34 @@ def find_reason_for_no_cluster(gpu: Accelerator, system: System | None, gpus: in
     return ""
 
 
-def add_power_section(
-    composer: SectionComposer, system: System, nodes: int, **changed_inputs: Any
+def add_network_section(
+    composer: SectionComposer, system: System, nodes: int
 ) -> SubEstimate | None:
-    """Add power and racks of whole systems."""
+    """Add the network of whole systems."""
+    values = {"system": system.id, "nodes": nodes}
+    return composer.add_section_or_note_omission("Network", "fabric", values)
+
+
+def add_power_section(
+    composer: SectionComposer,
+    system: System,
+    nodes: int,
+    network: SubEstimate | None,
+    **changed_inputs: Any,
+) -> SubEstimate | None:
+    """Add power and racks of whole systems, with the switches of their network if those draw more.
+
+    The usual share of network and storage is too little for a small cluster's switches.
+    """
     values = {"system": system.id, "nodes": nodes, **changed_inputs}
+    if network and system.power:
+        switches, storage_switches, power = (
+            float(network.estimate[name].value or 0)
+            for name in ("switches", "storage_switches", "power")
+        )
+        all_power = power * (1 + storage_switches / switches) if switches else 0.0
+        share = math.ceil(100 * all_power / (nodes * system.power)) / 100
+        values["other"] = max(PowerCoolingInputs().other, share)
     return composer.add_section_or_note_omission("Power", "power-cooling", values)
 
 

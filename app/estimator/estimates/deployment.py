@@ -10,6 +10,7 @@ from app.estimator.estimates.composition import (
     ComposedResult,
     SectionComposer,
     add_cost_section,
+    add_network_section,
     add_power_section,
     find_reason_for_no_cluster,
     find_requested_system,
@@ -131,8 +132,8 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     if system is None or reason:
         run.omission_reason_by_section |= dict.fromkeys(("Network", "Power", "Cost"), reason)
     else:
-        run.add_section_or_note_omission("Network", "fabric", {"system": system.id, "nodes": nodes})
-        add_power_section(run, system, nodes)
+        network = add_network_section(run, system, nodes)
+        add_power_section(run, system, nodes, network)
         rate = float(estimate["throughput"].value or 0) / gpus
         add_cost_section(run, system, gpus, {"token_rate": rate})
     return DeploymentResult(

@@ -62,6 +62,7 @@ from app.estimator.memory.inference_memory import (
     widest_layer_prompt_bytes,
 )
 from app.estimator.memory_verdict import (
+    MAX_NUM_SEQS,
     MemoryLimit,
     build_memory_verdict,
     real_capacity_note,
@@ -179,6 +180,11 @@ def _engine_notes(
             "caching keeps two such states for each group of layers. A sequence of this context "
             f"takes {format_number(shared.count_blocks_of_sequence(inputs.context))} blocks."
         )
+        if ENGINES[inputs.engine].refuses_sequences_beyond_blocks:
+            yield (
+                f"Each sequence of {MAX_NUM_SEQS} needs a block for its state; vLLM does not start "
+                "with more of them than the cache has blocks."
+            )
         if graphs := memory_use.unsure_graphs:
             yield (
                 f"vLLM 0.26 and later may count {format_value(graphs, 'B')} more for CUDA graphs of "

@@ -46,6 +46,7 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     decode_step_time,
+    describe_acceptance,
     draft_verification_step_time,
     pipeline_handover_time,
     tokens_per_step,
@@ -179,12 +180,9 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     )
     step = result.decode_seconds
     paces = [
-        f"one every {format_value(step / tokens_per_step(other, inputs.draft_tokens), 's')} "
-        f"at {format_value(other, '%')}"
-        for other in (acceptance.low, acceptance.high)
+        step / tokens_per_step(a, inputs.draft_tokens) for a in (acceptance.low, acceptance.high)
     ]
-    assumed = format_value(acceptance.assumed, "%")
-    return f" That assumes that {assumed} of the drafts are kept: {' and '.join(paces)}."
+    return describe_acceptance(acceptance, inputs.draft_tokens, paces)
 
 
 def _datasheet_peak(placed: PlacedModel) -> float:
@@ -417,7 +415,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if placed.setup.stages_take_turns:
         notes.append(
             f"{placed.engine.label} deal out whole layers: each token passes one GPU after the "
-            "other, so that more GPUs give more memory, but an answer no more speed."
+            "other, so more GPUs give more memory, but an answer no more speed. llama.cpp can also "
+            "divide each layer (--split-mode tensor, experimental); that is not counted."
         )
     elif placed.setup.pipeline_stages > 1:
         notes.append(

@@ -58,7 +58,7 @@ from app.estimator.serving.replica_memory import (
     expert_padding_bytes_per_gpu,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import typed_or_usual_acceptance
+from app.estimator.serving.step_time import describe_acceptance, typed_or_usual_acceptance
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 
@@ -190,7 +190,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     times = _describe_latencies(result, result.operating_point)
     counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
     slow = _describe_replicas_at_slow_end(result)
-    text = f"{counted}{copies}. {times}{decides}{slow}{_describe_other_acceptances(result)}"
+    size = _describe_gpus_beyond_rack(result)
+    text = f"{counted}{copies}{size}. {times}{decides}{slow}{_describe_other_acceptances(result)}"
     text = f"{text} {result.replica_profile.placed.published_fp8_warning}".strip()
     return _replace_verdict_if_vllm_refuses_start(
         _qualify_verdict_for_unsure_fit(_build_load_verdict(result, text), result), result
@@ -297,11 +298,10 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
         settled = operating_point_of_each_replica(
             changed, build_replica_profile(changed), result.replicas or 1
         )
-        if settled is not None:
-            pace = format_value(settled.tpot_by_share[SHARES[inputs.percentile]], "s")
-            paces.append(f"one every {pace} at {format_value(other, '%')}")
-    assumed = format_value(acceptance.assumed, "%")
-    return f" That assumes that {assumed} of the drafts are kept; it is {' and '.join(paces)}."
+        if settled is None:
+            return ""
+        paces.append(settled.tpot_by_share[SHARES[inputs.percentile]])
+    return describe_acceptance(acceptance, inputs.draft_tokens, paces)
 
 
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
@@ -352,6 +352,15 @@ def _describe_replicas_with_gpus(result: CapacityResult) -> str:
         kinds = " of both" if result.replica_profile.prefill_replica else ""
         text += f" and {format_number(inputs.spare)} spare{kinds}, {whole} in all"
     return text
+
+
+def _describe_gpus_beyond_rack(result: CapacityResult) -> str:
+    """Return that prefill and decode apart do not fit in one rack, if they do not."""
+    rack = result.replica_profile.placed.fabric.domain
+    if not result.replica_profile.prefill_replica or not (result.gpus or 0) > rack >= RACK:
+        return ""
+    whole = "" if result.inputs.spare else f" {format_value(result.gpus, 'GPU')} in all,"
+    return f",{whole} more than the {rack} of one rack"
 
 
 def _describe_deciding_target(result: CapacityResult) -> str:
@@ -670,9 +679,6 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
             f"The {count} prefill {replicas} at most {read}; more requests need more of them, "
             f"each of {format_count(prefill.placed.setup.gpus, 'GPU')}."
         )
-    if result.gpus and result.gpus > placed.fabric.domain >= RACK:
-        whole = format_value(result.gpus, "GPU")
-        notes.append(f"{whole} are more than the {placed.fabric.domain} of one rack.")
     if routed:
         notes.append(
             "Each GPU has the whole of attention, its own requests and a part of the experts. "

@@ -12,6 +12,7 @@ from app.estimator.estimates.composition import (
     ComposedResult,
     SectionComposer,
     add_cost_section,
+    add_network_section,
     add_power_section,
     find_reason_for_no_cluster,
     find_requested_system,
@@ -176,17 +177,15 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
                 ("Network", "Storage", "Power", "Cost"), reason
             )
         else:
-            if power := add_power_section(run, system, nodes):
+            network = add_network_section(run, system, nodes)
+            if power := add_power_section(run, system, nodes, network):
                 machines = float(power.estimate["machines_typical"].value or 0)
                 time_inputs["watts_per_gpu"] = machines / gpus
             time = run.add_section("Time", "training-time", time_inputs)
             if power:
                 run.sections.remove(power)
                 seconds = min(max(float(time.estimate["time"].value or 0), 60.0), 1e10)
-                add_power_section(run, system, nodes, duration=seconds)
-            run.add_section_or_note_omission(
-                "Network", "fabric", {"system": system.id, "nodes": nodes}
-            )
+                add_power_section(run, system, nodes, network, duration=seconds)
             run.add_section_or_note_omission("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))

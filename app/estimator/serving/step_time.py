@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.estimator import data_files
@@ -41,7 +42,7 @@ from app.estimator.serving.engine import (
     load_shared_engine_constants,
 )
 from app.estimator.training.flops import mixer_flops_outside_matrices
-from app.estimator.units import format_count
+from app.estimator.units import format_count, format_number, format_value
 
 _THIRD = 1 / 3
 TILE = 16.0
@@ -579,6 +580,26 @@ def typed_or_usual_acceptance(
     pairs = zip(_MODULE_ACCEPTANCE, _LATER_ACCEPTANCE, strict=True)
     return AcceptanceRate(
         *(_equivalent_single_acceptance(first, later, draft_tokens) for first, later in pairs)
+    )
+
+
+def describe_acceptance(
+    acceptance: AcceptanceRate, draft_tokens: int, paces_at_bounds: Sequence[float]
+) -> str:
+    """Return the acceptance length that is assumed, and the pace at each end of its range [s].
+
+    An acceptance length counts the token that the large model adds, as in the logs of vLLM.
+    """
+    length = tokens_per_step(acceptance.assumed, draft_tokens)
+    kept = format_value((length - 1) / draft_tokens, "%")
+    paces = " and ".join(
+        f"one every {format_value(pace, 's')} at "
+        f"{format_number(round(tokens_per_step(bound, draft_tokens), 2))}"
+        for bound, pace in zip((acceptance.low, acceptance.high), paces_at_bounds, strict=True)
+    )
+    return (
+        f" That assumes an acceptance length of {format_number(round(length, 2))} tokens a step, "
+        f"{kept} of the drafts; it is {paces}."
     )
 
 
