@@ -45,9 +45,8 @@ def choose_cards_to_review(
     """
     day, left = learner.day, calendar.days_until_exam(learner.day)
     exam = day + dt.timedelta(days=left)
-    in_last_days = calendar.exam_day and left <= max(
-        _LAST_DAYS, round(_LAST_SHARE * calendar.total_days)
-    )
+    last_days = max(_LAST_DAYS, round(_LAST_SHARE * calendar.total_days))
+    in_last_days = calendar.exam_day and left <= last_days
 
     def recall_on(at: dt.date, card: CardFact) -> float:
         return compute_retrievability_after((at - card.last_day).days, card.stability)
@@ -105,9 +104,9 @@ def choose_new_cards(
 ) -> list[str]:
     """Return the new cards to begin; the chance that a page is known is 0 to 1.
 
-    Cards that the learner added come first: all of their own, and missed questions in at most half
-    of the places. The rest are from pages that were read, or with a question missed at first. The domain
-    furthest below its share of the exam gives the next card; within it the page where it helps most.
+    Cards that the learner added come first: all own ones, and missed questions in at most half of
+    the places. The rest are of pages read, or with a question missed at first. The domain furthest
+    below its share of the exam gives the next card, from the page where it helps most.
     """
     missed = collections.Counter(
         course.questions[answer.question].page

@@ -133,11 +133,8 @@ def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskPro
 def _load_newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list of the day or the last one before, read once per request."""
     if "newest list" not in ctx.lookup_cache:
-        newest = (
-            store.load_newest_list(ctx.db, ctx.learner.id, ctx.study_day)
-            if ctx.learner.id
-            else None
-        )
+        learner_id = ctx.learner.id
+        newest = store.load_newest_list(ctx.db, learner_id, ctx.study_day) if learner_id else None
         ctx.lookup_cache["newest list"] = newest
     found: store.ListAndEstimate | None = ctx.lookup_cache["newest list"]
     return found
@@ -179,16 +176,15 @@ def _build_unsaved_list(
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
     calendar, minutes = learner.plan_calendar_as_of(day), learner.minutes_as_if_not_off(day)
-    amount, seed = learner.card_amount, learner.key
     day_list = make_day_list(
         course,
         facts,
         calendar,
         estimate,
         day_minutes=minutes,
-        amount=amount,
+        amount=learner.card_amount,
         length=length,
-        seed=seed,
+        seed=learner.key,
     )
     known, begun = count_recalled_cards(db, learner.id), count_started_cards(db, learner.id)
     day_list = dataclasses.replace(
@@ -220,8 +216,7 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
 async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     """Store the list of the study day before the first page that shows it is sent.
 
-    These pages are GET requests. If the list can't be written, the page is shown all the same. Two
-    requests at once write one list: the first one stays.
+    If it can't be written, the page is shown all the same. Of two requests at once, the first wins.
     """
     if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
