@@ -316,10 +316,10 @@ class Player:
         return score
 
     def sit(self, address: str) -> None:
-        exam = max(self.library.exams.values(), key=lambda exam: exam.questions)
+        exam = max(self.library.exams.values(), key=lambda exam: exam.question_count)
         sitting = self.post(f"/exams/{exam.slug}/sittings", token=f"{address} {self.clock.now}")
         sitting = sitting.partition("/questions/")[0]
-        for number in range(1, exam.questions + 1):
+        for number in range(1, exam.question_count + 1):
             page = self.browser.get(f"{sitting}/questions/{number}").text
             seed = re.search(r'name="seed" value="(\d+)"', page)
             item = re.search(r'id="q-([\w-]+)-stem"', page)
