@@ -88,6 +88,16 @@ def test_without_javascript_the_shown_order_is_kept_by_its_tick(
     expect(page.get_by_label(OWN)).to_be_checked()
 
 
+def test_a_letter_answers_and_enter_goes_on(server: Server, page: Page) -> None:
+    sitting = start(page, server)
+    number = next(n for n in numbers_of(page, sitting, 'type="radio"') if int(n) < 9)
+    page.goto(f"{sitting}/{number}")
+    page.keyboard.press("a")
+    expect(page.locator("input[type=radio]").first).to_be_checked()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/{int(number) + 1}")
+
+
 def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) -> None:
     page.goto(server.url)
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
