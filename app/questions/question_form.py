@@ -163,9 +163,12 @@ def _stem_with_numbers(question: Question, seed: int) -> RichText:
 def excerpt_for_title(text: RichText) -> str:
     """Return the start of a text, cut at a word, for lists and titles.
 
-    Numbers that are drawn for each attempt are left blank.
+    Numbers that are drawn for each attempt are left blank. Of a question with a table or an output
+    below it, only the question counts.
     """
-    title = " ".join(PLACEHOLDER.sub("…", text.plain).split())
+    first_line = text.plain.partition("\n")[0]
+    whole = first_line if first_line.endswith("?") else text.plain
+    title = " ".join(PLACEHOLDER.sub("…", whole).split())
     if len(title) <= _MAX_TITLE_LENGTH:
         return title
     return title[: title.rfind(" ", 0, _MAX_TITLE_LENGTH)] + "…"

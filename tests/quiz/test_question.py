@@ -6,6 +6,8 @@ import pytest
 from sqlmodel import select
 
 from app.database.tables import Attempt
+from app.markup.model import RichText
+from app.questions.question_form import excerpt_for_title
 from tests.quiz.course import HandLibrary
 
 KINDS = ["single", "multiple", "true-false", "numeric", "short", "order", "match"]
@@ -148,3 +150,8 @@ def test_a_choice_of_several_says_how_many_are_right(client, course) -> None:
     names = {2: "two", 3: "three"}
 
     assert f"(Choose {names[right]}.)" in client.get(f"/quiz/kv-cache/{kind}").text
+
+
+def test_an_excerpt_ends_with_the_question_above_an_output() -> None:
+    stem = "What does this mean?\n| Memory | Pass |\n| PCIe | Fail |"
+    assert excerpt_for_title(RichText(stem, stem)) == "What does this mean?"
