@@ -103,10 +103,10 @@ def test_the_shown_score_is_near_the_true_one_each_week(results: Results) -> Non
 
 
 def test_wrong_assumptions_move_it_little(results: Results, subtests: pytest.Subtests) -> None:
-    gains = ("reading", "recall", "answering")
+    gains = ("reading_gain_mean", "recall_gain_mean", "answering_gain_mean")
     for name, wrong in {
-        "level lower": {"level": PRIORS.level_mean - 0.6},
-        "level higher": {"level": PRIORS.level_mean + 0.6},
+        "level lower": {"level_mean": PRIORS.level_mean - 0.6},
+        "level higher": {"level_mean": PRIORS.level_mean + 0.6},
         "gains halved": {name: getattr(PRIORS, name) / 2 for name in gains},
         "gains × 1.5": {name: getattr(PRIORS, name) * 1.5 for name in gains},
     }.items():
