@@ -108,6 +108,20 @@ def _first_study_day_from(day: dt.date, exam: dt.date, weekdays_off: frozenset[i
     return study_day if study_day < exam else day
 
 
+def move_mock_exams_from_days_off(
+    mock_exam_days: tuple[dt.date, ...],
+    exam_day: dt.date,
+    weekdays_off: frozenset[int],
+    today: dt.date,
+) -> tuple[dt.date, ...]:
+    """Return the mock exam dates, later ones on a day off moved to the next day with study time."""
+    moved = (
+        _first_study_day_from(day, exam_day, weekdays_off) if day > today else day
+        for day in mock_exam_days
+    )
+    return tuple(sorted(set(moved)))
+
+
 def move_mock_exam_day(
     calendar: PlanCalendar, old_day: dt.date, new_day: dt.date, today: dt.date
 ) -> tuple[dt.date, ...]:

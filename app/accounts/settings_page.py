@@ -13,7 +13,12 @@ from pydantic import BaseModel, ConfigDict
 
 from app.accounts import learner_store
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext, WriteContext
-from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, plan_mock_exam_days
+from app.accounts.learner import (
+    CARD_AMOUNTS,
+    PAGE_LENGTHS,
+    move_mock_exams_from_days_off,
+    plan_mock_exam_days,
+)
 from app.learner_defaults import DEFAULT_RETENTION
 from app.web.formatting import format_time_of_day
 from app.web.visitor import YEAR_SECONDS
@@ -169,12 +174,14 @@ class SettingsForm(BaseModel):
         today: dt.date,
         saved_exam_day: dt.date | None = None,
         plan_begun: dt.date | None = None,
+        mock_exam_days: tuple[dt.date, ...] = (),
     ) -> ParsedSettings:
         """Return column values, and problems for fields with invalid values.
 
         An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Any
         other exam day also sets the dates of its mock exams, which follow from it and `plan_begun`,
-        the day on which the plan began; one whose exam is over or has no day begins today.
+        the day on which the plan began; one whose exam is over or has no day begins today. With the
+        same exam day, planned ones on a weekday that is off now move to the next day.
         """
         values: dict[str, Any] = {}
         problems: Problems = []
@@ -191,8 +198,12 @@ class SettingsForm(BaseModel):
             message = "Enter a day between today and three years from now."
             problems.append({"field": "exam_day", "message": message})
         exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
-        if exam != saved_exam_day and not problems:
-            weekdays_off = frozenset(map(int, values["days_off"]))
+        weekdays_off = frozenset(map(int, values.get("days_off") or ""))
+        if exam and exam == saved_exam_day and not problems:
+            moved = move_mock_exams_from_days_off(mock_exam_days, exam, weekdays_off, today)
+            if moved != mock_exam_days:
+                values["mock_days"] = " ".join(d.isoformat() for d in moved)
+        elif exam != saved_exam_day and not problems:
             is_ahead = saved_exam_day is not None and saved_exam_day > today
             begin = plan_begun if plan_begun and is_ahead else today
             mock_exam_days = plan_mock_exam_days(begin, exam, weekdays_off) if exam else ()
@@ -275,7 +286,9 @@ def show_settings(ctx: ReadContext) -> HTMLResponse:
 
 @router.post("/settings")
 def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
-    parsed = form.parse_values(ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun)
+    parsed = form.parse_values(
+        ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun, ctx.learner.mock_days
+    )
     if parsed.problems:
         return render_settings_page(ctx, form, parsed.problems)
     learner_store.update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)

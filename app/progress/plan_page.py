@@ -223,8 +223,8 @@ class PlanVerdict:
 
     It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
     what is not essential. Where pages are read in full as long as they fit, and may not, the route
-    is that of the essentials, and whole pages take `full_minutes`. Where not all fit, they would
-    with `enough_minutes_a_day`; None if with no setting.
+    is that of the essentials, and whole unread pages take `full_minutes`. Where not all fit, they
+    would with `enough_minutes_a_day`; None if with no setting.
     """
 
     unread_page_count: int
@@ -242,12 +242,17 @@ class PlanVerdict:
     @property
     def does_reading_just_fit(self) -> bool:
         """Whether it fits for a learner who finishes each list."""
-        return self.needed_minutes <= _MOST_NEEDED_IF_FINISHED * self.available_minutes
+        return self.needed_minutes <= self.most_available_minutes
+
+    @property
+    def most_available_minutes(self) -> float:
+        """The minutes for pages of a learner who finishes each list."""
+        return _MOST_NEEDED_IF_FINISHED * self.available_minutes
 
     @property
     def fitting_page_count(self) -> int:
         """About how many of the unread pages fit for a learner who finishes each list."""
-        share = _MOST_NEEDED_IF_FINISHED * self.available_minutes / max(1, self.needed_minutes)
+        share = self.most_available_minutes / max(1, self.needed_minutes)
         return int(min(1.0, share) * self.unread_page_count)
 
 
@@ -263,18 +268,19 @@ def compare_unread_pages_with_time(
     minutes = learner.minutes_as_if_not_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
     today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
-    by_route: dict[Route, PlanVerdict] = {}
+    course, by_route = cached_course_facts(ctx.library), dict[Route, PlanVerdict]()
     for counted in (route, "short"):
-        unread = list_unread_pages(cached_course_facts(ctx.library), facts, counted)
+        unread = list_unread_pages(course, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
         by_route[counted] = PlanVerdict(unread_count, begun_count, counted, needed, today + later)
+    whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
     verdict, essentials = by_route[route], by_route["short"]
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
     if verdict.does_reading_just_fit:
         return verdict
     if may_shorten and essentials.does_reading_just_fit:
-        return dataclasses.replace(essentials, full_minutes=verdict.needed_minutes)
+        return dataclasses.replace(essentials, full_minutes=whole)
     for minutes_a_day in range(
         5 * (learner.minutes_a_day // 5 + 1), _MOST_SUGGESTED_MINUTES + 1, 5
     ):
@@ -343,7 +349,9 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
-    parsed = typed.parse_values(ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun)
+    parsed = typed.parse_values(
+        ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun, ctx.learner.mock_days
+    )
     if parsed.problems:
         return _render_plan_page(ctx, typed, parsed.problems)
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)

@@ -346,6 +346,22 @@ def test_a_day_off_has_no_list_and_says_so(reader: TestClient):
     assert "A day off." in text_of(reader, "/plan")
 
 
+def test_mock_exams_leave_a_weekday_that_becomes_a_day_off(reader: TestClient, session: Session):
+    form = {"exam_day": "2026-07-03", "minutes_a_day": "30"}
+    reader.post("/plan", data=form)
+    planned = session.exec(select(Learner.mock_days)).one().split()
+    off = dt.date.fromisoformat(planned[0]).weekday()
+
+    reader.post("/settings", data=form | {"days_off": str(off)})
+
+    session.rollback()
+    moved = session.exec(select(Learner.mock_days)).one().split()
+    assert len(moved) == len(planned)
+    assert all(dt.date.fromisoformat(day).weekday() != off for day in moved)
+    kept = [day for day in planned if dt.date.fromisoformat(day).weekday() != off]
+    assert set(kept) <= set(moved)
+
+
 def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
 
