@@ -505,10 +505,12 @@ class QuestionType(abc.ABC, Generic[A]):
         """Parse the answer; malformed parts are reported."""
 
     @abc.abstractmethod
-    def check_answer(self, answer: A, authored: AuthoredItem) -> None:
-        """Report problems of the answer."""
+    def report_answer_problems(self, answer: A, authored: AuthoredItem) -> None:
+        """Report what is wrong with an authored answer, and go on; never raises."""
 
-    def check_wording(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
+    def report_wording_problems(
+        self, answer: A, stem: RichText, line: int, source_file: SourceFile
+    ) -> None:
         """Report problems of its wording together with the stem."""
 
     def right_answer_texts(self, answer: A) -> list[str]:

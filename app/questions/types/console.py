@@ -38,7 +38,7 @@ from app.questions.types.choice import (
     list_option_results,
     render_choice_card_faces,
 )
-from app.questions.types.console_rules import check_lab, parse_lab
+from app.questions.types.console_rules import parse_lab, report_lab_problems
 
 MOST_LINES = 40
 LONGEST_LINE = 200
@@ -95,8 +95,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ConsoleSpec(choices, parse_lab(authored))
 
-    def check_answer(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
-        check_lab(answer.lab, authored)
+    def report_answer_problems(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
+        report_lab_problems(answer.lab, authored)
 
     def answer_key_texts(self, answer: ConsoleSpec) -> list[str]:
         needed = (c.first_spelling for c in answer.lab.commands if c.is_needed)

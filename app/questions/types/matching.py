@@ -113,7 +113,7 @@ class MatchingType(QuestionType[MatchSpec]):
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
-    def check_answer(self, answer: MatchSpec, authored: AuthoredItem) -> None:
+    def report_answer_problems(self, answer: MatchSpec, authored: AuthoredItem) -> None:
         table, source_file = authored.parts.answer_block, authored.source_file
         if not table:
             _report_missing_table(authored)
@@ -129,8 +129,8 @@ class MatchingType(QuestionType[MatchSpec]):
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
-        _check_empty_rights(answer, at, source_file)
-        _check_repeated_cells(answer, at, source_file)
+        _report_rows_with_nothing_to_match(answer, at, source_file)
+        _report_repeated_cells(answer, at, source_file)
         tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
@@ -267,8 +267,10 @@ def _report_missing_table(authored: AuthoredItem) -> None:
     source_file.report("E52", authored.line, 1, message, hint)
 
 
-def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
-    """Check that each row has something to be matched with (E52)."""
+def _report_rows_with_nothing_to_match(
+    answer: MatchSpec, table_line: int, source_file: SourceFile
+) -> None:
+    """Report rows with nothing on the right (E52)."""
     for row, pair in enumerate(answer.pairs, table_line + 2):
         if not pair.right.html:
             message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
@@ -277,8 +279,8 @@ def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceF
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
-    """Check that no cell stands twice on a side; on the right, a reason allows it (E53)."""
+def _report_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
+    """Report cells that stand twice on a side; on the right, a reason allows it (E53)."""
     seen: set[tuple[str, str]] = set()
     for row, pair in enumerate(answer.pairs, table_line + 2):
         for side, cell in (("left", pair.left), ("right", pair.right)):

@@ -119,10 +119,10 @@ class OrderingType(QuestionType[OrderSpec]):
         wrong = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return OrderSpec(tuple(choices), wrong)
 
-    def check_answer(self, answer: OrderSpec, authored: AuthoredItem) -> None:
-        """Check steps and distractors (E21, E24, E50, E51)."""
+    def report_answer_problems(self, answer: OrderSpec, authored: AuthoredItem) -> None:
+        """Report problems of steps and distractors (E21, E24, E50, E51)."""
         source_file, line = authored.source_file, authored.line
-        _check_list_markup(answer, authored)
+        _report_list_markup_problems(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
             count_text = f"{count} step{'s' * (count != 1)}"
@@ -323,8 +323,8 @@ def _describe_order_credit(
     return f"{_count_in_place(right_order, given_order)} of {max(len(right_order), len(given_order))} in their place"
 
 
-def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
-    """Check that steps are one numbered list without boxes and distractors are unticked."""
+def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> None:
+    """Report ticked distractors, and steps not in one numbered list without boxes."""
     source_file, body = authored.source_file, authored.source.body
     for option in authored.parts.options:
         if option.ticked:
