@@ -467,7 +467,7 @@ def _compute_item_fingerprint(
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = types.question_type_of(item).options_for_statistics(item.answer)
-        key_texts = types.question_type_of(item).answer_key_texts(item.answer)
+        key_texts = types.question_type_of(item).answer_key_fingerprint_texts(item.answer)
         key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
         key_words = (
             f"{' '.join(key_texts)} {repr_for_content_hash(item.computed) if item.computed else ''}"

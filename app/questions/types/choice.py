@@ -26,7 +26,7 @@ from app.questions.options import (
 )
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     LabeledResponse,
     PartResult,
@@ -243,7 +243,9 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def build_some_valid_response(self, answer: ChoiceSpec) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
 
-    def render_card_sides_below_stem(self, answer: ChoiceSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: ChoiceSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del render_gap
         return render_choice_card_faces(answer.options)
@@ -307,7 +309,7 @@ def join_option_letters(options: Sequence[Choice], selected_options: Sequence[Ch
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected_options)
 
 
-def render_choice_card_faces(options: Sequence[Choice]) -> CardFaces:
+def render_choice_card_faces(options: Sequence[Choice]) -> CardFacesHtml:
     lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     items = render_list_items(option.text.html for option in options)
     right = [
@@ -319,7 +321,7 @@ def render_choice_card_faces(options: Sequence[Choice]) -> CardFaces:
         if not o.right and o.feedback.html
     ]
     back = render_div_blocks(right) + render_titled_list("Why not the others", others)
-    return CardFaces(f'<ol class="letters" type="A">{items}</ol>', back)
+    return CardFacesHtml(f'<ol class="letters" type="A">{items}</ol>', back)
 
 
 def compute_choice_guess_percent(
@@ -534,7 +536,7 @@ class TrueFalseType(ChoiceType):
         del answer
         return []
 
-    def answer_key_texts(self, answer: ChoiceSpec) -> list[str]:
+    def answer_key_fingerprint_texts(self, answer: ChoiceSpec) -> list[str]:
         """Return the side that is ticked."""
         return super().right_answer_texts(answer)
 

@@ -18,7 +18,7 @@ from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_t
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     LabeledResponse,
     PartResult,
@@ -168,10 +168,12 @@ class ClozeType(QuestionType[ClozeSpec]):
     def build_some_valid_response(self, answer: ClozeSpec) -> SubmittedFields:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def render_card_sides_below_stem(self, answer: ClozeSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: ClozeSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         gaps = [render_gap(escape(b.hint or " / ".join(b.selectable_words))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return CardFaces(_render_cloze(answer, gaps), _render_cloze(answer, words))
+        return CardFacesHtml(_render_cloze(answer, gaps), _render_cloze(answer, words))
 
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}

@@ -621,7 +621,7 @@ class DesignType(QuestionType[DesignSpec]):
     def report_answer_problems(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         _DesignExerciseCheck(answer, authored).run()
 
-    def answer_key_texts(self, answer: DesignSpec) -> list[str]:
+    def answer_key_fingerprint_texts(self, answer: DesignSpec) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.collect_text_below_stem(answer)]
 

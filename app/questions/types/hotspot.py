@@ -26,7 +26,7 @@ from app.questions.options import (
 )
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -214,12 +214,14 @@ class HotspotType(QuestionType[HotspotSpec]):
     def build_some_valid_response(self, answer: HotspotSpec) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
-    def render_card_sides_below_stem(self, answer: HotspotSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: HotspotSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         """Return the figure with its letters above the labels, then the right one."""
         del render_gap
         options_html, answer_html = render_choice_card_faces(answer.regions)
         figure = "".join(map(_render_lettered_svg, place_markers_on_figures(answer)))
-        return CardFaces(f'<div class="dias">{figure}</div>{options_html}', answer_html)
+        return CardFacesHtml(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
         for option in sorted(answer.regions, key=lambda o: not o.right):

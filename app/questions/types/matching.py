@@ -16,7 +16,7 @@ from app.markup.text import hash_to_four_letters, reduce_to_words
 from app.questions.options import ParsedOption, make_step_or_row_key, report_if_too_many_parts
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -137,10 +137,12 @@ class MatchingType(QuestionType[MatchSpec]):
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             source_file.report("E52", first_line(tables[1]), 1, message, hint)
 
-    def answer_key_texts(self, answer: MatchSpec) -> list[str]:
-        """Return the matches; the order of the rows is ignored."""
+    def answer_key_fingerprint_texts(self, answer: MatchSpec) -> list[str]:
+        """Return the matches, sorted, so that the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
-        return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
+        return sorted(
+            f"/ {_cell_text_or_html(p.left)} = {_cell_text_or_html(p.right)}" for p in rows
+        )
 
     def shuffle_options(self, answer: MatchSpec, rng: random.Random) -> MatchSpec:
         lefts = [p.key for p in answer.pairs if p.left.html]
@@ -200,7 +202,9 @@ class MatchingType(QuestionType[MatchSpec]):
             answer.left_title or "Item", answer.right_title or "Belongs to it"
         )
 
-    def render_card_sides_below_stem(self, answer: MatchSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: MatchSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         del render_gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
         lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
@@ -217,7 +221,7 @@ class MatchingType(QuestionType[MatchSpec]):
         )
         head = "".join(f'<th scope="col">{words}</th>' for words in heads)
         table = f'<table class="t"><thead><tr>{head}</tr></thead>'
-        return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
+        return CardFacesHtml(asked, f"{table}<tbody>{told}</tbody></table>")
 
     def sample_responses(self, answer: MatchSpec) -> Iterator[LabeledResponse]:
         rows = [p for p in answer.pairs if p.left.html]
@@ -294,8 +298,8 @@ def _report_repeated_cells(answer: MatchSpec, table_line: int, source_file: Sour
             seen.add((side, words))
 
 
-def _cell_text(cell: RichText) -> str:
-    """Return a cell as text; images are compared by their markup."""
+def _cell_text_or_html(cell: RichText) -> str:
+    """Return the plain text of a cell, or its HTML if it is an image only."""
     return cell.plain or cell.html
 
 

@@ -33,7 +33,7 @@ from app.questions.options import (
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -448,7 +448,9 @@ class NumericType(QuestionType[NumericSpec]):
             near_miss_message=near,
         )
 
-    def render_card_sides_below_stem(self, answer: NumericSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: NumericSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         """Return the expected unit, then the number and the foreseen mistakes."""
         del render_gap
         right = [escape(_format_center(o.range)) for o in answer.options if o.right and o.range]
@@ -459,7 +461,7 @@ class NumericType(QuestionType[NumericSpec]):
             if not o.right and o.range and o.feedback.html
         ]
         back = render_div_blocks([f"<b>{number}</b>" for number in right[:1]])
-        return CardFaces(
+        return CardFacesHtml(
             f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
             back + render_titled_list("Wrong answers", foreseen),
         )

@@ -18,7 +18,7 @@ from app.questions.options import (
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     LabeledResponse,
     QuestionType,
@@ -123,9 +123,9 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def render_card_sides_below_stem(
+    def render_card_faces_below_stem(
         self, answer: ShortAnswerSpec, render_gap: RenderGap
-    ) -> CardFaces:
+    ) -> CardFacesHtml:
         del render_gap
         right = [escape(o.answer) for o in answer.options if o.right]
         others = [
@@ -135,7 +135,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         ]
         back = render_div_blocks([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return CardFaces(asked, back + render_titled_list("Wrong answers", others))
+        return CardFacesHtml(asked, back + render_titled_list("Wrong answers", others))
 
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
         for option in answer.options:
