@@ -256,10 +256,10 @@ class Settings(BaseSettings):
         return urlsplit(self.url).path.rstrip("/")
 
     @property
-    def accepted_host_names(self) -> frozenset[str]:
-        """The host names that the server accepts; empty for any."""
+    def accepted_host_names(self) -> frozenset[str] | None:
+        """The host names that the server accepts; None for any."""
         names = (name.strip().lower() for name in self.hosts.split(","))
-        return frozenset(name for name in names if name)
+        return frozenset(name for name in names if name) or None
 
     @property
     def trusted_proxies(self) -> Networks:

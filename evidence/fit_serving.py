@@ -162,7 +162,7 @@ def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
         routing_skew=common["skew"],
         steps_before_first_token=common["waits"],
         other_prompts_factor=common["others"],
-        synchrony_spread=common["spread"],
+        synchrony_decay_scale=common["spread"],
     )
     return EngineConstants(own, shared)
 

@@ -358,7 +358,7 @@ def show_question(
         tallies=_count_response_habits(context, question),
         wordings=statistics_tables.list_wording_statistics(
             question,
-            statistics_tables.keep_first_of_equal_wordings(
+            statistics_tables.merge_equal_wordings(
                 question, seen_wordings, statistics.canonical_revision_by_revision
             ),
             statistics.statistics_by_revision,

@@ -412,12 +412,12 @@ def list_wording_statistics(
     ]
 
 
-def keep_first_of_equal_wordings(
+def merge_equal_wordings(
     question: Question,
     wordings: Iterable[SeenWording],
     canonical_revisions: CanonicalRevisionByRevision,
 ) -> list[SeenWording]:
-    """Return the revisions with different content, each with the date it was first shown."""
+    """Merge revisions of equal content: the first one's date, the newest one's revision."""
     unique: dict[str, SeenWording] = {}
     for wording in wordings:
         key = QuestionRevision(question.id, wording.revision)

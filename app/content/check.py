@@ -19,7 +19,7 @@ from app.content.course_rules import (
 )
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles, locate_course_file, pause_garbage_collection
-from app.content.id_ownership import LOCK_FILE_NAME, IdClaim, IdOwners
+from app.content.id_ownership import LOCK_FILE_NAME, IdOwners, ItemIdClaim
 from app.content.library import find_problems
 from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
@@ -229,7 +229,7 @@ def _update_reviewed_key(
     )
 
 
-def _build_lock_entry(owner: IdClaim, old_entry: LockEntry | None, today: dt.date) -> LockEntry:
+def _build_lock_entry(owner: ItemIdClaim, old_entry: LockEntry | None, today: dt.date) -> LockEntry:
     fingerprint = owner.fingerprint
     counted_keys = map_new_option_keys_to_counted_keys(old_entry, fingerprint) if old_entry else {}
     options = (o._replace(key=counted_keys.get(o.key, o.key)) for o in fingerprint.options)

@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.content.id_ownership import IdClaim, IdOwners, assign_id_owners
+from app.content.id_ownership import IdOwners, ItemIdClaim, assign_id_owners
 from app.content.link_and_picture_rules import (
     check_drawing,
     check_link_target,
@@ -98,17 +98,19 @@ class ParsedCourse:
             key=lambda f: f.path.startswith("topics/") and f.path.split("/")[1] not in listed,
         )
 
-    def list_id_claims(self) -> list[IdClaim]:
-        """Return every item with the path of its file, originals before copies."""
+    def list_item_id_claims(self) -> list[ItemIdClaim]:
+        """Return every question and card with the path of its file, originals before copies."""
         files = self.sort_listed_topics_first()
-        return [IdClaim(f.path, fingerprint) for f in files for fingerprint in f.fingerprints]
+        return [ItemIdClaim(f.path, fingerprint) for f in files for fingerprint in f.fingerprints]
 
 
 def find_id_owners(
     course: ParsedCourse, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> IdOwners:
     """Return the owner of each id; see `assign_id_owners`."""
-    return assign_id_owners(course.list_id_claims(), course.parsed_files, ids_accepted_as_unchanged)
+    return assign_id_owners(
+        course.list_item_id_claims(), course.parsed_files, ids_accepted_as_unchanged
+    )
 
 
 def map_new_option_keys_to_counted_keys(
@@ -256,7 +258,7 @@ def check_near_duplicate_stems(
     """Report W72: two questions with nearly the same stem, numbers included."""
     claims = [
         claim
-        for claim in course.list_id_claims()
+        for claim in course.list_item_id_claims()
         if claim.fingerprint.id in questions and claim.fingerprint.has_stem_words
     ]
     stems = {c.fingerprint.id: questions[c.fingerprint.id].stem.plain for c in claims}

@@ -12,11 +12,11 @@ from markdown_it.token import Token
 from app.content.front_matter import FileKind, FrontMatter, parse_front_matter
 from app.content.item_reader import ParsedItem, build_item
 from app.content.item_rules import (
-    check_item,
-    check_markup_typos,
-    check_right_position_balance,
-    check_source_text,
-    check_unsourced_numbers,
+    report_item_problems,
+    report_markup_typos,
+    report_source_text_problems,
+    report_unbalanced_right_positions,
+    report_unsourced_numbers_of_passages,
 )
 from app.content.item_splitter import (
     ProseRegion,
@@ -29,7 +29,7 @@ from app.content.item_splitter import (
     split_and_check_regions,
 )
 from app.content.lock_file import parse_lock_file
-from app.content.misread_markup import check_term_and_meaning, check_term_heading
+from app.content.misread_markup import report_misread_term_and_meaning, report_term_heading_problems
 from app.content.parsed_file import (
     AlertLine,
     FirstMentionLinker,
@@ -208,13 +208,13 @@ class _PageBuilder:
 
     def _starts_new_piece(self, token: Token) -> bool:
         if token.type == "heading_open":
-            self._check_level(token)
+            self._report_and_track_heading_level(token)
             return token.tag in {"h1", "h2"}
         if token.type == "note_open":
             return True
         return token.type == "fence" and token.info.split(" ")[0] == "calculator"
 
-    def _check_level(self, token: Token) -> None:
+    def _report_and_track_heading_level(self, token: Token) -> None:
         level = int(token.tag[1])
         line = first_line(token)
         if level == 1:
@@ -345,7 +345,7 @@ def parse_topic_file(
     regions = split_and_check_regions(text, source_file, kind)
     context = RenderContext(source_file, topic_folder=slug)
     items, fingerprints = _build_items(regions, kind, front, context)
-    check_right_position_balance(items.values(), source_file)
+    report_unbalanced_right_positions(items.values(), source_file)
     parsed = ParsedFile(source_file.path, fingerprints=tuple(fingerprints))
     if kind == "page":
         return _add_page_to_file(parsed, regions, items, front, context, glossary_names)
@@ -433,7 +433,7 @@ def _build_and_check_item(
     try:
         parsed_item = build_item(source, file_kind, front_matter, context)
         if parsed_item is not None:
-            check_item(parsed_item.item, parsed_item.authored)
+            report_item_problems(parsed_item.item, parsed_item.authored)
     except LimitExceededError as error:
         source_file.report_parsing_failure(error, "", source.line)
         return ItemBuildResult(None, is_over_limit=True)
@@ -467,7 +467,7 @@ def _compute_item_fingerprint(
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = types.question_type_of(item).options_for_statistics(item.answer)
-        key_texts = types.question_type_of(item).answer_key_texts(item.answer)
+        key_texts = types.question_type_of(item).answer_key_fingerprint_texts(item.answer)
         key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
         key_words = (
             f"{' '.join(key_texts)} {repr_for_content_hash(item.computed) if item.computed else ''}"
@@ -522,7 +522,9 @@ def _add_page_to_file(
         if isinstance(item, Question) or item.status == front_matter.status
     }
     page = lay_out_page(regions, shown_items, context, linker)
-    check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], context)
+    report_unsourced_numbers_of_passages(
+        [r.tokens for r in regions if isinstance(r, ProseRegion)], context
+    )
     topic = _build_topic(page, front_matter, context, tuple(linker.linked))
     sections = {
         piece.question: section.anchor
@@ -635,7 +637,7 @@ def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = parse_front_matter(source_file)
     tokens = parse_markdown(text)
-    check_markup_typos(tokens, source_file)
+    report_markup_typos(tokens, source_file)
     context = RenderContext(source_file, topic_folder="..")
     terms: list[GlossaryTerm] = []
     index = 0
@@ -648,13 +650,13 @@ def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
                 break
             terms.append(_build_term(tokens[index:end], context))
             line = first_line(tokens[index])
-            check_term_heading(terms[-1].name, tokens[index].tag, line, source_file)
+            report_term_heading_problems(terms[-1].name, tokens[index].tag, line, source_file)
         elif tokens[index].type == "heading_open" and index and tokens[index].tag == "h1":
             title = plain_text(tokens[index + 1 : index + 2])[:60]
             message = f"“{title}” is a title, and no term."
             source_file.report("W64", first_line(tokens[index]), 1, message, f"Write ## {title}")
         else:
-            check_term_and_meaning("", 1, tokens[index:end], source_file)
+            report_misread_term_and_meaning("", 1, tokens[index:end], source_file)
         index = end
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
@@ -664,7 +666,7 @@ def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _split_see_also(block[3:])
-    check_term_and_meaning(name, line, body, context.source_file)
+    report_misread_term_and_meaning(name, line, body, context.source_file)
     locate_text = context.source_file.locate_text
     for related_name in related:
         see_line = locate_text("See:", line, line + _MAX_TERM_LENGTH).line
@@ -745,7 +747,7 @@ def parse_file(text: str, path: str, glossary_names: GlossaryNames = _NO_NAMES) 
 def _parse_by_file_type(source_file: SourceFile, glossary_names: GlossaryNames) -> ParsedFile:
     path = PurePosixPath(source_file.path)
     if path.suffix == ".svg":
-        check_source_text(source_file)
+        report_source_text_problems(source_file)
         lines = 1, len(source_file.lines)
         text = check_and_unlink_figures(source_file.text, SVG_FIGURE, source_file, *lines)
         return ParsedFile(source_file.path, drawing=sanitize_svg(text))
@@ -758,7 +760,7 @@ def _parse_by_file_type(source_file: SourceFile, glossary_names: GlossaryNames) 
             _map_domains_to_lines(source_file),
         )
         return ParsedFile(source_file.path, exam=exam, line_by_register_entry=entry_lines)
-    check_source_text(source_file)
+    report_source_text_problems(source_file)
     reader = _READERS.get(source_file.path.removeprefix("shared/"))
     return reader(source_file) if reader else parse_topic_file(source_file, path, glossary_names)
 

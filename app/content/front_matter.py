@@ -299,7 +299,7 @@ def read_item_metadata(
     Reports E12, E13: keys that do not apply to this type or to a page.
     """
     fields = comment.fields
-    _check_inapplicable_keys(comment, type_name, source_file)
+    _report_inapplicable_keys(comment, type_name, source_file)
     is_question = is_page or type_name != "card"
     for_exam = is_question and _is_set_to_keyword(fields, "use", "exam", source_file)
     if is_page and for_exam:
@@ -330,7 +330,7 @@ def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) ->
     fields = strict_yaml.parse_mapping(stripped, source_file.report, line, column)
     _report_unknown_keys(fields, ITEM_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
-    _check_yes_no_keys(fields, source_file)
+    _report_values_besides_yes_and_no(fields, source_file)
     if trailing_text.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
@@ -340,7 +340,7 @@ def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) ->
     return ItemComment(item_id, fields, line, column)
 
 
-def _check_yes_no_keys(fields: YamlMapping, source_file: SourceFile) -> None:
+def _report_values_besides_yes_and_no(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
@@ -351,7 +351,9 @@ def _check_yes_no_keys(fields: YamlMapping, source_file: SourceFile) -> None:
             source_file.report("E13", node.line, node.column, message, hint)
 
 
-def _check_inapplicable_keys(comment: ItemComment, type_name: str, source_file: SourceFile) -> None:
+def _report_inapplicable_keys(
+    comment: ItemComment, type_name: str, source_file: SourceFile
+) -> None:
     """Report E12: a key of another type, which has no effect here."""
     applicable_keys = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if type_name == "card":
@@ -410,12 +412,12 @@ def parse_question_parameters(
         return None
     params: dict[str, tuple[str | float, ...]] = {}
     for name, node in _read_mapping(values.get("params"), "params", source_file).items():
-        _check_parameter_name(name, node, source_file)
+        _report_bad_parameter_name(name, node, source_file)
         params[name] = _read_parameter_values(name, node, source_file)
     lets: list[NamedExpression] = []
     let_names: list[str] = []
     for name, node in _read_mapping(values.get("let"), "let", source_file).items():
-        _check_parameter_name(name, node, source_file)
+        _report_bad_parameter_name(name, node, source_file)
         if name in params:
             message = f"“{name}” is a parameter already."
             source_file.report("E11", node.line, node.column, message, "Use another name.")
@@ -442,7 +444,7 @@ def _read_mapping(node: Node | None, label: str, source_file: SourceFile) -> dic
     return {}
 
 
-def _check_parameter_name(name: str, node: Node, source_file: SourceFile) -> None:
+def _report_bad_parameter_name(name: str, node: Node, source_file: SourceFile) -> None:
     if not PARAMETER_NAME.match(name):
         hint = "Use letters, digits and underscores."
         message = f"“{name}” cannot be used as a name in expressions."

@@ -43,7 +43,9 @@ class HasTextHashes(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class IdClaim:
+class ItemIdClaim:
+    """A question or card that has an id, with the path of its file."""
+
     path: str
     fingerprint: ItemFingerprint
 
@@ -65,7 +67,7 @@ class IdEvidence:
     """Data from the course and its ids.lock for deciding who had an id first."""
 
     def __init__(
-        self, claims: Mapping[str, list[IdClaim]], parsed_files: Mapping[str, ParsedFile]
+        self, claims: Mapping[str, list[ItemIdClaim]], parsed_files: Mapping[str, ParsedFile]
     ) -> None:
         lock = parsed_files.get(LOCK_FILE_NAME)
         self.claims = claims
@@ -201,19 +203,19 @@ class IdOwners:
     the `doubtful_ids` in files or ids.lock.
     """
 
-    owner_claim_by_id: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
+    owner_claim_by_id: dict[str, ItemIdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
-    copied_claims: list[IdClaim] = dataclasses.field(default_factory=list)
+    copied_claims: list[ItemIdClaim] = dataclasses.field(default_factory=list)
     unidentified_items: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
     doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
-    def report_problem(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
+    def report_problem(self, claim: ItemIdClaim, code: str, message: str, hint: str) -> None:
         problem = make_problem(claim.location, code, message, hint, claim.fingerprint.id)
         self.problems.append(problem)
 
 
 def assign_id_owners(
-    claims: Iterable[IdClaim],
+    claims: Iterable[ItemIdClaim],
     parsed_files: Mapping[str, ParsedFile],
     ids_accepted_as_unchanged: Collection[str] = (),
 ) -> IdOwners:
@@ -221,7 +223,7 @@ def assign_id_owners(
 
     `ids_accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
-    claims_by_id: dict[str, list[IdClaim]] = defaultdict(list)
+    claims_by_id: dict[str, list[ItemIdClaim]] = defaultdict(list)
     for claim in claims:
         claims_by_id[claim.fingerprint.id].append(claim)
     evidence = IdEvidence(claims_by_id, parsed_files)
@@ -241,7 +243,7 @@ def assign_id_owners(
 
 
 def _report_id_in_broken_comment(
-    rival_claims: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+    rival_claims: list[ItemIdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
     item_id = rival_claims[0].fingerprint.id
@@ -254,7 +256,7 @@ def _report_id_in_broken_comment(
 
 
 def _assign_new_id_owner(
-    rival_claims: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+    rival_claims: list[ItemIdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id that is not in ids.lock."""
     owner, item_id = (
@@ -277,7 +279,7 @@ def _assign_new_id_owner(
         owners.report_problem(owner, "W97", message, hint)
 
 
-def _report_ambiguous_owner(rival_claims: list[IdClaim], reason: str, owners: IdOwners) -> None:
+def _report_ambiguous_owner(rival_claims: list[ItemIdClaim], reason: str, owners: IdOwners) -> None:
     """Report E04 for several items with the same id, if the original is unknown.
 
     If all have the same text, the first is served.
@@ -294,12 +296,12 @@ def _report_ambiguous_owner(rival_claims: list[IdClaim], reason: str, owners: Id
         owners.report_problem(claim, "E04", message, hint)
 
 
-def _have_all_same_text(rival_claims: list[IdClaim]) -> bool:
+def _have_all_same_text(rival_claims: list[ItemIdClaim]) -> bool:
     return len({(c.fingerprint.heading, c.fingerprint.body) for c in rival_claims}) == 1
 
 
 def _assign_locked_id_owner(
-    entry: LockEntry, rival_claims: list[IdClaim], evidence: IdEvidence, owners: IdOwners
+    entry: LockEntry, rival_claims: list[ItemIdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id of ids.lock: find its owner, copies, and other items that use it."""
     if entry.retired_on:
@@ -329,7 +331,11 @@ def _assign_locked_id_owner(
 
 
 def _report_text_of_other_id(
-    entry: LockEntry, claim: IdClaim, other_entry: LockEntry, evidence: IdEvidence, owners: IdOwners
+    entry: LockEntry,
+    claim: ItemIdClaim,
+    other_entry: LockEntry,
+    evidence: IdEvidence,
+    owners: IdOwners,
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful_ids.add(entry.id)
@@ -344,8 +350,8 @@ def _report_text_of_other_id(
 
 
 def _find_original_owner(
-    entry: LockEntry | None, rival_claims: list[IdClaim], evidence: IdEvidence
-) -> IdClaim | None:
+    entry: LockEntry | None, rival_claims: list[ItemIdClaim], evidence: IdEvidence
+) -> ItemIdClaim | None:
     """Return the item that had the id first, if the evidence is unambiguous; else None.
 
     That is the item most similar to ids.lock; of several, the one in the file recorded
@@ -364,8 +370,8 @@ def _find_original_owner(
 
 
 def _find_nearest_claims(
-    entry: LockEntry, rival_claims: list[IdClaim], evidence: IdEvidence
-) -> list[IdClaim]:
+    entry: LockEntry, rival_claims: list[ItemIdClaim], evidence: IdEvidence
+) -> list[ItemIdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
     similar_claims = [
         c for c in rival_claims if not evidence.is_text_replaced(entry, c.fingerprint)
@@ -377,7 +383,7 @@ def _find_nearest_claims(
 
 
 def _report_copy_or_other_item(
-    claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
+    claim: ItemIdClaim, owner: ItemIdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E08 for a copy of an item, or E04 for a different item with its id."""
     item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
@@ -398,7 +404,7 @@ def _report_copy_or_other_item(
 
 
 def _report_differences_from_lock(
-    entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
+    entry: LockEntry, owner: ItemIdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fingerprint = owner.fingerprint
@@ -414,7 +420,9 @@ def _report_differences_from_lock(
         owners.report_problem(owner, "W09", message, hint)
 
 
-def _report_or_drop_changed_item(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
+def _report_or_drop_changed_item(
+    owner: ItemIdClaim, evidence: IdEvidence, owners: IdOwners
+) -> None:
     """Report W07, or drop the item and report E07 if another id is missing that may be its own.
 
     A rewritten or translated text usually is the same item.

@@ -18,8 +18,8 @@ from app.content.front_matter import (
     parse_question_parameters,
     read_item_metadata,
 )
-from app.content.item_rules import check_markup_typos
-from app.content.misread_markup import check_foreign_markup, report_misread_answer_lines
+from app.content.item_rules import report_markup_typos
+from app.content.misread_markup import report_foreign_markup, report_misread_answer_lines
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, check_and_unlink_figure_links, render_tokens
 from app.markup.markdown_tokens import find_closing_index, first_line
@@ -29,10 +29,10 @@ from app.markup.text import content_hash, reduce_to_words, suggest_known_words
 from app.questions.model import Question
 from app.questions.options import (
     ParsedOption,
-    check_no_partial_credit,
     is_task_list,
     read_task_list_options,
     render_optional_rich_text,
+    report_unsupported_partial_credit,
 )
 from app.questions.question_type import AuthoredItem, ItemParts, ItemSource, QuestionType
 from app.questions.types import QUESTION_TYPES
@@ -66,8 +66,8 @@ def build_item(
     if not source.comment.id:
         return None
     context.first_line, context.last_line = source.line, source.line + source.text.count("\n")
-    check_foreign_markup(source.heading, source_file)
-    check_markup_typos(source.body, source_file)
+    report_foreign_markup(source.heading, source_file)
+    report_markup_typos(source.body, source_file)
     if not source.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
         source_file.report("E32", source.line, 1, "The item has no words to ask with.", hint)
@@ -403,7 +403,7 @@ def _build_question(
     context.cited_source_keys.clear()
     answer = question_type.parse_answer(authored)
     if not question_type.supports_weighted_options:
-        check_no_partial_credit(parts.options, question_type.name, context.source_file)
+        report_unsupported_partial_credit(parts.options, question_type.name, context.source_file)
     stem = _build_stem(authored, question_type)
     question = Question(
         source.comment.id,

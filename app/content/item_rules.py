@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from markdown_it.token import Token
 
-from app.content.misread_markup import check_foreign_markup
+from app.content.misread_markup import report_foreign_markup
 from app.markup.expressions import (
     PLACEHOLDER,
     ExpressionError,
@@ -73,9 +73,9 @@ class _ComputedQuestionCheck:
             return
         self.source_file.spend_parsing_effort(self._estimate_microseconds())
         if self._check_all_combinations():
-            self._check_answer_varies()
+            self._report_unvarying_answer()
 
-    def _check_answer_varies(self) -> None:
+    def _report_unvarying_answer(self) -> None:
         """Report W49: the same answer whatever the parameters are."""
         right_answers = (self._computed_right_answers(seed) for seed in self.seeds)
         first = next(right_answers, ())
@@ -195,13 +195,13 @@ _ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
-def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
+def report_item_problems(question: Question | Flashcard, authored: AuthoredItem) -> None:
     source_file = authored.source_file
     _report_footnotes_in_item(authored.source, source_file)
     if isinstance(question, Flashcard):
         _report_placeholders_without_parameters(authored.source, source_file, is_card=True)
         return
-    types.question_type_of(question).check_answer(question.answer, authored)
+    types.question_type_of(question).report_answer_problems(question.answer, authored)
     has_errors = authored.source.has_invalid_comment or any(
         p.severity == "error" and p.item == question.id
         for p in source_file.problems[source_file.problem_count_before_item :]
@@ -210,21 +210,21 @@ def check_item(question: Question | Flashcard, authored: AuthoredItem) -> None:
         _ComputedQuestionCheck(question, question.computed, authored).run()
     elif not question.computed:
         _report_placeholders_without_parameters(authored.source, source_file)
-    _check_wording(question, authored.source.heading, source_file)
+    _report_wording_problems(question, authored.source.heading, source_file)
 
 
-def _check_wording(question: Question, heading: Token, source_file: SourceFile) -> None:
+def _report_wording_problems(question: Question, heading: Token, source_file: SourceFile) -> None:
     """Report W29, W65, W67: negation, length, hints; and the type's own wording rules."""
     line = first_line(heading)
-    _check_negation(heading, line, source_file)
-    types.question_type_of(question).check_wording(
+    _report_unemphasized_negation(heading, line, source_file)
+    types.question_type_of(question).report_wording_problems(
         question.answer, question.stem, line, source_file
     )
     count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
         source_file.report("W65", line, 1, message, "Shorten it.")
-    _check_hints(question, line, source_file)
+    _report_hint_problems(question, line, source_file)
 
 
 def _report_footnotes_in_item(source: ItemSource, source_file: SourceFile) -> None:
@@ -256,7 +256,7 @@ def _report_placeholders_without_parameters(
             return
 
 
-def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
+def _report_unemphasized_negation(heading: Token, line: int, source_file: SourceFile) -> None:
     """Report W29: an unemphasized "not", which readers easily miss."""
     emphasis_depth = 0
     plain = ""
@@ -275,7 +275,7 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
         source_file.report("W29", line, 1, message, hint)
 
 
-def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
+def _report_hint_problems(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
     texts = types.question_type_of(question).right_answer_texts(question.answer)
     words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
@@ -289,7 +289,7 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
                 return
 
 
-def check_right_position_balance(
+def report_unbalanced_right_positions(
     items: Iterable[Question | Flashcard], source_file: SourceFile
 ) -> None:
     """Report W30: one position has most of the correct options of eight or more questions."""
@@ -342,7 +342,9 @@ _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 _EXEMPT = ("heading", "note", "table")
 
 
-def check_unsourced_numbers(passages: Iterable[Sequence[Token]], context: RenderContext) -> None:
+def report_unsourced_numbers_of_passages(
+    passages: Iterable[Sequence[Token]], context: RenderContext
+) -> None:
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
     context.source_file.current_item = ""
     for passage in passages:
@@ -438,7 +440,7 @@ _MAX_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
-def check_source_text(source_file: SourceFile) -> None:
+def report_source_text_problems(source_file: SourceFile) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     in_conflict = False
     for number, line in enumerate(source_file.lines, 1):
@@ -463,31 +465,31 @@ def check_source_text(source_file: SourceFile) -> None:
             source_file.report("W77", number, 1, message, "Write what is meant here.")
 
 
-def check_markup_typos(tokens: Sequence[Token], source_file: SourceFile) -> None:
+def report_markup_typos(tokens: Sequence[Token], source_file: SourceFile) -> None:
     """Report E10, E24, E61, E74, E86, W68, W69: typos that turn markup into text or cut it."""
     blocks = list(tokens)
     for at, token in enumerate(blocks):
         if token.type == "fence":
-            _check_fence(token, source_file)
+            _report_fence_problems(token, source_file)
         elif token.type == "blockquote_open":
-            _check_alert(token, source_file)
-            _check_alert_marker(blocks, at, source_file)
-            _check_named_quote(blocks, at, source_file)
+            _report_unknown_alert_kind(token, source_file)
+            _report_alert_marker_problems(blocks, at, source_file)
+            _report_quote_named_like_alert(blocks, at, source_file)
         elif token.type == "table_open":
-            _check_table(token, source_file)
+            _report_uneven_table_rows(token, source_file)
         elif token.type == "code_block":
             _report_options_in_code(token, source_file)
         elif token.type == "inline":
             if token.level == 1:
                 _report_stray_comment_or_alert(token, source_file)
-            _check_dollars(token, source_file)
-            _check_checkboxes(token, source_file)
-            _check_unread_markup(token, source_file)
-            _check_unclosed_picture_or_formula(token, source_file)
-            check_foreign_markup(token, source_file)
+            _report_unpaired_dollars(token, source_file)
+            _report_misplaced_checkboxes(token, source_file)
+            _report_unread_markup(token, source_file)
+            _report_unclosed_picture_or_formula(token, source_file)
+            report_foreign_markup(token, source_file)
 
 
-def _check_fence(token: Token, source_file: SourceFile) -> None:
+def _report_fence_problems(token: Token, source_file: SourceFile) -> None:
     name = (token.info.split() or [""])[0]
     if not _is_fence_closed(token, source_file):
         message = "The block that begins here is never closed: it takes all that follows."
@@ -544,7 +546,7 @@ def _is_fence_closed(fence: Token, source_file: SourceFile) -> bool:
     return last - first > 1 and closing_line.endswith(fence.markup)
 
 
-def _check_alert(token: Token, source_file: SourceFile) -> None:
+def _report_unknown_alert_kind(token: Token, source_file: SourceFile) -> None:
     name = token.meta.get("alert", "")
     if not name and (match := _BOXLESS.match(source_file.lines[first_line(token) - 1])):
         message = f"“{match['box']}” is not a kind of box."
@@ -558,7 +560,7 @@ def _check_alert(token: Token, source_file: SourceFile) -> None:
         source_file.report("E74", first_line(token), 1, message, hint)
 
 
-def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
+def _report_unread_markup(inline: Token, source_file: SourceFile) -> None:
     """Report E61, E86, W68: links, footnotes and tables that are read as text."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
@@ -582,7 +584,7 @@ def _check_unread_markup(inline: Token, source_file: SourceFile) -> None:
         source_file.report("W68", first, 1, message, hint, is_consequence=True)
 
 
-def _check_checkboxes(inline: Token, source_file: SourceFile) -> None:
+def _report_misplaced_checkboxes(inline: Token, source_file: SourceFile) -> None:
     """Report E24: a check box that starts no option."""
     for number, line in enumerate(inline.content.split("\n")):
         misplaced_box = _LOST_BOX.match(line) if number or not inline.level > 1 else None
@@ -595,7 +597,7 @@ def _check_checkboxes(inline: Token, source_file: SourceFile) -> None:
             source_file.report("E24", *location, message, hint)
 
 
-def _check_table(token: Token, source_file: SourceFile) -> None:
+def _report_uneven_table_rows(token: Token, source_file: SourceFile) -> None:
     first, last = token.map or (0, 0)
     expected_cells = 0
     for number in range(first, last):
@@ -614,7 +616,7 @@ def _count_cells(line: str) -> int:
     return row.removesuffix("|").count("|") + 1
 
 
-def _check_dollars(inline: Token, source_file: SourceFile) -> None:
+def _report_unpaired_dollars(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         match = _OPENING.search(child.content) if child.type == "text" else None
         if match:
@@ -625,7 +627,9 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
             source_file.report_at_text("W69", excerpt, first, last, message, hint)
 
 
-def _check_alert_marker(tokens: list[Token], token_index: int, source_file: SourceFile) -> None:
+def _report_alert_marker_problems(
+    tokens: list[Token], token_index: int, source_file: SourceFile
+) -> None:
     """Report E74: an alert without text, or whose marker is not on its own line."""
     quote, inline = (
         tokens[token_index],
@@ -653,7 +657,9 @@ def _check_alert_marker(tokens: list[Token], token_index: int, source_file: Sour
             return
 
 
-def _check_named_quote(tokens: list[Token], token_index: int, source_file: SourceFile) -> None:
+def _report_quote_named_like_alert(
+    tokens: list[Token], token_index: int, source_file: SourceFile
+) -> None:
     """Report W74: a quote that begins like a box. Below an option, a quote is its feedback."""
     inline = tokens[token_index + 2] if token_index + 2 < len(tokens) else tokens[token_index]
     match = _BOX_BEGIN.match(inline.content) if inline.type == "inline" else None
@@ -694,7 +700,7 @@ def _report_misplaced_alert_marker(
     source_file.report("E74", line, 1, message, hint, is_consequence=is_inside_quote)
 
 
-def _check_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:
+def _report_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:
     """Report E61, W69: an unclosed picture or display formula."""
     first = first_line(inline)
     last = first + inline.content.count("\n")

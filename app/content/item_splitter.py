@@ -11,7 +11,7 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, parse_front_matter, parse_item_comment
-from app.content.item_rules import check_markup_typos
+from app.content.item_rules import report_markup_typos
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
     MISBEGUN,
@@ -218,7 +218,7 @@ def split_and_check_regions(
             if is_cards or not _report_answers_below_other_heading(previous, region, source_file):
                 _report_headings_without_id(region.tokens, file_kind, source_file)
             source_file.current_item = ""
-            check_markup_typos(region.tokens, source_file)
+            report_markup_typos(region.tokens, source_file)
             report_stray_answers(region.tokens, source_file, is_page=file_kind == "page")
             for token in region.tokens:
                 if is_misread_item_comment(token):

@@ -30,7 +30,7 @@ from app.content.file_watcher import (
     check_folder_layout,
     pause_garbage_collection,
 )
-from app.content.id_ownership import IdClaim
+from app.content.id_ownership import ItemIdClaim
 from app.content.link_and_picture_rules import (
     add_image_sizes,
     explain_unshowable_image,
@@ -207,7 +207,7 @@ def _check_rules_across_files(
 
 
 def _check_changed_keys_of_owners(
-    course: ParsedCourse, owner_claim_by_id: Mapping[str, IdClaim]
+    course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
     for problem in check_keys_changed_since_review(course.parsed_files, course.checked_on):
@@ -271,7 +271,7 @@ class OwnedItems(NamedTuple):
 
 
 def _collect_owned_items(
-    course: ParsedCourse, pages: Mapping[str, Topic], owner_claim_by_id: Mapping[str, IdClaim]
+    course: ParsedCourse, pages: Mapping[str, Topic], owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> OwnedItems:
     """Return the items that own their ids, completed from their page and drawings."""
     counted_keys = _map_option_keys_to_counted_keys(course, owner_claim_by_id)
@@ -296,7 +296,7 @@ def _collect_owned_items(
     return OwnedItems(questions, cards)
 
 
-def _is_owner_at(owner: IdClaim | None, path: str, line: int) -> bool:
+def _is_owner_at(owner: ItemIdClaim | None, path: str, line: int) -> bool:
     return owner is not None and (owner.path, owner.fingerprint.line) == (path, line)
 
 
@@ -338,7 +338,7 @@ def _embed_figures_in_question(question: Question, course: ParsedCourse) -> Ques
 
 
 def _map_option_keys_to_counted_keys(
-    course: ParsedCourse, owner_claim_by_id: Mapping[str, IdClaim]
+    course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> CountedOptionKeys:
     return {
         entry.id: names

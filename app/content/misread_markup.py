@@ -110,7 +110,7 @@ def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> 
             return
 
 
-def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
+def report_foreign_markup(inline: Token, source_file: SourceFile) -> None:
     """Report markup of other editors in a paragraph, a heading or a cell, each character once."""
     _report_unmatched_emphasis_marks(inline, source_file)
     text = _LITERAL.sub(_mask_with_nuls, inline.content)
@@ -165,7 +165,7 @@ def report_misread_answer_lines(
     """
     if type_name == "card":
         return
-    _check_late_hints(parts, source_file)
+    _report_late_hints(parts, source_file)
     handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
     handled_lines |= {option.line for option in parts.options}
     handled_lines |= _list_block_lines(source, *_LITERAL_BLOCKS)
@@ -188,7 +188,7 @@ def report_misread_answer_lines(
         _report_lines_read_as_text(rows, "E52", source_file)
 
 
-def _check_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
+def _report_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
     """Report W74: a paragraph after the answers that is meant as a hint."""
     for token in parts.explanation:
         match = _HINT.match(token.content) if token.type == "inline" and token.level == 1 else None
@@ -301,7 +301,7 @@ _PLACE_OF_NAMES = "Write other names in parentheses behind the term: ## Term (na
 _NAMES_WITH_COMMA = re.compile(r"^[^(),]+,[^(),]+$")
 
 
-def check_term_heading(name: str, tag: str, line: int, source_file: SourceFile) -> None:
+def report_term_heading_problems(name: str, tag: str, line: int, source_file: SourceFile) -> None:
     """Report W70 for a heading that is deeper than those of terms, or that holds two names."""
     if tag != "h2":
         message = f"“{name[:_MOST_SHOWN]}” is a term of its own, though its heading is deeper."
@@ -314,7 +314,7 @@ def check_term_heading(name: str, tag: str, line: int, source_file: SourceFile) 
         source_file.report("W70", line, 1, message, hint)
 
 
-def check_term_and_meaning(
+def report_misread_term_and_meaning(
     name: str, line: int, body: Sequence[Token], source_file: SourceFile
 ) -> None:
     """Report W70 for the heading and the text of a term; an empty name means text of no term."""

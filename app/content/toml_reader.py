@@ -297,12 +297,12 @@ def parse_syllabus(source_file: SourceFile) -> Syllabus:
     rows = _read_rows(tables, "domains", source_file)
     weight_sum = _infer_expected_weight_sum(rows)
     domains = tuple(_read_domain(r, weight_sum, source_file) for r in rows)
-    _check_duplicate_numbers(domains, source_file)
+    _report_duplicate_numbers(domains, source_file)
     if not domains and not source_file.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
         source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
     if tables and not any("weight" in p.message for p in source_file.problems):
-        _check_weight_sum(domains, weight_sum, source_file)
+        _report_wrong_weight_sum(domains, weight_sum, source_file)
     _report_missing_course_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
@@ -354,7 +354,7 @@ def _infer_expected_weight_sum(rows: list[Any]) -> int:
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
 
 
-def _check_weight_sum(
+def _report_wrong_weight_sum(
     domains: tuple[Domain, ...], expected_sum: int, source_file: SourceFile
 ) -> None:
     """Report E70: weights that do not add up to 100%."""
@@ -370,7 +370,7 @@ def _check_weight_sum(
 _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
-def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
+def _report_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
     """Report E11: a number of two domains or objectives, or one that TOML shortens."""
     cut_lines = [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]
     for line in cut_lines:

@@ -418,7 +418,7 @@ def _replace_database_and_key(
         else:
             database_copies.require_postgresql_programs()
             database_copies.require_no_other_connection(engine)
-            revision = database_copies.read_postgresql_schema_revision(engine)
+            revision = database_copies.read_own_postgresql_schema_revision(engine)
             if revision is not None:
                 backup_path = replaced_files.create_folder_and_name_target(
                     installation.data_folder / "database.zip"

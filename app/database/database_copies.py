@@ -133,8 +133,11 @@ def require_no_other_connection(engine: Engine) -> None:
         )
 
 
-def read_postgresql_schema_revision(engine: Engine) -> str | None:
-    """Return the schema revision, None without tables; raises InstallationError for others'."""
+def read_own_postgresql_schema_revision(engine: Engine) -> str | None:
+    """Return the schema revision, None without tables.
+
+    Raises InstallationError if the tables are those of another program.
+    """
     with engine.connect() as connection:
         names = sorted(inspect(connection).get_table_names())
         if not names:

@@ -61,7 +61,7 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
     """Return the error to show for an exception or its causes; None for a bug."""
     cause: BaseException | None = error
     while cause is not None:
-        if is_lock_busy_error(cause):
+        if is_driver_lock_busy_error(cause):
             return BusyError(
                 "The database is busy just now, so this could not be done.",
                 "Nothing that was confirmed before is lost. Try again in a minute.",
@@ -76,10 +76,13 @@ def convert_to_app_error(error: BaseException) -> AppError | None:
     return None
 
 
-def is_lock_busy_error(error: BaseException) -> bool:
-    """Return whether a driver reports that another connection holds the lock."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
-    return code in _BUSY_CODES or getattr(error, "sqlstate", "") in _BUSY_STATES
+def is_driver_lock_busy_error(driver_error: BaseException) -> bool:
+    """Return whether an exception of the driver itself says that another connection has the lock.
+
+    SQLAlchemy's wrapper of it, as `OperationalError`, is none; its `orig` is.
+    """
+    code = getattr(driver_error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
+    return code in _BUSY_CODES or getattr(driver_error, "sqlstate", "") in _BUSY_STATES
 
 
 def is_disk_full_error(error: BaseException) -> bool:
@@ -160,7 +163,7 @@ async def _begin_write_when_unlocked(engine: Engine, deadline: float) -> Connect
         try:
             return _begin_write_or_raise_if_locked(engine)
         except OperationalError as error:
-            is_busy = error.orig is not None and is_lock_busy_error(error.orig)
+            is_busy = error.orig is not None and is_driver_lock_busy_error(error.orig)
             if not is_busy or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(_PAUSE)

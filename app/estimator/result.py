@@ -237,7 +237,11 @@ class ResultTable:
 
 
 def label_in_sentence(label: str) -> str:
-    """Return a label as it stands within a sentence; an abbreviation stays as it is."""
+    """Return a label as it stands within a sentence; an abbreviation stays as it is.
+
+    >>> label_in_sentence("Weights"), label_in_sentence("KV cache")
+    ('weights', 'KV cache')
+    """
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 

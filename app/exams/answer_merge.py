@@ -62,7 +62,7 @@ def merge_answers(
     replaced = refused = False
     for group in [{name} for name in sorted(names)] if merge_each_field else [names]:
         saved_fields, displayed_fields, submitted_fields = (
-            _entered_fields(s.raw_response, group) for s in (saved, displayed, submitted)
+            _normalize_entered_fields(s.raw_response, group) for s in (saved, displayed, submitted)
         )
         is_changed_in_form = not _are_same_responses(submitted_fields, displayed_fields)
         conflict = (
@@ -82,7 +82,8 @@ def merge_answers(
         ),
     )
     changed = not _are_same_responses(
-        _entered_fields(raw, raw), _entered_fields(saved.raw_response, saved.raw_response)
+        _normalize_entered_fields(raw, raw),
+        _normalize_entered_fields(saved.raw_response, saved.raw_response),
     )
     return MergedAnswer(
         state, changed, replaced, refused, form_is_stale=not _are_same_states(state, submitted)
@@ -91,11 +92,14 @@ def merge_answers(
 
 def is_response_entered(raw: Raw) -> bool:
     """Return whether a response holds anything; a unit without a value does not count."""
-    return bool(_entered_fields(raw, raw))
+    return bool(_normalize_entered_fields(raw, raw))
 
 
-def _entered_fields(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
-    """Return the given fields, normalized, without differences that do not matter."""
+def _normalize_entered_fields(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
+    """Return the fields of `names` that hold something, normalized for comparison.
+
+    Values are trimmed and sorted; a unit alone counts as nothing.
+    """
     typed = {name: sorted(v.strip() for v in raw.get(name, ())) for name in names}
     entered = {name: [v for v in values if v] for name, values in typed.items()}
     filled = {name: values for name, values in entered.items() if values}
@@ -118,8 +122,8 @@ def _merge_struck_options(
 
 def _are_same_states(one: AnswerState, other: AnswerState) -> bool:
     same_responses = _are_same_responses(
-        _entered_fields(one.raw_response, one.raw_response),
-        _entered_fields(other.raw_response, other.raw_response),
+        _normalize_entered_fields(one.raw_response, one.raw_response),
+        _normalize_entered_fields(other.raw_response, other.raw_response),
     )
     same_marks = one.flagged == other.flagged and {*one.struck_options} == {*other.struck_options}
     return same_responses and same_marks

@@ -1,7 +1,6 @@
 """Assemble the paper of a mock exam by its blueprint."""
 
 import dataclasses
-import datetime as dt
 import random
 import re
 from collections import Counter
@@ -131,11 +130,6 @@ def compute_exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, time_factor
     """
     share = len(paper.items) / blueprint.question_count if blueprint.question_count else 1.0
     return blueprint.minutes * min(share, 1.0) * time_factor
-
-
-def is_past_deadline(deadline: dt.datetime, now: dt.datetime) -> bool:
-    """Return whether the time of a sitting is up; the deadline itself is still in time."""
-    return now > deadline
 
 
 MISSED = "missed"

@@ -9,6 +9,7 @@ from fastapi import Depends, Form, Request
 from pydantic import BaseModel, Field
 
 from app.exams.answer_merge import AnswerState, is_response_entered
+from app.questions.question_type import AnsweredMark
 from app.quiz.forms import parse_submission_fields
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
@@ -73,7 +74,7 @@ class ExamAnswerForm:
     ordering_move: str
     shown_at_ms: int
     waited_ms: int = 0
-    order_confirmed: str = ""
+    order_confirmed: AnsweredMark = ""
     displayed_form: "ExamAnswerForm | None" = None
 
 
@@ -133,7 +134,7 @@ def _parse_shown_answer(encoded_form: str) -> ExamAnswerForm | None:
     return parse_answer_fields([(k, v) for k, v in pairs if k != "shown"])
 
 
-def _parse_order_confirmed(values: Sequence[str]) -> str:
+def _parse_order_confirmed(values: Sequence[str]) -> AnsweredMark:
     # An unticked box sends only the hidden field before it.
     return "yes" if "yes" in values else "no" if "no" in values else ""
 

@@ -28,7 +28,6 @@ from app.exams.answer_merge import AnswerState
 from app.exams.assembly import (
     PaperItem,
     is_exam_of_missed_questions,
-    is_past_deadline,
     keep_choice_questions,
     list_drawable_questions_by_domain,
 )
@@ -66,6 +65,7 @@ from app.exams.sitting import (
     compute_exam_pace,
     draw_sitting,
     find_unreadable_answers_by_number,
+    is_past_deadline,
     list_solvable_questions,
     load_graded_items,
     replace_with_graded_revision,
@@ -83,7 +83,7 @@ from app.questions.question_form import (
     make_question_title,
     make_submission_token,
 )
-from app.questions.question_type import UnreadableResponse
+from app.questions.question_type import AnsweredMark, UnreadableResponse
 from app.quiz.next_steps import sort_in_course_order
 from app.quiz.question_page import (
     AnswerFeedback,
@@ -153,13 +153,14 @@ def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     questions = list_solvable_questions(ctx.library)
     missed = _list_missed_questions(ctx, questions)
     return assembly.DomainQuestionCounts(
-        _count_drawable_by_domain(ctx, questions), _count_drawable_by_domain(ctx, missed)
+        _count_drawable_by_domain(ctx.library, questions),
+        _count_drawable_by_domain(ctx.library, missed),
     )
 
 
-def _count_drawable_by_domain(ctx: RequestContext, questions: Iterable[Question]) -> Counter[str]:
+def _count_drawable_by_domain(library: Library, questions: Iterable[Question]) -> Counter[str]:
     """Return how many of the questions an exam can draw from each domain."""
-    drawable = list_drawable_questions_by_domain(questions, map_objectives_to_domains(ctx.library))
+    drawable = list_drawable_questions_by_domain(questions, map_objectives_to_domains(library))
     return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 
@@ -236,7 +237,7 @@ class PaperLengths(NamedTuple):
 
 def _compute_paper_lengths(ctx: RequestContext, offer: ExamOffer) -> PaperLengths:
     available = (
-        _count_drawable_by_domain(ctx, questions)
+        _count_drawable_by_domain(ctx.library, questions)
         for questions in (keep_choice_questions(offer.questions), offer.questions)
     )
     wanted = Counter(offer.exam.question_count_by_domain)
@@ -260,8 +261,10 @@ def _render_start_page(
         domains=[
             d for d in ctx.library.syllabus.domains if d.number in exam.question_count_by_domain
         ],
-        choice_counts=_count_drawable_by_domain(ctx, keep_choice_questions(offer.questions)),
-        all_counts=_count_drawable_by_domain(ctx, offer.questions),
+        choice_counts=_count_drawable_by_domain(
+            ctx.library, keep_choice_questions(offer.questions)
+        ),
+        all_counts=_count_drawable_by_domain(ctx.library, offer.questions),
         drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
@@ -621,8 +624,8 @@ def _build_answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
         if form.ordering_move
         else form.raw_response
     )
-    order_confirmed = form.order_confirmed if raw == form.raw_response else "yes"
-    raw = kind.autosaved_response(variant.answer, raw, order_confirmed)
+    order_confirmed: AnsweredMark = form.order_confirmed if raw == form.raw_response else "yes"
+    raw = kind.drop_untouched_fields_on_autosave(variant.answer, raw, order_confirmed)
     return AnswerState(raw, form.flagged, form.struck_options)
 
 

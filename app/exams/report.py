@@ -210,7 +210,7 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         objective_scores=_sum_scores_by_part((m.objective_number, m.score) for m in graded),
         missed_items=tuple(m for m in answered if m.score < 1),
         unanswered_items=tuple(m for m in graded if not m.is_answered),
-        weakest_objective=find_largest_loss(
+        weakest_objective=find_clearly_weakest_part(
             _sum_scores_by_part((m.objective_number, m.score) for m in answered)
         ),
         answer_changes=tuple(
@@ -224,8 +224,8 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     )
 
 
-def find_largest_loss(part_scores: Iterable[PartScore]) -> PartScore | None:
-    """Return the part that lost more points than each other one; None if it is a tie.
+def find_clearly_weakest_part(part_scores: Iterable[PartScore]) -> PartScore | None:
+    """Return the part that lost more points than each other one; None on a tie.
 
     One answer says nothing about a part.
     """

@@ -1,4 +1,8 @@
-"""Start, resume, close and grade a sitting."""
+"""Start, resume, close and grade a sitting, and hold its timer.
+
+The timer is the deadline, stored when a sitting starts. A request after it closes the sitting, and
+so does `run_sitting_closer` in the background.
+"""
 
 import asyncio
 import contextlib
@@ -25,7 +29,6 @@ from app.exams.assembly import (
     assemble_paper,
     compute_exam_minutes,
     is_exam_of_missed_questions,
-    is_past_deadline,
     keep_choice_questions,
 )
 from app.exams.forms import StartExamForm
@@ -93,6 +96,11 @@ def start_sitting(
         quiz_store.save_revision_once(db, library.questions[slot.question_id], now)
     started = dataclasses.replace(sitting, form_token=f"{learner_id}-{sitting.form_token}")
     return store.save_sitting_once(db, learner_id, started, now)
+
+
+def is_past_deadline(deadline: dt.datetime, now: dt.datetime) -> bool:
+    """Return whether the time of a sitting is up; the deadline itself is still in time."""
+    return now > deadline
 
 
 def close_sitting_if_past_deadline(

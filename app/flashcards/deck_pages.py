@@ -123,7 +123,7 @@ def build_listed_card(
     return ListedCard(
         card_id=added.card,
         excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
-        state_text=describe_card_state(added.state, added.first_due_day, ctx.study_day),
+        state_text=describe_card_state(added.state, added.due_day, ctx.study_day),
         is_suspended=added.is_suspended_or_declined and not added.is_declined,
         is_leech=added.lapses >= LEECH_LAPSES,
         source_kind=_KINDS.get(kind, "own card"),
@@ -376,7 +376,7 @@ def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
         added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, [record.card_id]).get(
             record.card_id
         )
-        return describe_card_state("new", added.first_due_day if added else None, ctx.study_day)
+        return describe_card_state("new", added.due_day if added else None, ctx.study_day)
     state = record.card_state
     return describe_card_state(state.state, state.due_day, ctx.study_day) if state else "new"
 

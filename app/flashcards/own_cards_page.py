@@ -23,7 +23,7 @@ from app.accounts.current_learner import (
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Flashcard
 from app.questions.question_form import make_submission_token
-from app.questions.question_type import CardFaces
+from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition import added_cards, review_log
 from app.spaced_repetition.added_cards import CardToAdd, OwnCardContent, add_cards
 from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, build_own_card, sanitize_card_html
@@ -93,7 +93,7 @@ class RenderedCard:
     """A card as typed, its two sides as sanitized HTML, and the problems by field."""
 
     typed: OwnCardDraft
-    faces: CardFaces
+    faces: CardFacesHtml
     problems: Problems
 
     @property
@@ -111,7 +111,7 @@ class RenderedCard:
 def render_card(typed: OwnCardDraft) -> RenderedCard:
     """Render both sides, in up to 0.1 s: gaps are open on the front and filled on the back."""
     if typed.problems:
-        return RenderedCard(typed, CardFaces("", ""), typed.problems)
+        return RenderedCard(typed, CardFacesHtml("", ""), typed.problems)
     answers: list[str] = []
     hints: list[str] = []
 
@@ -135,13 +135,13 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
         if side.cell_count > MOST_CELLS
     ]
     if problems:
-        return RenderedCard(typed, CardFaces("", ""), problems)
+        return RenderedCard(typed, CardFacesHtml("", ""), problems)
     front = _fill_cloze(sides["front"].html, [f"[{hint}]" for hint in hints])
     back = sides["back"].html
     if answers:
         back = _fill_cloze(sides["front"].html, answers) + back
     # Anki trims fields, so untrimmed sides would count as changed on import.
-    faces = CardFaces(sanitize_card_html(front).strip(), sanitize_card_html(back).strip())
+    faces = CardFacesHtml(sanitize_card_html(front).strip(), sanitize_card_html(back).strip())
     problems = [
         {
             "field": field,
@@ -165,7 +165,7 @@ def _render_side(text: str) -> RenderedSide:
     return RenderedSide(_markdown.render(text, env), env["cells"])
 
 
-def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
+def restore_typed_draft(source: str, faces: CardFacesHtml) -> OwnCardDraft | None:
     """Return what was typed for a card; None if its sides were changed in another way since."""
     if not source:
         return None
@@ -173,7 +173,7 @@ def restore_typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
     rendered = render_card(typed)
     # Cards saved before trimming was introduced end with a newline. Those saved before the size
     # limit existed have problems.
-    trimmed = CardFaces(faces.front.strip(), faces.back.strip())
+    trimmed = CardFacesHtml(faces.front.strip(), faces.back.strip())
     return typed if rendered.problems or rendered.faces == trimmed else None
 
 

@@ -229,41 +229,43 @@ def show_removal_form(
     request: Request,
     learner: CurrentLearner,
     db: DbSession,
-    what: Annotated[RemovalTarget, Query()],
+    removal_target: Annotated[RemovalTarget, Query(alias="what")],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
     imported = import_store.summarize_imported_cards(db, learner.id)
     own_deck = next((d for d in imported.own_decks if d.name == deck), None)
-    if what == "deck" and own_deck is None:
+    if removal_target == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return render_page(
         request,
         "import_export/removal.html",
         learner=learner,
-        what=what,
+        removal_target=removal_target,
         deck=own_deck,
         course_card_reviews=imported.imported_course_review_count,
     )
 
 
 @router.post("/cards/removal")
-async def remove_cards(
+async def remove_own_deck_or_imported_reviews(
     request: Request,
     library: CurrentLibrary,
-    what: Annotated[RemovalTarget, Form()],
+    removal_target: Annotated[RemovalTarget, Form(alias="what")],
     deck: Annotated[str, Form(max_length=120)] = "",
 ) -> Response:
-    """Remove a deck of own cards, or the imported reviews of course cards.
+    """Remove a deck of own cards, or the imported reviews of course cards (“grades”).
 
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
     batches = await run_in_read_session(
-        request, lambda ctx: _batch_cards_touched_by_removal(ctx, what, deck)
+        request, lambda ctx: _batch_cards_touched_by_removal(ctx, removal_target, deck)
     )
     for cards in batches:
         async with open_write_context(request) as ctx:
-            await run_in_threadpool(_remove_batch, ctx.db, ctx.learner.id, library, what, cards)
+            await run_in_threadpool(
+                _remove_batch, ctx.db, ctx.learner.id, library, removal_target, cards
+            )
     async with open_write_context(request) as ctx:
         await run_in_threadpool(delete_empty_days, ctx.db, ctx.learner.id)
         await run_in_threadpool(import_store.delete_unused_pictures, ctx.db, ctx.learner.id)

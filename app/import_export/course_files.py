@@ -235,7 +235,7 @@ def _parse_course(folder: Path) -> dict[str, ParsedFile]:
     return WatchedFiles(folder, None).parse_current_files().parsed_files
 
 
-def _find_syllabus(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:
+def _find_syllabus_or_empty(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:
     file = parsed_files.get("syllabus.toml")
     return (file.syllabus if file else None) or EMPTY_SYLLABUS
 
@@ -265,7 +265,9 @@ def read_target_topic(course_folder: Path, topic_slug: str) -> TargetTopic:
         frozenset(list_used_ids(parsed_files)),
         topic.objectives[0],
         topic.sources[0],
-        frozenset(o.number for d in _find_syllabus(parsed_files).domains for o in d.objectives),
+        frozenset(
+            o.number for d in _find_syllabus_or_empty(parsed_files).domains for o in d.objectives
+        ),
         frozenset(s.key for parsed in parsed_files.values() for s in parsed.cited_sources),
         _map_picture_digests_to_names(course_folder, topic_slug),
     )
@@ -311,7 +313,7 @@ def write_topic_update(course_folder: Path, topic_slug: str, update: TopicUpdate
 
 def read_course_info(course_folder: Path) -> CourseInfo:
     """Return the title and language of a course; the title defaults to its folder name."""
-    syllabus = _find_syllabus(_parse_course(course_folder))
+    syllabus = _find_syllabus_or_empty(_parse_course(course_folder))
     return CourseInfo(syllabus.exam or course_folder.resolve().name, syllabus.language)
 
 

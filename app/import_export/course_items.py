@@ -226,7 +226,7 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
 def _write_solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
     commands = [lab.commands[index] for index in find_shortest_command_indices(lab) or ()]
-    lines = [f"$ {c.sample_line}\n{c.output.plain}".rstrip() for c in commands]
+    lines = [f"$ {c.sample_line_without_prompt}\n{c.output.plain}".rstrip() for c in commands]
     return "\n".join(["```", *lines, "```"])
 
 

@@ -150,8 +150,8 @@ class OutlineDomain:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RouteReadingProgress:
-    """What a route asks of a page: minutes, sections, and how many of them were read."""
+class PageProgressOnRoute:
+    """One page as far as a route covers it: minutes, sections, and how many of them were read."""
 
     minutes: float
     section_count: int
@@ -160,7 +160,7 @@ class RouteReadingProgress:
 
 def measure_progress_if_on_route(
     topic: Topic, route: Route, read_anchors: Collection[str]
-) -> RouteReadingProgress | None:
+) -> PageProgressOnRoute | None:
     """Return the progress on a page from the anchors that were read; None if skipped.
 
     A page without headings is one section with an empty anchor.
@@ -169,7 +169,7 @@ def measure_progress_if_on_route(
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
-    return RouteReadingProgress(
+    return PageProgressOnRoute(
         sum_reading_minutes_on_route(topic, route),
         len(anchors),
         len(anchors.intersection(read_anchors)),
@@ -335,10 +335,10 @@ def load_next_page(
     return find_next_page(library, None, sections_read, route)
 
 
-def _find_page_after(
+def _find_next_page_by_list_or_course(
     ctx: RequestContext, slug: str, sections_read: Mapping[str, Collection[str]], route: Route
 ) -> NextPage:
-    """Return the next page for who reads a page: of today's list, so that nothing else is promised.
+    """Return the next page for who reads a page: today's list decides before the course's order.
 
     A list without pages leads to none. Before the first list, and without an exam day, it is the
     next unread page of the course.
@@ -448,7 +448,7 @@ def show_lesson(
             for slug_before in page.topic.requires
             if slug_before in library.topics and slug_before not in read
         ],
-        next=_find_page_after(ctx, slug, sections_read, page.route),
+        next=_find_next_page_by_list_or_course(ctx, slug, sections_read, page.route),
         **_section_list_context(page, frozenset(sections_read.get(slug, ()))),
     )
 
@@ -476,7 +476,7 @@ def record_sections_read(
     address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
     if then == "next":
         sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
-        address = _find_page_after(ctx, slug, sections_read, page.route).url
+        address = _find_next_page_by_list_or_course(ctx, slug, sections_read, page.route).url
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",

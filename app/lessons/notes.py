@@ -64,7 +64,9 @@ def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tup
         by_topic.setdefault(note.topic, []).append(note)
     order = [s for s in (*library.syllabus.topics, *library.topics) if s in by_topic]
     ordered = dict.fromkeys([*order, *by_topic])
-    return tuple(_build_notes_page(library.topics, slug, by_topic[slug]) for slug in ordered)
+    return tuple(
+        _build_notes_of_course_page(library.topics, slug, by_topic[slug]) for slug in ordered
+    )
 
 
 def filter_notes(pages: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
@@ -88,7 +90,7 @@ def _contains_all_words(text: str, words: Sequence[str]) -> bool:
 
 
 def format_notes_as_markdown(pages: Sequence[NotesPage], base_url: str) -> str:
-    """Return the notes as a Markdown file; `site` is the base URL of this server."""
+    """Return the notes as a Markdown file; `base_url` is that of this server."""
     parts = ["# Notes"]
     for page in pages:
         parts.append(f"## {page.title}")
@@ -99,17 +101,17 @@ def format_notes_as_markdown(pages: Sequence[NotesPage], base_url: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _build_notes_page(
-    topics: Mapping[str, Topic], slug: str, saved_notes: Sequence[SavedNote]
+def _build_notes_of_course_page(
+    topics: Mapping[str, Topic], slug: str, notes_of_page: Sequence[SavedNote]
 ) -> NotesPage:
     topic = topics.get(slug)
     if topic is None:
         sections = tuple(
-            NotedSection(n.section_anchor, f"/concepts/{slug}", n) for n in saved_notes
+            NotedSection(n.section_anchor, f"/concepts/{slug}", n) for n in notes_of_page
         )
         return NotesPage(slug, slug, sections)
-    noted_anchors = {note.section_anchor for note in saved_notes}
-    all_sections = pair_sections_with_notes(topic, saved_notes)
+    noted_anchors = {note.section_anchor for note in notes_of_page}
+    all_sections = pair_sections_with_notes(topic, notes_of_page)
     return NotesPage(
         slug, topic.title, tuple(p for p in all_sections if p.note.section_anchor in noted_anchors)
     )

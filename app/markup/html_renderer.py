@@ -113,8 +113,8 @@ _CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
 _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
 
-def _sanitized_tag_or_none(tag: str) -> str | None:
-    """Return an opening tag if it is allowed, else None."""
+def _allowed_tag_or_none(tag: str) -> str | None:
+    """Return a tag in its normal form; None if its name or any of its attributes isn't allowed."""
     match = _TAG.match(tag)
     if match is None:
         return None
@@ -141,7 +141,7 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
     """Return an allowed tag unchanged, a comment as nothing, anything else escaped."""
     if tag.startswith("<!--"):
         return ""
-    allowed_tag = _sanitized_tag_or_none(tag)
+    allowed_tag = _allowed_tag_or_none(tag)
     if allowed_tag is None:
         report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
         return escapeHtml(tag)
@@ -158,7 +158,7 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
         if not match[1]:
             open_tags.append(token)
         elif open_tags and _tag_name(open_tags[-1]) == match[2].lower():
-            if _sanitized_tag_or_none(open_tags.pop().content) is None:
+            if _allowed_tag_or_none(open_tags.pop().content) is None:
                 token.type = "text"  # The matching tag was rejected and is reported there.
         else:
             _report_unbalanced(token, report)

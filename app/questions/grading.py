@@ -14,7 +14,7 @@ from app.markup.text import reduce_to_words
 from app.questions import types
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import (
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     PartResult,
     RenderGap,
@@ -168,14 +168,14 @@ def _count_question_words(variant: Variant) -> Mapping[str, int]:
     return collections.Counter(reduce_to_words(f"{variant.stem.html} {text_below_stem}").split())
 
 
-def render_question_card_faces(variant: Variant, render_gap: RenderGap) -> CardFaces:
+def render_question_card_faces(variant: Variant, render_gap: RenderGap) -> CardFacesHtml:
     """Return the stem with its options, then the right answer and the explanation."""
     kind = types.question_type_of(variant)
-    options_html, answer_html = kind.render_card_sides_below_stem(variant.answer, render_gap)
+    options_html, answer_html = kind.render_card_faces_below_stem(variant.answer, render_gap)
     if note := kind.write_several_right_note(variant.stem):
         options_html += f"<p>{note}</p>"
     options_block = f'<div class="given">{options_html}</div>' if options_html else ""
-    return CardFaces(
+    return CardFacesHtml(
         wrap_in_div(variant.stem) + options_block,
         answer_html + _explanation_and_mistake_html(variant),
     )

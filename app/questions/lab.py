@@ -54,7 +54,7 @@ class LabCommand:
         return self.spellings[0].plain
 
     @property
-    def sample_line(self) -> str:
+    def sample_line_without_prompt(self) -> str:
         return self.first_spelling.replace(shell.ANY_TEXT, "text")
 
     @property
@@ -254,7 +254,7 @@ class CommandMatcher:
             candidates.append((split[:1], split[1:]))
         for commands, filters in candidates:
             matches = self.rank_command_indices_in_state(
-                state, [shell.parse_shell_command(c) for c in commands]
+                state, [shell.normalize_shell_command(c) for c in commands]
             )
             if matches:
                 return CommandWithFilters(matches[0], filters)
@@ -282,7 +282,10 @@ class CommandMatcher:
     @functools.cached_property
     def matches_of_first_spellings(self) -> list[dict[int, int]]:
         """For each command, what its first spelling matches: variable counts by command index."""
-        lines = (shell.parse_shell_line(command.sample_line) for command in self.lab.commands)
+        lines = (
+            shell.parse_shell_line(command.sample_line_without_prompt)
+            for command in self.lab.commands
+        )
         return [
             self.variable_counts_by_matching_command(pipelines[0].commands) for pipelines in lines
         ]
@@ -523,7 +526,7 @@ def _answer_everyday_command(
     """
     everyday = _load_everyday_answers_and_facts()
     everyday_matcher, same_lines = everyday.matcher, everyday.equivalent_lines_by_answer
-    typed, remote = shell.parse_shell_command(tokens), dict[str, str]()
+    typed, remote = shell.normalize_shell_command(tokens), dict[str, str]()
     command = typed
     if command.program == "cat" and tokens[-1] in saved_files:
         return saved_files[tokens[-1]]
@@ -659,7 +662,7 @@ def _read_manual(program: str) -> str:
 
 def _explain_unanswered_command(matcher: CommandMatcher, tokens: Sequence[str]) -> str:
     """Return why a command has no answer, and which commands have one."""
-    program = shell.parse_shell_command(tokens).program.partition(" ")[0]
+    program = shell.normalize_shell_command(tokens).program.partition(" ")[0]
     programs = matcher.program_names
     if program in programs:
         options = ", ".join(matcher.option_names_by_program[program])

@@ -680,7 +680,7 @@ def convert_dmesg_seconds(
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
     boot -= timedelta(days, hours=hours, minutes=minutes)
-    remote = shell.parse_shell_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
+    remote = shell.normalize_shell_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
     time_format = "[%a %b %e %H:%M:%S %Y]"
     if is_journal:
         time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"

@@ -124,12 +124,12 @@ def read_task_list_options(list_tokens: list[Token], source_file: SourceFile) ->
         if option is not None:
             options.append(option)
         index = closing + 1
-    _check_pinned_keys(options, source_file)
+    _report_bad_pinned_keys(options, source_file)
     return options
 
 
-def _check_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> None:
-    """Check that pinned keys are valid and unique (E10, E11)."""
+def _report_bad_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> None:
+    """Report pinned keys that are unreadable (E10) or used twice (E11)."""
     seen: dict[str, int] = {}
     for option in options:
         match = _PIN.search(option.markdown)
@@ -317,16 +317,16 @@ TWO_ANSWERS_PATTERN = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(
 """Pattern of a typed answer that is likely two answers."""
 
 
-def check_authored_options(
+def report_option_problems(
     options: Sequence[ParsedOption], line: int, source_file: SourceFile
 ) -> None:
-    """Check that one is ticked (E20), none is repeated (E23), wrong ones have feedback (W25)."""
-    check_any_option_right(options, line, source_file)
-    check_duplicate_options(options, source_file)
-    check_feedback_of_wrong_options(options, source_file)
+    """Report that none is ticked (E20), one is repeated (E23), a wrong one lacks feedback (W25)."""
+    report_if_no_option_right(options, line, source_file)
+    report_duplicate_options(options, source_file)
+    report_wrong_options_without_feedback(options, source_file)
 
 
-def check_any_option_right(
+def report_if_no_option_right(
     options: Sequence[ParsedOption], line: int, source_file: SourceFile
 ) -> None:
     if not any(o.ticked for o in options):
@@ -335,17 +335,17 @@ def check_any_option_right(
         source_file.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def check_at_most_one_right(
+def report_if_several_options_right(
     options: Sequence[ParsedOption], options_label: str, source_file: SourceFile
 ) -> None:
-    """Report E21 if several options are marked right; `what` names them in the plural."""
+    """Report E21 if several options are marked right; `options_label` names them in the plural."""
     ticked = [option for option in options if option.ticked]
     if len(ticked) > 1:
         message = f"{len(ticked)} {options_label} are marked right."
         source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
 
 
-def check_no_partial_credit(
+def report_unsupported_partial_credit(
     options: Sequence[ParsedOption], type_name: str, source_file: SourceFile
 ) -> None:
     """Report options with partial credit, which this type does not support (E24)."""
@@ -359,10 +359,10 @@ def check_no_partial_credit(
             source_file.report("E24", option.line, column, message, hint)
 
 
-def check_option_count(
+def report_if_too_few_options(
     count: int, minimum: int, line: int, source_file: SourceFile, *, exam_use: str, hint: str = ""
 ) -> None:
-    """Check that there are enough options (E22, W22).
+    """Report too few options (E22, W22).
 
     Two are enough for practice. `exam_use` is “maybe” if mock exams would draw the question
     with `minimum` options, “only” if it is written for them, or empty.
@@ -382,7 +382,7 @@ def check_option_count(
         source_file.report("W22", line, 1, message, f"{advice} {hint}".rstrip())
 
 
-def check_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def report_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     seen: dict[str, int] = {}
     for option in options:
         normalized_text = " ".join(option.plain_text.lower().split()).rstrip(".")
@@ -392,7 +392,7 @@ def check_duplicate_options(options: Sequence[ParsedOption], source_file: Source
         seen.setdefault(normalized_text, option.line)
 
 
-def check_feedback_of_wrong_options(
+def report_wrong_options_without_feedback(
     options: Sequence[ParsedOption], source_file: SourceFile
 ) -> None:
     for option in options:

@@ -274,8 +274,8 @@ def compute_wilson_interval(
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-class CardFaces(NamedTuple):
-    """The front and the back of a card, as safe HTML."""
+class CardFacesHtml(NamedTuple):
+    """The front and back of a card, as safe HTML; of a question type, their parts below the stem."""
 
     front: str
     back: str
@@ -399,6 +399,8 @@ class AuthoredItem:
 
 A = TypeVar("A")
 DraftFields = Mapping[str, Sequence[str]]
+AnsweredMark = Literal["yes", "no", ""]
+"""Whether the learner marked a question as answered; empty if they did not say."""
 RenderGap = Callable[[str], str]
 """Draws a gap. It gets the hint as HTML, which may be empty."""
 
@@ -505,18 +507,20 @@ class QuestionType(abc.ABC, Generic[A]):
         """Parse the answer; malformed parts are reported."""
 
     @abc.abstractmethod
-    def check_answer(self, answer: A, authored: AuthoredItem) -> None:
-        """Report problems of the answer."""
+    def report_answer_problems(self, answer: A, authored: AuthoredItem) -> None:
+        """Report what is wrong with an authored answer, and go on; never raises."""
 
-    def check_wording(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
+    def report_wording_problems(
+        self, answer: A, stem: RichText, line: int, source_file: SourceFile
+    ) -> None:
         """Report problems of its wording together with the stem."""
 
     def right_answer_texts(self, answer: A) -> list[str]:
         """Return the right answers as text, which no hint may contain."""
         return [o.text for o in self.options_for_statistics(answer) if o.right]
 
-    def answer_key_texts(self, answer: A) -> list[str]:
-        """Return the key as text; a changed key requires a review of the item."""
+    def answer_key_fingerprint_texts(self, answer: A) -> list[str]:
+        """Return the texts that are hashed to notice a changed key; nobody reads them."""
         return self.right_answer_texts(answer)
 
     def options_for_statistics(self, answer: A) -> tuple[StatisticsOption, ...]:
@@ -610,12 +614,14 @@ class QuestionType(abc.ABC, Generic[A]):
         del pressed_button
         return fields
 
-    def autosaved_response(self, answer: A, raw: DraftFields, marked_answered: str) -> DraftFields:
-        """Return what counts as the response when an exam saves the form automatically.
+    def drop_untouched_fields_on_autosave(
+        self, answer: A, raw: DraftFields, answered_mark: AnsweredMark
+    ) -> DraftFields:
+        """Return the response without what the learner did not touch, when an exam saves the form.
 
-        `marked_answered` is whether the learner marked it as answered: yes, no, or empty.
+        `answered_mark` is empty if the learner did not say whether it is answered.
         """
-        del answer, marked_answered
+        del answer, answered_mark
         return raw
 
     @abc.abstractmethod
@@ -639,10 +645,10 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, parsed
         return ""
 
-    def render_card_sides_below_stem(self, answer: A, render_gap: RenderGap) -> CardFaces:
-        """Return what a card shows below the stem, and its right answer."""
+    def render_card_faces_below_stem(self, answer: A, render_gap: RenderGap) -> CardFacesHtml:
+        """Return what the front shows below the stem, and the right answer for the back."""
         del answer, render_gap
-        return CardFaces("", "")
+        return CardFacesHtml("", "")
 
     def write_several_right_note(self, stem: RichText) -> str:
         """Return the card's note that several options are right; empty if the stem says so."""
@@ -650,7 +656,7 @@ class QuestionType(abc.ABC, Generic[A]):
         return ""
 
     def collect_text_below_stem(self, answer: A) -> str:
-        return self.render_card_sides_below_stem(answer, "({})".format).front
+        return self.render_card_faces_below_stem(answer, "({})".format).front
 
     # --- statistics and previews ---
 

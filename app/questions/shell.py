@@ -66,7 +66,7 @@ class ShellPipeline:
 
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
-        return tuple(map(parse_shell_command, self.stages))
+        return tuple(map(normalize_shell_command, self.stages))
 
 
 def sort_options(value_by_name: Mapping[str, str]) -> tuple[ShellOption, ...]:
@@ -171,10 +171,10 @@ def _unroll_loop(loop: re.Match[str]) -> str:
 
 
 @functools.lru_cache(4096)
-def parse_shell_command(tokens: tuple[str, ...]) -> ShellCommand:
-    """Return the meaning of a command: without `sudo` and path, options in their long form.
+def normalize_shell_command(tokens: tuple[str, ...]) -> ShellCommand:
+    """Return the canonical form of a command: without `sudo` and path, options in their long form.
 
-    >>> dict(parse_shell_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options)
+    >>> dict(normalize_shell_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options)
     {'--long': '', '--user': 'bob'}
     """
     unwrapped = strip_wrappers(tokens)
@@ -251,7 +251,7 @@ def _parse_ssh_command(tokens: Sequence[str]) -> ShellCommand | None:
         return None
     if tokens[1:2] == [] or tokens[1][0] == "-" or [len(p.stages) for p in pipelines] != [1]:
         return None
-    inner = parse_shell_command(pipelines[0].stages[0])
+    inner = normalize_shell_command(pipelines[0].stages[0])
     host = tokens[1].rpartition("@")[2]
     return dataclasses.replace(inner, program=f"ssh {host} {inner.program}")
 

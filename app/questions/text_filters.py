@@ -389,7 +389,7 @@ def _awk(lines: list[str], arguments: FilterArguments) -> list[str]:
     if program is None:
         return ["(Of awk, this lab reads /WORD/ and {print $1, $3}.)"]
     pattern, first, fields = program[1] or "", int(program[2] or 0), program[3] or "$0"
-    alternatives = _parse_patterns(pattern, {"E": ""})
+    alternatives = _parse_grep_patterns(pattern, {"E": ""})
     matching_lines = [line for line in lines[first:] if _find_span(line, alternatives)]
     output_lines: list[str] = []
     for line in matching_lines:
@@ -442,7 +442,7 @@ def _grep(lines: list[str], arguments: FilterArguments) -> list[str]:
     options, positional = arguments
     if "e" not in options and not positional:
         raise WrongUsageError(f"{_GREP_USAGE}\nTry 'grep --help' for more information.")
-    alternatives = _parse_patterns(options["e"] if "e" in options else positional[0], options)
+    alternatives = _parse_grep_patterns(options["e"] if "e" in options else positional[0], options)
     inverted, only_matches = "v" in options, "o" in options
     hits = [n for n, line in enumerate(lines) if (not _find_span(line, alternatives)) == inverted]
     if "m" in options:
@@ -510,15 +510,17 @@ def _find_span(line: str, alternatives: _Alternatives, position: int = 0) -> Mat
     return min(spans, key=lambda span: (span.start, -span.end), default=None)
 
 
-def _parse_patterns(patterns: str, options: Mapping[str, str]) -> list[list[re.Pattern[str]]]:
-    """Return the alternatives of patterns, one on each line, each cut at `.*`.
+def _parse_grep_patterns(
+    patterns: str, grep_options: Mapping[str, str]
+) -> list[list[re.Pattern[str]]]:
+    """Return the alternatives of patterns of grep, one on each line, each cut at `.*`.
 
     Raises UnknownFilterOptionError for what labs don't interpret: repeated groups, counts, and
     repetitions that take long.
     """
-    flags = re.IGNORECASE if "i" in options else 0
-    syntax = next((letter for letter in "FPE" if letter in options), "G")
-    start, end = next((edge for letter, edge in _EDGES.items() if letter in options), ("", ""))
+    flags = re.IGNORECASE if "i" in grep_options else 0
+    syntax = next((letter for letter in "FPE" if letter in grep_options), "G")
+    start, end = next((edge for letter, edge in _EDGES.items() if letter in grep_options), ("", ""))
     alternatives = []
     for pattern in patterns.split("\n"):
         if syntax == "F":

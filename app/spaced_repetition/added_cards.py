@@ -22,7 +22,7 @@ from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import TABLES, OwnCard, OwnPicture
-from app.questions.question_type import CardFaces, normalize_search_text
+from app.questions.question_type import CardFacesHtml, normalize_search_text
 from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
     QUESTION,
@@ -53,15 +53,15 @@ class CardToAdd:
 class AddedCardRecord:
     """An added card as it is stored.
 
-    `added_at` is the first miss or addition after the card's last review. `first_due_day` is
-    None if it has no memory row. `state` and `lapses` come from its memory row.
+    `added_at` is the first miss or addition after the card's last review. `due_day` is
+    the current one, None if it has no memory row. `state` and `lapses` come from its memory row.
     """
 
     card: str
     question_seed: int | None
     is_declined: bool
     added_at: dt.datetime
-    first_due_day: dt.date | None
+    due_day: dt.date | None
     is_suspended_or_declined: bool
     state: str
     lapses: int
@@ -246,7 +246,7 @@ def _added_card_from_row(row: Any) -> AddedCardRecord:
         question_seed=row.seed,
         is_declined=row.declined,
         added_at=from_milliseconds(row.at),
-        first_due_day=dt.date.fromisoformat(row.due_day) if row.due_day else None,
+        due_day=dt.date.fromisoformat(row.due_day) if row.due_day else None,
         is_suspended_or_declined=row.declined or bool(row.suspended),
         state=row.state or "new",
         lapses=row.lapses or 0,
@@ -298,7 +298,7 @@ def find_missed_question_card(
     if added is None:
         return None
     aside = added.is_suspended_or_declined and not added.is_declined
-    return MissedQuestionCard(card, added.first_due_day or day, day, added.is_declined, aside)
+    return MissedQuestionCard(card, added.due_day or day, day, added.is_declined, aside)
 
 
 OWN = TABLES["own_card"]
@@ -316,7 +316,7 @@ class AddedCardDetails:
     card: str
     question_seed: int
     added_at: dt.datetime
-    own_faces: CardFaces | None
+    own_faces: CardFacesHtml | None
     is_in_exam: bool
 
 
@@ -361,7 +361,7 @@ def load_added_card_details(
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
     details: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
-        own = CardFaces(row.front, row.back) if row.front is not None else None
+        own = CardFacesHtml(row.front, row.back) if row.front is not None else None
         is_in_exam = row.paper is not None and any(
             build_question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
@@ -379,7 +379,7 @@ DECK = "My cards"
 class OwnCardContent:
     """The content of a learner's own card; what was typed is empty for an imported card."""
 
-    faces: CardFaces
+    faces: CardFacesHtml
     typed_source_json: str
 
 
@@ -390,7 +390,7 @@ def load_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | N
             col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card
         )
     ).first()
-    return OwnCardContent(CardFaces(row[0], row[1]), row[2]) if row else None
+    return OwnCardContent(CardFacesHtml(row[0], row[1]), row[2]) if row else None
 
 
 def insert_own_card(

@@ -16,7 +16,7 @@ from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
 from app.questions.grading import render_question_card_faces
 from app.questions.model import Question, draw_variant
-from app.questions.question_type import CardFaces
+from app.questions.question_type import CardFacesHtml
 
 QUESTION = "q"
 TERM = "term"
@@ -140,7 +140,7 @@ def build_term_card(term: GlossaryTerm, topic: str) -> Flashcard:
     )
 
 
-def build_own_card(card: str, faces: CardFaces) -> Flashcard:
+def build_own_card(card: str, faces: CardFacesHtml) -> Flashcard:
     """Return a learner's own card. Its HTML is sanitized again here.
 
     A side saved before the length limit existed is cut.

@@ -31,7 +31,7 @@ from app.web.request_limits import (
     RateLimiter,
     RequestGuard,
     client_address_or_network_of_scope,
-    rate_limit_kind_of_request,
+    rate_limit_kind_of_request_or_empty,
     read_form_body,
 )
 from app.web.visitor import (
@@ -397,7 +397,7 @@ class EdgeMiddleware:
         """Apply limits, buffer the body, wait for a slot, then call the app."""
         config = self._config
         config.request_guard.raise_for_bad_host_origin_or_text(app_scope)
-        kind = rate_limit_kind_of_request(exchange.method, exchange.path, exchange.query)
+        kind = rate_limit_kind_of_request_or_empty(exchange.method, exchange.path, exchange.query)
         browser = exchange.visitor.sent_key_digest
         config.rate_limiter.raise_if_over_limit_else_count(kind, exchange.client, browser)
         if exchange.is_write:

@@ -448,7 +448,7 @@ def configure_logging(log_format: LogFormat) -> None:
 
 def create_log_handler(log_format: LogFormat) -> logging.StreamHandler[TextIO]:
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
-    handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
+    handler.setFormatter(_AllowListJsonFormatter() if log_format == "json" else _TextFormatter())
     handler.addFilter(RepeatedLineFilter())
     return handler
 
@@ -471,7 +471,7 @@ class _TextFormatter(logging.Formatter):
         return _format_error_chain(ei[1])
 
 
-class _JsonFormatter(JsonFormatter):
+class _AllowListJsonFormatter(JsonFormatter):
     """Log lines as JSON, with those fields of `_LOGGED_FIELDS` that are set."""
 
     converter = staticmethod(time.gmtime)

@@ -167,8 +167,8 @@ class RateLimiter:
         return HTTPException(429, words, {"retry-after": str(left)})
 
 
-def rate_limit_kind_of_request(method: str, path: str, query: bytes) -> str:
-    """Return the rate limit kind of a request; empty if it is not limited."""
+def rate_limit_kind_of_request_or_empty(method: str, path: str, query: bytes) -> str:
+    """Return the rate limit kind of a request; empty for most, which have no limit of their own."""
     if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
     if path == "/settings/cards":
@@ -204,11 +204,11 @@ _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 class RequestGuard:
     """Checks every request before the app sees it.
 
-    `allowed_hosts` are the valid host names, empty for any. `public_origin` is scheme and host of the
-    public URL, empty if unknown.
+    `accepted_host_names` are None for any. `public_origin` is scheme and host of the public URL,
+    empty if unknown.
     """
 
-    allowed_hosts: frozenset[str] = frozenset()
+    accepted_host_names: frozenset[str] | None = None
     public_origin: str = ""
 
     def raise_for_bad_host_origin_or_text(self, scope: Scope) -> None:
@@ -220,7 +220,7 @@ class RequestGuard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name, _, port = host.rpartition(":")
         host = name if name and port.isdigit() else host
-        if self.allowed_hosts and host not in self.allowed_hosts:
+        if self.accepted_host_names is not None and host not in self.accepted_host_names:
             message = f"This server does not answer under the name “{host[:80]}”."
             raise HTTPException(421, message)
         if not self._passes_csrf_check(scope["method"], headers):

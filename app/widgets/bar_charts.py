@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from app.estimator.result import ResultTable, StackedBar
+from app.estimator.result import ResultTable, StackedBar, label_in_sentence
 from app.estimator.units import NBSP, PLURALS, append_unit, format_number
 from app.widgets.svg import (
     Axis,
@@ -407,20 +407,11 @@ def format_component_name(component: str) -> str:
     return _NAMES.get(component, component.capitalize())
 
 
-def _label_in_sentence(label: str) -> str:
-    """Write a label as it appears within a sentence.
-
-    >>> _label_in_sentence("Weights"), _label_in_sentence("KV cache")
-    ('weights', 'KV cache')
-    """
-    return label if label[1:2].isupper() else label.lower()
-
-
 def describe_row_chart(chart: RowChart) -> str:
     sentences = []
     for row in chart.rows:
         parts = ", ".join(
-            f"{_label_in_sentence(format_component_name(part.name))} {chart.format_value(part.value)}"
+            f"{label_in_sentence(format_component_name(part.name))} {chart.format_value(part.value)}"
             for part in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0].name == row.label

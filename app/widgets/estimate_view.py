@@ -326,7 +326,7 @@ def _shared_inputs(
         same = _SAME | _SAME_OF_TRAINING
     for name, spec in wanted.items():
         if name == "context" and name not in specs:
-            if length := _length_of_sequence(values):
+            if length := _sequence_tokens_or_zero(values):
                 shared[name] = given_inputs.format_typed_value(spec, length)
             continue
         if name == "prompt" and "context" in wanted:
@@ -372,7 +372,7 @@ _SAME: dict[str, tuple[str, ...]] = {
 """Inputs of calculators, and those of other names that mean the same."""
 
 
-def _length_of_sequence(values: Mapping[str, Any]) -> int:
+def _sequence_tokens_or_zero(values: Mapping[str, Any]) -> int:
     """Return the tokens of prompt and answer together; 0 where they are not asked."""
     names = (("prompt", "answer"), ("prompt_tokens", "output_tokens"))
     return next((sum(values[n] for n in both) for both in names if set(both) <= set(values)), 0)

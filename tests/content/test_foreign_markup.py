@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
-from app.content.misread_markup import check_foreign_markup
+from app.content.misread_markup import report_foreign_markup
 from app.markup.markdown_tokens import parse_markdown
 from app.markup.problems import SourceFile
 from tests.content.test_cases import DAY, PAGE, lay_out
@@ -96,7 +96,7 @@ def foreign(text: str) -> list[str]:
     sheet = SourceFile("x.md", text)
     for token in parse_markdown(text):
         if token.type == "inline":
-            check_foreign_markup(token, sheet)
+            report_foreign_markup(token, sheet)
     return [problem.message.split("”")[0].removeprefix("“") for problem in sheet.problems]
 
 
@@ -115,7 +115,7 @@ def test_it_is_named_with_its_line_in_headings_lists_tables_and_items() -> None:
     sheet = SourceFile("x.md", text)
     for token in parse_markdown(text):
         if token.type == "inline":
-            check_foreign_markup(token, sheet)
+            report_foreign_markup(token, sheet)
 
     assert [(p.line, p.column) for p in sheet.problems] == [(1, 6), (4, 7), (8, 3)]
 

@@ -18,7 +18,7 @@ from app.exams.report import (
     build_score_report,
     compute_similar_score_range,
     describe_cards_of_exam,
-    find_largest_loss,
+    find_clearly_weakest_part,
 )
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceSpec
@@ -111,7 +111,7 @@ def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -
 def test_the_part_that_lost_most_is_named_unless_another_lost_as_much() -> None:
     def name(*shares: tuple[float, int]) -> str:
         parts = (PartScore(f"{n}", count - lost, count) for n, (lost, count) in enumerate(shares))
-        largest = find_largest_loss(parts)
+        largest = find_clearly_weakest_part(parts)
         return largest.number_or_title if largest else ""
 
     assert name((1, 5), (3, 5), (2, 5)) == "1"

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 from app.database.tables import CardStateRow, OwnCard
 from app.flashcards import own_cards_page as writing
 from app.flashcards.own_cards_page import OwnCardDraft, render_card, restore_typed_draft
-from app.questions.question_type import CardFaces
+from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition import card_ids as added_cards
 from tests.turns import count_open
 
@@ -47,7 +47,7 @@ def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
     assert restore_typed_draft(source, render_card(OwnCardDraft("other")).faces) is None
     assert restore_typed_draft("", faces) is None
     # So they were kept before: with a line end, which Anki cuts off.
-    untrimmed = CardFaces(f"{faces.front}\n", f"{faces.back}\n")
+    untrimmed = CardFacesHtml(f"{faces.front}\n", f"{faces.back}\n")
     assert restore_typed_draft(source, untrimmed) == typed
 
 

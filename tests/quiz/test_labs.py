@@ -343,7 +343,7 @@ def test_grep_prints_what_that_of_gnu_prints(command: str, left: str) -> None:
 
 
 def test_a_pattern_is_cut_into_pieces_so_that_none_takes_long() -> None:
-    pieces = text_filters._parse_patterns(r"a.*.*(b+)+x{9}\|^c.d$", {})
+    pieces = text_filters._parse_grep_patterns(r"a.*.*(b+)+x{9}\|^c.d$", {})
 
     assert [[piece.pattern for piece in alternative] for alternative in pieces] == [
         ["a", "", r"\(b\+\)\+x\{9\}"],

@@ -286,7 +286,7 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
     assert (
         "hot"
         not in kinds.question_type_of(PLACE)
-        .render_card_sides_below_stem(answer, lambda _: "")
+        .render_card_faces_below_stem(answer, lambda _: "")
         .front
     )
 

@@ -54,7 +54,7 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
         return {"answer": [r.key for r in answer.regions if r.right]}
     if isinstance(answer, ConsoleSpec):
         way = [
-            answer.lab.commands[number].sample_line
+            answer.lab.commands[number].sample_line_without_prompt
             for number in find_shortest_command_indices(answer.lab) or ()
         ]
         return {"ran": way, "answer": [o.key for o in answer.diagnoses if o.right]}

@@ -183,7 +183,7 @@ def _read_best(
 
 def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     bought = round_up_to_sales_unit(best.gpu, best.gpu_count)
-    return OutputValue(bought.gpus, note=f"Sold by the {bought.kind}; clouds rent fewer.")
+    return OutputValue(bought.gpus, note=f"Sold by the {bought.unit_kind}; clouds rent fewer.")
 
 
 def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:

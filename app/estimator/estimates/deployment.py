@@ -1,4 +1,4 @@
-"""`deployment`: inputs, and the sections from memory to cost."""
+"""`deployment`: a whole service, composed of sections from memory to cost; and its inputs."""
 
 import dataclasses
 from collections.abc import Mapping

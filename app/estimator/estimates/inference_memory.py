@@ -47,7 +47,7 @@ from app.estimator.memory.parallel_layout import (
     find_serving_pipeline_problem,
     list_tensor_parallel_sizes,
     split_into_serving_stages,
-    warn_of_unloadable_published_fp8,
+    warn_if_fp8_checkpoint_not_divisible,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -757,9 +757,11 @@ def find_scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | 
     return find_quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
 
 
-def warn_of_unloadable_fp8_checkpoint(inputs: InferenceMemoryInputs) -> str:
-    """Return why the engine does not load the publisher's FP8 checkpoint; empty if it does."""
+def warn_if_published_fp8_not_divisible(inputs: InferenceMemoryInputs) -> str:
+    """Return why the publisher's FP8 checkpoint cannot be divided over so many GPUs, or ""."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return ""
     gpus = inputs.tensor_parallel
-    return warn_of_unloadable_published_fp8(find_model(inputs.model), inputs.weights, gpus, gpus)
+    return warn_if_fp8_checkpoint_not_divisible(
+        find_model(inputs.model), inputs.weights, gpus, gpus
+    )

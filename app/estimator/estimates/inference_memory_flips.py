@@ -24,7 +24,7 @@ from app.estimator.estimates.inference_memory import (
     search_cache_limits,
     solve_cache_limits,
     usable_memory,
-    warn_of_unloadable_fp8_checkpoint,
+    warn_if_published_fp8_not_divisible,
 )
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import inputs_to_query, parse_inputs
@@ -265,7 +265,7 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
     divided = dataclasses.replace(inputs, tensor_parallel=fewest)
-    if find_scale_block_problem(inputs, fewest) or warn_of_unloadable_fp8_checkpoint(divided):
+    if find_scale_block_problem(inputs, fewest) or warn_if_published_fp8_not_divisible(divided):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]

@@ -32,7 +32,7 @@ from app.estimator.estimates.inference_memory import (
     sequences_per_gpu,
     shared_hybrid_blocks,
     validate_inputs,
-    warn_of_unloadable_fp8_checkpoint,
+    warn_if_published_fp8_not_divisible,
 )
 from app.estimator.estimates.inference_memory_flips import find_flips, find_sure_cache_limits
 from app.estimator.estimates.mig_report import (
@@ -435,7 +435,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     verdict = build_memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
     verdict = _build_start_verdict(verdict, result)
     problem = find_scale_block_problem(inputs, inputs.tensor_parallel)
-    problem = problem or warn_of_unloadable_fp8_checkpoint(inputs)
+    problem = problem or warn_if_published_fp8_not_divisible(inputs)
     verdict = replace_verdict_if_context_is_longer(verdict, inputs.context, model.max_context)
     return Estimate(
         name="inference-memory",

@@ -547,7 +547,11 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     Its own verdict bears out each: “fits” is said of values with which it surely does.
     """
     inputs = result.inputs
-    changes = [*_gpu_count_flips(result), *_sequence_flips(result), *_qlora_embedding_flips(result)]
+    changes = [
+        *_gpu_count_flips(result),
+        *_sequence_flips(result),
+        *_qlora_fp32_embedding_flips(result),
+    ]
     for remedy in result.memory_remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
@@ -581,7 +585,7 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
 
 
-def _qlora_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return embeddings and head in FP32 if a QLoRA that surely fits may not fit with them."""
     inputs, limit = result.inputs, result.memory_limit
     if inputs.method != "qlora" or not result.surely_fits:

@@ -1,4 +1,4 @@
-"""`training-run`: inputs, and the sections from memory to cost."""
+"""`training-run`: a whole run, composed of sections from memory to cost; and its inputs."""
 
 import dataclasses
 import functools

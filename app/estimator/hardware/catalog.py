@@ -545,10 +545,17 @@ _BOARDS_OF_FOUR = {"v100-sxm2-32", "a100-sxm4-40", "a100-sxm4-80", "h100-sxm5-80
 
 
 class SalesUnit(NamedTuple):
-    """GPUs that are sold together, or a number of them in whole units of a kind."""
+    """GPUs that are sold together: a card, module, board or rack."""
 
     gpus: int
     kind: str
+
+
+class GpuOrder(NamedTuple):
+    """GPUs that are bought, in whole sales units of a kind."""
+
+    gpus: int
+    unit_kind: str
 
 
 def list_sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
@@ -569,17 +576,17 @@ def list_sales_units(gpu: Accelerator) -> tuple[SalesUnit, ...]:
     return (*four, SalesUnit(8, "board"))
 
 
-def round_up_to_sales_unit(gpu: Accelerator, count: int) -> SalesUnit:
+def round_up_to_sales_unit(gpu: Accelerator, count: int) -> GpuOrder:
     """Return what is bought if `count` GPUs are needed.
 
     >>> round_up_to_sales_unit(find_accelerator("b300-sxm"), 4)
-    SalesUnit(gpus=8, kind='board')
+    GpuOrder(gpus=8, unit_kind='board')
     >>> round_up_to_sales_unit(find_accelerator("gb200-gpu"), 73)
-    SalesUnit(gpus=144, kind='rack')
+    GpuOrder(gpus=144, unit_kind='rack')
     """
     units = list_sales_units(gpu)
     unit = next((u for u in units if u.gpus >= count), units[-1])
-    return SalesUnit(-(-count // unit.gpus) * unit.gpus, unit.kind)
+    return GpuOrder(-(-count // unit.gpus) * unit.gpus, unit.kind)
 
 
 def describe_gpu_count(gpu: Accelerator, count: int) -> str:
@@ -592,7 +599,7 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     bought = round_up_to_sales_unit(gpu, count)
     if bought.gpus == count:
         return text
-    return f"{text}, sold {_SOLD_IN[bought.kind]} of {bought.gpus}"
+    return f"{text}, sold {_SOLD_IN[bought.unit_kind]} of {bought.gpus}"
 
 
 _SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "rack": "in racks"}

@@ -363,18 +363,18 @@ def find_quantization_block_problem(
 _FAMILIES_WITH_FP8_BLOCKS = ("qwen3_moe",)
 
 
-def warn_of_unloadable_published_fp8(
+def warn_if_fp8_checkpoint_not_divisible(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str:
-    """Return why engines do not load the publisher's FP8 checkpoint of a model divided so.
+    """Return why the publisher's FP8 checkpoint of a model cannot be divided over so many GPUs.
 
     It is another checkpoint than the model's own, which is not quantized. Empty if engines
     load it, or if other weights than FP8 with one scale per tensor are counted.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> warn_of_unloadable_published_fp8(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
+    >>> warn_if_fp8_checkpoint_not_divisible(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
     'Counted with one scale per matrix,'
-    >>> warn_of_unloadable_published_fp8(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
+    >>> warn_if_fp8_checkpoint_not_divisible(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
     ''
     """
     if model.family not in _FAMILIES_WITH_FP8_BLOCKS:

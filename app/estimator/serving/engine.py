@@ -84,7 +84,7 @@ class SharedEngineConstants:
     even routing. In addition to the time on an idle replica, the first token of a request takes
     `steps_before_first_token`, and `other_prompts_factor` of the prompt time of every other
     sequence if all requests start together. The more their lengths vary, relative to
-    `synchrony_spread`, the less they do.
+    `synchrony_decay_scale`, the less they do.
     """
 
     attention_seconds: float
@@ -93,7 +93,7 @@ class SharedEngineConstants:
     routing_skew: float
     steps_before_first_token: float
     other_prompts_factor: float
-    synchrony_spread: float
+    synchrony_decay_scale: float
 
 
 class EngineConstants(NamedTuple):
@@ -215,7 +215,7 @@ def load_shared_engine_constants() -> SharedEngineConstants:
         routing_skew=row["skew"],
         steps_before_first_token=row["waits"],
         other_prompts_factor=row["others"],
-        synchrony_spread=row["spread"],
+        synchrony_decay_scale=row["spread"],
     )
 
 

@@ -96,11 +96,11 @@ class RequestPattern:
         deviations = math.log(tokens / length.mean) / spread + spread / 2
         return math.erfc(deviations / math.sqrt(2)) / 2
 
-    def synchrony(self, spread: float) -> float:
+    def synchrony(self, decay_scale: float) -> float:
         """Return how far requests start together: 1 in waves, 0 each on its own.
 
         Users who ask again as soon as they are answered stay together if all lengths are
-        alike; e^(−√v/spread) of the variation v of both lengths.
+        alike; e^(−√v/decay_scale) of the variation v of both lengths.
 
         >>> RequestPattern(RequestLengths(1000, 300)).synchrony(0.18)
         1.0
@@ -109,7 +109,7 @@ class RequestPattern:
         """
         if self.has_open_arrivals:
             return 0.0
-        return math.exp(-math.sqrt(self.prompt_cv_squared + self.answer_cv_squared) / spread)
+        return math.exp(-math.sqrt(self.prompt_cv_squared + self.answer_cv_squared) / decay_scale)
 
 
 PREFILL_TOKENS = 8192.0
@@ -468,7 +468,7 @@ def median_ttft(
     common = placed.shared_constants
     others = (
         common.other_prompts_factor
-        * request_pattern.synchrony(common.synchrony_spread)
+        * request_pattern.synchrony(common.synchrony_decay_scale)
         * timing.batch
     )
     steps = common.steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(

@@ -63,7 +63,7 @@ def simulate_replica(
     groups = profile.concurrent_batches
     fixed_users = None if fixed_users is None else max(1, round(fixed_users / groups))
     line = _draw_requests(profile, request_rate / groups, request_count + (fixed_users or 0), rng)
-    coming = line if fixed_users is None else _pop_first_requests(line, fixed_users)
+    coming = line if fixed_users is None else _pop_reversed_requests_at_time_zero(line, fixed_users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[_RunningAnswer] = []
     done: list[_SimulatedRequest] = []
@@ -125,10 +125,10 @@ def _draw_requests(
     return requests_drawn
 
 
-def _pop_first_requests(
+def _pop_reversed_requests_at_time_zero(
     reversed_requests: list[_SimulatedRequest], users: int
 ) -> list[_SimulatedRequest]:
-    """Take the first request of each user off the line; all of them arrive at 0."""
+    """Take the first request of each user off the line, as if all arrived at 0; reversed again."""
     first = [reversed_requests.pop() for _ in range(users)]
     for request in first:
         request.arrival = 0.0

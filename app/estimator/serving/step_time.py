@@ -16,7 +16,7 @@ from app.estimator.hardware.collectives import (
 from app.estimator.memory.inference_memory import cache_elements_per_token_of_layer
 from app.estimator.memory.parallel_layout import (
     find_quantization_block_problem,
-    warn_of_unloadable_published_fp8,
+    warn_if_fp8_checkpoint_not_divisible,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
@@ -106,7 +106,8 @@ class LayerCosts:
     """The work of one kind of layer on one GPU, precomputed for all steps.
 
     `layer_count` is as if every pipeline stage were as long as the longest. A prompt launches
-    `launches` kernels one by one. `moved_bytes_per_row` are outside of products.
+    `launches` kernels one by one. A routed expert counts as far as it is on one GPU; both are 0 in
+    a layer without routed experts.
     """
 
     layer: Layer
@@ -114,9 +115,9 @@ class LayerCosts:
     matrix_costs: tuple[MatrixCost, ...]
     kernel_gap_seconds: float
     launches: int
-    moved_bytes_per_row: float
-    expert_weights: float
-    expert_bytes: float
+    moved_bytes_per_row_outside_matmuls: float
+    weights_per_routed_expert: float
+    bytes_per_routed_expert: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class PlacedModel:
     def published_fp8_warning(self) -> str:
         """Return why engines do not load the publisher's FP8 checkpoint so; empty if they do."""
         serving = self.setup
-        return warn_of_unloadable_published_fp8(
+        return warn_if_fp8_checkpoint_not_divisible(
             self.model, serving.weight_format, serving.tensor_parallel, serving.gpus_per_expert
         )
 
@@ -230,13 +231,13 @@ def _precompute_layer_costs(
     engine: InferenceEngine,
     bandwidth: float,
 ) -> LayerCosts:
-    matrix_costs, expert_weights, expert_bytes = [], 0.0, 0.0
+    matrix_costs, weights_per_routed_expert, bytes_per_routed_expert = [], 0.0, 0.0
     for matrix in layer.matrices:
         weights = matrix.input_width * matrix.output_width
         size = weights * mean_matrix_bits(form, matrix) / 8
         if matrix.part == "experts":
-            expert_weights += weights / setup.gpus_per_expert
-            expert_bytes += size / setup.gpus_per_expert
+            weights_per_routed_expert += weights / setup.gpus_per_expert
+            bytes_per_routed_expert += size / setup.gpus_per_expert
             continue
         split = 1 if matrix.tensor_parallel_split == "whole" else setup.tensor_parallel
         if matrix.tensor_parallel_split == "heads":
@@ -251,10 +252,11 @@ def _precompute_layer_costs(
         layer_count=layer_count,
         matrix_costs=tuple(matrix_costs),
         kernel_gap_seconds=gap_seconds,
-        launches=kernels + (_ROUTING if expert_weights else 0),
-        moved_bytes_per_row=2 * (10 * hidden + 4 * layer.mlp.width / setup.tensor_parallel),
-        expert_weights=expert_weights,
-        expert_bytes=expert_bytes,
+        launches=kernels + (_ROUTING if weights_per_routed_expert else 0),
+        moved_bytes_per_row_outside_matmuls=2
+        * (10 * hidden + 4 * layer.mlp.width / setup.tensor_parallel),
+        weights_per_routed_expert=weights_per_routed_expert,
+        bytes_per_routed_expert=bytes_per_routed_expert,
     )
 
 
@@ -296,9 +298,12 @@ def engine_step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime
             sums.products += number * (computing**3 + reading**3) ** _THIRD
         sums.launch += number * work.kernel_gap_seconds
         sums.launch += (
-            number * batch.rows * work.moved_bytes_per_row / placed.kernel_rates.bandwidth
+            number
+            * batch.rows
+            * work.moved_bytes_per_row_outside_matmuls
+            / placed.kernel_rates.bandwidth
         )
-        if work.expert_weights:
+        if work.weights_per_routed_expert:
             _add_routed_experts(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
         sums.communication += number * _layer_collective_time(placed, work.layer, batch)
@@ -352,9 +357,9 @@ def bytes_of_unchosen_experts(placed: PlacedModel, rows: float) -> float:
             work.layer.mlp.experts / placed.setup.expert_parallel
             - _chosen_experts_per_gpu(placed, work.layer, rows).max
         )
-        * work.expert_bytes
+        * work.bytes_per_routed_expert
         for work, (_, number) in zip(placed.layer_costs, placed.model.layer_counts, strict=True)
-        if work.expert_weights
+        if work.weights_per_routed_expert
     )
 
 
@@ -375,13 +380,13 @@ def _add_routed_experts(
     rate *= placed.engine.grouped_matmul_factor
     if serving.dispatches_tokens:  # Few experts on each GPU have many rows, as one product has.
         rate = placed.kernel_rates.matmul
-    computing = 2 * pairs * work.expert_weights / rate
+    computing = 2 * pairs * work.weights_per_routed_expert / rate
     bandwidth = (
         placed.kernel_rates.unpacking_bandwidth
         if placed.unpacks_weights
         else placed.kernel_rates.bandwidth
     )
-    reading = hit * work.expert_bytes / bandwidth
+    reading = hit * work.bytes_per_routed_expert / bandwidth
     sums.computing += work.layer_count * computing
     sums.reading += work.layer_count * reading
     sums.products += work.layer_count * (computing**2 + reading**2) ** 0.5

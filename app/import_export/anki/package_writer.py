@@ -310,8 +310,11 @@ class CollectionDates:
     collection_start_day: dt.date
     collection_start: CollectionStart | None
 
-    def compute_card_modified_at(self, card: CardHistory) -> int:
-        """Return when a card was last changed; Anki derives the day of a bury from it."""
+    def bury_time_or_now_seconds(self, card: CardHistory) -> int:
+        """Return when a card was last changed: when it was buried if that was today, else now.
+
+        Anki derives the day of a bury from it.
+        """
         if card.bury_edit is None or not card.is_buried(self.today):
             return self.now_seconds
         return int(card.bury_edit.edited_at.timestamp())
@@ -350,7 +353,7 @@ def write_notes_to_package(
                 card_id = _make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
                 ids = (card_id, note_id, decks[note.deck_name], ordinal)
                 state = _build_card_columns_from_type(card, dates, position)
-                _insert_row(db, "cards", (*ids, dates.compute_card_modified_at(card), -1, *state))
+                _insert_row(db, "cards", (*ids, dates.bury_time_or_now_seconds(card), -1, *state))
                 _stage_revlog_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
         row = build_collection_row(decks, dates.now_seconds, dates.collection_start, card_counts)

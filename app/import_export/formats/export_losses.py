@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.import_export.formats.metadata_tags import (
+from app.import_export.formats.extra_fields import (
     can_column_titles_be_tags,
     write_item_fields_as_tags,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from app.import_export.formats.export_losses import TYPED_ANSWER_KINDS, write_items_as_blocks
-from app.import_export.formats.metadata_tags import (
+from app.import_export.formats.extra_fields import (
     append_extra_fields_to_explanation,
     has_partial_credit_tag,
     restore_fields_from_explanation,

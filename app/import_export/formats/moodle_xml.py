@@ -14,14 +14,14 @@ from app.import_export.formats.export_losses import (
     TYPED_ANSWER_KINDS,
     convert_items_and_list_losses,
 )
-from app.import_export.formats.gift import split_at_marks
-from app.import_export.formats.metadata_tags import (
+from app.import_export.formats.extra_fields import (
     append_extra_fields_to_explanation,
     has_partial_credit_tag,
     restore_fields_from_explanation,
     restore_fields_from_tags,
     write_item_fields_as_tags,
 )
+from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
     add_used_parameters,

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
-from app.import_export.formats.metadata_tags import has_partial_credit_tag
+from app.import_export.formats.extra_fields import has_partial_credit_tag
 from app.import_export.items import (
     Item,
     ItemOption,

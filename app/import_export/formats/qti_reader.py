@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from app.import_export import UnusableFileError
 from app.import_export.formats import qti12_reader
-from app.import_export.formats.metadata_tags import restore_fields_from_tags
+from app.import_export.formats.extra_fields import restore_fields_from_tags
 from app.import_export.formats.partial_credit import WeightedChoice, build_choice_item_from_weights
 from app.import_export.formats.qti_elements import (
     extract_plain_text_of_element,
@@ -398,7 +398,8 @@ class _QtiItemReader:
         prompt = find_first_element_below(self.interactions[0], "prompt")
         return self._read_text_outside_interactions(prompt) if prompt is not None else ""
 
-    def _find_response(self, node: ET.Element) -> ResponseDeclaration:
+    def _find_response_with_right_answer(self, node: ET.Element) -> ResponseDeclaration:
+        """Return the response of an interaction; raises ItemSkippedError if it names no answer."""
         response = self.response_by_identifier.get(find_qti3_attribute(node, "response-identifier"))
         if response is None or not response.full_mark_values:
             raise ItemSkippedError("it does not say which answer is right")
@@ -408,7 +409,7 @@ class _QtiItemReader:
 
     def _read_choices(self, item: Item) -> Item:
         interaction = self.interactions[0]
-        response = self._find_response(interaction)
+        response = self._find_response_with_right_answer(interaction)
         single = find_qti3_attribute(interaction, "max-choices") == "1"
         percents = compute_percent_by_choice(self.root, response, is_single_choice=single)
         choices = []
@@ -447,7 +448,11 @@ class _QtiItemReader:
             interaction, "simple-choice", self._read_text_outside_interactions
         )
         notes = self._inline_feedback_by_identifier("simple-choice")
-        right = [i for i in self._find_response(interaction).correct_values if i in steps]
+        right = [
+            i
+            for i in self._find_response_with_right_answer(interaction).correct_values
+            if i in steps
+        ]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
@@ -466,7 +471,10 @@ class _QtiItemReader:
             _read_by_identifier(s, "simple-associable-choice", self._read_text_outside_interactions)
             for s in sets
         )
-        answers = [pair.split() for pair in self._find_response(interaction).correct_values]
+        answers = [
+            pair.split()
+            for pair in self._find_response_with_right_answer(interaction).correct_values
+        ]
         matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
         if len({a for a, _ in matches}) != len(matches) or len(matches) != len(lefts):
             raise ItemSkippedError("not every left thing goes with one right thing")
@@ -498,7 +506,7 @@ class _QtiItemReader:
         return not extract_plain_text_of_element(parent) and parent is not self.body
 
     def _read_text_entry(self, item: Item) -> Item:
-        response = self._find_response(self.interactions[0])
+        response = self._find_response_with_right_answer(self.interactions[0])
         text = self._read_text_outside_interactions(self.body)
         stem, unit = split_unit_from_stem(text)
         options = read_text_entry_options(self.root, response, self.feedback_by_id, unit)
@@ -510,7 +518,7 @@ class _QtiItemReader:
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
     def _read_blank(self, node: ET.Element) -> ItemBlank:
-        response = self._find_response(node)
+        response = self._find_response_with_right_answer(node)
         if find_qti3_element_name(node) == "text-entry-interaction":
             hint = find_qti3_attribute(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.full_mark_values]
@@ -531,7 +539,10 @@ class _QtiItemReader:
         """Read words to drag into gaps as words to type."""
         interaction = self.interactions[0]
         texts = _read_by_identifier(interaction, "gap-text", extract_plain_text_of_element)
-        answers = [pair.split() for pair in self._find_response(interaction).correct_values]
+        answers = [
+            pair.split()
+            for pair in self._find_response_with_right_answer(interaction).correct_values
+        ]
         word_by_gap = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from xml.etree import ElementTree as ET
 
 from app.import_export.formats.export_losses import LONGEST_LABEL, convert_items_and_list_losses
-from app.import_export.formats.metadata_tags import write_item_fields_as_tags
+from app.import_export.formats.extra_fields import write_item_fields_as_tags
 from app.import_export.formats.partial_credit import list_choice_weight_percents
 from app.import_export.formats.qti_elements import GAP_TAG, NAMESPACES, QtiBuilder
 from app.import_export.items import (

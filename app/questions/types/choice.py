@@ -16,17 +16,17 @@ from app.questions.options import (
     Choice,
     ParsedOption,
     build_choices,
-    check_any_option_right,
-    check_duplicate_options,
-    check_feedback_of_wrong_options,
-    check_option_count,
     refers_to_other_options,
+    report_duplicate_options,
+    report_if_no_option_right,
+    report_if_too_few_options,
+    report_wrong_options_without_feedback,
     score_option,
     sole_code_span_or_none,
 )
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     LabeledResponse,
     PartResult,
@@ -84,11 +84,11 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         choices = build_choices(comment.id, authored.parts.options, authored.context)
         return ChoiceSpec(self.name, choices, shuffle)
 
-    def check_answer(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
-        """Check the rules that apply to all options."""
+    def report_answer_problems(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
+        """Report what breaks the rules that apply to all options."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
-        self.check_ticked_count([o for o in options if o.ticked], source_file)
+        self.report_wrong_ticked_count([o for o in options if o.ticked], source_file)
         tables = [t for t in authored.parts.stem if t.type == "table_open"]
         if options and tables and not any(o.ticked for o in options):
             hint = "Mark the right one with [x]; or write it into the table of pairs, as a wrong "
@@ -96,13 +96,13 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             source_file.report("E20", first, 1, "No answer is marked right.", hint)
         # An option that could not be parsed may be the right one, or the third.
         elif not _has_unreadable_option(source_file):
-            check_any_option_right(options, first, source_file)
+            report_if_no_option_right(options, first, source_file)
             use = "" if self._report_if_answer_mode_unclear(authored) else authored.exam_use
-            check_option_count(
+            report_if_too_few_options(
                 len(options), self.min_exam_options, first, source_file, exam_use=use, hint=_SIDES
             )
-        check_duplicate_options(options, source_file)
-        self.check_option_feedback(options, source_file)
+        report_duplicate_options(options, source_file)
+        self.report_missing_option_feedback(options, source_file)
         if answer.shuffle:
             _report_options_referring_to_others(options, source_file)
 
@@ -135,38 +135,41 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         authored.source_file.report("W40", first.line, 1, message, hint)
         return True
 
-    def check_ticked_count(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
-        """Check that as many options are right as the type allows (E21)."""
+    def report_wrong_ticked_count(
+        self, ticked: Sequence[ParsedOption], source_file: SourceFile
+    ) -> None:
+        """Report more right options than the type allows (E21)."""
         if len(ticked) > 1:
             hint = "Take one tick away, or say type: multiple."
             message = f"{len(ticked)} options are marked right in a {self.name} choice."
             source_file.report("E21", ticked[1].line, 1, message, hint)
 
-    def check_option_feedback(
+    def report_missing_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
     ) -> None:
-        check_feedback_of_wrong_options(options, source_file)
+        report_wrong_options_without_feedback(options, source_file)
 
-    def check_wording(
+    def report_wording_problems(
         self, answer: ChoiceSpec, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
-        """Check the stem: it asks for as many options as are right, and does not end in an article.
+        """Report a stem that asks for another number of options than are right, or ends in an article.
 
         Problem codes: E21, W31.
         """
-        self.check_number_named_in_stem(answer, stem.plain, line, source_file)
+        self.report_wrong_number_in_stem(answer, stem.plain, line, source_file)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = f"The stem ends in “{match[1]}”, which not all options may follow."
             hint = "Write “a(n)”, or move it to the options."
             source_file.report("W31", line, 1, message, hint)
 
-    def check_number_named_in_stem(
+    def report_wrong_number_in_stem(
         self, answer: ChoiceSpec, stem: str, line: int, source_file: SourceFile
     ) -> None:
-        """Check the number in the stem: “choose two” has two right options (E21, English only).
+        """Report a number in the stem, as in “choose two”, of which not as many are right (E21).
 
         “Which two” may ask for a pair, so with one right option only “choose two” counts.
+        English only.
         """
         matches = _CHOOSE.findall(stem)
         if self.has_several_right_options:
@@ -240,7 +243,9 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     def build_some_valid_response(self, answer: ChoiceSpec) -> SubmittedFields:
         return {"answer": [answer.options[0].key]}
 
-    def render_card_sides_below_stem(self, answer: ChoiceSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: ChoiceSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del render_gap
         return render_choice_card_faces(answer.options)
@@ -304,7 +309,7 @@ def join_option_letters(options: Sequence[Choice], selected_options: Sequence[Ch
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in selected_options)
 
 
-def render_choice_card_faces(options: Sequence[Choice]) -> CardFaces:
+def render_choice_card_faces(options: Sequence[Choice]) -> CardFacesHtml:
     lettered = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     items = render_list_items(option.text.html for option in options)
     right = [
@@ -316,7 +321,7 @@ def render_choice_card_faces(options: Sequence[Choice]) -> CardFaces:
         if not o.right and o.feedback.html
     ]
     back = render_div_blocks(right) + render_titled_list("Why not the others", others)
-    return CardFaces(f'<ol class="letters" type="A">{items}</ol>', back)
+    return CardFacesHtml(f'<ol class="letters" type="A">{items}</ol>', back)
 
 
 def compute_choice_guess_percent(
@@ -345,18 +350,18 @@ class SingleChoiceType(ChoiceType):
     is_in_real_exam = True
     is_in_new_topics = True
 
-    def check_answer(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
-        """Check all option rules, and cues that give away the right one."""
-        super().check_answer(answer, authored)
+    def report_answer_problems(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
+        """Report broken rules of options, and cues that give away the right one."""
+        super().report_answer_problems(answer, authored)
         if sum(o.ticked for o in authored.parts.options) == 1:
-            _check_answer_cues(authored.parts.options, authored.source_file)
+            _report_answer_cues(authored.parts.options, authored.source_file)
 
     def position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
 
-def _check_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def _report_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Report cues that give the right option away (W26, W27)."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
@@ -409,16 +414,18 @@ class MultipleChoiceType(ChoiceType):
         verb = "is" if chosen_count == 1 else "are"
         return f"Choose {right_count}; {chosen_count} {verb} chosen."
 
-    def check_ticked_count(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
-        """Check that several options are right, as learners are told (E21)."""
+    def report_wrong_ticked_count(
+        self, ticked: Sequence[ParsedOption], source_file: SourceFile
+    ) -> None:
+        """Report a single right option, since learners are told of several (E21)."""
         if len(ticked) == 1:
             message = "1 option is marked right in a multiple choice."
             hint = "Mark another one, or leave the type out."
             source_file.report("E21", ticked[0].line, 1, message, hint)
 
-    def check_answer(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
-        """Check that not every option is right (E33)."""
-        super().check_answer(answer, authored)
+    def report_answer_problems(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
+        """Report that every option is right (E33)."""
+        super().report_answer_problems(answer, authored)
         source_file = authored.source_file
         is_every_option_right = len(answer.options) > 1 and all(o.right for o in answer.options)
         if is_every_option_right and not _has_unreadable_option(source_file):
@@ -513,23 +520,23 @@ class TrueFalseType(ChoiceType):
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ChoiceSpec("true-false", choices, shuffle=False)
 
-    def check_option_feedback(
+    def report_missing_option_feedback(
         self, options: Sequence[ParsedOption], source_file: SourceFile
     ) -> None:
         if not any(o.feedback for o in options):
-            check_feedback_of_wrong_options(options, source_file)
+            report_wrong_options_without_feedback(options, source_file)
 
-    def check_number_named_in_stem(
+    def report_wrong_number_in_stem(
         self, answer: ChoiceSpec, stem: str, line: int, source_file: SourceFile
     ) -> None:
-        """Skip the check: a statement asks for no number of options."""
+        """Report nothing: a statement asks for no number of options."""
 
     def right_answer_texts(self, answer: ChoiceSpec) -> list[str]:
         """Return nothing: “true” in a hint gives nothing away."""
         del answer
         return []
 
-    def answer_key_texts(self, answer: ChoiceSpec) -> list[str]:
+    def answer_key_fingerprint_texts(self, answer: ChoiceSpec) -> list[str]:
         """Return the side that is ticked."""
         return super().right_answer_texts(answer)
 

@@ -18,7 +18,7 @@ from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_t
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     LabeledResponse,
     PartResult,
@@ -108,8 +108,8 @@ class ClozeType(QuestionType[ClozeSpec]):
             authored.source_file.report("E54", authored.source.line, 1, message, hint)
         return cloze
 
-    def check_answer(self, answer: ClozeSpec, authored: AuthoredItem) -> None:
-        """Check that no blank is in a table: its bars would be read as columns (E55)."""
+    def report_answer_problems(self, answer: ClozeSpec, authored: AuthoredItem) -> None:
+        """Report blanks in a table, where its bars would be read as columns (E55)."""
         del answer
         body = authored.source.body
         for at, token in enumerate(body):
@@ -121,10 +121,10 @@ class ClozeType(QuestionType[ClozeSpec]):
                 hint = "Put it into a sentence."
                 authored.source_file.report("E55", first_line(token), 1, message, hint)
 
-    def check_wording(
+    def report_wording_problems(
         self, answer: ClozeSpec, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
-        """Check that no answer occurs elsewhere in the text (W56)."""
+        """Report answers that occur elsewhere in the text (W56)."""
         del stem
         text = f" {reduce_to_words(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
@@ -168,10 +168,12 @@ class ClozeType(QuestionType[ClozeSpec]):
     def build_some_valid_response(self, answer: ClozeSpec) -> SubmittedFields:
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def render_card_sides_below_stem(self, answer: ClozeSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: ClozeSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         gaps = [render_gap(escape(b.hint or " / ".join(b.selectable_words))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return CardFaces(_render_cloze(answer, gaps), _render_cloze(answer, words))
+        return CardFacesHtml(_render_cloze(answer, gaps), _render_cloze(answer, words))
 
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}

@@ -19,7 +19,7 @@ from app.questions.lab import (
 from app.questions.options import Choice, build_choices
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -38,7 +38,7 @@ from app.questions.types.choice import (
     list_option_results,
     render_choice_card_faces,
 )
-from app.questions.types.console_rules import check_lab, parse_lab
+from app.questions.types.console_rules import parse_lab, report_lab_problems
 
 MOST_LINES = 40
 LONGEST_LINE = 200
@@ -95,10 +95,10 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return ConsoleSpec(choices, parse_lab(authored))
 
-    def check_answer(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
-        check_lab(answer.lab, authored)
+    def report_answer_problems(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
+        report_lab_problems(answer.lab, authored)
 
-    def answer_key_texts(self, answer: ConsoleSpec) -> list[str]:
+    def answer_key_fingerprint_texts(self, answer: ConsoleSpec) -> list[str]:
         needed = (c.first_spelling for c in answer.lab.commands if c.is_needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
@@ -184,7 +184,9 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def render_card_sides_below_stem(self, answer: ConsoleSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: ConsoleSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         del render_gap
         options_html, answer_html = render_choice_card_faces(answer.diagnoses)
         steps = [
@@ -192,7 +194,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             for c in self.build_session_review(answer, {}).shortest_commands
         ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
-        return CardFaces(
+        return CardFacesHtml(
             question + options_html, f"{answer_html}<ol>{render_list_items(steps)}</ol>"
         )
 
@@ -206,7 +208,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
         shortest_lines = [
-            c.sample_line for c in self.build_session_review(answer, {}).shortest_commands
+            c.sample_line_without_prompt
+            for c in self.build_session_review(answer, {}).shortest_commands
         ]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
@@ -215,16 +218,19 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         right = {"answer": [options[0].key]} if options else {}
         yield LabeledResponse("Nothing typed, right diagnosis", right)
         for state, path in find_shortest_path_by_state(lab).items():
-            lines = [lab.commands[n].sample_line for n in path]
+            lines = [lab.commands[n].sample_line_without_prompt for n in path]
             available = [
                 lab.commands[n] for n in CommandMatcher(lab).available_command_indices(state)
             ]
-            lines += [c.sample_line for c in available if not c.to and not c.harmful]
+            lines += [c.sample_line_without_prompt for c in available if not c.to and not c.harmful]
             label = f"All answers in the state “{state}”"
             yield LabeledResponse(label, {"ran": lines[:MOST_LINES]})
             for command in available:
                 if command.harmful:
-                    run_lines = [*(lab.commands[n].sample_line for n in path), command.sample_line]
+                    run_lines = [
+                        *(lab.commands[n].sample_line_without_prompt for n in path),
+                        command.sample_line_without_prompt,
+                    ]
                     label = f"Harmful in “{state}”: {command.first_spelling}"
                     yield LabeledResponse(label, {"ran": run_lines, **right})
 

@@ -25,7 +25,7 @@ from app.questions.lab import (
     find_shortest_dead_end,
     find_shortest_path_by_state,
 )
-from app.questions.options import check_at_most_one_right, check_authored_options
+from app.questions.options import report_if_several_options_right, report_option_problems
 from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
@@ -151,8 +151,8 @@ def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_T
     return commands
 
 
-def check_lab(lab: Lab, authored: AuthoredItem) -> None:
-    """Check options, commands, states, and that the goal can be reached without harm.
+def report_lab_problems(lab: Lab, authored: AuthoredItem) -> None:
+    """Report problems of options, commands and states, and a goal not reached without harm.
 
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
@@ -162,21 +162,21 @@ def check_lab(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
         source_file.report("E22", authored.line, 1, message, hint)
     else:
-        check_authored_options(options, authored.line, source_file)
-    check_at_most_one_right(options, "diagnoses", source_file)
+        report_option_problems(options, authored.line, source_file)
+    report_if_several_options_right(options, "diagnoses", source_file)
     checked = len(source_file.problems)
-    _check_size_limits(lab, authored)
+    _report_exceeded_size_limits(lab, authored)
     _report_command_problems(lab, source_file)
-    _check_states(lab, authored)
+    _report_unknown_states(lab, authored)
     if any(p.severity == "error" for p in source_file.problems[checked:]):
         return
     _report_ambiguous_commands(lab, source_file)
-    _check_reachability(lab, authored)
-    _check_ineffective_commands(lab, source_file)
+    _report_unreachable_states(lab, authored)
+    _report_ineffective_commands(lab, source_file)
     _report_contradictory_facts(lab, source_file)
 
 
-def _check_size_limits(lab: Lab, authored: AuthoredItem) -> None:
+def _report_exceeded_size_limits(lab: Lab, authored: AuthoredItem) -> None:
     report, line = authored.source_file.report, authored.source.line
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
@@ -197,7 +197,7 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
             hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
             source_file.report("E88", command.line, 1, message, hint)
         for spelling in command.spellings:
-            _check_wildcards(spelling.plain, command.line, source_file)
+            _report_bad_wildcards(spelling.plain, command.line, source_file)
             try:
                 pipelines = len(shell.parse_shell_line(spelling.plain))
             except shell.UnclosedQuoteError:
@@ -224,7 +224,7 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
             source_file.report("W89", command.line, 1, message, hint)
 
 
-def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
+def _report_bad_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
     """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
     words = shell.strip_wrappers(spelling.split())
     program = words[2:3] if words[:1] == ["ssh"] else words[:1]
@@ -236,8 +236,8 @@ def _check_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
         source_file.report("W89", line, 1, message, "For any text write … there.")
 
 
-def _check_states(lab: Lab, authored: AuthoredItem) -> None:
-    """Check that all states that are named exist (E91), each once."""
+def _report_unknown_states(lab: Lab, authored: AuthoredItem) -> None:
+    """Report each named state that does not exist (E91), once."""
     report, states = authored.source_file.report, lab.states
     lines = {state: c.line for c in reversed(lab.commands) for state in c.states}
     named_states = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
@@ -263,7 +263,7 @@ def _check_states(lab: Lab, authored: AuthoredItem) -> None:
 
 
 def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
-    """Check that a command has one answer in a state (E90)."""
+    """Report commands with several answers in a state (E90)."""
     matcher = CommandMatcher(lab)
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
@@ -304,8 +304,8 @@ def _command_specificity(command: LabCommand) -> CommandSpecificity:
     )
 
 
-def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
-    """Check that states and goals are and stay reachable without harm (E91 to E93, W89)."""
+def _report_unreachable_states(lab: Lab, authored: AuthoredItem) -> None:
+    """Report states and goals not always reachable without harm (E91 to E93, W89)."""
     source_file, sequences = authored.source_file, find_shortest_path_by_state(lab)
     for command in lab.commands:
         if command.to and command.to not in sequences:
@@ -344,7 +344,7 @@ def _check_reachability(lab: Lab, authored: AuthoredItem) -> None:
         source_file.report("W89", last.line, 1, message, hint)
 
 
-def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
+def _report_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a command to a state in which all answers are those of the previous state (W89)."""
     matcher = CommandMatcher(lab)
     answers = {state: matcher.available_command_indices(state) for state in lab.states}

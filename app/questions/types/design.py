@@ -494,12 +494,12 @@ class _DesignExerciseCheck:
         self._file.add_reference(
             "calculator", entry.name, *self._comment.field_location("estimate")
         )
-        self._check_names(entry.name, input_specs(entry.inputs_type))
+        self._report_unknown_names(entry.name, input_specs(entry.inputs_type))
         outputs: dict[str, Value] = {o.name: Quantity(1.0, o.unit or None) for o in entry.outputs}
         for text in self._answer.accept:
-            self._check_condition(text, entry.name, outputs)
+            self._report_bad_condition(text, entry.name, outputs)
         if len(self._file.problems) == before and self._check_given_values():
-            self._check_plans()
+            self._report_bad_plans()
 
     def _report(self, code: str, key: str, message: str, hint: str) -> None:
         self._file.report(code, *self._comment.field_location(key), message, hint)
@@ -515,7 +515,7 @@ class _DesignExerciseCheck:
             self._report("E13", "given", message, "Write given: {model: 70B, context: 8192}.")
         return False
 
-    def _check_names(self, estimate: str, inputs: Mapping[str, InputSpec]) -> None:
+    def _report_unknown_names(self, estimate: str, inputs: Mapping[str, InputSpec]) -> None:
         given, choose = self._answer.given, self._answer.choose
         for name, key in [*((n, "given") for n in given), *((n, "choose") for n in choose)]:
             if name not in inputs:
@@ -527,7 +527,7 @@ class _DesignExerciseCheck:
         for name in dict.fromkeys(n for n in choose if choose.count(n) > 1):
             self._report("E11", "choose", f"“{name}” is to be chosen twice.", "Name it once.")
 
-    def _check_condition(self, text: str, estimate: str, outputs: Mapping[str, Value]) -> None:
+    def _report_bad_condition(self, text: str, estimate: str, outputs: Mapping[str, Value]) -> None:
         """Parse a condition, and evaluate it on `outputs` of 1."""
         try:
             condition = parse_condition(text)
@@ -561,8 +561,8 @@ class _DesignExerciseCheck:
             return False
         return True
 
-    def _check_plans(self) -> None:
-        """Check that plans can be right, and that the first one is not."""
+    def _report_bad_plans(self) -> None:
+        """Report that no plan is right (W92), or that the first one is (W93)."""
         answer = self._answer
         if parsing_effort_of_estimate(answer.estimate) > ESTIMATE_EFFORT:
             return
@@ -618,10 +618,10 @@ class DesignType(QuestionType[DesignSpec]):
             tuple(value.text for value in strict_yaml.texts_of_word_or_list(values.get("accept"))),
         )
 
-    def check_answer(self, answer: DesignSpec, authored: AuthoredItem) -> None:
+    def report_answer_problems(self, answer: DesignSpec, authored: AuthoredItem) -> None:
         _DesignExerciseCheck(answer, authored).run()
 
-    def answer_key_texts(self, answer: DesignSpec) -> list[str]:
+    def answer_key_fingerprint_texts(self, answer: DesignSpec) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.collect_text_below_stem(answer)]
 

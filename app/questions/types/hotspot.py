@@ -17,16 +17,16 @@ from app.markup.text import is_inside_its_folder, is_slug
 from app.questions.options import (
     Choice,
     ParsedOption,
-    check_any_option_right,
-    check_at_most_one_right,
-    check_feedback_of_wrong_options,
-    check_option_count,
     make_option_key,
     render_optional_rich_text,
+    report_if_no_option_right,
+    report_if_several_options_right,
+    report_if_too_few_options,
+    report_wrong_options_without_feedback,
 )
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -157,19 +157,21 @@ class HotspotType(QuestionType[HotspotSpec]):
         regions = [_parse_region(option, taken_keys, authored) for option in authored.parts.options]
         return HotspotSpec(file, tuple(regions))
 
-    def check_answer(self, answer: HotspotSpec, authored: AuthoredItem) -> None:
-        """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
+    def report_answer_problems(self, answer: HotspotSpec, authored: AuthoredItem) -> None:
+        """Report unless one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
-        check_any_option_right(options, first, source_file)
+        report_if_no_option_right(options, first, source_file)
         use = authored.exam_use
-        check_option_count(len(options), self.min_exam_options, first, source_file, exam_use=use)
-        check_feedback_of_wrong_options(options, source_file)
-        check_at_most_one_right(options, "regions", source_file)
+        report_if_too_few_options(
+            len(options), self.min_exam_options, first, source_file, exam_use=use
+        )
+        report_wrong_options_without_feedback(options, source_file)
+        report_if_several_options_right(options, "regions", source_file)
         if len(options) > _MAX_REGIONS:
             line, message = options[_MAX_REGIONS].line, f"The question has {len(options)} regions."
             source_file.report("E88", line, 1, message, f"Use at most {_MAX_REGIONS}.")
-        _check_regions_and_labels(answer, authored)
+        _report_missing_or_repeated_regions(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
         return answer.file, file_name_of_narrow_variant(answer.file)
@@ -212,12 +214,14 @@ class HotspotType(QuestionType[HotspotSpec]):
     def build_some_valid_response(self, answer: HotspotSpec) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
-    def render_card_sides_below_stem(self, answer: HotspotSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: HotspotSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         """Return the figure with its letters above the labels, then the right one."""
         del render_gap
         options_html, answer_html = render_choice_card_faces(answer.regions)
         figure = "".join(map(_render_lettered_svg, place_markers_on_figures(answer)))
-        return CardFaces(f'<div class="dias">{figure}</div>{options_html}', answer_html)
+        return CardFacesHtml(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
         for option in sorted(answer.regions, key=lambda o: not o.right):
@@ -286,8 +290,8 @@ def _parse_region(
     )
 
 
-def _check_regions_and_labels(answer: HotspotSpec, authored: AuthoredItem) -> None:
-    """Check that each option has its own region and its own label (E59, E23)."""
+def _report_missing_or_repeated_regions(answer: HotspotSpec, authored: AuthoredItem) -> None:
+    """Report options without a region or label (E59), or with those of another option (E23)."""
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):
         label = " ".join(region.text.plain.lower().split())

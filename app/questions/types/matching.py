@@ -16,7 +16,7 @@ from app.markup.text import hash_to_four_letters, reduce_to_words
 from app.questions.options import ParsedOption, make_step_or_row_key, report_if_too_many_parts
 from app.questions.question_type import (
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -113,7 +113,7 @@ class MatchingType(QuestionType[MatchSpec]):
         padded = [*titles, "", ""]
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
-    def check_answer(self, answer: MatchSpec, authored: AuthoredItem) -> None:
+    def report_answer_problems(self, answer: MatchSpec, authored: AuthoredItem) -> None:
         table, source_file = authored.parts.answer_block, authored.source_file
         if not table:
             _report_missing_table(authored)
@@ -129,18 +129,20 @@ class MatchingType(QuestionType[MatchSpec]):
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
-        _check_empty_rights(answer, at, source_file)
-        _check_repeated_cells(answer, at, source_file)
+        _report_rows_with_nothing_to_match(answer, at, source_file)
+        _report_repeated_cells(answer, at, source_file)
         tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             source_file.report("E52", first_line(tables[1]), 1, message, hint)
 
-    def answer_key_texts(self, answer: MatchSpec) -> list[str]:
-        """Return the matches; the order of the rows is ignored."""
+    def answer_key_fingerprint_texts(self, answer: MatchSpec) -> list[str]:
+        """Return the matches, sorted, so that the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
-        return sorted(f"/ {_cell_text(p.left)} = {_cell_text(p.right)}" for p in rows)
+        return sorted(
+            f"/ {_cell_text_or_html(p.left)} = {_cell_text_or_html(p.right)}" for p in rows
+        )
 
     def shuffle_options(self, answer: MatchSpec, rng: random.Random) -> MatchSpec:
         lefts = [p.key for p in answer.pairs if p.left.html]
@@ -200,7 +202,9 @@ class MatchingType(QuestionType[MatchSpec]):
             answer.left_title or "Item", answer.right_title or "Belongs to it"
         )
 
-    def render_card_sides_below_stem(self, answer: MatchSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: MatchSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         del render_gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
         lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
@@ -217,7 +221,7 @@ class MatchingType(QuestionType[MatchSpec]):
         )
         head = "".join(f'<th scope="col">{words}</th>' for words in heads)
         table = f'<table class="t"><thead><tr>{head}</tr></thead>'
-        return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
+        return CardFacesHtml(asked, f"{table}<tbody>{told}</tbody></table>")
 
     def sample_responses(self, answer: MatchSpec) -> Iterator[LabeledResponse]:
         rows = [p for p in answer.pairs if p.left.html]
@@ -267,8 +271,10 @@ def _report_missing_table(authored: AuthoredItem) -> None:
     source_file.report("E52", authored.line, 1, message, hint)
 
 
-def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
-    """Check that each row has something to be matched with (E52)."""
+def _report_rows_with_nothing_to_match(
+    answer: MatchSpec, table_line: int, source_file: SourceFile
+) -> None:
+    """Report rows with nothing on the right (E52)."""
     for row, pair in enumerate(answer.pairs, table_line + 2):
         if not pair.right.html:
             message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
@@ -277,8 +283,8 @@ def _check_empty_rights(answer: MatchSpec, table_line: int, source_file: SourceF
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
-    """Check that no cell stands twice on a side; on the right, a reason allows it (E53)."""
+def _report_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
+    """Report cells that stand twice on a side; on the right, a reason allows it (E53)."""
     seen: set[tuple[str, str]] = set()
     for row, pair in enumerate(answer.pairs, table_line + 2):
         for side, cell in (("left", pair.left), ("right", pair.right)):
@@ -292,8 +298,8 @@ def _check_repeated_cells(answer: MatchSpec, table_line: int, source_file: Sourc
             seen.add((side, words))
 
 
-def _cell_text(cell: RichText) -> str:
-    """Return a cell as text; images are compared by their markup."""
+def _cell_text_or_html(cell: RichText) -> str:
+    """Return the plain text of a cell, or its HTML if it is an image only."""
     return cell.plain or cell.html
 
 

@@ -23,9 +23,9 @@ from app.markup.quantities import (
 )
 from app.questions.options import (
     ParsedOption,
-    check_authored_options,
     make_option_key,
     render_optional_rich_text,
+    report_option_problems,
     require_sole_code_span,
     score_option,
     sole_code_span_or_none,
@@ -33,7 +33,7 @@ from app.questions.options import (
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -218,19 +218,19 @@ def format_numeric_tolerance(answer: object) -> str:
     return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
 
 
-def check_numeric(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
-    """Check a numeric question without parameters (E23, E42, E43)."""
+def report_numeric_problems(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
+    """Report problems of a numeric question without parameters (E23, E42, E43)."""
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
         message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
         hint, answer_as_code = "Narrow the tolerance, or delete it.", f"`{clash.wrong.template}`"
         source_file.report_at_text("E43", answer_as_code, line, line + 60, message, hint)
-    _check_units(answer, line, source_file)
-    _check_duplicate_ranges(answer, line, source_file)
+    _report_unit_problems(answer, line, source_file)
+    _report_duplicate_ranges(answer, line, source_file)
 
 
-def _check_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
-    """Check that no two options have the same number (E23)."""
+def _report_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
+    """Report options with the same number (E23)."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
         if option.range is None:
@@ -272,7 +272,7 @@ def _is_covered_by_right(
     return right_range.low <= wrong_range.center <= right_range.high
 
 
-def _check_units(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
+def _report_unit_problems(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
@@ -379,11 +379,11 @@ class NumericType(QuestionType[NumericSpec]):
             numeric_options.append(NumericOption(name, template, found, right, why, credit))
         return NumericSpec(tuple(numeric_options))
 
-    def check_answer(self, answer: NumericSpec, authored: AuthoredItem) -> None:
+    def report_answer_problems(self, answer: NumericSpec, authored: AuthoredItem) -> None:
         options, source_file = authored.parts.options, authored.source_file
-        check_authored_options(options, authored.line, source_file)
+        report_option_problems(options, authored.line, source_file)
         if not authored.has_computed_parameters:
-            check_numeric(answer, authored.line, source_file)
+            report_numeric_problems(answer, authored.line, source_file)
 
     def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)
@@ -448,7 +448,9 @@ class NumericType(QuestionType[NumericSpec]):
             near_miss_message=near,
         )
 
-    def render_card_sides_below_stem(self, answer: NumericSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: NumericSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         """Return the expected unit, then the number and the foreseen mistakes."""
         del render_gap
         right = [escape(_format_center(o.range)) for o in answer.options if o.right and o.range]
@@ -459,7 +461,7 @@ class NumericType(QuestionType[NumericSpec]):
             if not o.right and o.range and o.feedback.html
         ]
         back = render_div_blocks([f"<b>{number}</b>" for number in right[:1]])
-        return CardFaces(
+        return CardFacesHtml(
             f"<p>A number in the unit {escape(unit)}.</p>" if unit else "<p>A number.</p>",
             back + render_titled_list("Wrong answers", foreseen),
         )

@@ -24,8 +24,9 @@ from app.questions.options import (
     report_if_too_many_parts,
 )
 from app.questions.question_type import (
+    AnsweredMark,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     DraftFields,
     GradeResult,
     LabeledResponse,
@@ -119,10 +120,10 @@ class OrderingType(QuestionType[OrderSpec]):
         wrong = build_choices(authored.comment.id, authored.parts.options, authored.context)
         return OrderSpec(tuple(choices), wrong)
 
-    def check_answer(self, answer: OrderSpec, authored: AuthoredItem) -> None:
-        """Check steps and distractors (E21, E24, E50, E51)."""
+    def report_answer_problems(self, answer: OrderSpec, authored: AuthoredItem) -> None:
+        """Report problems of steps and distractors (E21, E24, E50, E51)."""
         source_file, line = authored.source_file, authored.line
-        _check_list_markup(answer, authored)
+        _report_list_markup_problems(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
             count_text = f"{count} step{'s' * (count != 1)}"
@@ -139,8 +140,8 @@ class OrderingType(QuestionType[OrderSpec]):
                 source_file.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(step_words)
 
-    def answer_key_texts(self, answer: OrderSpec) -> list[str]:
-        """Return the steps, each with its predecessor."""
+    def answer_key_fingerprint_texts(self, answer: OrderSpec) -> list[str]:
+        """Return the steps in their right order."""
         return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
 
     def shuffle_options(self, answer: OrderSpec, rng: random.Random) -> OrderSpec:
@@ -183,10 +184,10 @@ class OrderingType(QuestionType[OrderSpec]):
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in fields.items()}, **places}
 
-    def autosaved_response(
-        self, answer: OrderSpec, raw: DraftFields, marked_answered: str
+    def drop_untouched_fields_on_autosave(
+        self, answer: OrderSpec, raw: DraftFields, answered_mark: AnsweredMark
     ) -> DraftFields:
-        """Return the order to save; an order that is still as drawn is no answer.
+        """Drop an order that is still as drawn, which is no answer.
 
         The form sends the position of every step, moved or not. The positions are saved if
         the learner marked them as answered, or if they differ from those drawn, unless the
@@ -196,7 +197,7 @@ class OrderingType(QuestionType[OrderSpec]):
             f"place.{p.step.key}": p.typed_place for p in self.build_template_data(answer, {})
         }
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
-        if marked_answered == "yes" or (not marked_answered and places != places_as_drawn):
+        if answered_mark == "yes" or (not answered_mark and places != places_as_drawn):
             return raw
         return {name: values for name, values in raw.items() if name not in places}
 
@@ -249,7 +250,9 @@ class OrderingType(QuestionType[OrderSpec]):
         del answer
         return ResultColumnTitles("Step", "Its place")
 
-    def render_card_sides_below_stem(self, answer: OrderSpec, render_gap: RenderGap) -> CardFaces:
+    def render_card_faces_below_stem(
+        self, answer: OrderSpec, render_gap: RenderGap
+    ) -> CardFacesHtml:
         del render_gap
         note = "Put these in order."
         if answer.distractors:
@@ -259,7 +262,7 @@ class OrderingType(QuestionType[OrderSpec]):
         others = render_titled_list(
             "No step", [*map(render_option_with_feedback, answer.distractors)]
         )
-        return CardFaces(f"<p>{note}</p><ul>{shown}</ul>", f"<ol>{steps}</ol>{others}")
+        return CardFacesHtml(f"<p>{note}</p><ul>{shown}</ul>", f"<ol>{steps}</ol>{others}")
 
     def sample_responses(self, answer: OrderSpec) -> Iterator[LabeledResponse]:
         keys = [step.key for step in answer.steps]
@@ -323,8 +326,8 @@ def _describe_order_credit(
     return f"{_count_in_place(right_order, given_order)} of {max(len(right_order), len(given_order))} in their place"
 
 
-def _check_list_markup(answer: OrderSpec, authored: AuthoredItem) -> None:
-    """Check that steps are one numbered list without boxes and distractors are unticked."""
+def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> None:
+    """Report ticked distractors, and steps not in one numbered list without boxes."""
     source_file, body = authored.source_file, authored.source.body
     for option in authored.parts.options:
         if option.ticked:

@@ -9,16 +9,16 @@ from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
     TWO_ANSWERS_PATTERN,
-    check_authored_options,
     make_option_key,
     render_optional_rich_text,
+    report_option_problems,
     require_sole_code_span,
     score_option,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
-    CardFaces,
+    CardFacesHtml,
     GradeResult,
     LabeledResponse,
     QuestionType,
@@ -72,8 +72,8 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
                 made.append(ShortOption(name, words, option.ticked, why, credit))
         return ShortAnswerSpec(tuple(made), authored.comment.is_set_to_yes("case"))
 
-    def check_answer(self, answer: ShortAnswerSpec, authored: AuthoredItem) -> None:
-        """Check the options, and that each answer is a word or phrase (E24)."""
+    def report_answer_problems(self, answer: ShortAnswerSpec, authored: AuthoredItem) -> None:
+        """Report problems of options, and answers that are no word or phrase (E24)."""
         for option, short in zip(authored.parts.options, answer.options, strict=False):
             if have_same_words(short.answer, "") and not authored.has_computed_parameters:
                 message = f"The answer “{short.answer}” holds no word to be typed."
@@ -87,7 +87,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
                 option.report_problem("W40", message, hint, authored.source_file)
-        check_authored_options(authored.parts.options, authored.line, authored.source_file)
+        report_option_problems(authored.parts.options, authored.line, authored.source_file)
 
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
@@ -123,9 +123,9 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
             feedback=option.feedback if option else RichText("", ""),
         )
 
-    def render_card_sides_below_stem(
+    def render_card_faces_below_stem(
         self, answer: ShortAnswerSpec, render_gap: RenderGap
-    ) -> CardFaces:
+    ) -> CardFacesHtml:
         del render_gap
         right = [escape(o.answer) for o in answer.options if o.right]
         others = [
@@ -135,7 +135,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         ]
         back = render_div_blocks([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return CardFaces(asked, back + render_titled_list("Wrong answers", others))
+        return CardFacesHtml(asked, back + render_titled_list("Wrong answers", others))
 
     def sample_responses(self, answer: ShortAnswerSpec) -> Iterator[LabeledResponse]:
         for option in answer.options:

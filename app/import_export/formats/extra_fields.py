@@ -1,4 +1,4 @@
-"""Store the fields that other formats lack as tags, or as paragraphs of the explanation."""
+"""Store fields without a place in a format as tags, or as labeled paragraphs of the explanation."""
 
 import dataclasses
 import re
