@@ -38,6 +38,7 @@ from app.estimator.result import (
     FormulaStep,
     ResultTable,
     Status,
+    TableCell,
     Verdict,
     read_figures,
 )
@@ -66,23 +67,22 @@ def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTabl
     """Return a replica by load, with a simulation next to it if requested."""
     if not result.fits_memory:
         return ()
-    percentile, rows = result.inputs.percentile, []
+    percentile, rows = result.inputs.percentile, dict[str, tuple[TableCell, ...]]()
     share, batch = SHARES[percentile], 1.0
     most = result.max_rate_batch
     while batch < 2 * most:
         point = operating_point_at_batch(result.replica_profile, min(batch, most), (share,))
-        rows.append(
-            (
-                format_number(min(round(point.batch), int(result.replica_profile.max_batch))),
-                (point.requests_per_second, "request/s"),
-                (point.ttft_by_share[share], "s"),
-                (point.tpot_by_share[share], "s"),
-            )
+        at_once = format_number(min(round(point.batch), int(result.replica_profile.max_batch)))
+        rows[at_once] = (
+            at_once,
+            (point.requests_per_second, "request/s"),
+            (point.ttft_by_share[share], "s"),
+            (point.tpot_by_share[share], "s"),
         )
         batch *= 2
     latencies = (f"First token, {percentile}", f"Per token, {percentile}")
     columns = ("Requests at once", "Rate", *latencies)
-    tables = [ResultTable("One replica by load", columns, tuple(rows))]
+    tables = [ResultTable("One replica by load", columns, tuple(rows.values()))]
     if result.simulation is not None and result.operating_point is not None:
         tables.append(_simulation_table(result.simulation, result.operating_point))
     return tuple(tables)

@@ -208,7 +208,10 @@ def _build_verdict(result: StorageResult) -> Verdict:
         f"A checkpoint of {size} takes {write_time} to write; waiting for saves costs {waiting}, "
         f"failures {failing}: {lost} of the time.{_needed_save_bandwidth_text(result)}"
     )
-    if result.write_bandwidth_for_acceptable_wait:
+    if result.write_bandwidth_for_acceptable_loss:
+        rate = format_value(result.write_bandwidth_for_acceptable_loss, "B/s")
+        text = f"{text} From {rate} on, waiting and failures cost at most {limit} together."
+    elif result.write_bandwidth_for_acceptable_wait:
         rate = format_value(result.write_bandwidth_for_acceptable_wait, "B/s")
         text = f"{text} From {rate} on, waiting alone costs at most {limit}."
     text += _running_time_text(result)
