@@ -177,7 +177,8 @@ def _engine_notes(
         yield (
             "vLLM divides the cache into blocks of one size. A block holds the attention of "
             f"{format_number(shared.tokens_per_block)} tokens, or one state of the recurrent layers. Prefix "
-            "caching keeps two such states for each group of layers. A sequence of this context "
+            "caching, on for such models since vLLM 0.27 (pull request 50991), keeps two such states "
+            "for each group of layers, else there is one. A sequence of this context "
             f"takes {format_number(shared.count_blocks_of_sequence(inputs.context))} blocks."
         )
         if ENGINES[inputs.engine].refuses_sequences_beyond_blocks:

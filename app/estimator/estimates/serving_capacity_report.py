@@ -730,7 +730,8 @@ def _build_notes(result: CapacityResult) -> list[str]:
     ):
         notes.append(
             "Attention and recurrent layers cache in blocks of one size, and a request keeps two "
-            "states of each recurrent layer, as with prefix caching."
+            "states of each recurrent layer, as with prefix caching, which is on for such models "
+            "since vLLM 0.27 (pull request 50991). Without it, it keeps one, and more requests fit."
             if placed.engine.caches_hybrids_in_blocks
             else "One state of each recurrent layer is counted for a request. Prefix caching keeps "
             "more, so that fewer requests fit."
