@@ -184,7 +184,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus_value),
     OutputSpec(
         "reference_design",
-        "ReferenceKind design",
+        "Reference design",
         read=lambda r: describe_reference_design(r.gpu, r.inputs.gpus),
     ),
 )
