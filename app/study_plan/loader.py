@@ -164,13 +164,13 @@ def _build_unsaved_list(
         progress = _load_task_progress(ctx, last) if last.day < day else ()
         unfinished = count_unfinished_in_a_row(last.undone, progress)
         facts = dataclasses.replace(facts, unfinished_by_kind=unfinished)
-        if last.route == "short" and last.made_for == made_for:
-            length = "short"  # to change it from day to day would lengthen the way
-        has_sat = facts.last_exam_day is not None and facts.last_exam_day >= last.day
+        same_time = last.made_for.rpartition(" ")[0] == made_for.rpartition(" ")[0]
+        if last.route == "short" and same_time:
+            length = "short"  # to change it from day to day, or with the cards, would take longer
         if before and estimate and before.questions == estimate.questions:
             if last.day == day and (last.placement_minutes or not is_tested):
                 estimate = before  # on its day, only a placement test counts
-            elif not has_sat:
+            elif not (facts.last_exam_day and facts.last_exam_day >= last.day):
                 shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
                 estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
@@ -194,8 +194,8 @@ def _build_unsaved_list(
 
 
 def _join_choices(learner: LearnerProfile, day: dt.date) -> str:
-    """Return the choices that a list is made for; if they change, it may be made again."""
-    return f"{learner.minutes_as_if_not_off(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar_as_of(day)}"
+    """Return the choices that a list is made for, cards last; if they change, it may be made again."""
+    return f"{learner.minutes_as_if_not_off(day)} {learner.page_route} {learner.plan_calendar_as_of(day)} {learner.card_amount}"
 
 
 def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:

@@ -277,3 +277,20 @@ def test_minutes_that_the_plan_suggests_are_enough(app: FastAPI):
     assert "The essentials of every page fit" in read_plan(browser)
     browser.post("/plan", data=form | {"minutes_a_day": str(int(found[2]) - 5)})
     assert "Some pages may not fit" in read_plan(browser)
+
+
+def test_another_number_of_cards_changes_no_length_of_pages(app: FastAPI, clock: Clock):
+    browser = TestClient(app, follow_redirects=False)
+    form = {"exam_day": "2026-06-29", "minutes_a_day": "40", "page": "plan"}
+    browser.post("/plan", data=form)
+    for _ in range(6):
+        page = browser.get("/").text.partition('href="/concepts/')[2].partition('"')[0]
+        slug, _, query = page.partition("?")
+        browser.post(f"/concepts/{slug}/readings?{query}")
+    clock.tick(days=1)
+    assert "Essentials only" in browser.get("/").text
+
+    for amount in ("more", "normal"):
+        browser.post("/plan", data=form | {"card_amount": amount, "page_route": "auto"})
+        assert "Essentials only" in browser.get("/").text
+        assert "in full" not in read_plan(browser)
