@@ -114,12 +114,21 @@ def move_mock_exams_from_days_off(
     weekdays_off: frozenset[int],
     today: dt.date,
 ) -> tuple[dt.date, ...]:
-    """Return the mock exam dates, later ones on a day off moved to the next day with study time."""
-    moved = (
-        _first_study_day_from(day, exam_day, weekdays_off) if day > today else day
-        for day in mock_exam_days
-    )
-    return tuple(sorted(set(moved)))
+    """Return the mock exam dates, later ones on a day off moved to the next day with study time.
+
+    One stays where it is if that day has a mock exam already, so that none is lost.
+
+    >>> days = dt.date(2026, 3, 9), dt.date(2026, 3, 10)
+    >>> moved = move_mock_exams_from_days_off(days, dt.date(2026, 3, 20), frozenset({0}), days[0] - _DAY)
+    >>> [day.day for day in moved]
+    [9, 10]
+    """
+    moved = list(mock_exam_days)
+    for number, day in enumerate(mock_exam_days):
+        study_day = _first_study_day_from(day, exam_day, weekdays_off)
+        if day > today and study_day not in moved:
+            moved[number] = study_day
+    return tuple(sorted(moved))
 
 
 def move_mock_exam_day(
