@@ -284,9 +284,8 @@ class _PageBuilder:
         line = first_line(token)
         fields = strict_yaml.parse_mapping(token.content, source_file.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        source_file.spend_parsing_effort(
-            parsing_effort_of_estimate(name), token.info + token.content
-        )
+        effort = parsing_effort_of_estimate(name)
+        source_file.spend_parsing_effort(effort, token.info + token.content)
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
@@ -469,9 +468,8 @@ def _compute_item_fingerprint(
         options = types.question_type_of(item).options_for_statistics(item.answer)
         key_texts = types.question_type_of(item).answer_key_fingerprint_texts(item.answer)
         key_texts += [f"{o.credit:g} {o.text}" for o in options if o.credit]
-        key_words = (
-            f"{' '.join(key_texts)} {repr_for_content_hash(item.computed) if item.computed else ''}"
-        )
+        computed = repr_for_content_hash(item.computed) if item.computed else ""
+        key_words = f"{' '.join(key_texts)} {computed}"
         # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
         key = content_hash(reduce_to_words(key_words) or key_words)[:6]
     elif isinstance(item, Flashcard):
