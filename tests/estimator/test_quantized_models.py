@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.inference_memory import build_hybrid_blocks
+from app.estimator.memory.inference_memory import HybridBlocks, build_hybrid_blocks
 from app.estimator.models.lookup import build_model_from_pasted_config, find_model, list_models
 from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
 
@@ -768,7 +768,7 @@ def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Su
         with subtests.test(published=published):
             blocks = build_hybrid_blocks(find_model(model), width, gpus)
             assert blocks is not None
-            tokens = int(count / blocks.count_blocks_of_sequence(context) * context)
+            tokens = int(count / blocks.count_reserved_blocks(context) * context)
             assert tokens == published
     given = {"cache": "fp8", "cache_memory": "6.01 GiB", "context": 131_072, "concurrent": 1}
     one = {"model": "qwen3.6-35b-a3b", "weights": "nvfp4", "gpu": "rtx-pro-6000-bw-ws"}
@@ -776,6 +776,36 @@ def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Su
     assert answer["cache_tokens"].value == 569_878
     # SGLang has pools of its own, and a model without recurrent layers has plain blocks.
     assert build_hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
+
+
+def test_a_running_sequence_of_a_hybrid_keeps_one_state_and_vllm_reserves_two() -> None:
+    # Prefixes that vLLM stored are freed when others need their blocks, so a running sequence
+    # takes one block for each group of recurrent layers, three here.
+    one = {"model": "qwen3.6-35b-a3b", "weights": "nvfp4", "gpu": "rtx-pro-6000-bw-ws"}
+    given = one | {
+        "tensor_parallel": 1,
+        "cache": "fp8",
+        "context": 131_072,
+        "cache_memory": "6.01 GiB",
+    }
+    alone = registry.run_estimate("inference-memory", given | {"concurrent": 1})
+    four = registry.run_estimate("inference-memory", given | {"concurrent": 4})
+    assert alone["kv_cache"].value / four["kv_cache"].value == pytest.approx(69 / (4 * 66))
+    blocks = 300
+    assert four["cache_blocks"].value == blocks
+    assert four["max_concurrent"].value == blocks // 66
+    # A drafted token has a state of its own, and the layer of the head joins the groups.
+    drafting = build_hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1, draft_tokens=2)
+    assert drafting is not None
+    assert drafting.count_blocks_of_running_sequence(131_072) == 63 + (1 + 2) * 3
+    assert drafting.block_bytes == pytest.approx(four["kv_cache"].value / (4 * 66) * 11 / 10)
+    hybrid = HybridBlocks(2096, 1e6, 1, 3)
+    assert hybrid.max_sequences(68, 131_072) == 0  # vLLM does not start.
+    assert hybrid.max_sequences(69, 131_072) == 1
+    for sequences in (1, 2, 7):
+        longest = hybrid.longest_context(100, sequences)
+        assert hybrid.count_needed_blocks(longest, sequences) <= 100
+        assert hybrid.count_needed_blocks(longest + 1, sequences) > 100
 
 
 def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> None:

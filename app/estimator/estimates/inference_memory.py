@@ -317,10 +317,10 @@ def compute_gpu_memory_use(
     own = sequences_per_gpu(inputs, gpus)
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
-    sequence += recurrent_state_bytes(model) / sharing
+    cache = (sequence + recurrent_state_bytes(model) / sharing) * own
     unsure_graphs = 0.0
     if shared := shared_hybrid_blocks(model, inputs, gpus):
-        sequence = shared.count_blocks_of_sequence(inputs.context) * shared.block_bytes
+        cache = shared.count_needed_blocks(inputs.context, own) * shared.block_bytes
         engine = find_engine_memory_on_gpu(inputs, inputs.engine)
         step_tokens = inputs.step_tokens or engine.step_tokens
         unsure_graphs = engine.hybrid_graph_bytes_per_token * step_tokens
@@ -328,7 +328,7 @@ def compute_gpu_memory_use(
     shares, padding = _repacking_padding_per_gpu(model, inputs, gpus)
     return GpuMemoryUse(
         weights=weight_bytes_per_gpu(model, inputs.weights, sharing, gpus),
-        cache=sequence * own,
+        cache=cache,
         activations=other.temporary,
         overhead=other.overhead if inputs.overhead is None else inputs.overhead,
         padding=shares.usual * padding,
@@ -634,7 +634,8 @@ def _count_cached_tokens(
     gpus = inputs.tensor_parallel
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         blocks = int(cache_bytes // shared.block_bytes)
-        return int(blocks / shared.count_blocks_of_sequence(inputs.context) * inputs.context)
+        reserved = shared.count_reserved_blocks(inputs.context)
+        return int(blocks / reserved * inputs.context)
     each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
@@ -677,8 +678,8 @@ def solve_cache_limits(
     sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         blocks = int(max(0.0, free_bytes) // shared.block_bytes)
-        sequences = blocks // shared.count_blocks_of_sequence(inputs.context) * (gpus // sharing)
-        return CacheLimits(shared.longest_context(blocks // own), max(0, sequences))
+        sequences = shared.max_sequences(blocks, inputs.context) * (gpus // sharing)
+        return CacheLimits(shared.longest_context(blocks, own), sequences)
     state = recurrent_state_bytes(model) / sharing
     per_sequence = memory_use.cache / own
     elements = (free_bytes / own - state) / width

@@ -176,10 +176,12 @@ def _engine_notes(
     if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
         yield (
             "vLLM divides the cache into blocks of one size. A block holds the attention of "
-            f"{format_number(shared.tokens_per_block)} tokens, or one state of the recurrent layers. Prefix "
-            "caching, on for such models since vLLM 0.27 (pull request 50991), keeps two such states "
-            "for each group of layers, else there is one. A sequence of this context "
-            f"takes {format_number(shared.count_blocks_of_sequence(inputs.context))} blocks."
+            f"{format_number(shared.tokens_per_block)} tokens, or one state of the recurrent layers. "
+            "A running sequence of this context takes "
+            f"{format_number(shared.count_blocks_of_running_sequence(inputs.context))} blocks. vLLM "
+            f"starts with at least {format_number(shared.count_reserved_blocks(inputs.context))}, "
+            "and its log divides by them: with prefix caching, on for such models since 0.27 (pull "
+            "request 50991), it reserves two states for each group of layers, else one."
         )
         if ENGINES[inputs.engine].refuses_sequences_beyond_blocks:
             yield (
@@ -530,7 +532,7 @@ def _cache_step(
     source = kv_cache_source(model, "shazeer-2019")
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
-        states = shared.count_blocks_of_sequence(0)
+        states = shared.count_needed_blocks(0, sequences) // sequences
         numbers = (
             f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens_per_block)}⌉ × "
             f"{shared.attention_groups} + {states}) × {format_term(shared.block_bytes, 'B')} × {sequences}"

@@ -219,7 +219,7 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
         gpus_per_expert=inputs.tensor_parallel,
         engine_id=inputs.engine,
         pipeline_stages=inputs.pipeline_parallel,
-        has_draft_head=inputs.draft_tokens > 0,
+        draft_tokens=inputs.draft_tokens,
         max_sequences=inputs.max_sequences,
     )
     return place_model(model, gpu, fabric, serving)

@@ -655,7 +655,7 @@ def _setup_formats_and_engine(inputs: ServingCapacityInputs) -> dict[str, Any]:
         "cache_format": inputs.cache,
         "engine_id": inputs.engine,
         "polling_interval_steps": inputs.polling,
-        "has_draft_head": inputs.draft_tokens > 0,
+        "draft_tokens": inputs.draft_tokens,
         "max_sequences": inputs.max_sequences,
     }
 

@@ -729,12 +729,13 @@ def _build_notes(result: CapacityResult) -> list[str]:
         for layer, _ in placed.model.layer_counts
     ):
         notes.append(
-            "Attention and recurrent layers cache in blocks of one size, and a request keeps two "
-            "states of each recurrent layer, as with prefix caching, which is on for such models "
-            "since vLLM 0.27 (pull request 50991). Without it, it keeps one, and more requests fit."
+            "Attention and recurrent layers cache in blocks of one size, and a request keeps one "
+            "state of each recurrent layer, and one more for each drafted token. vLLM frees "
+            "states that prefix caching stored when requests need their blocks; the concurrency "
+            "in its log at startup counts one more for each request."
             if placed.engine.caches_hybrids_in_blocks
-            else "One state of each recurrent layer is counted for a request. Prefix caching keeps "
-            "more, so that fewer requests fit."
+            else "One state of each recurrent layer is counted for a request. Prefix caching may "
+            "keep more, so that fewer requests fit."
         )
     if result.waiting_requests_per_replica:
         requests = _round_requests_per_replica(result)

@@ -144,10 +144,13 @@ def recurrent_state_bytes(model: Architecture, bytes_per_element: float = 4.0) -
     return bytes_per_element * model.state_elements + 2 * model.convolution_elements
 
 
-# vLLM aligns the tokens of a block to this, and keeps the last two states of a sequence, so
-# that prefixes can be found again. Of a convolution over four tokens, as all models with a
-# recurrent state have, it stores the last three (mamba_utils.py).
-_BLOCK_ALIGNMENT, _STATES, _CONVOLUTION_SHARE = 16, 2, 3 / 4
+# vLLM aligns the tokens of a block to this. Of a convolution over four tokens, as all models
+# with a recurrent state have, it stores the last three (mamba_utils.py).
+_BLOCK_ALIGNMENT, _CONVOLUTION_SHARE = 16, 3 / 4
+# With prefix caching, vLLM reserves two states of each group for a sequence at startup (MambaSpec
+# in v1/kv_cache_interface.py). A running sequence frees the earlier one in the step after it
+# began a block, and keeps one (MambaManager in v1/core/single_type_kv_cache_manager.py).
+_RESERVED_STATES, _RUNNING_STATES = 2, 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -155,34 +158,53 @@ class HybridBlocks:
     """Blocks in which vLLM caches attention and recurrent layers of one model together.
 
     A block has `tokens_per_block` of the layers of one attention group, or a state of the layers of
-    one recurrent group, in `block_bytes` bytes on one GPU.
+    one recurrent group, in `block_bytes` bytes on one GPU. Each of `draft_tokens` has a state of its
+    own until the engine knows which of them it keeps.
     """
 
     tokens_per_block: int
     block_bytes: float
     attention_groups: int
     recurrent_groups: int
+    draft_tokens: int = 0
 
-    def count_blocks_of_sequence(self, context: float) -> int:
-        return (
-            self.attention_groups * math.ceil(context / self.tokens_per_block)
-            + _STATES * self.recurrent_groups
-        )
+    def count_blocks_of_running_sequence(self, context: float) -> int:
+        return self._count_blocks(context, _RUNNING_STATES)
 
-    def longest_context(self, blocks: int) -> int:
-        """Return the longest context that fits in a number of blocks; 0 if none does."""
-        return max(
-            0,
-            (blocks - _STATES * self.recurrent_groups)
-            // self.attention_groups
-            * self.tokens_per_block,
+    def count_reserved_blocks(self, context: float) -> int:
+        """Return the blocks that vLLM counts for one sequence at startup, and in its log."""
+        return self._count_blocks(context, _RESERVED_STATES)
+
+    def count_needed_blocks(self, context: float, sequences: int) -> int:
+        """Return the blocks with which vLLM starts and runs so many sequences at once."""
+        running = sequences * self.count_blocks_of_running_sequence(context)
+        return max(self.count_reserved_blocks(context), running)
+
+    def max_sequences(self, blocks: int, context: float) -> int:
+        """Return the sequences of a context that run at once; 0 if vLLM does not start."""
+        if blocks < self.count_reserved_blocks(context):
+            return 0
+        return blocks // self.count_blocks_of_running_sequence(context)
+
+    def longest_context(self, blocks: int, sequences: int) -> int:
+        """Return the longest context with which so many sequences run; 0 if there is none."""
+        attention_blocks = min(
+            blocks - self.count_reserved_blocks(0),
+            blocks // sequences - self.count_blocks_of_running_sequence(0),
         )
+        return max(0, attention_blocks // self.attention_groups * self.tokens_per_block)
+
+    def _count_blocks(self, context: float, states: int) -> int:
+        attention_blocks = self.attention_groups * math.ceil(context / self.tokens_per_block)
+        return attention_blocks + (states + self.draft_tokens) * self.recurrent_groups
 
 
 def build_hybrid_blocks(
-    model: Architecture, bytes_per_element: float, tensor_parallel: int
+    model: Architecture, bytes_per_element: float, tensor_parallel: int, draft_tokens: int = 0
 ) -> HybridBlocks | None:
     """Return the blocks of a model with one kind of attention and one of recurrent layers.
+
+    A head that proposes `draft_tokens` has one more layer of attention.
 
     A block has so many tokens that they take at least as much as a state. Groups are as
     large as the rarer kind of layer, or as the other one if it is less than a quarter
@@ -193,8 +215,10 @@ def build_hybrid_blocks(
     >>> blocks = build_hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
     >>> blocks.attention_groups, blocks.recurrent_groups
     (1, 3)
-    >>> blocks.tokens_per_block, blocks.count_blocks_of_sequence(131072)
+    >>> blocks.tokens_per_block, blocks.count_reserved_blocks(131072)
     (2096, 69)
+    >>> blocks.count_blocks_of_running_sequence(131072)
+    66
     """
     attention_layers = [
         counted for counted in model.layer_counts if counted.layer.mixer.cache_elements_per_token
@@ -221,11 +245,12 @@ def build_hybrid_blocks(
     )
     state_bytes = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
     tokens = round_up_to_blocks(state_bytes / bytes_per_token, _BLOCK_ALIGNMENT)
-    counts = sum(n for _, n in attention_layers), sum(n for _, n in recurrent_layers)
+    attention_layer_count = sum(n for _, n in attention_layers) + (draft_tokens > 0)
+    counts = attention_layer_count, sum(n for _, n in recurrent_layers)
     group_size = max(counts) if max(counts) < 1.25 * min(counts) else min(counts)
-    return HybridBlocks(
-        tokens, tokens * bytes_per_token * group_size, *(-(-n // group_size) for n in counts)
-    )
+    attention_groups, recurrent_groups = (-(-n // group_size) for n in counts)
+    block_bytes = tokens * bytes_per_token * group_size
+    return HybridBlocks(tokens, block_bytes, attention_groups, recurrent_groups, draft_tokens)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -110,8 +110,8 @@ class ServingSetup:
     `tensor_parallel` GPUs share each layer; `attention_replicas` of attention process different requests in
     parallel; experts are split over `expert_parallel` GPUs, each expert over `gpus_per_expert`. The layers
     are divided among `pipeline_stages` stages, each of that many GPUs. With `dispatches_tokens` these are
-    sent to the GPUs of their experts only, instead of to all. The engine answers at most
-    `max_sequences` at once, for which it keeps memory (None: its default).
+    sent to the GPUs of their experts only, instead of to all. A head proposes `draft_tokens` per
+    step. The engine answers at most `max_sequences` at once, for which it keeps memory (None: its default).
     """
 
     weight_format: str = "bf16"
@@ -125,7 +125,7 @@ class ServingSetup:
     pipeline_stages: int = 1
     dispatches_tokens: bool = False
     stages_take_turns: bool = False
-    has_draft_head: bool = False
+    draft_tokens: int = 0
     max_sequences: int | None = None
 
     @property

@@ -145,7 +145,7 @@ def sequence_bytes_per_gpu(
             model, context, tensor, placed.cache_element_bytes
         )
     cached = elements * placed.cache_element_bytes
-    if placed.setup.has_draft_head:  # One layer more.
+    if placed.setup.draft_tokens:  # One layer more.
         cached *= 1 + 1 / model.layers
     return cached + recurrent_state_bytes(model) / tensor
 
@@ -182,7 +182,7 @@ def compute_memory_besides_cache(
     memory, engine = placed.gpu.engine_visible_memory, _find_engine_memory(placed)
     peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.setup.max_sequences)
     drafting = 0.0
-    if placed.setup.has_draft_head:
+    if placed.setup.draft_tokens:
         drafting = draft_weight_bytes(placed.model, placed.setup.weight_format) / placed.setup.gpus
     overhead = engine.bytes_outside_framework(tensor)
     is_logged = engine.id in LOGGED
@@ -201,7 +201,9 @@ def compute_memory_besides_cache(
 
 
 def _hybrid_blocks(placed: PlacedModel, stage: Architecture) -> HybridBlocks | None:
-    return build_hybrid_blocks(stage, placed.cache_element_bytes, placed.setup.tensor_parallel)
+    serving = placed.setup
+    width = placed.cache_element_bytes
+    return build_hybrid_blocks(stage, width, serving.tensor_parallel, serving.draft_tokens)
 
 
 def _find_engine_memory(placed: PlacedModel) -> EngineMemory:
@@ -237,7 +239,7 @@ def _max_sequences_of_stage(
 def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
     """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
     if placed.engine.caches_hybrids_in_blocks and (blocks := _hybrid_blocks(placed, stage)):
-        return blocks.block_bytes * blocks.count_blocks_of_sequence(context)
+        return blocks.block_bytes * blocks.count_blocks_of_running_sequence(context)
     return sequence_bytes_per_gpu(placed, context, stage)
 
 
