@@ -525,7 +525,8 @@ def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
 def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity with as many GPUs per replica as the fewest in all keep the targets.
 
-    If no number keeps them, with that which comes closest. Experts whose parts engines do not load
+    Of several with as many in all, with those that keep the targets by the widest margin; if no number
+    keeps them, with that which comes closest. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
     model = find_model(inputs.model)
@@ -550,7 +551,7 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
     keeping = [result for result in tried if result.counted_targets_met]
     if keeping:
-        return min(keeping, key=lambda result: result.gpus or 0)
+        return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
     return min(reversed(tried), key=lambda result: result.lateness_sort_key)
 
 
