@@ -564,6 +564,9 @@ def test_overhead_is_said_to_be_assumed_only_where_it_is() -> None:
 
 def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtests) -> None:
     one = {"gpu": "h100-sxm5-80", "tensor_parallel": 1}
+    # One sequence more takes so much that it surely doesn't fit.
+    long_in_sglang = one | {"model": "gemma-3-27b", "weights": "fp8", "engine": "sglang"}
+    long_in_sglang |= {"context": 131_072, "concurrent": 8, "tensor_parallel": 2}
     for typed in (
         one | {"model": "llama-3.1-8b", "concurrent": 16},
         one | {"model": "llama-3.1-8b", "concurrent": 50},
@@ -572,6 +575,7 @@ def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtes
         one | {"model": "llama-3.1-70b", "weights": "fp8"},
         one | {"model": "gpt-oss-120b", "concurrent": 1, "engine": "general"},
         one | {"model": "MiniMaxAI/MiniMax-M2.5", "tensor_parallel": 4, "concurrent": 90},
+        long_in_sglang,
     ):
         answer = run_estimate("inference-memory", typed)
         if answer.verdict.lead == "May not fit.":
@@ -582,6 +586,8 @@ def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtes
                 is_sure = other.verdict.lead in ("Fits.", "Tight.")
                 said = change.verdict_after.startswith(("Fits", "Surely fits", "The fewest"))
                 assert is_sure == said, change
+                if change.verdict_after == "May not fit.":
+                    assert other.verdict.lead == "May not fit.", change
         fewest = answer["fewest_gpus"]
         if fewest.value and "May not fit" not in fewest.note:
             fitting = run_estimate("inference-memory", typed | {"tensor_parallel": fewest.value})

@@ -178,28 +178,29 @@ def _context_and_sequence_flips(result: InferenceMemoryResult) -> Flips:
         result = _limit_sequences_to_start_vllm(result)
         if result.surely_fits:  # A smaller load is not needed.
             return []
-    inputs, limits = result.inputs, result.limits.cache_limits
-    sure, step = find_sure_cache_limits(result), 0
-    if result.surely_fits:
-        becomes, step = "No longer fits." if sure == limits else "May not fit.", 1
-        limits = sure
-    elif any(sure):
-        limits, becomes = sure, "Surely fits."
-    elif result.is_full:
-        becomes = "May fit."
-    else:
+    inputs, counted = result.inputs, result.limits.cache_limits
+    sure, step = find_sure_cache_limits(result), int(result.surely_fits)
+    limits = sure if result.surely_fits or any(sure) else counted
+    if not result.surely_fits and not any(sure) and not result.is_full:
         return []
-    most_context, most_sequences = limits
+
+    def verdict_after(sure_limit: int | None, counted_limit: int | None) -> str:
+        if not result.surely_fits:
+            return "Surely fits." if any(sure) else "May fit."
+        return "No longer fits." if sure_limit == counted_limit else "May not fit."
+
     flips, longest = [], find_model(inputs.model).max_context
     now = format_value(inputs.context, "token")
     if longest and inputs.context > longest:
         then = format_value(longest, "token")
         flips.append(VerdictFlip("context", "Context", now, then, "As long as the model takes."))
-    elif most_context and (longest is None or most_context < longest):
-        then = format_value(most_context + step, "token")
+    elif limits.longest_context and (longest is None or limits.longest_context < longest):
+        then = format_value(limits.longest_context + step, "token")
+        becomes = verdict_after(sure.longest_context, counted.longest_context)
         flips.append(VerdictFlip("context", "Context", now, then, becomes))
-    if most_sequences:
-        now, then = (format_number(n) for n in (inputs.concurrent, most_sequences + step))
+    if limits.most_sequences:
+        now, then = (format_number(n) for n in (inputs.concurrent, limits.most_sequences + step))
+        becomes = verdict_after(sure.most_sequences, counted.most_sequences)
         flips.append(VerdictFlip("concurrent", "Concurrent sequences", now, then, becomes))
     return flips
 
