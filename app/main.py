@@ -22,8 +22,7 @@ from app.authoring import pages as authoring_pages
 from app.authoring.statistics_tables import StatisticsCache
 from app.calculators import hardware_pages, pages
 from app.clock import utc_now
-from app.content.courses import SINGLE_COURSE, CourseRegistry
-from app.content.library import LiveLibrary
+from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
 from app.database.backup import run_daily_backups
 from app.database.engine import (
     READERS,

@@ -28,7 +28,7 @@ from sqlalchemy import text
 from sqlmodel import Session
 
 from app.content.course_facts import cached_course_facts
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.content.reading_routes import ESSENTIAL_SHARE, sum_reading_minutes_on_route
 from app.database.schema import upgrade_schema
 from app.main import create_app

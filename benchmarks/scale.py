@@ -35,7 +35,8 @@ from pathlib import Path
 import httpx
 
 from app.cli.people import create_author_link
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.database.engine import make_engine
 from app.database.schema import upgrade_schema
 from app.database.secure_delete import truncate_write_ahead_log

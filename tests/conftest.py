@@ -19,8 +19,9 @@ from sqlmodel import Session
 
 from app.cli.people import create_author_link
 from app.content import file_watcher as watched_files
+from app.content.courses import LiveLibrary
 from app.content.file_watcher import ParseJob, parse_files, pause_garbage_collection
-from app.content.library import Library, LiveLibrary
+from app.content.library import Library
 from app.content.parsed_file import ParsedFile
 from app.main import create_app, load_assets
 from app.settings import Settings

@@ -11,8 +11,8 @@ import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
-from app.content.courses import CourseRegistry
-from app.content.library import LiveLibrary, load_library
+from app.content.courses import CourseRegistry, LiveLibrary
+from app.content.library import load_library
 from app.database.engine import WRITING, make_engine
 from app.database.tables import Attempt, Learner, Regrade
 from app.quiz.store import save_revision_once

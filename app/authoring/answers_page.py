@@ -26,9 +26,9 @@ from app.authoring.response_table import (
 )
 from app.authoring.store import AnswerFilter
 from app.clock import Now
+from app.content.courses import LiveLibrary
 from app.content.file_reader import parse_file
 from app.content.file_watcher import locate_course_file
-from app.content.library import LiveLibrary
 from app.content.parse_cache import replace_file_atomically
 from app.database.engine import OpenWriteSession, open_read_only_session
 from app.errors import ConflictError

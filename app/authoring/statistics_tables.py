@@ -44,8 +44,8 @@ from app.authoring.to_do import (
     list_lapse_reasons,
     list_report_and_regrade_reasons,
 )
-from app.content.courses import SINGLE_COURSE
-from app.content.library import Library, LiveLibrary
+from app.content.courses import SINGLE_COURSE, LiveLibrary
+from app.content.library import Library
 from app.database.engine import open_snapshot_session
 from app.questions import types
 from app.questions.model import Question, Variant

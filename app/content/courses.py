@@ -1,15 +1,30 @@
-"""The courses of a server: a single one, or several in named folders."""
+"""The courses of a server: a single one, or several in named folders, reloaded on changes."""
 
+import dataclasses
 import logging
+import math
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from app.content.file_watcher import SHARED_FOLDER, file_exists
-from app.content.library import LiveLibrary
-from app.markup.problems import replace_unprintable_characters
+from app.content.course_rules import EMPTY_SYLLABUS
+from app.content.file_watcher import SHARED_FOLDER, FileStamps, WatchedFiles, file_exists
+from app.content.library import Library, assemble_library, compute_library_version
+from app.content.parse_cache import LastGoodFiles
+from app.content.parsed_file import ParsedFile
+from app.markup.problems import (
+    ContentProblem,
+    ProblemLocation,
+    log_error_and_make_problem,
+    replace_unprintable_characters,
+)
 
 _log = logging.getLogger("headroom")
+_RETRY = 5.0  # seconds until an unreadable course is tried again
+_EMPTY = Library("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
 
 SINGLE_COURSE = ""
 """Name of the only course of a server. It does not appear in URLs."""
@@ -42,6 +57,140 @@ def map_skipped_folders_to_reasons(content_folder: Path) -> dict[str, str]:
         elif not _NAME.fullmatch(folder.name):
             reasons[folder.name] = "its name makes no address"
     return reasons
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CourseStatus:
+    """Whether a course is served, and which files are not shown in their current version.
+
+    `outdated_paths` are the files shown in their last good version. `error_count` counts problems
+    that leave out a file or an item.
+    """
+
+    is_loaded: bool
+    outdated_paths: tuple[str, ...]
+    error_count: int
+
+
+class _LibraryState(NamedTuple):
+    library: Library
+    stamps: "FileStamps | _RetryDeadline"
+
+
+class LiveLibrary:
+    """The library of a running server. `get_current_library()` follows changes of the files.
+
+    A broken file is shown in its last good version, also after a restart if there is a
+    `last_good_folder`. Its problems are in `get_current_library().problems`. Files are checked at
+    most once in `check_interval_seconds`, because that takes as long as a cached page.
+    """
+
+    def __init__(
+        self,
+        course_folder: Path,
+        cache_folder: Path | None = None,
+        check_interval_seconds: float = 0.0,
+        last_good_folder: Path | None = None,
+    ) -> None:
+        self.folder = course_folder
+        self.cache = cache_folder
+        self._check_interval = check_interval_seconds
+        self._checked_at = -math.inf
+        self._files = WatchedFiles(
+            course_folder,
+            cache_folder,
+            LastGoodFiles(last_good_folder, course_folder) if last_good_folder else None,
+        )
+        self._lock = threading.Lock()
+        self._state: _LibraryState | None = None
+        self._readings: Mapping[str, ParsedFile] = {}
+        self._failed = ""
+        self._logged_errors: dict[str, ContentProblem] = {}
+
+    def get_recently_checked_library(self) -> Library | None:
+        """Return the current state; None if the files must be checked first."""
+        state = self._state
+        if state is None or time.monotonic() - self._checked_at >= self._check_interval:
+            return None
+        return state.library
+
+    def get_current_library(self) -> Library:
+        """Return the newest good state. Checks file timestamps, which is cheap without changes.
+
+        Never raises: errors are added to the problems of the previous state.
+        """
+        if (recent := self.get_recently_checked_library()) is not None:
+            return recent
+        state, now = self._state, time.monotonic()
+        if state is not None and not state.stamps.have_changed():
+            self._checked_at = now
+            return state.library
+        with self._lock:
+            state = self._state
+            if state is not None and not state.stamps.have_changed():
+                return state.library
+            self._state = self._renew_state()
+            self._checked_at = now
+            return self._state.library
+
+    @property
+    def status(self) -> CourseStatus:
+        """Whether the course can be served, and which files are outdated."""
+        library = self.get_current_library()
+        errors = sum(p.severity == "error" for p in library.problems)
+        return CourseStatus(bool(library.topics), library.outdated_paths, errors)
+
+    def _renew_state(self) -> _LibraryState:
+        """Reload the course. On failure, return the previous state with the error."""
+        try:
+            parsed_files, stamps = self._files.parse_current_files()
+            if self._state and self._failed == compute_library_version(parsed_files):
+                # It would fail and be logged again.
+                return _LibraryState(self._state.library, stamps)
+            library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
+            failed_paths = {p.path for p in library.problems if p.code == "E00"}
+            self._files.save_last_good_files(skipped_paths=failed_paths)
+        except Exception as error:  # noqa: BLE001 - nothing may stop the server
+            library = self._state.library if self._state else _EMPTY
+            problem = log_error_and_make_problem(
+                ProblemLocation("syllabus.toml"), "The course", error
+            )
+            problems = (*(p for p in library.problems if p != problem), problem)
+            library = dataclasses.replace(library, problems=problems)
+            return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))
+        self._failed = compute_library_version(parsed_files) if failed_paths else ""
+        good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
+        still_there = failed_paths & {*parsed_files}
+        previous_files = {p: r for p, r in self._readings.items() if p in still_there}
+        self._readings = {**previous_files, **good_files}
+        self._log_errors(library)
+        return _LibraryState(library, stamps)
+
+    def _log_errors(self, library: Library) -> None:
+        """Log the first error of each file, once as long as it stays the same."""
+        first_errors: dict[str, ContentProblem] = {}
+        for problem in library.problems:
+            if problem.severity == "error":
+                first_errors.setdefault(problem.path, problem)
+        for path, problem in first_errors.items():
+            if self._logged_errors.get(path) != problem:
+                consequence = "what is sound in it is served"
+                if path in library.outdated_paths:
+                    consequence = "its last good version is served"
+                location = replace_unprintable_characters(f"{path}:{problem.line}")
+                message = replace_unprintable_characters(f"{problem.code} {problem.message}")
+                _log.warning("content %s: %s: %s", location, consequence, message)
+        self._logged_errors = first_errors
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _RetryDeadline:
+    """Timestamps of an unreadable course: it counts as changed once the retry is due."""
+
+    retry_at: float
+
+    def have_changed(self) -> bool:
+        return time.monotonic() >= self.retry_at
 
 
 class CourseRegistry:

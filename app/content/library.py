@@ -1,13 +1,9 @@
-"""The served course: assembled from parsed files, checked, and reloaded on changes."""
+"""The served course: assembled from parsed files, and checked."""
 
 import bisect
 import dataclasses
 import datetime as dt
 import hashlib
-import logging
-import math
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from app.content import course_rules
 from app.content.course_rules import (
-    EMPTY_SYLLABUS,
     ParsedCourse,
     check_coverage,
     check_duplicate_card_fronts,
@@ -25,7 +20,6 @@ from app.content.course_rules import (
     check_topics,
 )
 from app.content.file_watcher import (
-    FileStamps,
     WatchedFiles,
     check_folder_layout,
     pause_garbage_collection,
@@ -36,7 +30,7 @@ from app.content.link_and_picture_rules import (
     explain_unshowable_image,
     find_drawing_and_phone_variant,
 )
-from app.content.parse_cache import LastGoodFiles, compute_parser_code_hash
+from app.content.parse_cache import compute_parser_code_hash
 from app.content.parsed_file import ParsedFile, map_lock_entries_by_id
 from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
 from app.markup.images import render_image_block
@@ -62,7 +56,6 @@ from app.markup.problems import (
     drop_consequential_problems,
     log_error_and_make_problem,
     make_problem,
-    replace_unprintable_characters,
     topic_slug_of_path,
 )
 from app.markup.text import content_hash, repr_for_content_hash
@@ -411,8 +404,6 @@ def compute_library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
     return digest.hexdigest()[:16]
 
 
-_log = logging.getLogger("headroom")
-_RETRY = 5.0  # seconds until an unreadable course is tried again
 _NOTHING: Mapping[str, ParsedFile] = {}
 
 
@@ -443,22 +434,6 @@ class Library:
         return dataclasses.replace(
             self, topics=course.topics, questions=course.questions, cards=course.cards
         )
-
-
-_EMPTY = Library("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CourseStatus:
-    """Whether a course is served, and which files are not shown in their current version.
-
-    `outdated_paths` are the files shown in their last good version. `error_count` counts problems
-    that leave out a file or an item.
-    """
-
-    is_loaded: bool
-    outdated_paths: tuple[str, ...]
-    error_count: int
 
 
 def load_library(course_folder: Path, cache_folder: Path | None = None) -> Library:
@@ -599,124 +574,3 @@ def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -
         if reference.kind == "file"
     )
     return {name: explain_unshowable_image(folder, name) for name in picture_paths}
-
-
-class _LibraryState(NamedTuple):
-    library: Library
-    stamps: "FileStamps | _RetryDeadline"
-
-
-class LiveLibrary:
-    """The library of a running server. `get_current_library()` follows changes of the files.
-
-    A broken file is shown in its last good version, also after a restart if there is a
-    `last_good_folder`. Its problems are in `get_current_library().problems`. Files are checked at
-    most once in `check_interval_seconds`, because that takes as long as a cached page.
-    """
-
-    def __init__(
-        self,
-        course_folder: Path,
-        cache_folder: Path | None = None,
-        check_interval_seconds: float = 0.0,
-        last_good_folder: Path | None = None,
-    ) -> None:
-        self.folder = course_folder
-        self.cache = cache_folder
-        self._check_interval = check_interval_seconds
-        self._checked_at = -math.inf
-        self._files = WatchedFiles(
-            course_folder,
-            cache_folder,
-            LastGoodFiles(last_good_folder, course_folder) if last_good_folder else None,
-        )
-        self._lock = threading.Lock()
-        self._state: _LibraryState | None = None
-        self._readings = _NOTHING
-        self._failed = ""
-        self._logged_errors: dict[str, ContentProblem] = {}
-
-    def get_recently_checked_library(self) -> Library | None:
-        """Return the current state; None if the files must be checked first."""
-        state = self._state
-        if state is None or time.monotonic() - self._checked_at >= self._check_interval:
-            return None
-        return state.library
-
-    def get_current_library(self) -> Library:
-        """Return the newest good state. Checks file timestamps, which is cheap without changes.
-
-        Never raises: errors are added to the problems of the previous state.
-        """
-        if (recent := self.get_recently_checked_library()) is not None:
-            return recent
-        state, now = self._state, time.monotonic()
-        if state is not None and not state.stamps.have_changed():
-            self._checked_at = now
-            return state.library
-        with self._lock:
-            state = self._state
-            if state is not None and not state.stamps.have_changed():
-                return state.library
-            self._state = self._renew_state()
-            self._checked_at = now
-            return self._state.library
-
-    @property
-    def status(self) -> CourseStatus:
-        """Whether the course can be served, and which files are outdated."""
-        library = self.get_current_library()
-        errors = sum(p.severity == "error" for p in library.problems)
-        return CourseStatus(bool(library.topics), library.outdated_paths, errors)
-
-    def _renew_state(self) -> _LibraryState:
-        """Reload the course. On failure, return the previous state with the error."""
-        try:
-            parsed_files, stamps = self._files.parse_current_files()
-            if self._state and self._failed == compute_library_version(parsed_files):
-                # It would fail and be logged again.
-                return _LibraryState(self._state.library, stamps)
-            library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
-            failed_paths = {p.path for p in library.problems if p.code == "E00"}
-            self._files.save_last_good_files(skipped_paths=failed_paths)
-        except Exception as error:  # noqa: BLE001 - nothing may stop the server
-            library = self._state.library if self._state else _EMPTY
-            problem = log_error_and_make_problem(
-                ProblemLocation("syllabus.toml"), "The course", error
-            )
-            problems = (*(p for p in library.problems if p != problem), problem)
-            library = dataclasses.replace(library, problems=problems)
-            return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))
-        self._failed = compute_library_version(parsed_files) if failed_paths else ""
-        good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
-        still_there = failed_paths & {*parsed_files}
-        previous_files = {p: r for p, r in self._readings.items() if p in still_there}
-        self._readings = {**previous_files, **good_files}
-        self._log_errors(library)
-        return _LibraryState(library, stamps)
-
-    def _log_errors(self, library: Library) -> None:
-        """Log the first error of each file, once as long as it stays the same."""
-        first_errors: dict[str, ContentProblem] = {}
-        for problem in library.problems:
-            if problem.severity == "error":
-                first_errors.setdefault(problem.path, problem)
-        for path, problem in first_errors.items():
-            if self._logged_errors.get(path) != problem:
-                consequence = "what is sound in it is served"
-                if path in library.outdated_paths:
-                    consequence = "its last good version is served"
-                location = replace_unprintable_characters(f"{path}:{problem.line}")
-                message = replace_unprintable_characters(f"{problem.code} {problem.message}")
-                _log.warning("content %s: %s: %s", location, consequence, message)
-        self._logged_errors = first_errors
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _RetryDeadline:
-    """Timestamps of an unreadable course: it counts as changed once the retry is due."""
-
-    retry_at: float
-
-    def have_changed(self) -> bool:
-        return time.monotonic() >= self.retry_at

@@ -20,8 +20,8 @@ from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner_row
 from app.content.course_facts import cache_by_library, map_objectives_to_domains
-from app.content.courses import SINGLE_COURSE, CourseRegistry
-from app.content.library import Library, LiveLibrary
+from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
+from app.content.library import Library
 from app.database.engine import WRITING
 from app.exams import store
 from app.exams.assembly import (

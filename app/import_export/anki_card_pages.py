@@ -24,7 +24,8 @@ from app.accounts.current_learner import (
 from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import list_question_ids_in_running_exam
 from app.clock import Now, time_zone_or_utc
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
 from app.import_export import UnusableFileError, export_store, import_progress_store, import_store

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Sequence, Sized
-from typing import Protocol
 
 from markdown_it.token import Token
 
@@ -40,22 +39,6 @@ class Choice:
     feedback: RichText = NO_TEXT
     pinned: bool = False
     credit: float = 0.0
-
-
-class ScorableOption(Protocol):
-    """Protocol for something chosen or typed that is right, or worth partial credit."""
-
-    @property
-    def right(self) -> bool: ...
-    @property
-    def credit(self) -> float: ...
-
-
-def score_option(option: ScorableOption | None) -> float:
-    """Return the score 0..1 of a chosen or typed option; 0 if no option matches."""
-    if option is None:
-        return 0.0
-    return 1.0 if option.right else option.credit
 
 
 @dataclasses.dataclass(slots=True)

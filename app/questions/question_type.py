@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from markdown_it.token import Token
 
@@ -26,6 +26,22 @@ Result = Literal["right", "partly", "wrong"]
 
 _WHOLE = 1 - 1e-9
 MAX_RESPONSE_LENGTH = 200
+
+
+class ScorableOption(Protocol):
+    """Protocol for something chosen or typed that is right, or worth partial credit."""
+
+    @property
+    def right(self) -> bool: ...
+    @property
+    def credit(self) -> float: ...
+
+
+def score_option(option: ScorableOption | None) -> float:
+    """Return the score 0..1 of a chosen or typed option; 0 if no option matches."""
+    if option is None:
+        return 0.0
+    return 1.0 if option.right else option.credit
 
 
 def classify_score(score: float) -> Result:

@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.content.courses import SINGLE_COURSE, CourseRegistry
-from app.content.library import Library, LiveLibrary
+from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
+from app.content.library import Library
 from app.web import errors, monitoring
 from app.web.dependencies import RouteTemplates
 from app.web.monitoring import Metrics

@@ -54,8 +54,7 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlmodel import Session, SQLModel
 
-from app.content.courses import CourseRegistry
-from app.content.library import LiveLibrary
+from app.content.courses import CourseRegistry, LiveLibrary
 from app.database.engine import OpenWriteSession
 from app.database.file_guards import DatabaseGoneError, expect_same_database_file
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE, StorageLimit

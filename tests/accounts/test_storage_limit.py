@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlmodel import Session, select
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.database.quotas import LEAST_FREE, DailyByteQuota, StorageLimit
 from app.database.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError

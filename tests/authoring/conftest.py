@@ -11,7 +11,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import insert
 from sqlmodel import Session
 
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
 from app.settings import Settings
 from tests.authoring.mended import Author

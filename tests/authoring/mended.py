@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.authoring.regrading import confirm_regrade, preview_regrade
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.database.engine import WRITING
 from app.database.tables import Attempt
 from app.questions.model import Question

@@ -12,7 +12,8 @@ from sqlmodel import Session, select
 
 from app.authoring.response_table import ResponseOutcome, build_response_table
 from app.authoring.store import AnswerFilter, list_logged_answers
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.database.tables import Attempt, Learner
 from app.import_export.export_store import iterate_attempt_rows
 from app.questions.grading import grade

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from app.clock import study_day_at, utc_now
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from tests.browser.install import find
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import SHIPPED, TINY

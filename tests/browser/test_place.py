@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from tests.amounts import FACTOR, each_of_sample, sample
 from tests.browser.server import Server
 from tests.browser.test_access import violations

@@ -10,7 +10,7 @@ from pathlib import Path
 import app.cli.content
 import app.cli.people
 import app.cli.server  # noqa: F401
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.content.parse_cache import compute_parser_code_hash
 from app.main import list_routes_in_matching_order, load_assets
 from tests.kept import keep_compiled

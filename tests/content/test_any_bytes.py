@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import format_problems
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from tests.amounts import FACTOR
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import FACTOR, sample

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from app.content.courses import CourseStatus, LiveLibrary
 from app.content.file_reader import parse_file
-from app.content.library import CourseStatus, Library, LiveLibrary, assemble_library
+from app.content.library import Library, assemble_library
 from app.content.parse_cache import LastGoodFiles
 from app.content.parsed_file import ParsedFile
 from tests.amounts import each_of_sample

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.content.courses import LiveLibrary
 from app.content.file_reader import parse_file
-from app.content.library import LiveLibrary, load_library
+from app.content.library import load_library
 from app.content.parse_cache import ParseCache, decode_cached_value, encode_value_for_cache
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

@@ -8,7 +8,8 @@ import pytest
 from app.authoring.to_do import read_lines_around
 from app.cli import main
 from app.content.check import check_course, fix_course_files
-from app.content.library import LiveLibrary, load_library
+from app.content.courses import LiveLibrary
+from app.content.library import load_library
 from tests.conftest import two_courses
 
 TERMS = """\

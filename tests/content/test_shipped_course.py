@@ -1,7 +1,7 @@
 """The course that is shipped, as `headroom check content` looks at it."""
 
 from app.content.check import check_course, format_problems
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from tests.conftest import SHIPPED
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.estimator.units import NBSP
 from app.main import create_app
 from app.settings import Settings

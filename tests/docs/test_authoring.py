@@ -10,7 +10,8 @@ import pytest
 
 from app.content import front_matter as metadata
 from app.content.check import check_course
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.markup.quantities import format_with_spec, recognize_unit
 from app.questions.question_type import have_same_words
 from docs.reference import authoring

@@ -11,7 +11,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import FACTOR

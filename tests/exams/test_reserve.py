@@ -8,7 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.course_facts import find_unseen_exam_only_question_ids
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from tests.exams.sitting import begin, finish
 
 

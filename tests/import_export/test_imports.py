@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import erase_learner, update_learner_columns
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.database.engine import WRITING, create_write_session_opener, make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.import_export.formats import READERS
 from app.import_export.items import decode_image_or_empty, make_image_name
 from app.import_export.xml_files import parse_xml_and_locate_elements

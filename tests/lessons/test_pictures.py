@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import each_of_sample

@@ -15,7 +15,8 @@ from fastapi.testclient import TestClient
 from app.accounts.learner import PlanCalendar
 from app.content.check import check_course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library, LiveLibrary, load_library
+from app.content.courses import LiveLibrary
+from app.content.library import Library, load_library
 from app.content.reading_routes import (
     Route,
     list_questions_on_folded_sections,

@@ -9,7 +9,8 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library, LiveLibrary
+from app.content.courses import LiveLibrary
+from app.content.library import Library
 from app.database.tables import DayListRow, Learner
 from app.main import create_app
 from app.settings import Settings

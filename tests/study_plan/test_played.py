@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from benchmarks.played import Result, Way, play
 
 pytestmark = pytest.mark.drill

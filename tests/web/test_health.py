@@ -16,8 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 
-from app.content.courses import CourseRegistry
-from app.content.library import LiveLibrary
+from app.content.courses import CourseRegistry, LiveLibrary
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE
 from app.main import create_app
 from app.settings import Settings

@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.accounts.settings_page import SettingsForm
 from app.authoring.pages import ProblemFilterForm, StatisticsTableForm
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.database.tables import Learner
 from app.errors import InvalidInputError
 from app.flashcards.forms import CardPagesQuery as CardsForm

@@ -7,7 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.database.engine import DbSession
 from app.lessons.page_renderer import RenderedPageCache
 from tests.conftest import visit

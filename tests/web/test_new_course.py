@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.authoring.scaffold import create_course
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import sample

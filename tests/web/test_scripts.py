@@ -10,7 +10,8 @@ from fastapi import FastAPI
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.library import LiveLibrary, load_library
+from app.content.courses import LiveLibrary
+from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_unspaced_letters

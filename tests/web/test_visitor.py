@@ -5,7 +5,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from itsdangerous import Signer
 
-from app.content.library import LiveLibrary
+from app.content.courses import LiveLibrary
 from app.main import create_app
 from app.settings import Settings
 from app.web.visitor import SESSION_COOKIE

@@ -21,7 +21,6 @@ from app.questions.options import (
     report_if_no_option_right,
     report_if_too_few_options,
     report_wrong_options_without_feedback,
-    score_option,
     sole_code_span_or_none,
 )
 from app.questions.question_type import (
@@ -40,6 +39,7 @@ from app.questions.question_type import (
     render_list_items,
     render_option_with_feedback,
     render_titled_list,
+    score_option,
 )
 
 ChoiceKind = Literal["single", "multiple", "true-false"]

@@ -27,7 +27,6 @@ from app.questions.options import (
     render_optional_rich_text,
     report_option_problems,
     require_sole_code_span,
-    score_option,
     sole_code_span_or_none,
 )
 from app.questions.question_type import (
@@ -45,6 +44,7 @@ from app.questions.question_type import (
     VariantFault,
     render_div_blocks,
     render_titled_list,
+    score_option,
     sole_field_value_or_empty,
 )
 from app.questions.types.number_parsing import (

@@ -13,7 +13,6 @@ from app.questions.options import (
     render_optional_rich_text,
     report_option_problems,
     require_sole_code_span,
-    score_option,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -29,6 +28,7 @@ from app.questions.question_type import (
     have_same_words,
     render_div_blocks,
     render_titled_list,
+    score_option,
     sole_field_value_or_empty,
 )
 
