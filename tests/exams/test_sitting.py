@@ -212,6 +212,18 @@ def test_the_review_lists_what_is_open_and_flagged(rosa, right) -> None:
     assert flagged.count("data-stop") == 1
 
 
+def test_who_answered_everything_can_end_the_exam(rosa, right) -> None:
+    sitting = begin(rosa)
+    for number in range(1, 6):
+        save(rosa, sitting, number, **right().get(number, {"answer": "1"}))
+
+    review = rosa.get(f"{sitting}/review")
+
+    assert "5 of 5 answered" in review.text
+    assert f'{sitting}/questions/1">Back to question 1</a>' in review.text
+    assert "No question is unanswered." in rosa.get(f"{sitting}/review?show=incomplete").text
+
+
 def test_before_the_end_there_is_no_report(rosa) -> None:
     sitting = begin(rosa)
 
