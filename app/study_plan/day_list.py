@@ -190,9 +190,8 @@ def make_day_list(
     new = cards.count_new_cards_to_begin(learner, calendar, day_minutes, amount)
     questions = _count_questions(day_minutes, paces)
     if placement:  # questions were answered today, but nothing was read
-        questions = min(
-            _FEWEST_QUESTIONS, int(_QUESTION_SHARE * day_minutes / paces.question_minutes)
-        )
+        share = _QUESTION_SHARE * day_minutes / paces.question_minutes
+        questions = min(_FEWEST_QUESTIONS, int(share))
     most: float = day_minutes - round_minutes(review.minutes)
     room = most - new * paces.new_card_minutes - questions * paces.question_minutes
     unread = list_unread_pages(course, learner, route) if calendar.days_until_exam(day) > 1 else []
@@ -275,10 +274,8 @@ def list_unread_pages(course: CourseFacts, learner: LearnerFacts, route: Route) 
         if is_short:
             minutes = page.essential_reading_minutes * (1 - part.essential_share)
         if minutes > _NOTHING:
-            is_rest = part.covers_essential_sections
-            left.append(
-                PageToRead(page.slug, round_minutes(minutes), "weak", is_short, "", is_rest)
-            )
+            rounded, is_rest = round_minutes(minutes), part.covers_essential_sections
+            left.append(PageToRead(page.slug, rounded, "weak", is_short, "", is_rest))
     return left
 
 

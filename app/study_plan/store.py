@@ -52,6 +52,7 @@ def load_learner_facts(
     cards, added, unavailable = _load_cards_by_use(db, values, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
+    exam = cached_course_facts(library).main_exam_slug
     return LearnerFacts(
         day=day,
         readings=_load_readings(db, values, learner, library),
@@ -61,9 +62,7 @@ def load_learner_facts(
         due_added_cards=added,
         unavailable_cards=unavailable,
         paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
-        last_exam_day=_load_day_of_last_exam(
-            db, learner, cached_course_facts(library).main_exam_slug
-        ),
+        last_exam_day=_load_day_of_last_exam(db, learner, exam),
     )
 
 
