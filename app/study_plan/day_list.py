@@ -100,13 +100,15 @@ class DayActivity:
     answered_questions: Collection[str] = frozenset()
     has_sat_exam: bool = False
     begun_cards: Collection[str] = frozenset()
+    answered_only_on_pages: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskProgress:
     """A task with how many of its cards, pages, questions or exams are done.
 
-    `begun_count` counts its cards that come back today.
+    `begun_count` counts its cards that come back today, `on_page_count` the questions of it that were
+    answered only on their page.
     """
 
     task: Task
@@ -114,6 +116,7 @@ class TaskProgress:
     total_count: int
     unread_pages: tuple[PageToRead, ...] = ()
     begun_count: int = 0
+    on_page_count: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -143,7 +146,8 @@ def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[T
         count += sum(question in activity.answered_questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
         begun = sum(card in activity.begun_cards for card in task.cards)
-        ticked.append(TaskProgress(task, count, total, unread, begun))
+        on_page = sum(question in activity.answered_only_on_pages for question in task.questions)
+        ticked.append(TaskProgress(task, count, total, unread, begun, on_page))
     return tuple(ticked)
 
 
