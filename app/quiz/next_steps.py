@@ -278,9 +278,11 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         return TaskView(
             "mock", title, "Take", minutes, is_done, names, detail, f"/exams/{task.task.exam}"
         )
+    done_text = f"{task.done_count} of {task.total_count} done"
+    if task.on_page_count == task.done_count:  # practice itself was not begun
+        done_text = f"You answered {task.done_count} of {task.total_count} while reading"
     progress_text = ", ".join(
-        [f"{task.done_count} of {task.total_count} done"] * (task.done_count > 0)
-        + [f"{task.begun_count} begun"] * (task.begun_count > 0)
+        [done_text] * (task.done_count > 0) + [f"{task.begun_count} begun"] * (task.begun_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
     count_text = format_count_with_noun(task.total_count, noun)

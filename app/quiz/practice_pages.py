@@ -1,5 +1,6 @@
 """Practice home, practice runs."""
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -358,6 +359,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
             pages = _list_first_pages(tasks, ctx.library)
     named = {page.slug for page in pages}
+    summary = summarize_run(ctx.library, scores, list(state.questions))
     return ctx.render_page(
         "quiz/result.html",
         plan=plan,
@@ -366,7 +368,8 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         guessing=cached_course_facts(ctx.library).describe_guessing_score(),
         run=build_run_frame(state, 0),
         rows=rows,
-        summary=summarize_run(ctx.library, scores, list(state.questions)),
+        summary=summary,
+        missed_by_title=collections.Counter(q.topic_title for q in summary.missed_questions),
         topics=ctx.library.topics,
         counts=counts,
         days_to_list=(coming.day - ctx.study_day).days if coming else 0,

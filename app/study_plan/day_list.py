@@ -100,13 +100,15 @@ class DayActivity:
     answered_questions: Collection[str] = frozenset()
     has_sat_exam: bool = False
     begun_cards: Collection[str] = frozenset()
+    answered_only_on_pages: Collection[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskProgress:
     """A task with how many of its cards, pages, questions or exams are done.
 
-    `begun_count` counts its cards that come back today.
+    `begun_count` counts its cards that come back today, `on_page_count` the questions of it that were
+    answered only on their page.
     """
 
     task: Task
@@ -114,6 +116,7 @@ class TaskProgress:
     total_count: int
     unread_pages: tuple[PageToRead, ...] = ()
     begun_count: int = 0
+    on_page_count: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -143,7 +146,8 @@ def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[T
         count += sum(question in activity.answered_questions for question in task.questions)
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
         begun = sum(card in activity.begun_cards for card in task.cards)
-        ticked.append(TaskProgress(task, count, total, unread, begun))
+        on_page = sum(question in activity.answered_only_on_pages for question in task.questions)
+        ticked.append(TaskProgress(task, count, total, unread, begun, on_page))
     return tuple(ticked)
 
 
@@ -190,9 +194,8 @@ def make_day_list(
     new = cards.count_new_cards_to_begin(learner, calendar, day_minutes, amount)
     questions = _count_questions(day_minutes, paces)
     if placement:  # questions were answered today, but nothing was read
-        questions = min(
-            _FEWEST_QUESTIONS, int(_QUESTION_SHARE * day_minutes / paces.question_minutes)
-        )
+        share = _QUESTION_SHARE * day_minutes / paces.question_minutes
+        questions = min(_FEWEST_QUESTIONS, int(share))
     most: float = day_minutes - round_minutes(review.minutes)
     room = most - new * paces.new_card_minutes - questions * paces.question_minutes
     unread = list_unread_pages(course, learner, route) if calendar.days_until_exam(day) > 1 else []
@@ -275,10 +278,8 @@ def list_unread_pages(course: CourseFacts, learner: LearnerFacts, route: Route) 
         if is_short:
             minutes = page.essential_reading_minutes * (1 - part.essential_share)
         if minutes > _NOTHING:
-            is_rest = part.covers_essential_sections
-            left.append(
-                PageToRead(page.slug, round_minutes(minutes), "weak", is_short, "", is_rest)
-            )
+            rounded, is_rest = round_minutes(minutes), part.covers_essential_sections
+            left.append(PageToRead(page.slug, rounded, "weak", is_short, "", is_rest))
     return left
 
 

@@ -214,9 +214,8 @@ class ScoreModel:
         share, day = self._read.get(page.slug, (0.0, self._day))
         read = share * 2 ** (-(self._day - day).days / _READING_HALVES)
         if page.same_objective_pages:
-            others = sum(
-                self._read[peer][0] for peer in page.same_objective_pages if peer in self._read
-            )
+            peers = [peer for peer in page.same_objective_pages if peer in self._read]
+            others = sum(self._read[peer][0] for peer in peers)
             read += _PEER_READING * others / len(page.same_objective_pages)
         if read:
             terms.append((self._reading, read))
@@ -291,9 +290,8 @@ def estimate_score(
     course: CourseFacts, learner: LearnerFacts, priors: ScorePriors = PRIORS
 ) -> ScoreEstimate | None:
     """Return the expected score on the morning of the learner's day; None without exam questions."""
-    return (
-        ScoreModel(course, learner, priors).estimate() if course.main_exam_question_count else None
-    )
+    has_exam = course.main_exam_question_count > 0
+    return ScoreModel(course, learner, priors).estimate() if has_exam else None
 
 
 def _sigmoid(x: float) -> float:

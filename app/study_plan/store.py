@@ -5,7 +5,7 @@ import json
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, exists, func, or_, select
+from sqlalchemy import bindparam, case, exists, func, or_, select
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
@@ -52,6 +52,7 @@ def load_learner_facts(
     cards, added, unavailable = _load_cards_by_use(db, values, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
+    exam = cached_course_facts(library).main_exam_slug
     return LearnerFacts(
         day=day,
         readings=_load_readings(db, values, learner, library),
@@ -61,9 +62,7 @@ def load_learner_facts(
         due_added_cards=added,
         unavailable_cards=unavailable,
         paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
-        last_exam_day=_load_day_of_last_exam(
-            db, learner, cached_course_facts(library).main_exam_slug
-        ),
+        last_exam_day=_load_day_of_last_exam(db, learner, exam),
     )
 
 
@@ -176,9 +175,9 @@ _CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
     ),
 )
 _ANSWERED = (
-    select(ATTEMPT.c["item"])
-    .distinct()
+    select(ATTEMPT.c["item"], func.min(case((ATTEMPT.c.context == "page", 1), else_=0)))
     .where(ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day >= bindparam("day"))
+    .group_by(ATTEMPT.c["item"])
 )
 
 
@@ -192,12 +191,14 @@ def load_day_activity(
     left = pages - library.topics.keys()  # pages that left the course
     sat = _load_day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
+    answered = db.connection().execute(_ANSWERED, values).all()
     return DayActivity(
         finished_cards=frozenset(card for card, is_done in cards if is_done),
         begun_cards=frozenset(card for card, is_done in cards if not is_done),
         pages_read=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials_read={p for p in pages if p in left or read[p].covers_essential_sections},
-        answered_questions=frozenset(db.connection().scalars(_ANSWERED, values)),
+        answered_questions=frozenset(question for question, _ in answered),
+        answered_only_on_pages=frozenset(question for question, on_page in answered if on_page),
         has_sat_exam=sat is not None and sat >= day_list.day,
     )
 

@@ -11,12 +11,24 @@
     return element.checkVisibility() && box.bottom > 0 && box.top < innerHeight;
   };
   const dialog = () => document.querySelector("dialog[open]");
+  // The question or calculator that was clicked, focused or given a key last.
+  let touched = document.activeElement;
+  for (const what of ["focusin", "click"]) document.addEventListener(what, ({ target }) => (touched = target));
+  const atHand = () => {
+    const near = touched?.closest("[data-keys]");
+    return near && seen(near) ? near : null;
+  };
   const inFront = (selector) => [...(dialog() || document).querySelectorAll(selector)]; // what lies behind takes no keys
   const keyed = (key) => {
     const all = inFront(`[data-key="${CSS.escape(key)}"]`);
     // One of a question that is scrolled away does not answer it unseen.
-    const near = document.activeElement?.closest("[data-keys]");
-    const shown = all.filter((e) => seen(e.closest("[data-keys]") || document.body));
+    const near = atHand();
+    // What sends an answer does so for the question at hand, never for another beside it.
+    const sends = near && /^([-\d.,]|enter)$/.test(key);
+    const shown = all.filter((e) => {
+      const its = e.closest("[data-keys]");
+      return !its || (seen(its) && (!sends || its === near));
+    });
     return shown.find((e) => near?.contains(e)) || shown.find(seen) || shown[0];
   };
   // Results of a search are gone through one by one; the last word is the field's.
@@ -51,7 +63,7 @@
     const pressed = key === " " ? "button, summary, input" : "a, button, summary";
     if ((key === " " || key === "enter") && target.closest(pressed)) return event.repeat && event.preventDefault();
     // A number that is asked for is typed: its digits are no buttons while its field is empty.
-    const asking = document.activeElement?.closest("[data-keys]") || document;
+    const asking = atHand() || document;
     const fields = /^[-\d.,]$/.test(key) ? inFront("[data-keys] .numq .in").filter((e) => asking.contains(e)) : [];
     const empty = fields.find((e) => !e.value && seen(e));
     if (empty) return empty.focus();

@@ -52,9 +52,12 @@ def test_a_card_is_written_from_anywhere_and_the_place_is_kept(page: Page, serve
     expect(overlay.get_by_label("Front")).to_be_focused()
     page.keyboard.type("What is kept for each weight?")
     overlay.get_by_label("Back").fill("16 bytes")
-    overlay.get_by_role("button", name="Save").click()
+    overlay.get_by_role("button", name="Save").press("Enter")
 
     expect(overlay.get_by_role("status")).to_contain_text("Saved.")
+    expect(overlay.get_by_label("Front")).to_be_focused()  # of the next card, as in Anki
+    expect(overlay.get_by_label("Front")).to_have_value("")
+    expect(overlay.get_by_label("Front")).to_have_accessible_description("Saved.")
     page.keyboard.press("Escape")
     expect(overlay).to_be_hidden()
     assert page.url == server.url + PAGE

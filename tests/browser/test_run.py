@@ -65,6 +65,36 @@ def test_where_a_digit_is_typed_no_button_shows_one(page: Page, server: Server) 
     expect(page.locator(".verdict")).to_be_visible()
 
 
+def test_keys_that_answer_mean_the_question_at_hand_of_two_on_the_screen(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 20_000})
+    page.goto(server.url + "/concepts/gpu-and-cpu")
+    page.wait_for_load_state()
+    choice, number = page.locator("#q-gvc-page-which"), page.locator("#q-gvc-page-cores")
+    field = number.get_by_label("Your answer")
+    expect(choice).to_be_in_viewport()
+    expect(field).to_be_in_viewport()
+
+    page.keyboard.press("b")
+    page.keyboard.press("3")
+    expect(choice.locator(".verdict")).to_be_focused()
+    for key in ("3", "0", "Enter"):
+        page.keyboard.press(key)
+    expect(field).to_have_value("")
+
+    choice.get_by_role("link", name=re.compile("^(Try|Answer it) again")).click()
+    expect(choice.locator("[name=certainty]")).to_have_count(3)
+    field.fill("7")
+    number.get_by_role("button", name="Sure").focus()
+    page.keyboard.press("0")
+    page.keyboard.press("1")
+    expect(number.locator(".verdict")).to_be_focused()
+    page.keyboard.press("0")
+    expect(choice.locator("[name=certainty]")).to_have_count(3)
+    expect(page.locator(".question .msg")).to_have_count(0)
+
+
 def test_the_keyboard_map_scrolls_in_a_low_window(page: Page, server: Server) -> None:
     page.set_viewport_size({"width": 1280, "height": 500})
     page.goto(server.url + "/quiz")

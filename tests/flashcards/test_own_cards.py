@@ -183,6 +183,24 @@ def test_a_new_card_is_asked(rosa: TestClient, session: Session):
     assert re.search(r"What is a BMC ?\?", rosa.get("/flashcards/deck").text)
 
 
+def test_after_a_new_card_the_next_one_is_begun_in_its_first_field(
+    rosa: TestClient, session: Session
+):
+    def front_tag(address: str) -> str:
+        (tag,) = re.findall(r'<textarea[^>]*id="front"[^>]*>', rosa.get(address).text)
+        return str(tag)
+
+    assert "autofocus" in front_tag(FORM)
+    assert "aria-describedby" not in front_tag(FORM)
+    saved = write(rosa, "a", "b").headers["location"]
+    assert 'role="status" id="front-help"' in rosa.get(saved).text
+    assert 'aria-describedby="front-help" autofocus' in front_tag(saved)
+
+    changed = f"{FORM}/{session.exec(select(OwnCard)).one().card}?kept=yes"
+    assert "autofocus" not in front_tag(changed)
+    assert "autofocus" not in write(rosa, "", "b").text
+
+
 def test_a_second_click_on_save_makes_no_second_card(rosa: TestClient, session: Session):
     write(rosa, "a", "b")
     write(rosa, "a", "b")

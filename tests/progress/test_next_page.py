@@ -1,5 +1,6 @@
 """The page that is announced in the evening is the first one on the next morning's list."""
 
+import html
 import json
 import re
 
@@ -13,10 +14,11 @@ from app.content.courses import LiveLibrary
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner
 from app.main import create_app
+from app.questions.model import draw_variant
 from app.settings import Settings
 from tests.amounts import each_of_sample
 from tests.conftest import Clock
-from tests.progress.test_placement import begin, give_up
+from tests.progress.test_placement import begin, fields, give_up
 
 
 @pytest.fixture
@@ -175,6 +177,41 @@ def take_placement_test(browser: TestClient) -> str:
         place += 1
         page = give_up(browser, run, place)
     return f"{run}/result"
+
+
+def take_placement_test_missing(browser: TestClient, course: Library, count: int) -> str:
+    """Miss the first questions of it, answer the others right, and return its result."""
+    run, page, place = begin(browser), "", 0
+    while "See the result" not in page:
+        place += 1
+        if place <= count:
+            page = give_up(browser, run, place)
+            continue
+        action, hidden = fields(browser.get(f"{run}/{place}").text)
+        variant = draw_variant(course.questions[action.split("/")[3]], int(hidden["seed"]))
+        right = [option.key for option in variant.answer.options if option.right]
+        sent = browser.post(action, data=hidden | {"answer": right})
+        page = browser.get(sent.headers["location"]).text
+    return html.unescape(browser.get(f"{run}/result").text)
+
+
+@pytest.mark.parametrize(("key", "count"), [("k6", 0), ("k9", 6)])
+def test_a_first_page_is_explained_only_by_questions_that_are_listed_as_missed(
+    reader: Reader, shipped: Library, key: str, count: int
+):
+    reader.set_key(key)
+    reader.set_plan()
+
+    result = take_placement_test_missing(reader.browser, shipped, count)
+
+    assert pages_named(result)
+    listed = re.findall(r"</a> <small[^>]*>([^<]*)</small></li>", result)
+    assert len(listed) == count
+    needing = re.findall(r"Needed for “([^”]*)”, where you missed (\d+)\xa0question", result)
+    assert len(needing) == result.count("Needed for")
+    assert bool(needing) == bool(count)
+    for title, missed in needing:
+        assert listed.count(title) == int(missed)
 
 
 def pages_named(result: str) -> list[str]:

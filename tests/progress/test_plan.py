@@ -185,6 +185,27 @@ def test_a_question_of_the_list_counts_wherever_it_is_answered(
     assert re.search(r"2 of \d+ done<", text_of(reader, "/"))
 
 
+def test_a_question_answered_on_its_page_does_not_begin_the_practice_of_the_list(
+    reader: TestClient, session: Session, library: Library
+):
+    reader.get("/")
+    stored = lists(session)[0].tasks
+    (practice,) = (t for t in json.loads(stored)["tasks"] if t["kind"] == "practice")
+    item, count = practice["questions"][0], len(practice["questions"])
+    url = f"/quiz/{library.questions[item].topic}/{item}/attempts"
+
+    reader.post(url, data={"context": "page", "unknown": "yes", "token": "on the page"})
+    page = text_of(reader, "/")
+    assert f"Answer {count - 1} question" in page
+    assert f"You answered 1 of {count} while reading<" in page
+    assert f"1 of {count} done" not in page
+
+    reader.post(url, data={"context": "practice", "unknown": "yes", "token": "in the run"})
+    assert f"1 of {count} done<" in text_of(reader, "/")
+    session.expire_all()
+    assert lists(session)[0].tasks == stored
+
+
 def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
     first, second = library.topics
     page = PageToRead(first, 4.0, "missed in the placement test", required_by=second)

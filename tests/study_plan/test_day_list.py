@@ -343,10 +343,12 @@ def test_a_list_is_only_ticked(course: CourseFacts) -> None:
     read, practice = (task_of(made, kind) for kind in ("read", "practice"))
     pages = frozenset(page.slug for page in read.pages)
     done = DayActivity(pages_read=pages, answered_questions=frozenset(practice.questions[:2]))
+    done = dataclasses.replace(done, answered_only_on_pages={practice.questions[1], "elsewhere"})
     ticked = {task.kind: task for task in count_done_of_tasks(made.tasks, done)}
 
     assert ticked["read"].is_done
     assert (ticked["practice"].done_count, ticked["practice"].is_done) == (2, False)
+    assert ticked["practice"].on_page_count == 1
     assert not ticked["new"].done_count
     assert [task.task for task in ticked.values()] == list(made.tasks)
 
