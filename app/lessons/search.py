@@ -10,24 +10,32 @@ import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
-from app.accounts.current_learner import CurrentLearner
+from app.accounts.current_learner import ReadContext, RequestContext
 from app.content.library import Library
 from app.estimator import registry
 from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
+from app.lessons.notes import build_notes_pages
+from app.lessons.store import load_saved_notes
 from app.markup.mathml import latex_to_plain_characters
 from app.markup.model import Flashcard, Topic
 from app.markup.text import BOUNDARY, ENDS, mark_unspaced_letters
-from app.questions.question_type import remove_invisible_characters
-from app.web.dependencies import CurrentLibrary
-from app.web.render import render_page
+from app.questions.question_form import excerpt_for_title
+from app.questions.question_type import (
+    normalize_search_text,
+    remove_invisible_characters,
+    split_search_query,
+)
+from app.spaced_repetition import added_cards
+from app.spaced_repetition.card_ids import build_own_card
 from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
-Kind = Literal["page", "term", "card", "calculator", "part", "place"]
+Kind = Literal["page", "term", "card", "calculator", "part", "place", "note", "own card"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -684,33 +692,73 @@ def _build_index(course_version: _CourseVersion) -> _SearchIndex:
     return _SearchIndex(list_search_documents(course_version.library, registry.list_estimates()))
 
 
+_MOST_OWN_OF_A_KIND = 5
+
+
+def search_own_writing(ctx: RequestContext, query: str) -> list[SearchHit]:
+    """Return the learner's notes and own cards that contain all words, at most five of each."""
+    words = split_search_query(query[:_MAX_QUERY_LENGTH])
+    if not (words and ctx.learner.id):
+        return []
+    notes, cards = _yield_note_hits(ctx, words), _yield_own_card_hits(ctx, words)
+    return [
+        *itertools.islice(notes, _MOST_OWN_OF_A_KIND),
+        *itertools.islice(cards, _MOST_OWN_OF_A_KIND),
+    ]
+
+
+def _yield_note_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[SearchHit]:
+    for page in build_notes_pages(ctx.library, load_saved_notes(ctx.db, ctx.learner.id)):
+        for section in page.sections:
+            folded = normalize_search_text(section.note.text)
+            if all(word in folded for word in words):
+                title = (HighlightPiece(section.title),)
+                excerpt = build_excerpt(_mark_words(section.note.text, words))
+                yield SearchHit("note", section.url, page.title, title, split_highlights(excerpt))
+
+
+def _yield_own_card_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[SearchHit]:
+    """Yield the newest cards by their front, because the back is the answer."""
+    found = added_cards.search_own_card_ids(ctx.db, ctx.learner.id, words)
+    cards = list(itertools.islice(found, 2 * _MOST_OWN_OF_A_KIND))  # some may have been removed
+    records = added_cards.load_added_card_records(ctx.db, ctx.learner.id, cards)
+    details = added_cards.load_added_card_details(ctx.db, ctx.learner.id, cards, ctx.now)
+    for card in cards:
+        if card in records and not records[card].is_declined and (faces := details[card].own_faces):
+            front = excerpt_for_title(build_own_card(card, faces).front)
+            title = split_highlights(_mark_words(front, words))
+            yield SearchHit("own card", f"/flashcards?card={quote(card)}", "", title, ())
+
+
+def _mark_words(text: str, words: Sequence[str]) -> str:
+    """Return the text on one line, with marks around the words."""
+    line = " ".join(remove_invisible_characters(text).split())
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.sub(
+        "|".join(map(re.escape, longest_first)), rf"{OPEN}\g<0>{CLOSE}", line, flags=re.IGNORECASE
+    )
+
+
 router = APIRouter(include_in_schema=False)
 SearchText = Annotated[str, Query(max_length=400)]
 
 
 @router.get("/search")
-def show_search_page(
-    request: Request,
-    library: CurrentLibrary,
-    learner: CurrentLearner,
-    q: SearchText = "",
-    *,
-    whole: bool = False,
-) -> HTMLResponse:
-    return render_page(
-        request,
+def show_search_page(ctx: ReadContext, q: SearchText = "", *, whole: bool = False) -> HTMLResponse:
+    return ctx.render_page(
         "lessons/search.html",
-        learner=learner,
         query=q,
-        results=search_course(library, q, EVERY) if whole else search_course(library, q),
+        results=search_course(ctx.library, q, EVERY if whole else _MOST_OF_A_KIND),
+        own_hits=search_own_writing(ctx, q),
     )
 
 
 @router.get("/search/results")
-def show_search_results(
-    request: Request, library: CurrentLibrary, q: SearchText = ""
-) -> HTMLResponse:
+def show_search_results(ctx: ReadContext, q: SearchText = "") -> HTMLResponse:
     """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
-    return render_page(
-        request, "lessons/_search_results.html", query=q, results=search_course(library, q)
+    return ctx.render_page(
+        "lessons/_search_results.html",
+        query=q,
+        results=search_course(ctx.library, q),
+        own_hits=search_own_writing(ctx, q),
     )

@@ -3,6 +3,10 @@
 import re
 
 from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.database.tables import OwnCard
 
 
 def words(page: str) -> str:
@@ -74,3 +78,59 @@ def test_looking_for_something_writes_nothing(client: TestClient, app):
 
 def test_words_too_long_for_a_search_are_refused_politely(client: TestClient):
     assert client.get("/search", params={"q": "x" * 500}).status_code == 422
+
+
+def own_writing(client: TestClient, query: str, address: str = "/search") -> str:
+    """What is shown as the learner's own, without tags; empty without any."""
+    page = client.get(address, params={"q": query}).text
+    section = page.partition("<h2>Your cards and notes</h2>")[2].partition("</section>")[0]
+    return " ".join(words(section).split())
+
+
+def test_own_cards_and_notes_are_found_by_who_wrote_them_only(
+    rosa: TestClient, milo: TestClient, library: Library
+):
+    topic = next(t for t in library.topics.values() if any(s.anchor for s in t.sections))
+    section = next(s for s in topic.sections if s.anchor)
+    note = {"section": section.anchor, "words": "The Zebra <b>rule</b>:\n140 GB."}
+    rosa.post(f"/concepts/{topic.slug}/notes", data=note)
+    card = {"front": "What does a **zebra** weigh?", "back": "About quagga kilograms"}
+    rosa.post("/flashcards/own", data={**card, "token": "t"})
+    milo.post("/flashcards/own", data={"front": "Another zebra", "back": "b", "token": "t"})
+
+    for address in ("/search", "/search/results"):
+        found = own_writing(rosa, "ZEBRA", address)
+        assert f"Note {section.title} The Zebra &lt;b&gt;rule&lt;/b&gt;: 140 GB." in found
+        assert "Card What does a zebra weigh?" in found
+        assert "Another zebra" not in found
+    page = rosa.get("/search", params={"q": "zebra"}).text
+    assert f'href="/concepts/{topic.slug}#{section.anchor}" data-result' in page
+    assert re.search(r'href="/flashcards\?card=own%3A\w+" data-result', page)
+    assert "Nothing was found in the course for “zebra”" in page
+    assert "zebra weigh" in own_writing(rosa, "quagga")
+    assert "kilograms" not in own_writing(rosa, "quagga")
+    assert "Another zebra" in (milos := own_writing(milo, "zebra"))
+    assert "weigh" not in milos
+    assert "rule" not in milos
+    assert [own_writing(rosa, query) for query in ("", " ", "zebra giraffe")] == [""] * 3
+
+
+def test_of_own_cards_and_notes_ten_are_shown_and_none_that_was_removed(
+    rosa: TestClient, session: Session, library: Library
+):
+    topic = next(t for t in library.topics.values() if len(t.sections) > 1)
+    for anchor in [s.anchor for s in topic.sections if s.anchor]:
+        note = {"section": anchor, "words": "zebra"}
+        rosa.post(f"/concepts/{topic.slug}/notes", data=note)
+    for number in range(7):
+        sides = {"front": f"Zebra {number}", "back": "b", "token": f"t{number}"}
+        rosa.post("/flashcards/own", data=sides)
+    newest = session.exec(select(OwnCard.card).order_by(OwnCard.id.desc())).first()
+    rosa.post(f"/flashcards/{newest}/addition", data={"wanted": "no"})
+
+    found = own_writing(rosa, "zebra")
+
+    assert found.count("Card Zebra") == 5
+    assert "Zebra 5" in found
+    assert "Zebra 6" not in found
+    assert 1 <= found.count("Note ") <= 5
