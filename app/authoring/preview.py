@@ -11,7 +11,12 @@ from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import OpenQuestion, make_submission_token
 from app.questions.question_type import SubmittedFields, UnreadableResponse
 from app.quiz.forms import QuestionSubmission
-from app.quiz.question_page import AnswerFeedback, GradedVariant, NextLinks, build_feedback
+from app.quiz.question_page import (
+    AnswerFeedback,
+    AnswerFeedbackLinks,
+    GradedVariant,
+    build_feedback,
+)
 from app.quiz.store import RecordedAttempt
 from app.web.formatting import format_percent
 
@@ -107,7 +112,9 @@ def grade_without_recording(
         run_id=None,
         hint_count=question_form.shown_hint_count,
     )
-    links = NextLinks(question_form.back_url, form_token=question_form.submission_token)
+    links = AnswerFeedbackLinks(
+        question_form.back_url, submission_token=question_form.submission_token
+    )
     feedback = build_feedback(
         db, library, attempt, links, GradedVariant(question_form.variant, result)
     )

@@ -55,9 +55,9 @@ class ProblemList:
 
     problems: tuple[ContentProblem, ...]
     selected_problem: ContentProblem | None
-    file_counts: tuple[FileProblemCount, ...]
-    error_count: int
-    warning_count: int
+    total_counts_by_file: tuple[FileProblemCount, ...]
+    total_error_count: int
+    total_warning_count: int
 
 
 def build_problem_list(

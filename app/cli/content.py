@@ -231,7 +231,7 @@ def check_course_at_each_change(
                 yield describe_fixed_and_new_problems(previous, problems)
             previous = problems
             pause()
-            while not stamps.have_changed():
+            while not stamps.is_reload_due():
                 pause()
     except KeyboardInterrupt:
         return

@@ -74,7 +74,7 @@ class CourseStatus:
 
 class _LibraryState(NamedTuple):
     library: Library
-    stamps: "FileStamps | _RetryDeadline"
+    stamps_or_deadline: "FileStamps | _RetryDeadline"
 
 
 class LiveLibrary:
@@ -122,12 +122,12 @@ class LiveLibrary:
         if (recent := self.get_recently_checked_library()) is not None:
             return recent
         state, now = self._state, time.monotonic()
-        if state is not None and not state.stamps.have_changed():
+        if state is not None and not state.stamps_or_deadline.is_reload_due():
             self._checked_at = now
             return state.library
         with self._lock:
             state = self._state
-            if state is not None and not state.stamps.have_changed():
+            if state is not None and not state.stamps_or_deadline.is_reload_due():
                 return state.library
             self._state = self._renew_state()
             self._checked_at = now
@@ -185,11 +185,11 @@ class LiveLibrary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RetryDeadline:
-    """Timestamps of an unreadable course: it counts as changed once the retry is due."""
+    """What an unreadable course has instead of timestamps."""
 
     retry_at: float
 
-    def have_changed(self) -> bool:
+    def is_reload_due(self) -> bool:
         return time.monotonic() >= self.retry_at
 
 

@@ -21,8 +21,8 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
+    find_blocks_from_stray_answers,
     find_next_heading_index,
-    find_stray_answers,
     match_unspaced_heading,
     replace_checkboxes_by_symbols,
     report_unspaced_heading,
@@ -152,7 +152,9 @@ def lay_out_page(
         if isinstance(region, ItemSource):
             builder.embed_item(item_by_key.get(ItemKey(region.comment.id, region.line)))
         else:
-            hidden_indices = {i for block in find_stray_answers(region.tokens) for i in block}
+            hidden_indices = {
+                i for block in find_blocks_from_stray_answers(region.tokens) for i in block
+            }
             shown = [t for i, t in enumerate(region.tokens) if i not in hidden_indices]
             builder.add_prose(shown)
             # Hidden blocks are read as well, so that all problems are reported at once.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.content.file_reader import parse_file
-from app.content.parse_cache import LastGoodFiles, ParseCache
+from app.content.parse_cache import LastGoodFiles, ParseCacheFolder
 from app.content.parsed_file import GlossaryNames, ParsedFile, TermAnchor, compile_glossary_names
 from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, ContentProblem, ProblemLocation, make_problem
@@ -246,7 +246,7 @@ class FileStamps:
     stamp_by_path: Mapping[str, FileStamp | None]
     are_reliable: bool
 
-    def have_changed(self) -> bool:
+    def is_reload_due(self) -> bool:
         """Return whether any file has changed, appeared or disappeared."""
         if not self.are_reliable:
             return True
@@ -292,7 +292,7 @@ class WatchedFiles:
     ) -> None:
         self.folder = course_folder
         self.last_good_files = last_good
-        self.cache = ParseCache(cache_folder) if cache_folder else None
+        self.cache = ParseCacheFolder(cache_folder) if cache_folder else None
         self.remembered: dict[str, RememberedFile] = {}
         self.last_good: dict[str, ParsedFile] = {}
 

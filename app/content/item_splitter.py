@@ -39,8 +39,10 @@ _BLANKS = {kind.name: kind.gap_pattern for kind in QUESTION_TYPES.values() if ki
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
-def find_stray_answers(prose: Sequence[Token], *, is_page: bool = True) -> Iterator[range]:
-    """Yield the blocks with answers that belong to no item, up to the next heading.
+def find_blocks_from_stray_answers(
+    prose: Sequence[Token], *, is_page: bool = True
+) -> Iterator[range]:
+    """Yield the indices from an answer that belongs to no item to the next heading.
 
     They must not be shown to learners: a ticked option or a blank below a question that
     lost its comment gives the answer away, and an explanation may follow. On a page, a ticked
@@ -107,7 +109,7 @@ _INDEPENDENT = frozenset({"E61", "E74", "E86"})
 
 def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, is_page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
-    for block in find_stray_answers(prose, is_page=is_page):
+    for block in find_blocks_from_stray_answers(prose, is_page=is_page):
         heading_index = block.start
         while heading_index > 0 and prose[heading_index].type != "heading_open":
             heading_index -= 1
@@ -664,7 +666,7 @@ def remove_items_from_page_source(text: str) -> str:
         if isinstance(region, ItemSource):
             removed_lines |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
-        for block in find_stray_answers(region.tokens):
+        for block in find_blocks_from_stray_answers(region.tokens):
             removed_lines |= {n for at in block for n in _line_numbers(region.tokens[at])}
         for token in region.tokens:
             if token.type == "html_block" and _OPENING in token.content:

@@ -521,7 +521,7 @@ def _assemble_without_file(
 
     If several files fail, the whole previous course is used.
     """
-    for path, parsed_files in _list_fallback_candidates(course.parsed_files, previous_files):
+    for path, parsed_files in _list_trial_file_sets(course.parsed_files, previous_files):
         reduced_course = dataclasses.replace(course, parsed_files=parsed_files)
         try:
             assembled_course = assemble_course(reduced_course)
@@ -540,29 +540,29 @@ def _assemble_without_file(
     return CheckedCourse(empty_course, AssembledCourse({}, {}, {}, (problem,)))
 
 
-class FallbackCandidate(NamedTuple):
+class TrialFileSet(NamedTuple):
     """Files to assemble, and the path of the one replaced or left out; "" for all."""
 
     replaced_path: str
     parsed_files: Mapping[str, ParsedFile]
 
 
-def _list_fallback_candidates(
+def _list_trial_file_sets(
     parsed_files: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
-) -> Iterator[FallbackCandidate]:
+) -> Iterator[TrialFileSet]:
     for path, parsed_file in parsed_files.items():
-        candidate_files = dict(parsed_files)
-        del candidate_files[path]
+        trial_files = dict(parsed_files)
+        del trial_files[path]
         if path in previous_files:
-            candidate_files[path] = dataclasses.replace(
+            trial_files[path] = dataclasses.replace(
                 previous_files[path], problems=parsed_file.problems, is_outdated=True
             )
-        yield FallbackCandidate(path, candidate_files)
+        yield TrialFileSet(path, trial_files)
     if previous_files:
         files = previous_files.items()
         changed = {p for p, r in files if parsed_files.get(p) != r}
         marked = {p: dataclasses.replace(r, is_outdated=p in changed) for p, r in files}
-        yield FallbackCandidate("", marked)
+        yield TrialFileSet("", marked)
 
 
 def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:

@@ -141,7 +141,7 @@ def replace_file_atomically(file: Path, content: bytes, *, flush_to_disk: bool =
         temporary_file.unlink(missing_ok=True)
 
 
-class ParseCache:
+class ParseCacheFolder:
     """A folder of parsed files, each named by the hash of everything it depends on.
 
     It is in the `cache` folder of the data folder, which must exist.

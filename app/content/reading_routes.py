@@ -13,22 +13,22 @@ from app.markup.text import count_words, mark_unspaced_letters
 from app.questions import types
 from app.questions.model import Question
 
-Route = Literal["full", "short"]
+ReadingRoute = Literal["full", "short"]
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
 _COVERED = 0.75  # share of the weighed words of a right answer
 _STEM = 6  # letters of a word that are compared, so that “train” matches “training”
 
 
-def list_sections_on_route(topic: Topic, route: Route) -> tuple[Section, ...]:
+def list_sections_on_route(topic: Topic, reading_route: ReadingRoute) -> tuple[Section, ...]:
     """Return the sections of a page that a route reads; none if it skips the page."""
-    if route == "full":
+    if reading_route == "full":
         return topic.sections
     return tuple(s for s in topic.sections if s.essential)
 
 
-def sum_reading_minutes_on_route(topic: Topic, route: Route) -> float:
+def sum_reading_minutes_on_route(topic: Topic, reading_route: ReadingRoute) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
-    sections = list_sections_on_route(topic, route)
+    sections = list_sections_on_route(topic, reading_route)
     # A whole page takes the minutes that the plan counts, which are rounded.
     return topic.minutes if sections == topic.sections else sum(s.minutes for s in sections)
 

@@ -23,7 +23,7 @@ _FACTOR_BY_TEXT = {f"{f:g}": f for f in FACTORS}
 class StartExamForm:
     """A request to start an exam, with the question types of the real exam or all."""
 
-    form_token: str
+    submission_token: str
     time_factor: float
     all_question_types: bool = False
 
@@ -32,7 +32,7 @@ class StartExamForm:
 class StartExamDraft:
     """What was sent to start an exam; `kinds` is None where the form does not ask for them."""
 
-    form_token: str = ""
+    submission_token: str = ""
     factor: str = "1"
     kinds: str | None = ""
 
@@ -52,7 +52,7 @@ class StartExamDraft:
     def validated_form(self) -> StartExamForm:
         """The validated form. Call only without problems."""
         return StartExamForm(
-            self.form_token, _FACTOR_BY_TEXT[self.factor], self.kinds == EVERY_KIND
+            self.submission_token, _FACTOR_BY_TEXT[self.factor], self.kinds == EVERY_KIND
         )
 
 
@@ -88,7 +88,7 @@ class AnswerAgainForm(BaseModel):
 async def _parse_start_form(request: Request) -> StartExamDraft:
     fields = await request.form()
     return StartExamDraft(
-        form_token=str(fields.get("token", ""))[:64],
+        submission_token=str(fields.get("token", ""))[:64],
         factor=str(fields.get("factor", "1"))[:40],
         kinds=str(fields["kinds"])[:40] if "kinds" in fields else None,
     )

@@ -87,7 +87,7 @@ from app.questions.question_type import AnsweredMark, UnreadableResponse
 from app.quiz.next_steps import sort_in_course_order
 from app.quiz.question_page import (
     AnswerFeedback,
-    NextLinks,
+    AnswerFeedbackLinks,
     add_missed_card_to_feedback,
     build_feedback,
     list_questions_excluded_from_practice,
@@ -746,7 +746,7 @@ def _build_answer_feedback(
         was_regraded=item_score is not None and item_score.score_before_regrade is not None,
     )
     url = f"/exams/sittings/{sitting.sitting_id}/questions/{slot.question_number}"
-    links = NextLinks(feedback_url=url, form_token=make_submission_token())
+    links = AnswerFeedbackLinks(this_feedback_url=url, submission_token=make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
         verdict = grade_unanswered(outcome.variant)

@@ -76,7 +76,7 @@ def draw_sitting(
         blueprint, domain_of, questions, seen.times_seen_by_question, seed, seen.on_newest_paper
     )
     return DrawnSitting(
-        form_token=form.form_token or secrets.token_urlsafe(9),
+        submission_token=form.submission_token or secrets.token_urlsafe(9),
         exam_slug=blueprint.slug,
         seed=seed,
         paper=paper,
@@ -94,7 +94,9 @@ def start_sitting(
     # in item order, so that two learners starting at once cannot deadlock.
     for slot in sorted(sitting.paper.items, key=lambda s: s.question_id):
         quiz_store.save_revision_once(db, library.questions[slot.question_id], now)
-    started = dataclasses.replace(sitting, form_token=f"{learner_id}-{sitting.form_token}")
+    started = dataclasses.replace(
+        sitting, submission_token=f"{learner_id}-{sitting.submission_token}"
+    )
     return store.save_sitting_once(db, learner_id, started, now)
 
 

@@ -81,7 +81,7 @@ class SavedAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrawnSitting:
-    form_token: str
+    submission_token: str
     exam_slug: str
     seed: int
     paper: ExamPaper
@@ -147,7 +147,7 @@ def save_sitting_once(db: Session, learner_id: int, sitting: DrawnSitting, now: 
     """
     earlier = db.exec(
         select(Sitting.id).where(
-            Sitting.token == sitting.form_token, Sitting.learner_id == learner_id
+            Sitting.token == sitting.submission_token, Sitting.learner_id == learner_id
         )
     ).first()
     if earlier:
@@ -155,7 +155,7 @@ def save_sitting_once(db: Session, learner_id: int, sitting: DrawnSitting, now: 
     deadline = now + dt.timedelta(minutes=sitting.minutes)
     row = Sitting(
         learner_id=learner_id,
-        token=sitting.form_token,
+        token=sitting.submission_token,
         exam=sitting.exam_slug,
         seed=sitting.seed,
         paper=json.dumps([dataclasses.astuple(s) for s in sitting.paper.items]),

@@ -254,7 +254,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         rows=[_build_listed_course_card(ctx, c, statuses.get(c)) for c in topic.cards]
         if topic
         else [],
-        own=build_added_cards_page(ctx, query.own),
+        own=build_added_cards_page(ctx, query.added_cards_page),
         matches=search_cards(ctx, query.q),
         suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
     )
@@ -322,7 +322,7 @@ class CardDetails:
     links: tuple[tuple[str, str], ...]
     figures: tuple[CardFigure, ...]
     history: tuple[HistoryLine, ...]
-    form_token: str
+    showing_token: str
     is_suspended: bool
     is_own: bool
     undo_log_id: int
@@ -342,7 +342,7 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
         links=resolved.links,
         figures=tuple(_yield_card_figures(ctx, record, history)),
         history=tuple(_describe_log_row(ctx, row) for row in history),
-        form_token=hash_showing_token(card_id, record.log_row_count),
+        showing_token=hash_showing_token(card_id, record.log_row_count),
         is_suspended=record.is_suspended,
         is_own=parse_card_id(card_id).source_kind == OWN,
         undo_log_id=last_undoable.id if last_undoable and last_undoable.card == card_id else 0,

@@ -23,19 +23,19 @@ class ReviewScopeForm(BaseModel):
 class CardPagesQuery(ReviewScopeForm):
     """Which cards to show.
 
-    `card` requests one card, `show` its answer; `token` identifies the showing. `graded` is the
-    saved rating of a showing that was rated twice. `leech` names a card to warn about before the
-    next one. `own` is a page of the added cards, `q` is a search query over all cards.
+    `card` requests one card, `show` its answer; `token` identifies the showing. `saved_rating` is
+    that of a showing that was rated twice. `leech` names a card to warn about before the next one.
+    `q` is a search query over all cards.
     """
 
     card: str = Field("", max_length=120)
     leech: str = Field("", max_length=120)
     show: bool = False
     token: str = Field("", max_length=140)
-    graded: int = Field(0, ge=0, le=4)
-    own: int = Field(1, ge=1, le=10**6)
+    saved_rating: int = Field(0, alias="graded", ge=0, le=4)
+    added_cards_page: int = Field(1, alias="own", ge=1, le=10**6)
     q: str = Field("", max_length=200)
-    since: int = Field(0, ge=0, lt=2**53)
+    shown_at_ms: int = Field(0, alias="since", ge=0, lt=2**53)
 
 
 class GradeForm(ReviewScopeForm):
@@ -47,7 +47,7 @@ class GradeForm(ReviewScopeForm):
 
     rating: int = Field(ge=1, le=4)
     token: str = Field(min_length=1, max_length=140)
-    since: int = Field(0, ge=0, lt=2**53)
+    shown_at_ms: int = Field(0, alias="since", ge=0, lt=2**53)
     given: int = Field(0, ge=0, lt=2**43)
     who: str = Field("", max_length=64)
 

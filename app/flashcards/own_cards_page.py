@@ -213,13 +213,13 @@ def show_new_card_form(
     return _render_card_form(ctx, draft, replaced=replaced)
 
 
-def render_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
-    """Render the card that was sent. FastAPI runs this in a thread, before the route."""
+def parse_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
+    """Return the card that was sent, with its problems. FastAPI runs this in a thread."""
     sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
     return render_card(OwnCardDraft(*sides))
 
 
-SentCard = Annotated[RenderedCard, Depends(render_posted_card)]
+SentCard = Annotated[RenderedCard, Depends(parse_posted_card)]
 
 
 @router.post("/own", dependencies=[Depends(refuse_when_storage_or_quota_full)])

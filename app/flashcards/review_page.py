@@ -242,7 +242,7 @@ def require_visible_card(ctx: RequestContext, card: str) -> ResolvedCard:
     resolved = resolve_cards_by_id(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
-    if resolved.is_in_exam:
+    if resolved.is_hidden_by_running_exam:
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it comes back.",
@@ -464,7 +464,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -
     review_event = ReviewEvent(
         graded.rating, review_time, ctx.learner.study_day(review_time), ctx.learner.retention
     )
-    milliseconds = _compute_review_milliseconds(graded.since, graded.given)
+    milliseconds = _compute_review_milliseconds(graded.shown_at_ms, graded.given)
     saved = review_log.record_review(
         ctx.db, ctx.learner.id, card, review_event, graded.token, milliseconds
     )
@@ -502,10 +502,10 @@ def show_review(
         ctx,
         review_filter,
         show_answer_side=show,
-        shown_at_ms=query.since,
+        shown_at_ms=query.shown_at_ms,
         showing_token=token,
         leech=resolve_cards_by_id(ctx, [query.leech]).get(query.leech),
-        earlier_rating=earlier_rating or query.graded,
+        earlier_rating=earlier_rating or query.saved_rating,
     )
     has_due = page.no_cards_due and page.no_cards_due.next_day
     has_cards = ctx.library.cards or page.card_view or page.cards_done_today or has_due
@@ -521,12 +521,12 @@ def show_answer(ctx: ReadContext, card: str, query: ReviewFilterQuery) -> Respon
     if graded := _find_earlier_rating(ctx, name, query.token):
         return respond_with_next_card(ctx, parse_review_filter(ctx, query), earlier_rating=graded)
     record = review_log.load_card_record(ctx.db, ctx.learner.id, name)
-    token, since = query.token, query.since
+    token, shown_at_ms = query.token, query.shown_at_ms
     return render_page(
         ctx.request,
         "flashcards/_card.html",
         card_view=build_card_view(
-            ctx, record, show_answer_side=True, shown_at_ms=since, showing_token=token
+            ctx, record, show_answer_side=True, shown_at_ms=shown_at_ms, showing_token=token
         ),
         review_filter=ReviewFilter(query.topic, query.more, query.task),
     )
@@ -570,7 +570,7 @@ def _save_rating(
         respond_with_next_card, review_filter=parse_review_filter(ctx, graded)
     )
     review_event = ReviewEvent(graded.rating, ctx.now, ctx.study_day, ctx.learner.retention)
-    milliseconds = _compute_review_milliseconds(graded.since, to_milliseconds(ctx.now))
+    milliseconds = _compute_review_milliseconds(graded.shown_at_ms, to_milliseconds(ctx.now))
     saved = review_log.record_review(
         ctx.db, ctx.learner.id, resolved.card, review_event, graded.token, milliseconds
     )
@@ -643,7 +643,7 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
         return [
             OfflineCard(found.card, hash_showing_token(record.card_id, record.log_row_count))
             for record in records
-            if (found := resolved.get(record.card_id)) and not found.is_in_exam
+            if (found := resolved.get(record.card_id)) and not found.is_hidden_by_running_exam
         ]
 
     return ctx.render_page(

@@ -42,7 +42,7 @@ from app.markup.text import slugify
 from app.questions import model, types
 from app.questions.lab import Lab, find_shortest_command_indices
 from app.questions.model import Question
-from app.questions.options import ParsedOption, format_credit_box, sole_code_span_or_none
+from app.questions.options import ParsedOption, format_box_of_wrong_option, sole_code_span_or_none
 from app.questions.question_type import ItemComment, ItemParts, ItemSource
 from app.questions.types.console import ConsoleSpec
 from app.questions.types.hotspot import split_region_and_label
@@ -105,7 +105,7 @@ def _convert_item_source(
     values: Mapping[str, Value] = {}
     question = built.item
     if isinstance(question, Question) and question.computed:
-        values = _draw_parameter_values(question, seed)
+        values = _evaluate_combination_of_seed(question, seed)
         plain = dataclasses.replace(
             item_source_copy, comment=_remove_computed_keys_of_comment(item_source_copy)
         )
@@ -124,7 +124,7 @@ def _is_computed_item(region: Region) -> bool:
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
 
 
-def _draw_parameter_values(question: Question, seed: int) -> Mapping[str, Value]:
+def _evaluate_combination_of_seed(question: Question, seed: int) -> Mapping[str, Value]:
     computed = question.computed
     if computed is None:
         return {}
@@ -406,7 +406,7 @@ def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
 
 
 def _write_choice(option: ItemOption) -> str:
-    box = "[x]" if option.right else format_credit_box(option.credit)
+    box = "[x]" if option.right else format_box_of_wrong_option(option.credit)
     return _write_option(f"- {box} ", option)
 
 

@@ -289,13 +289,13 @@ def _rebuild_card_states_and_day_totals(
     learner_id: int,
     cards: Sequence[ImportedCard],
     existing: _ExistingCards,
-    first_review_ms_by_card: Mapping[str, int],
+    first_new_review_ms_by_card: Mapping[str, int],
 ) -> None:
     """Rebuild memory rows and day totals of cards whose logs have grown."""
-    after = load_log_rows_by_card(db, learner_id, first_review_ms_by_card)
+    after = load_log_rows_by_card(db, learner_id, first_new_review_ms_by_card)
     before = {
         card: existing.log_rows_by_card[card]
-        for card in first_review_ms_by_card
+        for card in first_new_review_ms_by_card
         if card in existing.log_rows_by_card
     }
     logs_without_memory = {

@@ -20,7 +20,7 @@ from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.content.link_and_picture_rules import PICTURE_SUFFIXES
 from app.content.reading_routes import (
-    Route,
+    ReadingRoute,
     are_essential_sections_read,
     has_course_short_route,
     list_sections_on_route,
@@ -159,18 +159,18 @@ class PageProgressOnRoute:
 
 
 def measure_progress_if_on_route(
-    topic: Topic, route: Route, read_anchors: Collection[str]
+    topic: Topic, reading_route: ReadingRoute, read_anchors: Collection[str]
 ) -> PageProgressOnRoute | None:
     """Return the progress on a page from the anchors that were read; None if skipped.
 
     A page without headings is one section with an empty anchor.
     """
-    sections = list_sections_on_route(topic, route)
+    sections = list_sections_on_route(topic, reading_route)
     if not sections:
         return None
     anchors = {s.anchor for s in sections if s.anchor} or {""}
     return PageProgressOnRoute(
-        sum_reading_minutes_on_route(topic, route),
+        sum_reading_minutes_on_route(topic, reading_route),
         len(anchors),
         len(anchors.intersection(read_anchors)),
     )
@@ -253,7 +253,10 @@ _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
 async def require_rendered_page(
-    request: Request, topic: str, library: CurrentLibrary, route: Route = "full"
+    request: Request,
+    topic: str,
+    library: CurrentLibrary,
+    reading_route: Annotated[ReadingRoute, Query(alias="route")] = "full",
 ) -> RenderedPage:
     """Return the page in the URL on the route in the query; raises NotFoundError.
 
@@ -261,9 +264,9 @@ async def require_rendered_page(
     """
     page_cache: RenderedPageCache = request.app.state.sheets[request.state.course]
     page_topic = require_topic(library, topic)
-    page = page_cache.get_if_rendered(library, page_topic, route)
+    page = page_cache.get_if_rendered(library, page_topic, reading_route)
     if page is None:
-        page = await run_in_threadpool(page_cache.get_or_render, library, page_topic, route)
+        page = await run_in_threadpool(page_cache.get_or_render, library, page_topic, reading_route)
     return page
 
 
@@ -275,7 +278,7 @@ class NextPage:
     """
 
     topic: Topic | None
-    route: Route
+    route: ReadingRoute
     is_on_day_list: bool
 
     @property
@@ -290,7 +293,7 @@ def find_next_page(
     library: Library,
     todays: DayList | None,
     sections_read: Mapping[str, Collection[str]],
-    route: Route,
+    reading_route: ReadingRoute,
     left_page: str = "",
 ) -> NextPage:
     """Return the first unread page of today's list, or of the course if it names none.
@@ -299,21 +302,25 @@ def find_next_page(
     of the course once its essential sections are.
     """
     pages = [page for task in todays.tasks for page in task.pages] if todays else []
-    routes: dict[str, Route] = {page.slug: "short" if page.short else "full" for page in pages}
+    routes: dict[str, ReadingRoute] = {
+        page.slug: "short" if page.short else "full" for page in pages
+    }
     listed = [slug for slug in routes if slug in library.topics]
     for slug in listed or cached_course_facts(library).pages:
         topic, anchors = library.topics[slug], sections_read.get(slug, ())
         is_read = are_essential_sections_read(topic, anchors)
         if routes.get(slug) == "full":
             is_read = all(not s.anchor or s.anchor in anchors for s in topic.sections)
-        page_route = routes.get(slug, route)
+        page_route = routes.get(slug, reading_route)
         if not is_read and slug != left_page and list_sections_on_route(topic, page_route):
             return NextPage(topic, page_route, bool(listed))
-    return NextPage(None, route, bool(listed))
+    return NextPage(None, reading_route, bool(listed))
 
 
 def load_next_page(
-    ctx: RequestContext, route: Route, sections_read: Mapping[str, Collection[str]] | None = None
+    ctx: RequestContext,
+    reading_route: ReadingRoute,
+    sections_read: Mapping[str, Collection[str]] | None = None,
 ) -> NextPage:
     """Return the page to read next, on this day or the next one with pages.
 
@@ -325,18 +332,21 @@ def load_next_page(
     if sections_read is None:
         sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     if todays is not None:
-        listed = find_next_page(library, todays.day_list, sections_read, route)
+        listed = find_next_page(library, todays.day_list, sections_read, reading_route)
         if listed.is_on_day_list and listed.topic:
             return listed
         if (coming := build_next_day_list(ctx)) is not None:
-            following = find_next_page(library, coming, sections_read, route)
+            following = find_next_page(library, coming, sections_read, reading_route)
             if following.is_on_day_list:
                 return following
-    return find_next_page(library, None, sections_read, route)
+    return find_next_page(library, None, sections_read, reading_route)
 
 
 def _find_next_page_by_list_or_course(
-    ctx: RequestContext, slug: str, sections_read: Mapping[str, Collection[str]], route: Route
+    ctx: RequestContext,
+    slug: str,
+    sections_read: Mapping[str, Collection[str]],
+    reading_route: ReadingRoute,
 ) -> NextPage:
     """Return the next page for who reads a page: today's list decides before the course's order.
 
@@ -345,11 +355,15 @@ def _find_next_page_by_list_or_course(
     """
     todays = load_stored_day_list(ctx)
     day_list = todays.day_list if todays else None
-    following = find_next_page(ctx.library, day_list, sections_read, route, left_page=slug)
+    following = find_next_page(ctx.library, day_list, sections_read, reading_route, left_page=slug)
     has_plan = (
         todays is not None or ctx.learner.plan_calendar_as_of(ctx.study_day).exam_day is not None
     )
-    return following if following.is_on_day_list or not has_plan else NextPage(None, route, False)
+    return (
+        following
+        if following.is_on_day_list or not has_plan
+        else NextPage(None, reading_route, False)
+    )
 
 
 def _list_pages_with_essentials_read(
@@ -370,7 +384,9 @@ def redirect_to_course() -> RedirectResponse:
 
 @router.get("/course")
 def show_course(
-    ctx: ReadContext, _ensured: DayListEnsured, route: Route | None = None
+    ctx: ReadContext,
+    _ensured: DayListEnsured,
+    reading_route: Annotated[ReadingRoute | None, Query(alias="route")] = None,
 ) -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips.
 
@@ -379,11 +395,11 @@ def show_course(
     library = ctx.library
     todays_list, estimate, _ = load_stored_day_list(ctx) or (None, None, False)
     sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
-    route = route or find_planned_route(ctx)
+    reading_route = reading_route or find_planned_route(ctx)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
-        if (page := measure_progress_if_on_route(topic, route, sections_read.get(slug, ())))
+        if (page := measure_progress_if_on_route(topic, reading_route, sections_read.get(slug, ())))
     }
     every_read = _list_pages_with_essentials_read(library, sections_read)
     read = every_read & pages.keys()
@@ -409,15 +425,15 @@ def show_course(
         },
         progress=pages,
         read=read,
-        next=load_next_page(ctx, route, sections_read),
+        next=load_next_page(ctx, reading_route, sections_read),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
-        route=route,
+        route=reading_route,
         minutes={
             r: sum(
                 round_minutes(sum_reading_minutes_on_route(library.topics[s], r))
                 for s in cached_course_facts(library).pages
             )
-            for r in get_args(Route)
+            for r in get_args(ReadingRoute)
         },
         has_routes=has_course_short_route(library.topics.values()),
     )

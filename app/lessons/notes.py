@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from app.accounts.current_learner import CurrentLearner, ReadContext, WriteContext
 from app.content.library import Library
-from app.content.reading_routes import Route
+from app.content.reading_routes import ReadingRoute
 from app.database.engine import DbSession
 from app.errors import InvalidInputError
 from app.lessons import store
@@ -38,20 +38,22 @@ class NotesPage:
 
 
 def pair_sections_with_notes(
-    topic: Topic, saved_notes: Sequence[SavedNote], route: Route = "full"
+    topic: Topic, saved_notes: Sequence[SavedNote], reading_route: ReadingRoute = "full"
 ) -> tuple[NotedSection, ...]:
     """Return every section of a page, then the notes whose section was removed.
 
-    Their addresses are on `route`.
+    Their addresses are on `reading_route`.
     """
     by_section = {note.section_anchor: note for note in saved_notes}
     titled_sections = [s for s in topic.sections if s.anchor]
     current_sections = [
-        _build_noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None), route)
+        _build_noted_section(
+            topic, s.anchor, s.title, by_section.pop(s.anchor, None), reading_route
+        )
         for s in titled_sections
     ]
     removed_sections = [
-        _build_noted_section(topic, anchor, anchor, note, route)
+        _build_noted_section(topic, anchor, anchor, note, reading_route)
         for anchor, note in by_section.items()
     ]
     return tuple(current_sections + removed_sections)
@@ -118,14 +120,14 @@ def _build_notes_of_course_page(
 
 
 def _build_noted_section(
-    topic: Topic, anchor: str, title: str, note: SavedNote | None, route: Route
+    topic: Topic, anchor: str, title: str, note: SavedNote | None, reading_route: ReadingRoute
 ) -> NotedSection:
-    address = f"/concepts/{topic.slug}{_format_route_query(route)}#{anchor}"
+    address = f"/concepts/{topic.slug}{_format_route_query(reading_route)}#{anchor}"
     return NotedSection(title, address, note or SavedNote(topic.slug, anchor))
 
 
-def _format_route_query(route: Route) -> str:
-    return "?route=short" if route == "short" else ""
+def _format_route_query(reading_route: ReadingRoute) -> str:
+    return "?route=short" if reading_route == "short" else ""
 
 
 MAX_NOTE_LENGTH = 10_000
@@ -142,7 +144,7 @@ class NoteForm(BaseModel):
     words: str = ""
     marked: bool = False
     beside: bool = False
-    route: Route = "full"
+    route: ReadingRoute = "full"
     shown: str = ""
 
     def merge_with_saved_text(self, topic: str, saved_text: str = "") -> SavedNote:
@@ -195,7 +197,7 @@ def download_notes(ctx: ReadContext) -> Response:
 
 
 def _render_section_note(
-    request: Request, topic: Topic, noted_section: NotedSection, route: Route
+    request: Request, topic: Topic, noted_section: NotedSection, reading_route: ReadingRoute
 ) -> Response:
     return render_fragment_or_redirect(
         request,
@@ -205,7 +207,7 @@ def _render_section_note(
         anchor=noted_section.note.section_anchor,
         title=noted_section.title,
         note=noted_section.note,
-        route=route,
+        route=reading_route,
         saved=True,
     )
 
@@ -216,7 +218,7 @@ def show_topic_notes(
     page_topic: Annotated[Topic, Depends(get_topic_in_url)],
     learner: CurrentLearner,
     db: DbSession,
-    route: Route = "full",
+    reading_route: Annotated[ReadingRoute, Query(alias="route")] = "full",
 ) -> HTMLResponse:
     return render_page(
         request,
@@ -225,9 +227,9 @@ def show_topic_notes(
         topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         saved=False,
-        route=route,
+        route=reading_route,
         places=pair_sections_with_notes(
-            page_topic, store.load_saved_notes(db, learner.id, page_topic.slug), route
+            page_topic, store.load_saved_notes(db, learner.id, page_topic.slug), reading_route
         ),
     )
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from app.content.library import Library
 from app.content.reading_routes import (
-    Route,
+    ReadingRoute,
     has_course_short_route,
     list_sections_on_route,
     sum_reading_minutes_on_route,
@@ -55,7 +55,7 @@ class RenderedPage:
     """One page on one route, rendered except for what depends on the learner."""
 
     topic: Topic
-    route: Route
+    route: ReadingRoute
     head_html: Markup
     sections: tuple[RenderedSection, ...]
     foot_html: Markup
@@ -82,35 +82,43 @@ class RenderedPageCache:
     def __init__(self, templates: Environment) -> None:
         self._templates = templates
         self._version = ""
-        self._made: dict[tuple[str, Route], RenderedPage] = {}
+        self._made: dict[tuple[str, ReadingRoute], RenderedPage] = {}
 
-    def get_if_rendered(self, library: Library, topic: Topic, route: Route) -> RenderedPage | None:
+    def get_if_rendered(
+        self, library: Library, topic: Topic, reading_route: ReadingRoute
+    ) -> RenderedPage | None:
         """Return the page of a topic for this course version, if it is already rendered."""
         if library.version != self._version:
             return None
-        return self._made.get((topic.slug, route))
+        return self._made.get((topic.slug, reading_route))
 
-    def get_or_render(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
+    def get_or_render(
+        self, library: Library, topic: Topic, reading_route: ReadingRoute
+    ) -> RenderedPage:
         """Return the page of a topic for this course version."""
         if library.version != self._version:
             self._made = {}
             self._version = library.version
         pages = self._made
-        page = pages.get((topic.slug, route))
+        page = pages.get((topic.slug, reading_route))
         if page is None:
-            page = pages[topic.slug, route] = self._render_page(library, topic, route)
+            page = pages[topic.slug, reading_route] = self._render_page(
+                library, topic, reading_route
+            )
         return page
 
-    def _render_page(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
+    def _render_page(
+        self, library: Library, topic: Topic, reading_route: ReadingRoute
+    ) -> RenderedPage:
         head_context, foot_context = (
-            _build_head_context(library, topic, route),
-            _build_sources_and_navigation_context(library, topic, route),
+            _build_head_context(library, topic, reading_route),
+            _build_sources_and_navigation_context(library, topic, reading_route),
         )
         sections = tuple(
             self._render_section(library, section, index)
             for index, section in enumerate(topic.sections)
         )
-        if route == "short":
+        if reading_route == "short":
             sections = tuple(
                 dataclasses.replace(
                     rendered, is_skipped_on_route=bool(s.anchor) and not s.essential
@@ -119,7 +127,7 @@ class RenderedPageCache:
             )
         return RenderedPage(
             topic=topic,
-            route=route,
+            route=reading_route,
             head_html=self._render(library, "lessons/_head.html", **head_context),
             sections=sections,
             foot_html=self._render(library, "lessons/_foot.html", **foot_context),
@@ -187,7 +195,9 @@ def _join_finished_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, .
     return tuple(joined)
 
 
-def _build_head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
+def _build_head_context(
+    library: Library, topic: Topic, reading_route: ReadingRoute
+) -> dict[str, Any]:
     domain_by_objective = {
         objective.number: domain
         for domain in library.syllabus.domains
@@ -201,20 +211,20 @@ def _build_head_context(library: Library, topic: Topic, route: Route) -> dict[st
     return {
         "topic": topic,
         "domains": list(domains.values()),
-        "route": route,
-        "minutes": {r: sum_reading_minutes_on_route(topic, r) for r in get_args(Route)},
+        "route": reading_route,
+        "minutes": {r: sum_reading_minutes_on_route(topic, r) for r in get_args(ReadingRoute)},
         "has_routes": has_course_short_route([topic]),
     }
 
 
 def _build_sources_and_navigation_context(
-    library: Library, topic: Topic, route: Route
+    library: Library, topic: Topic, reading_route: ReadingRoute
 ) -> dict[str, Any]:
     order = [
         slug
         for slug in library.syllabus.topics
         if (page := library.topics.get(slug))
-        and (page is topic or list_sections_on_route(page, route))
+        and (page is topic or list_sections_on_route(page, reading_route))
     ]
     index = order.index(topic.slug) if topic.slug in order else len(order)
     previous = library.topics[order[index - 1]] if 0 < index < len(order) else None
@@ -223,7 +233,7 @@ def _build_sources_and_navigation_context(
         "topic": topic,
         "sources": [library.sources[k] for k in topic.sources if k in library.sources],
         "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
-        "query": "?route=short" if route == "short" else "",
+        "query": "?route=short" if reading_route == "short" else "",
         "previous": previous,
         "following": following,
     }

@@ -258,9 +258,9 @@ def _check_node_and_collect_used_names(node: ast.AST, used_names: _UsedNames) ->
             _check_node_and_collect_used_names(left, used_names)
             _check_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
-            _check_estimate_call(call, used_names)
+            _check_estimate_call_and_collect_used_names(call, used_names)
         case ast.Call(func=ast.Name(id=name)):
-            _check_function_call(node, name, used_names)
+            _check_function_call_and_collect_used_names(node, name, used_names)
         case _:
             _raise_unsupported_node(node)
 
@@ -286,7 +286,7 @@ def _check_unit(node: ast.expr) -> None:
         raise ExpressionError("E42", f"“{unit_source}” is not a known unit.", hint)
 
 
-def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
+def _check_estimate_call_and_collect_used_names(call: ast.Call, used_names: _UsedNames) -> None:
     name = function_name_or_empty(call)
     if call.args or any(k.arg is None for k in call.keywords):
         hint = f"Write {name}(input=value, …).output."
@@ -300,7 +300,9 @@ def _check_estimate_call(call: ast.Call, used_names: _UsedNames) -> None:
         _check_node_and_collect_used_names(keyword.value, used_names)
 
 
-def _check_function_call(node: ast.Call, name: str, used_names: _UsedNames) -> None:
+def _check_function_call_and_collect_used_names(
+    node: ast.Call, name: str, used_names: _UsedNames
+) -> None:
     if name not in _ROUNDERS and name != _QUANTITY:
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."

@@ -157,7 +157,7 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
             continue
         if not match[1]:
             open_tags.append(token)
-        elif open_tags and _tag_name(open_tags[-1]) == match[2].lower():
+        elif open_tags and _raw_html_tag_name(open_tags[-1]) == match[2].lower():
             if _allowed_tag_or_none(open_tags.pop().content) is None:
                 token.type = "text"  # The matching tag was rejected and is reported there.
         else:
@@ -166,7 +166,7 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
         _report_unbalanced(token, report)
 
 
-def _tag_name(token: Token) -> str:
+def _raw_html_tag_name(token: Token) -> str:
     match = _TAG.match(token.content)
     return match[2].lower() if match else ""
 

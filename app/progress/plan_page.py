@@ -24,7 +24,7 @@ from app.accounts.settings_page import Problems, SettingsPageForm, build_setting
 from app.clock import Now
 from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
-from app.content.reading_routes import Route
+from app.content.reading_routes import ReadingRoute
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
@@ -229,7 +229,7 @@ class PlanVerdict:
 
     unread_page_count: int
     begun_page_count: int
-    route: Route
+    route: ReadingRoute
     needed_minutes: int
     available_minutes: float
     full_minutes: int = 0
@@ -262,20 +262,21 @@ def compare_unread_pages_with_time(
     """Return the verdict on the minutes a day; None without an exam day ahead."""
     if calendar.exam_day is None or calendar.exam_day <= ctx.study_day:
         return None
-    learner, facts, route = ctx.learner, LearnerFacts(ctx.study_day), find_planned_route(ctx)
+    learner, facts = ctx.learner, LearnerFacts(ctx.study_day)
+    reading_route = find_planned_route(ctx)
     if learner.id:
         facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.study_day)
     minutes = learner.minutes_as_if_not_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
     today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
-    course, by_route = cached_course_facts(ctx.library), dict[Route, PlanVerdict]()
-    for counted in (route, "short"):
+    course, by_route = cached_course_facts(ctx.library), dict[ReadingRoute, PlanVerdict]()
+    for counted in (reading_route, "short"):
         unread = list_unread_pages(course, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
         by_route[counted] = PlanVerdict(unread_count, begun_count, counted, needed, today + later)
     whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
-    verdict, essentials = by_route[route], by_route["short"]
+    verdict, essentials = by_route[reading_route], by_route["short"]
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
     if verdict.does_reading_just_fit:
         return verdict

@@ -98,10 +98,10 @@ class PredictionOutcome:
         )
 
 
-def pair_results_with_predictions(
-    predictions: Sequence[ScorePrediction], results: Iterable[ExamResult]
+def attach_predictions_to_results(
+    results: Iterable[ExamResult], predictions: Sequence[ScorePrediction]
 ) -> tuple[PredictionOutcome, ...]:
-    """Return every result, oldest first, with the newest prediction made before it."""
+    """Return every result, oldest first, with the newest prediction made before it, if any."""
     return tuple(
         PredictionOutcome(result, _find_last_prediction_before(predictions, result))
         for result in sorted(results, key=lambda r: r.started_at_ms)

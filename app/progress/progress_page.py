@@ -16,10 +16,10 @@ from app.progress import store as progress_store
 from app.progress.calibration import build_calibration_chart
 from app.progress.predictions import (
     PredictionOutcome,
+    attach_predictions_to_results,
     build_score_trend,
     describe_share_in_range,
     draw_score_trend,
-    pair_results_with_predictions,
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
@@ -199,7 +199,7 @@ def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     predicted_exams = {prediction.exam for prediction in predictions} | ctx.library.exams.keys()
     results = tuple(result for result in results if result.exam in predicted_exams)
     return build_prediction_chart(
-        pair_results_with_predictions(predictions, results),
+        attach_predictions_to_results(results, predictions),
         lambda at: learner.study_day(from_milliseconds(at)),
     )
 

@@ -15,7 +15,7 @@ from app.accounts.learner_store import update_learner_columns
 from app.clock import to_milliseconds
 from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
-from app.content.reading_routes import Route, sum_reading_minutes_on_route
+from app.content.reading_routes import ReadingRoute, sum_reading_minutes_on_route
 from app.errors import ConflictError
 from app.lessons.course_pages import build_domain_progress, load_next_page
 from app.markup.model import ExamBlueprint, Topic
@@ -59,13 +59,13 @@ class FirstVisitOffer:
     placement_questions: int
     placement_minutes: float
     first_page: Topic | None
-    route: Route
+    route: ReadingRoute
     first_page_minutes: float
     is_shortened: bool
 
 
 def build_first_visit_offer(
-    library: Library, exam: ExamBlueprint | None, seed: str, route: Route
+    library: Library, exam: ExamBlueprint | None, seed: str, reading_route: ReadingRoute
 ) -> FirstVisitOffer:
     """Return the placement test and the first page of the course."""
     placement = draw_placement_test(
@@ -75,14 +75,14 @@ def build_first_visit_offer(
     first_topic = topics[0] if topics else None
     whole, planned = (
         sum_reading_minutes_on_route(first_topic, length) if first_topic else 0.0
-        for length in ("full", route)
+        for length in ("full", reading_route)
     )
     return FirstVisitOffer(
         exam=exam,
         placement_questions=len(placement),
         placement_minutes=len(placement) * PLACEMENT_QUESTION_MINUTES,
         first_page=first_topic,
-        route=route,
+        route=reading_route,
         first_page_minutes=planned,
         is_shortened=planned < whole,
     )

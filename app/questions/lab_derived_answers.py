@@ -339,8 +339,8 @@ _VIEW_OPTIONS: tuple[str, ...] = ("--format", "--Format", "--noheader", "--parsa
 _VIEW_OPTIONS += ("--long", "--sort", "--allocations", "--associations")
 
 
-class TableRequest(NamedTuple):
-    """The display options of a table, the values that its rows must have, and all other options."""
+class TableCommandOptions(NamedTuple):
+    """The options of a command that shows a table: display, values of its rows, all others."""
 
     view_options: dict[str, str]
     required_cells: dict[str, str]
@@ -349,7 +349,7 @@ class TableRequest(NamedTuple):
 
 def _split_view_and_row_options(
     command: ShellCommand, program_spec: Mapping[str, Any], user_name: str
-) -> TableRequest:
+) -> TableCommandOptions:
     options = dict(command.options)
     arguments = [a for a in command.arguments if a not in {"where", "withassoc"}]
     for text in [a for a in arguments if "=" in a and program_spec.get("keyed")]:
@@ -376,7 +376,7 @@ def _split_view_and_row_options(
         else:
             rows[header] = value
     view = {name: options.pop(name) for name in _VIEW_OPTIONS if name in options}
-    return TableRequest(view, rows, (tuple(sorted(options.items())), tuple(arguments)))
+    return TableCommandOptions(view, rows, (tuple(sorted(options.items())), tuple(arguments)))
 
 
 class _SourceTable(NamedTuple):
@@ -399,10 +399,10 @@ def _answer_from_other_table(
     for index, command, text in answers:
         if command.program != typed.program or shell.ANY_TEXT in f"{command}":
             continue
-        request = _split_view_and_row_options(command, program_spec, user_name)
+        recorded = _split_view_and_row_options(command, program_spec, user_name)
         lines = [line for line in text.split("\n") if line[:1] != "["] or [""]
         is_applicable = (
-            request.other_options == rest and request.required_cells.items() <= rows.items()
+            recorded.other_options == rest and recorded.required_cells.items() <= rows.items()
         )
         if not is_applicable or len(lines[0].split()) < 2:
             continue

@@ -63,7 +63,7 @@ class ParsedOption:
 
     @property
     def checkbox(self) -> str:
-        return "[x]" if self.ticked else format_credit_box(self.credit)
+        return "[x]" if self.ticked else format_box_of_wrong_option(self.credit)
 
     def report_problem(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
         """Report a problem at its text, after the box."""
@@ -71,11 +71,11 @@ class ParsedOption:
         source_file.report_at_text(code, first, self.line, self.line, message, hint)
 
 
-def format_credit_box(credit: float) -> str:
-    """Return the box of an option that is not right, in Markdown.
+def format_box_of_wrong_option(credit: float) -> str:
+    """Return the box in Markdown, with the partial credit.
 
-    >>> format_credit_box(0.5), format_credit_box(0.3333333), format_credit_box(0.0)
-    ('[50%]', '[33.33333%]', '[ ]')
+    >>> [format_box_of_wrong_option(credit) for credit in (0.5, 0.3333333, 0.0)]
+    ['[50%]', '[33.33333%]', '[ ]']
     """
     return f"[{100 * credit:.7g}%]" if credit else "[ ]"
 

@@ -203,7 +203,7 @@ def _read_arguments(program: str, arguments: Sequence[str]) -> FilterArguments:
         if number_letter and re.fullmatch(r"-\d+", word):
             options[number_letter] = word[1:]
         elif word.startswith("-") and len(word) > 1:
-            for letter, value in _split_option_word(program, word):
+            for letter, value in _split_into_option_letters(program, word):
                 if value is None and not queue:
                     raise _wrong_usage(program, f"option requires an argument -- '{letter}'")
                 chosen = queue.pop(0) if value is None else value
@@ -214,22 +214,29 @@ def _read_arguments(program: str, arguments: Sequence[str]) -> FilterArguments:
     return FilterArguments(options, positional)
 
 
-def _split_option_word(program: str, word: str) -> list[tuple[str, str | None]]:
-    """Return each letter in a word with its value; None if that is the next word."""
+class _OptionLetter(NamedTuple):
+    """A letter of an option word; `value` is "" if it takes none, None if it is the next word."""
+
+    letter: str
+    value: str | None
+
+
+def _split_into_option_letters(program: str, word: str) -> list[_OptionLetter]:
     known = _OPTIONS_OF_FILTERS[program]
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         letter = _find_long_option(program, name)
-        return [(letter, value if equals or letter not in known.letters_with_value else None)]
-    found: list[tuple[str, str | None]] = []
+        is_value_next = letter in known.letters_with_value and not equals
+        return [_OptionLetter(letter, None if is_value_next else value)]
+    found: list[_OptionLetter] = []
     for position, letter in enumerate(word[1:], 2):
         if letter in known.unread_options:
             raise UnknownFilterOptionError(letter)
         if letter in known.letters_with_value:
-            return [*found, (letter, word[position:] or None)]
+            return [*found, _OptionLetter(letter, word[position:] or None)]
         if letter not in known.letters_without_value:
             raise _wrong_usage(program, f"invalid option -- '{letter}'", f"-{letter}")
-        found.append((letter, ""))
+        found.append(_OptionLetter(letter, ""))
     return found
 
 

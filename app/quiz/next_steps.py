@@ -110,23 +110,23 @@ def _find_costliest_domain(
 def sort_in_course_order(library: Library, questions: Iterable[str]) -> list[str]:
     """Return the questions in the order in which the course teaches their topics."""
     known = [item for item in questions if item in library.questions]
-    return sorted(known, key=lambda item: _find_learning_position(library, item))
+    return sorted(known, key=lambda item: _make_course_order_key(library, item))
 
 
-class LearningPosition(NamedTuple):
-    """Where the course asks a question: a sort key."""
+class CourseOrderKey(NamedTuple):
+    """A key that sorts questions in the order in which the course asks them."""
 
     topic_index: int
     topic: str
     question_index: int
 
 
-def _find_learning_position(library: Library, item: str) -> LearningPosition:
+def _make_course_order_key(library: Library, item: str) -> CourseOrderKey:
     topics, slug = library.syllabus.topics, library.questions[item].topic
     questions = library.topics[slug].questions
     topic_index = topics.index(slug) if slug in topics else len(topics)
     question_index = questions.index(item) if item in questions else len(questions)
-    return LearningPosition(topic_index, slug, question_index)
+    return CourseOrderKey(topic_index, slug, question_index)
 
 
 _WORD = re.compile(r"[^\W_]{2,}")

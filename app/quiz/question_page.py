@@ -70,7 +70,7 @@ class AnswerFeedback:
 
     `estimate_view` is the calculator with the numbers of this attempt, None for questions without
     one. `was_question_edited_since` says that the question was edited since. `retry_url` leads to
-    another try, `next_url` to the next step with its label, `feedback_url` to this feedback.
+    another try, `next_url` to the next step with its label, `this_feedback_url` to this feedback.
     `missed_question_card` is None if the question is not among the learner's cards.
     """
 
@@ -84,8 +84,8 @@ class AnswerFeedback:
     retry_url: str
     next_url: str
     next_label: str
-    feedback_url: str
-    form_token: str
+    this_feedback_url: str
+    submission_token: str
     was_question_edited_since: bool = False
     missed_question_card: MissedQuestionCard | None = None
 
@@ -120,19 +120,19 @@ class GradedVariant:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NextLinks:
+class AnswerFeedbackLinks:
     back_url: str = ""
     next_url: str = ""
     next_label: str = ""
-    feedback_url: str = ""
-    form_token: str = ""
+    this_feedback_url: str = ""
+    submission_token: str = ""
 
 
 def build_feedback(
     db: Session,
     library: Library,
     attempt: RecordedAttempt,
-    links: NextLinks,
+    links: AnswerFeedbackLinks,
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to an answer: `graded` now, or graded as it was at the time."""
@@ -152,8 +152,8 @@ def build_feedback(
         retry_url=f"/quiz/{question.topic}/{question.id}" if current else "",
         next_url=links.next_url,
         next_label=links.next_label,
-        feedback_url=links.feedback_url,
-        form_token=links.form_token,
+        this_feedback_url=links.this_feedback_url,
+        submission_token=links.submission_token,
         was_question_edited_since=current is None or current.revision != attempt.revision,
     )
 
@@ -377,7 +377,7 @@ def build_recorded_feedback(
         onward = f"/quiz/{question.topic}" if question else "/quiz"
         words = "All questions of this topic"
     here = build_feedback_url(attempt, frame, submission)
-    links = NextLinks(back, onward, words, here, make_submission_token())
+    links = AnswerFeedbackLinks(back, onward, words, here, make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, attempt, links, graded)
     return add_missed_card_to_feedback(ctx, outcome)
 
@@ -458,7 +458,7 @@ def _build_flag_button(
     question = view.question
     back = f"/quiz/{question.topic}/{question.id}"
     if isinstance(view, AnswerFeedback):
-        back = view.feedback_url
+        back = view.this_feedback_url
     elif frame:
         back = f"/quiz/runs/{frame.run_id}/{frame.place_in_run}"
     elif view.back_url:
@@ -639,7 +639,7 @@ def _save_attempt(
         seed=open_question.variant.seed,
         raw_response=submission.raw,
         verdict=verdict,
-        form_token=open_question.submission_token,
+        submission_token=open_question.submission_token,
         context=submission.form.context,
         run_id=submission.form.run or None,
         certainty=submission.form.certainty or None,

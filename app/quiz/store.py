@@ -21,7 +21,7 @@ from app.questions.question_type import GradeResult, SubmittedFields
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
 from app.spaced_repetition.card_ids import build_question_card_id
-from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_form_token
+from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_submission_token
 
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
@@ -65,7 +65,7 @@ class RecordedAttempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewAttempt:
-    """The values of a new attempt; `form_token` is that of the form.
+    """The values of a new attempt.
 
     `becomes_card` says that the question becomes a card.
     """
@@ -74,7 +74,7 @@ class NewAttempt:
     seed: int
     raw_response: SubmittedFields
     verdict: GradeResult
-    form_token: str
+    submission_token: str
     context: str
     run_id: int | None = None
     certainty: int | None = None
@@ -123,7 +123,7 @@ class PracticeRunState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewPracticeRun:
-    form_token: str
+    submission_token: str
     mode: str
     scope: str
     questions: Sequence[str]
@@ -150,7 +150,7 @@ def save_attempt_once(
     If the same form sends the same answer again, returns the existing attempt.
     """
     raw = json.dumps({k: list(v) for k, v in attempt.raw_response.items()}, ensure_ascii=False)
-    token = hash_form_token(learner_id, attempt.question.id, attempt.form_token, raw)
+    token = hash_submission_token(learner_id, attempt.question.id, attempt.submission_token, raw)
     first = not load_seeds_newest_first(db, learner_id, attempt.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
     row |= _attempt_columns(attempt) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
@@ -251,7 +251,7 @@ def save_run_once(db: Session, learner_id: int, run: NewPracticeRun, now: dt.dat
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
     are deleted at a time, however many there are.
     """
-    token = hash_form_token(learner_id, "run", run.form_token, "")
+    token = hash_submission_token(learner_id, "run", run.submission_token, "")
     number = insert_if_absent(
         db,
         PracticeRun,
@@ -362,7 +362,7 @@ def save_report_once(
 
     Raises ConflictError if the learner has too many open reports.
     """
-    token = hash_form_token(
+    token = hash_submission_token(
         learner_id, column_values["item"], column_values["token"], column_values["words"]
     )
     kept = {**column_values, "token": token, "learner_id": learner_id}

@@ -309,7 +309,7 @@ SITTING = TABLES["sitting"]
 class AddedCardDetails:
     """What is stored about an added card.
 
-    `own_faces` are those of the learner's own card. `is_in_exam` says that its question is on
+    `own_faces` are those of the learner's own card. It `is_in_running_exam` if its question is on
     the paper of a mock exam in progress.
     """
 
@@ -317,7 +317,7 @@ class AddedCardDetails:
     question_seed: int
     added_at: dt.datetime
     own_faces: CardFacesHtml | None
-    is_in_exam: bool
+    is_in_running_exam: bool
 
 
 _SELECT_ADDED_CARDS = (
@@ -362,12 +362,12 @@ def load_added_card_details(
     details: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = CardFacesHtml(row.front, row.back) if row.front is not None else None
-        is_in_exam = row.paper is not None and any(
+        is_in_running_exam = row.paper is not None and any(
             build_question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
-        is_in_exam |= row.card in details and details[row.card].is_in_exam
+        is_in_running_exam |= row.card in details and details[row.card].is_in_running_exam
         details[row.card] = AddedCardDetails(
-            row.card, row.seed or 0, from_milliseconds(row.at), own, is_in_exam
+            row.card, row.seed or 0, from_milliseconds(row.at), own, is_in_running_exam
         )
     return details
 

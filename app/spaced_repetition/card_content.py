@@ -38,14 +38,14 @@ class ResolvedCard:
 
     `links` lead to where it is explained; they may name the answer. `question_url` is the URL of the
     question it was made from, and `origin_sentence` a sentence about where an added card came from.
-    `is_in_exam` hides it: its question is in a mock exam in progress.
+    It `is_hidden_by_running_exam` if its question is in a mock exam in progress.
     """
 
     card: Flashcard
     links: tuple[CardLink, ...] = ()
     question_url: str = ""
     origin_sentence: str = ""
-    is_in_exam: bool = False
+    is_hidden_by_running_exam: bool = False
 
 
 def _list_page_links(library: Library, slug: str, anchor: str = "") -> tuple[CardLink, ...]:
@@ -90,7 +90,7 @@ def _resolve_question_card(
         _list_page_links(ctx.library, question.topic, question.section),
         question_url=f"/quiz/{question.topic}/{question.id}",
         origin_sentence=f"A question you missed {missed_on}.",
-        is_in_exam=details.is_in_exam,
+        is_hidden_by_running_exam=details.is_in_running_exam,
     )
 
 
@@ -135,7 +135,7 @@ def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) ->
 def is_card_visible(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
     resolved = resolve_cards_by_id(ctx, [card]).get(card)
-    return resolved is not None and not resolved.is_in_exam
+    return resolved is not None and not resolved.is_hidden_by_running_exam
 
 
 def resolve_cards_by_id(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:

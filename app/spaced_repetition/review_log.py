@@ -339,9 +339,9 @@ def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
 _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 
-def find_recorded_rating(db: Session, learner_id: int, card: str, form_token: str) -> int:
+def find_recorded_rating(db: Session, learner_id: int, card: str, showing_token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
-    kept = hash_form_token(learner_id, card, form_token)
+    kept = hash_submission_token(learner_id, card, showing_token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
@@ -363,10 +363,10 @@ def record_review(
     learner_id: int,
     card: Flashcard,
     review: ReviewEvent,
-    form_token: str,
+    showing_token: str,
     milliseconds: int | None = None,
 ) -> RecordedReview | None:
-    """Save a review and the time it took; returns None if the form's token was used before.
+    """Save a review and the time it took; returns None if its showing was rated before.
 
     Raises ConflictError if the card's log is full.
     """
@@ -378,7 +378,7 @@ def record_review(
         card.id,
         review.rated_at,
         review.day,
-        token=hash_form_token(learner_id, card.id, form_token),
+        token=hash_submission_token(learner_id, card.id, showing_token),
         rating=review.rating,
         retention=review.retention,
         recall=recall,
@@ -462,7 +462,7 @@ def undo_log_row_if_last(
         card,
         now,
         day,
-        token=hash_form_token(learner_id, "undo", str(log_id)),
+        token=hash_submission_token(learner_id, "undo", str(log_id)),
         rating=0,
         voids=log_id,
         act="" if graded else "undo",
@@ -516,8 +516,8 @@ def list_suspended_cards(db: Session, learner_id: int) -> tuple[str, ...]:
     return tuple(db.connection().execute(cards).scalars())
 
 
-def hash_form_token(learner_id: int, *parts: str) -> str:
-    """Return a form's token as it is stored, distinct for each learner and what they did.
+def hash_submission_token(learner_id: int, *parts: str) -> str:
+    """Return the token of a form as it is stored, distinct for each learner and what they did.
 
     Pages cached for all visitors contain the same tokens, and a changed answer from the same form
     is another answer.
@@ -567,9 +567,9 @@ def record_manual_edit(
     edit: ManualEdit,
     now: dt.datetime,
     day: dt.date,
-    form_token: str,
+    showing_token: str,
 ) -> int | None:
-    """Save a manual edit; returns its log id, None if the form's token was used before.
+    """Save a manual edit; returns its log id, None if it was saved before.
 
     Raises ConflictError if the card's log is full.
     """
@@ -579,7 +579,7 @@ def record_manual_edit(
         card.id,
         now,
         day,
-        token=hash_form_token(learner_id, card.id, edit.kind, form_token),
+        token=hash_submission_token(learner_id, card.id, edit.kind, showing_token),
         rating=0,
         act=edit.kind,
         until_day=edit.until_day.isoformat() if edit.until_day else None,

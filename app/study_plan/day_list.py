@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from app.accounts.learner import CardAmount, PageLength, PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import CourseFacts
-from app.content.reading_routes import Route
+from app.content.reading_routes import ReadingRoute
 from app.study_plan import cards
 from app.study_plan.facts import LearnerFacts, Paces, TaskKind, sum_readings_by_page
 from app.study_plan.score import ScoreEstimate
@@ -82,7 +82,7 @@ class DayList:
     started_cards: int = 0
     made_for: str = ""
     placement_minutes: float = 0.0
-    route: Route | None = None
+    route: ReadingRoute | None = None
 
     @property
     def exam(self) -> str:
@@ -252,7 +252,7 @@ def choose_route(
     calendar: PlanCalendar,
     day_minutes: float,
     length: PageLength,
-) -> Route:
+) -> ReadingRoute:
     """Return the chosen route of the day, or the essentials if full pages don't fit.
 
     What is read on the day itself doesn't change it. Once all essentials are read, the rest follows.
@@ -269,17 +269,19 @@ def choose_route(
     return "short" if full > time else "full"
 
 
-def list_unread_pages(course: CourseFacts, learner: LearnerFacts, route: Route) -> list[PageToRead]:
+def list_unread_pages(
+    course: CourseFacts, learner: LearnerFacts, reading_route: ReadingRoute
+) -> list[PageToRead]:
     """Return what is left to read on a route, in course order and without a reason."""
-    read, left, is_short = sum_readings_by_page(learner.readings), [], route == "short"
-    for page in course.pages.values():
-        part = read[page.slug]
+    read, left, is_short = sum_readings_by_page(learner.readings), [], reading_route == "short"
+    for slug, page in course.pages.items():
+        part = read[slug]
         minutes = page.reading_minutes - page.compute_reading_minutes_of_fraction(part)
         if is_short:
             minutes = page.essential_reading_minutes * (1 - part.essential_share)
         if minutes > _NOTHING:
-            rounded, is_rest = round_minutes(minutes), part.covers_essential_sections
-            left.append(PageToRead(page.slug, rounded, "weak", is_short, "", is_rest))
+            is_rest = part.covers_essential_sections
+            left.append(PageToRead(slug, round_minutes(minutes), "weak", is_short, "", is_rest))
     return left
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
-from app.content.reading_routes import Route
+from app.content.reading_routes import ReadingRoute
 from app.database.engine import write_during_read_request
 from app.spaced_repetition.review_log import count_recalled_cards, count_started_cards
 from app.spaced_repetition.todays_queue import CardsOnDayList
@@ -87,7 +87,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
     )
 
 
-def find_planned_route(ctx: RequestContext) -> Route:
+def find_planned_route(ctx: RequestContext) -> ReadingRoute:
     """Return the route of the day's list, or what it would be for the present plan."""
     learner, day = ctx.learner, ctx.study_day
     made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)

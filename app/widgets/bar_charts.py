@@ -486,7 +486,7 @@ def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
         if far > long:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
         marks.append(draw_rect_in_percent(pair.css_class, 0, top + 20, long, _PAIRS_BAR))
-        marks.append(draw_text(pair.text, max(long, far), top + 33, dx=_APART))
+        marks.append(draw_text(pair.text, max(long, far), top + 33, dx_pixels=_APART))
     return build_svg_element(marks, len(bars) * _PAIRS_ROW, alt_text)
 
 
@@ -590,7 +590,7 @@ def _draw_target_score(score: ScoreRange) -> list[str]:
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
         draw_line("cap", at, 6, at, 43),
-        draw_text(score.target_text, at, 13, anchor, dx=beside),
+        draw_text(score.target_text, at, 13, anchor, dx_pixels=beside),
     ]
 
 

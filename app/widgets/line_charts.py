@@ -137,13 +137,13 @@ def _draw_grid(area: _ChartArea, chart: Chart) -> list[str]:
     for tick in area.y.ticks:
         down = area.to_percent_and_pixels((area.x.low, tick))[1]
         marks.append(draw_line("ax", 0, down, 100, down))
-        marks.append(draw_text(area.y.format_without_unit(tick), 0, down + 4.5, "e", dx=-8))
+        marks.append(draw_text(area.y.format_without_unit(tick), 0, down + 4.5, "e", dx_pixels=-8))
     for tick in area.x.ticks:
         across = area.x.position_percent(tick)
         marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
         marks.append(draw_text(area.x.format_without_unit(tick), across, _BOTTOM + 21, "m"))
     title = _axis_title(chart.y_label, area.y.unit)
-    marks.append(draw_text(title, 0, 12, "", dx=-44))
+    marks.append(draw_text(title, 0, 12, "", dx_pixels=-44))
     marks.append(draw_text(_axis_title(chart.x_label, area.x.unit), 100, _BOTTOM + 40, "e"))
     return marks
 
@@ -206,7 +206,7 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
             name.y_pixels,
             "halo e" if name.ends_at_position else "halo",
             bold=name.line.label if name.line.is_mark else "",
-            dx=-4 if name.ends_at_position else 8,
+            dx_pixels=-4 if name.ends_at_position else 8,
         )
         for name in place_line_labels(named, _TOP, _BOTTOM)
     ]

@@ -61,11 +61,14 @@ def build_svg_element(
     )
 
 
-def draw_rect_in_percent(classes: str, x: float, y: float, width: float, height: float) -> str:
-    """Return a rectangle: x and width in percent of the drawing, y and height in pixels."""
+def draw_rect_in_percent(
+    classes: str, x_percent: float, y_pixels: float, width_percent: float, height_pixels: float
+) -> str:
+    """Return a rectangle, across in percent of the drawing, down in pixels."""
     return (
-        f'<rect class="{classes}" x="{format_coordinate(x)}%" y="{format_coordinate(y)}"'
-        f' width="{format_coordinate(width)}%" height="{format_coordinate(height)}"/>'
+        f'<rect class="{classes}" x="{format_coordinate(x_percent)}%"'
+        f' y="{format_coordinate(y_pixels)}" width="{format_coordinate(width_percent)}%"'
+        f' height="{format_coordinate(height_pixels)}"/>'
     )
 
 
@@ -90,28 +93,41 @@ def draw_circled_letter(letter: str, x: float, y: float) -> str:
     )
 
 
-def draw_line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    """Return a straight line, x in percent, y in pixels."""
+def draw_line(
+    classes: str, x1_percent: float, y1_pixels: float, x2_percent: float, y2_pixels: float
+) -> str:
     return (
-        f'<line class="{classes}" x1="{format_coordinate(x1)}%" x2="{format_coordinate(x2)}%"'
-        f' y1="{format_coordinate(y1)}" y2="{format_coordinate(y2)}"/>'
+        f'<line class="{classes}" x1="{format_coordinate(x1_percent)}%"'
+        f' x2="{format_coordinate(x2_percent)}%"'
+        f' y1="{format_coordinate(y1_pixels)}" y2="{format_coordinate(y2_pixels)}"/>'
     )
 
 
 def draw_text(
-    text: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
+    text: str,
+    x_percent: float,
+    y_pixels: float,
+    classes: str = "",
+    *,
+    bold: str = "",
+    dx_pixels: int = 0,
 ) -> str:
-    """Return text at x percent and y pixels; `bold` is written in front of it."""
+    """Return text; `bold` is written in front of it."""
     strong = f'<tspan class="b">{escape(bold)}</tspan>' if bold else ""
     gap = " " if bold and text else ""
     kind = f' class="{classes}"' if classes else ""
-    shift = f' dx="{dx}"' if dx else ""
-    return f'<text{kind} x="{format_coordinate(x)}%" y="{format_coordinate(y)}"{shift}>{strong}{gap}{escape(text)}</text>'
+    shift = f' dx="{dx_pixels}"' if dx_pixels else ""
+    return (
+        f'<text{kind} x="{format_coordinate(x_percent)}%" y="{format_coordinate(y_pixels)}"{shift}>'
+        f"{strong}{gap}{escape(text)}</text>"
+    )
 
 
-def draw_dot(classes: str, x: float, y: float, radius: float) -> str:
-    """Return a circle at x percent and y pixels."""
-    return f'<circle class="{classes}" cx="{format_coordinate(x)}%" cy="{format_coordinate(y)}" r="{format_coordinate(radius)}"/>'
+def draw_dot(classes: str, x_percent: float, y_pixels: float, radius_pixels: float) -> str:
+    return (
+        f'<circle class="{classes}" cx="{format_coordinate(x_percent)}%"'
+        f' cy="{format_coordinate(y_pixels)}" r="{format_coordinate(radius_pixels)}"/>'
+    )
 
 
 def draw_polyline(classes: str, points: Iterable[Point]) -> str:
@@ -133,11 +149,12 @@ def draw_in_stretched_box(shapes: Iterable[str], box: Box) -> str:
     )
 
 
-def draw_short_horizontal_line(classes: str, x: float, y: float) -> str:
-    """Return a horizontal line of 10 pixels, centered at x percent and y pixels."""
+def draw_short_horizontal_line(classes: str, x_percent: float, y_pixels: float) -> str:
+    """Return a horizontal line of 10 pixels, centered at a point."""
     return (
-        f'<svg x="{format_coordinate(x)}%" y="{format_coordinate(y)}" width="1" height="1"'
-        f' overflow="visible"><line class="{classes}" x1="-5" x2="5" y1="0" y2="0"/></svg>'
+        f'<svg x="{format_coordinate(x_percent)}%" y="{format_coordinate(y_pixels)}"'
+        ' width="1" height="1" overflow="visible">'
+        f'<line class="{classes}" x1="-5" x2="5" y1="0" y2="0"/></svg>'
     )
 
 

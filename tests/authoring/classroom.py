@@ -79,7 +79,7 @@ def play(session: Session, question: Question, learner: int, place: int, *, know
             place,
             raw,
             verdict,
-            form_token=f"{question.id}-{place}",
+            submission_token=f"{question.id}-{place}",
             context="quiz",
             certainty=1 + place % 3,
             milliseconds=1000 * (10 + place),

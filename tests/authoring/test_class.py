@@ -249,7 +249,9 @@ def test_policies_say_which_score_counts(
     for number, (learner, name) in enumerate(zip(crowd.join(3), order, strict=True)):
         raw = {"answer": [keys[name]]}
         verdict = grade(draw_variant(question, 0), raw)
-        attempt = NewAttempt(question, 0, raw, verdict, form_token=f"{number}", context="quiz")
+        attempt = NewAttempt(
+            question, 0, raw, verdict, submission_token=f"{number}", context="quiz"
+        )
         save_attempt_once(session, learner, attempt, NOW.date(), NOW)
     session.commit()
     quiz = folder / "topics/kv-cache/quiz.md"

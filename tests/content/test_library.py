@@ -10,7 +10,7 @@ import pytest
 from app.content.courses import LiveLibrary
 from app.content.file_reader import parse_file
 from app.content.library import load_library
-from app.content.parse_cache import ParseCache, decode_cached_value, encode_value_for_cache
+from app.content.parse_cache import ParseCacheFolder, decode_cached_value, encode_value_for_cache
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 
@@ -176,7 +176,7 @@ def test_a_reading_survives_its_way_through_the_cache() -> None:
 
 
 def test_old_readings_are_forgotten(tmp_path: Path) -> None:
-    cache = ParseCache(tmp_path)
+    cache = ParseCacheFolder(tmp_path)
     cache.folder.mkdir()
     for number in range(150):
         (cache.folder / f"{number}.json").write_text("[]")

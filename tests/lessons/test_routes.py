@@ -18,7 +18,7 @@ from app.content.course_facts import cached_course_facts
 from app.content.courses import LiveLibrary
 from app.content.library import Library, load_library
 from app.content.reading_routes import (
-    Route,
+    ReadingRoute,
     list_questions_on_folded_sections,
     list_sections_on_route,
     measure_short_route,
@@ -338,7 +338,7 @@ def test_full_pages_that_do_not_fit_are_read_short(library: Library):
     course = cached_course_facts(library)
     day, minutes = dt.date(2026, 6, 9), sum(page.reading_minutes for page in course.pages.values())
 
-    def route(days: int, begun: Collection[str] = ()) -> Route:
+    def route(days: int, begun: Collection[str] = ()) -> ReadingRoute:
         calendar = PlanCalendar(day, exam_day=day + dt.timedelta(days=days))
         readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
         learner = LearnerFacts(day, readings=readings)

@@ -147,7 +147,7 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
         seed=1,
         raw_response={"answer": ["a"]},
         verdict=GradeResult(score=1.0, parsed={}),
-        form_token=question.id,
+        submission_token=question.id,
         context="quiz",
         certainty=2,
         milliseconds=60_000,

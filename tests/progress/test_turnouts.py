@@ -13,8 +13,8 @@ from app.database.tables import Attempt, Learner, ScorePredictionRow, Sitting
 from app.progress.predictions import (
     ExamResult,
     ScorePrediction,
+    attach_predictions_to_results,
     describe_share_in_range,
-    pair_results_with_predictions,
 )
 from app.study_plan.store import RULE
 from tests.conftest import Clock
@@ -35,7 +35,7 @@ def result(started: int, score: float, answered: int = 50, questions: int = 50):
     ("score", "inside"), [(28.4, False), (29, True), (37.4, True), (38, False)]
 )
 def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
-    (turnout,) = pair_results_with_predictions([predicted(1)], [result(2, score)])
+    (turnout,) = attach_predictions_to_results([result(2, score)], [predicted(1)])
 
     assert turnout.is_inside_range is inside
 
@@ -43,14 +43,14 @@ def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
 def test_the_newest_prediction_before_the_start_counts():
     told = [predicted(1, low=10), predicted(5, low=20), predicted(9, low=30)]
 
-    (turnout,) = pair_results_with_predictions(told, [result(7, 25)])
+    (turnout,) = attach_predictions_to_results([result(7, 25)], told)
 
     assert turnout.last_prediction_before == told[1]
 
 
 def test_a_prediction_of_another_exam_or_made_later_is_none():
-    (turnout,) = pair_results_with_predictions(
-        [predicted(1, "other"), predicted(9)], [result(7, 33)]
+    (turnout,) = attach_predictions_to_results(
+        [result(7, 33)], [predicted(1, "other"), predicted(9)]
     )
 
     assert turnout.last_prediction_before is None
@@ -58,8 +58,8 @@ def test_a_prediction_of_another_exam_or_made_later_is_none():
 
 
 def test_a_paper_that_was_left_open_is_not_counted():
-    found = pair_results_with_predictions(
-        [predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)]
+    found = attach_predictions_to_results(
+        [result(2, 33, answered=45), result(3, 20, answered=44)], [predicted(1)]
     )
 
     assert [turnout.is_comparable for turnout in found] == [True, False]
@@ -68,8 +68,8 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
-    (turnout,) = pair_results_with_predictions(
-        [predicted(1)], [result(2, 20, answered=30, questions=30)]
+    (turnout,) = attach_predictions_to_results(
+        [result(2, 20, answered=30, questions=30)], [predicted(1)]
     )
 
     assert turnout.scaled_score == pytest.approx(20 * 50 / 30)
@@ -77,8 +77,8 @@ def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
 
 
 def test_the_count_is_said_as_it_is():
-    found = pair_results_with_predictions([predicted(1)], [result(n, 33) for n in range(2, 9)])
-    missed = pair_results_with_predictions([predicted(1)], [result(20, 45)])
+    found = attach_predictions_to_results([result(n, 33) for n in range(2, 9)], [predicted(1)])
+    missed = attach_predictions_to_results([result(20, 45)], [predicted(1)])
 
     assert describe_share_in_range([*found, *missed]).startswith("7 of 8 results lay inside")
     assert describe_share_in_range([]) == ""

@@ -73,7 +73,7 @@ class Life:
             seed=1,
             raw_response={"answer": ["a"]},
             verdict=GradeResult(score=1.0, parsed={}),
-            form_token=token or f"a{next(self.numbers)}",
+            submission_token=token or f"a{next(self.numbers)}",
             context="quiz",
             milliseconds=9000,
         )

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from pydantic import BaseModel
 from sqlmodel import Session, select
 
 from app.accounts.settings_page import SettingsForm
@@ -13,8 +14,13 @@ from app.authoring.pages import ProblemFilterForm, StatisticsTableForm
 from app.content.courses import LiveLibrary
 from app.database.tables import Learner
 from app.errors import InvalidInputError
-from app.flashcards.forms import CardPagesQuery as CardsForm
-from app.flashcards.forms import CardWantedForm, GradeForm, SuspensionForm, UndoForm
+from app.flashcards.forms import (
+    CardPagesQuery,
+    CardWantedForm,
+    GradeForm,
+    SuspensionForm,
+    UndoForm,
+)
 from app.lessons.notes import NoteForm
 from app.main import create_app
 from app.quiz.forms import PracticeForm, QuestionForm, ReportForm
@@ -72,13 +78,20 @@ SANE = {
     "revision": "r",
     "calendar": "yes",
 }
+
+
+def sent_names(form: type[BaseModel]) -> set[str]:
+    """The names of the fields as they are sent."""
+    return {field.alias or name for name, field in form.model_fields.items()}
+
+
 ANSWERED = {*QuestionForm.model_fields, "answer", "unit", "place.a"}
 FIELDS = {
     "quiz": {*ANSWERED, *PracticeForm.model_fields, "words"},
     "authoring": {*ANSWERED, *ProblemFilterForm.model_fields, *StatisticsTableForm.model_fields},
     "concepts": {*NoteForm.model_fields},
     "flashcards": {
-        *(*CardsForm.model_fields, *GradeForm.model_fields, *UndoForm.model_fields),
+        *(*sent_names(CardPagesQuery), *sent_names(GradeForm), *UndoForm.model_fields),
         *(*SuspensionForm.model_fields, *CardWantedForm.model_fields),
     },
     "settings": {*SettingsForm.model_fields, "what", "deck", "word", "leave", "theme"},

@@ -32,7 +32,7 @@ from app.estimator.estimates.parallelism_plan import (
 )
 from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
-    GpuCounts,
+    AllowedGpuCounts,
     guess_gpus_for_run_time,
     search_plan_for_deadline,
 )
@@ -645,7 +645,7 @@ def _find_training_on_fewest_gpus(
         return training._replace(run_time=training.run_time_without_losses / (1 - typed_lost_share))
 
     system = first_system_with_gpu(gpu)
-    counts = GpuCounts(
+    counts = AllowedGpuCounts(
         system.gpus if system else largest_sales_unit_size(gpu),
         minimum=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
     )

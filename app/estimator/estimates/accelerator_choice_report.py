@@ -152,11 +152,11 @@ def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[TableCell, .
         _cell_or_unknown(chip.capacity or None, "B"),
         _cell_or_unknown(chip.memory_bandwidth, "B/s"),
         _cell_or_unknown(chip.tdp, "W"),
-        _missing_values(chip),
+        _format_missing_values_cell(chip),
     )
 
 
-def _missing_values(chip: Accelerator) -> str:
+def _format_missing_values_cell(chip: Accelerator) -> str:
     values = {
         "16-bit rate": chip.peak_rate("bf16"),
         "8-bit rate": chip.peak_rate("fp8") or chip.peak_rate("int8"),

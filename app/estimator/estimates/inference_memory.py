@@ -30,7 +30,7 @@ from app.estimator.memory.inference_memory import (
     VllmStartRefusal,
     build_hybrid_blocks,
     compute_bytes_while_loading,
-    compute_usable_engine_bytes,
+    compute_engine_memory_limit,
     find_vllm_start_refusal,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
@@ -55,8 +55,8 @@ from app.estimator.models.number_formats import (
     CACHE_BITS,
     GGUF_CACHES,
     GGUF_FORMATS,
+    build_published_format_clause,
     mxfp4_expert_padding_bytes,
-    other_weight_format_hint,
     resolve_weight_format,
     weight_bytes_by_split,
     weight_bytes_per_gpu,
@@ -531,7 +531,7 @@ def usable_memory(
     memory, share = program_visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = compute_usable_engine_bytes(
+        limit = compute_engine_memory_limit(
             ENGINES[inputs.engine], memory, share, gpus, memory_use.bytes_without_cache
         )
     limit = min(limit, memory - inputs.graphs)
@@ -549,7 +549,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
             "weights",
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{other_weight_format_hint(model, inputs.weights)}; it has "
+            f"{build_published_format_clause(model, inputs.weights)}; it has "
             f"{list_formats_with_dense_rate(gpu)}. {reason or ''}".strip(),
         )
     for field, value, owner in (
@@ -619,7 +619,7 @@ def compute_inference_limits(
     )
 
 
-def may_fit_with_changed_inputs(
+def fits_by_central_estimate_with_changes(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
     changed = dataclasses.replace(inputs, **changes)
@@ -693,7 +693,7 @@ def search_cache_limits(
     model: Architecture,
     inputs: InferenceMemoryInputs,
     gpu: Accelerator,
-    fits: Callable[..., bool] = may_fit_with_changed_inputs,
+    fits: Callable[..., bool] = fits_by_central_estimate_with_changes,
 ) -> CacheLimits:
     """Search for context and sequences if temporary tensors grow with them, too."""
     return CacheLimits(

@@ -18,8 +18,8 @@ from app.estimator.estimates.inference_memory import (
     fewest_fitting_gpus,
     find_scale_block_problem,
     find_start_refusal_of_inputs,
+    fits_by_central_estimate_with_changes,
     is_mig_instance,
-    may_fit_with_changed_inputs,
     plausible_memory_range,
     search_cache_limits,
     solve_cache_limits,
@@ -82,7 +82,7 @@ def _find_first_fitting_change(
     """
     tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
     if result.is_full:
-        tried += ((may_fit_with_changed_inputs, "May fit."),)
+        tried += ((fits_by_central_estimate_with_changes, "May fit."),)
     for fits, becomes in tried:
         for change in changes:
             started = {**change, **_sequence_change_to_start_vllm(result, change)}

@@ -667,7 +667,7 @@ def _weights_step(
     table, gpus = weight_bytes_by_split(model, inputs.weights), inputs.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized_weight_count
     formula = "parameters × bits ÷ 8"
-    numbers = f"{format_term(covered)} × {format_term(form.bits)} ÷ 8"
+    numbers = f"{format_term(covered)} × {format_term(form.bits_with_scales)} ÷ 8"
     if covered < model.parameters:
         formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
         numbers += f" + {format_term(model.parameters - covered)} × {format_term(form.rest / 8)} B"

@@ -27,7 +27,7 @@ from app.estimator.memory_verdict import add_vllm_start_change, build_vllm_start
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
-    other_weight_format_hint,
+    build_published_format_clause,
     resolve_weight_format,
 )
 from app.estimator.result import VerdictFlip
@@ -175,7 +175,9 @@ def validate_inputs(
     if reason := find_fp8_problem(gpu, form, engine, has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise impossible_input_error(
-            "weights", weights, f"{message}{other_weight_format_hint(model, weights)}. {reason}"
+            "weights",
+            weights,
+            f"{message}{build_published_format_clause(model, weights)}. {reason}",
         )
     problem = find_model_sharing_problem(model, tensor, engine)
     if problem:

@@ -199,7 +199,7 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
     """
     peak = min(_datasheet_peak(placed), placed.engine.compute_limit)
     bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
-    dense = critical_batch(peak, bandwidth, placed.weight_format.bits / 8)
+    dense = critical_batch(peak, bandwidth, placed.weight_format.bits_with_scales / 8)
     if not placed.model.is_routed:
         return dense
     per_token = placed.model.experts_per_token

@@ -20,8 +20,8 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
     default_overhead_bytes,
-    resident_memory_by_stage,
-    transient_bytes_per_token_by_stage,
+    resident_memory_by_distinct_stage,
+    transient_bytes_per_token_by_distinct_stage,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.training.step_time import (
@@ -61,7 +61,7 @@ class MicroBatch(NamedTuple):
     count_per_step: int
 
 
-class PipelineVariant(NamedTuple):
+class ChunksAndZeroStage(NamedTuple):
     chunks_per_stage: int
     zero_stage: int
 
@@ -111,19 +111,24 @@ class ModelSplit:
     context: int
     data: int
     expert_degrees: tuple[int, ...]
-    micro_batches_by_variant: Mapping[PipelineVariant, tuple[MicroBatch, ...]]
+    micro_batches_by_chunks_and_zero_stage: Mapping[ChunksAndZeroStage, tuple[MicroBatch, ...]]
 
     @property
     def layout_count(self) -> int:
         """Return the number of layouts, not counting recomputation."""
-        return len(self.expert_degrees) * sum(map(len, self.micro_batches_by_variant.values()))
+        return len(self.expert_degrees) * sum(
+            map(len, self.micro_batches_by_chunks_and_zero_stage.values())
+        )
 
     def list_families(self) -> Iterator[MicroBatchFamily]:
         """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.expert_degrees:
-            for variant, micro_batches in self.micro_batches_by_variant.items():
-                yield MicroBatchFamily(*degrees, expert, *variant, micro_batches)
+            for (
+                chunks_and_zero,
+                micro_batches,
+            ) in self.micro_batches_by_chunks_and_zero_stage.items():
+                yield MicroBatchFamily(*degrees, expert, *chunks_and_zero, micro_batches)
 
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -143,12 +148,12 @@ def list_model_splits(
                 if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
                 sequences_per_replica = job.global_batch // data
-                variants = _list_pipeline_variants(
+                micro_batches = _map_micro_batches_by_chunks_and_zero_stage(
                     model.layers, pipeline, data, sequences_per_replica
                 )
                 experts = _list_expert_degrees(model, data * context * tensor)
-                if variants:
-                    yield ModelSplit(tensor, pipeline, context, data, experts, variants)
+                if micro_batches:
+                    yield ModelSplit(tensor, pipeline, context, data, experts, micro_batches)
 
 
 def list_gpu_counts_that_divide_batch(
@@ -210,35 +215,35 @@ def _list_expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     )
 
 
-def _list_pipeline_variants(
+def _map_micro_batches_by_chunks_and_zero_stage(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
-) -> Mapping[PipelineVariant, tuple[MicroBatch, ...]]:
-    """Return the variants of a pipeline, with the micro-batches that divide a replica's sequences."""
-    found: dict[PipelineVariant, tuple[MicroBatch, ...]] = {}
+) -> Mapping[ChunksAndZeroStage, tuple[MicroBatch, ...]]:
+    """Return the micro-batches that divide a replica's sequences, by what they are tried with."""
+    found: dict[ChunksAndZeroStage, tuple[MicroBatch, ...]] = {}
     for sequences in _MICRO_BATCHES:
         micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
         if sequences_per_replica % sequences or micro_batch.count_per_step < pipeline:
             continue
-        for variant in _variants_for_micro_batches(
+        for tried in _list_chunks_and_zero_stages_to_try(
             layers, pipeline, data, micro_batch.count_per_step
         ):
-            found[variant] = (*found.get(variant, ()), micro_batch)
+            found[tried] = (*found.get(tried, ()), micro_batch)
     return found
 
 
-def _variants_for_micro_batches(
+def _list_chunks_and_zero_stages_to_try(
     layers: int, pipeline: int, data: int, micro_batch_count: int
-) -> tuple[PipelineVariant, ...]:
-    """Return the variants to try: sharded weights only without a pipeline."""
+) -> tuple[ChunksAndZeroStage, ...]:
+    """Return what to try; weights are sharded only without a pipeline."""
     if pipeline == 1:
-        return tuple(PipelineVariant(1, zero) for zero in ((1, 3) if data > 1 else (1,)))
+        return tuple(ChunksAndZeroStage(1, zero) for zero in ((1, 3) if data > 1 else (1,)))
     chunks = [1]
     if micro_batch_count % pipeline == 0:
         max_chunks = layers // pipeline
         chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
         even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
         chunks = even_chunks or [chunks[0]]
-    return tuple(PipelineVariant(v, zero_stage=1) for v in chunks)
+    return tuple(ChunksAndZeroStage(v, zero_stage=1) for v in chunks)
 
 
 _BytesByStage = tuple[float, ...]
@@ -310,7 +315,7 @@ class LayoutMemoryChecker:
     @property
     def fits_with_fully_sharded_states(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
-        unsharded = resident_memory_by_stage(
+        unsharded = resident_memory_by_distinct_stage(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], state_bytes_per_parameter()
         )[0]
         states = unsharded.weights + unsharded.gradients + unsharded.optimizer
@@ -353,7 +358,7 @@ class LayoutMemoryChecker:
         if resident is None:
             plan = family.build_plan(self._job, family.micro_batches[0])
             framework = training_step_of_plan(plan).framework
-            stages = resident_memory_by_stage(
+            stages = resident_memory_by_distinct_stage(
                 self._model, parallel_layout_of_plan(plan), framework, state_bytes_per_parameter()
             )
             overhead = default_overhead_bytes(plan.gpus)
@@ -395,7 +400,7 @@ class LayoutMemoryChecker:
     ) -> StageTransientBytes:
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = parallel_layout_of_plan(plan), training_step_of_plan(plan)
-        stages = transient_bytes_per_token_by_stage(self._model, layout, step)
+        stages = transient_bytes_per_token_by_distinct_stage(self._model, layout, step)
         return StageTransientBytes(layout, stages)
 
 

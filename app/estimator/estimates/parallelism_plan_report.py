@@ -185,7 +185,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
     OutputSpec(
         "reference_design",
         "Reference design",
-        read=lambda r: describe_reference_design(r.gpu, r.inputs.gpus),
+        read=lambda r: format_reference_design_cell(r.gpu, r.inputs.gpus),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
@@ -268,7 +268,7 @@ def _search_limit_text(result: ParallelismPlanResult) -> str:
     return f" The search looked at {tried} of {legal} layouts; a better one may exist."
 
 
-def describe_reference_design(gpu: Accelerator, gpus: int) -> str:
+def format_reference_design_cell(gpu: Accelerator, gpus: int) -> str:
     known = _DESIGNS.get(gpu.id)
     if known is None:
         return "none for this card"

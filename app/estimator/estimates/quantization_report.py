@@ -207,7 +207,7 @@ def build_steps(
     weights = _STEPS.build_step(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
-        f"{format_term(covered)} × {format_term(compared.weight_format.bits)} ÷ 8 + "
+        f"{format_term(covered)} × {format_term(compared.weight_format.bits_with_scales)} ÷ 8 + "
         f"{format_term(model.loaded_parameters - covered)} × "
         f"{format_term(compared.weight_format.rest / 8)} B",
         compared.total_bytes,
@@ -252,13 +252,13 @@ def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
     ]
     math = math_format_used(gpu, compared.weight_format)
     is_said = is_fp8_weight_only(gpu, compared.weight_format)
-    if compared.weight_format.bits < 16 and math in {"bf16", "fp16"} and not is_said:
+    if compared.weight_format.bits_with_scales < 16 and math in {"bf16", "fp16"} and not is_said:
         notes.append(
             "Weights are unpacked to 16 bit before they are multiplied: decoding gains "
             "from fewer bytes, prefill does not."
         )
-    if compared.weight_format.scale:
-        notes.append(f"Metadata: {compared.weight_format.scale}.")
+    if compared.weight_format.scale_description:
+        notes.append(f"Metadata: {compared.weight_format.scale_description}.")
     return tuple(notes)
 
 

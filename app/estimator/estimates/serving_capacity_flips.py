@@ -132,7 +132,7 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
-    is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits == 16
+    is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits_with_scales == 16
     has_experts = placed.model.is_routed
     if not is_wide or inputs.simulate:
         return ()

@@ -290,7 +290,7 @@ _REMEDIES = (
 )
 
 
-def with_usual_zero_and_recompute(
+def fill_in_usual_zero_and_recompute(
     model: Architecture, inputs: TrainingMemoryInputs, limit: float
 ) -> TrainingMemoryInputs:
     """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
@@ -320,7 +320,7 @@ def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any
     """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
     limit = result.memory_limit
     changed = dataclasses.replace(result.typed_inputs, **changes)
-    changed = with_usual_zero_and_recompute(result.model, changed, limit)
+    changed = fill_in_usual_zero_and_recompute(result.model, changed, limit)
     memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, changed))
     return plausible_bytes_range(memory, find_requested_framework(changed).id).high <= limit
 
@@ -556,26 +556,26 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
         now, flips = labels[getattr(inputs, remedy.field)], labels[remedy.value]
-        becomes = _fits_text(result) if remedy.is_sure else _MAY_FIT
+        becomes = _sure_fit_verdict_after_change(result) if remedy.is_sure else _MAY_FIT
         changes.append(VerdictFlip(remedy.field, spec.label, now, flips, becomes))
     # What makes it fit goes before what may, and where it no longer does.
     return tuple(sorted(changes, key=lambda change: change.verdict_after.startswith(("No", "May"))))
 
 
-_SURELY = "Fits even at the high end of the range."
+_FITS_AT_HIGH_END = "Fits even at the high end of the range."
 _MAY_FIT = "May fit."
 
 
-def _fits_text(result: TrainingMemoryResult) -> str:
+def _sure_fit_verdict_after_change(result: TrainingMemoryResult) -> str:
     fits = result.fullest_stage_memory.total <= result.memory_limit
-    return _SURELY if fits else "Fits."
+    return _FITS_AT_HIGH_END if fits else "Fits."
 
 
 def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs that surely fit, or else that may; none if there are as many."""
     now, sure = result.inputs.gpus, result.fewest_sure_gpus
     is_too_large = result.fullest_stage_memory.total > result.memory_limit
-    gpus, becomes = sure, _fits_text(result)
+    gpus, becomes = sure, _sure_fit_verdict_after_change(result)
     if sure is None:
         gpus, becomes = result.fewest_gpus_that_may_fit if is_too_large else None, _MAY_FIT
     elif result.surely_fits:
@@ -617,9 +617,9 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     elif longest >= inputs.sequence:  # Recomputing more is enough.
         return ()
     elif longest and surely_fits_with_changed_inputs(result, sequence=longest):
-        becomes = _fits_text(result)
+        becomes = _sure_fit_verdict_after_change(result)
     elif longest and surely_fits_with_changed_inputs(result, sequence=longest, recompute="full"):
-        becomes = _fits_text(result)
+        becomes = _sure_fit_verdict_after_change(result)
         spec = input_specs(TrainingMemoryInputs)["recompute"]
         also = (FieldChange("recompute", spec.label, dict(spec.choices)["full"]),)
     elif memory.total > limit:

@@ -14,13 +14,13 @@ from app.estimator.estimates.training_memory import (
     build_requested_layout,
     build_requested_training_step,
     compute_requested_stage_memories,
+    fill_in_usual_zero_and_recompute,
     find_fewest_gpus_by_replicas,
     find_flips,
     find_memory_remedies,
     find_requested_framework,
     validate_inputs,
     with_least_memory,
-    with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -201,7 +201,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     gpu = find_accelerator(typed.gpu)
     limit = gpu.engine_visible_memory
     validate_inputs(model, typed, build_requested_layout(dataclasses.replace(typed, zero="1")), gpu)
-    inputs = with_usual_zero_and_recompute(model, typed, limit)
+    inputs = fill_in_usual_zero_and_recompute(model, typed, limit)
     layout = build_requested_layout(inputs)
     memories = compute_requested_stage_memories(model, inputs)
     least_inputs = with_least_memory(typed, inputs)
@@ -236,7 +236,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(build_memory_bar(memory, gpu),),
-        tables=(_build_stages_table(result),) if len(memories) > 1 else (),
+        tables=(_build_pipeline_stages_table(result),) if len(memories) > 1 else (),
         notes=(
             *chosen_recompute_note(typed, inputs),
             *_build_notes(result),
@@ -429,7 +429,7 @@ def build_memory_bar(memory: StageMemory, gpu: Accelerator) -> StackedBar:
     )
 
 
-def _build_stages_table(result: TrainingMemoryResult) -> ResultTable:
+def _build_pipeline_stages_table(result: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (

@@ -83,7 +83,7 @@ class TrainingRunInputs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class GpuCounts:
+class AllowedGpuCounts:
     """The numbers of GPUs that a run may have: whole systems, and those that divide its batch.
 
     None has fewer than the `minimum`.
@@ -96,9 +96,9 @@ class GpuCounts:
     def round_up_to_count(self, gpus: float) -> int:
         """Return the next larger number of GPUs, or the largest.
 
-        >>> GpuCounts(8, (8, 16, 32)).round_up_to_count(17), GpuCounts(8, (8, 16, 32)).round_up_to_count(40)
-        (32, 32)
-        >>> GpuCounts(8).round_up_to_count(17)
+        >>> [AllowedGpuCounts(8, (8, 16, 32)).round_up_to_count(gpus) for gpus in (17, 40)]
+        [32, 32]
+        >>> AllowedGpuCounts(8).round_up_to_count(17)
         24
         """
         gpus = max(gpus, self.minimum)
@@ -134,28 +134,29 @@ class SurePlan(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingRunResult(ComposedResult):
-    """The sections; `gpu_counts` are what another number of GPUs is rounded to.
+    """The sections; another number of GPUs is rounded to one of the `allowed_gpu_counts`.
 
-    `faster_unsure_plan` has a faster layout that may not fit; `plan_meeting_deadline` is on more
-    GPUs and meets a missed deadline or has a layout at all, `plan_meeting_deadline_at_slow_end`
-    meets it at the slow end of the range; None if there is none.
+    `faster_unsure_plan` has a faster layout that may not fit. `larger_plan_meeting_deadline`, on
+    more GPUs, meets a missed deadline or has a layout at all;
+    `larger_plan_meeting_deadline_at_slow_end` meets it at the slow end of the range. None if there
+    is none.
     """
 
     inputs: TrainingRunInputs
-    gpu_counts: GpuCounts
+    allowed_gpu_counts: AllowedGpuCounts
     gpu: Accelerator
     gpus: int
     nodes: int
     faster_unsure_plan: SubEstimate | None = None
-    plan_meeting_deadline: SurePlan | None = None
-    plan_meeting_deadline_at_slow_end: SurePlan | None = None
+    larger_plan_meeting_deadline: SurePlan | None = None
+    larger_plan_meeting_deadline_at_slow_end: SurePlan | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_requested_system(gpu, inputs.system)
     run = SectionComposer(inputs)
-    counts = _list_gpu_counts(run, system)
+    counts = _list_allowed_gpu_counts(run, system)
     layout = _choose_and_add_layout(run, counts)
     gpus = layout.gpus
     nodes = math.ceil(gpus / system.gpus) if system else 0
@@ -193,13 +194,13 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
         sections=tuple(sections),
         omission_reason_by_section=run.omission_reason_by_section,
         inputs=inputs,
-        gpu_counts=counts,
+        allowed_gpu_counts=counts,
         gpu=gpu,
         gpus=gpus,
         nodes=nodes,
         faster_unsure_plan=layout.faster_unsure_plan,
-        plan_meeting_deadline=layout.plan_meeting_deadline,
-        plan_meeting_deadline_at_slow_end=layout.plan_meeting_deadline_at_slow_end,
+        larger_plan_meeting_deadline=layout.larger_plan_meeting_deadline,
+        larger_plan_meeting_deadline_at_slow_end=layout.larger_plan_meeting_deadline_at_slow_end,
     )
 
 
@@ -215,20 +216,20 @@ class ChosenLayout(NamedTuple):
     training_time_inputs: dict[str, Any] | None
     gpus: int
     faster_unsure_plan: SubEstimate | None = None
-    plan_meeting_deadline: SurePlan | None = None
-    plan_meeting_deadline_at_slow_end: SurePlan | None = None
+    larger_plan_meeting_deadline: SurePlan | None = None
+    larger_plan_meeting_deadline_at_slow_end: SurePlan | None = None
 
 
-def _list_gpu_counts(composer: SectionComposer, system: System | None) -> GpuCounts:
+def _list_allowed_gpu_counts(composer: SectionComposer, system: System | None) -> AllowedGpuCounts:
     inputs = composer.inputs
     if inputs.method != "full":
-        return GpuCounts(min(system.gpus if system else 1, inputs.gpus or 1))
+        return AllowedGpuCounts(min(system.gpus if system else 1, inputs.gpus or 1))
     system_gpus = system.gpus if system else 1
     machine_gpus = min(system_gpus, inputs.gpus or system_gpus)
     with composer.name_own_inputs_in_errors():
         plan_inputs = composer.parse_section_inputs("parallelism-plan", {"gpus": machine_gpus})
     of_batch = list_gpu_counts_for_typed_batch(plan_inputs, find_model(inputs.model))
-    return GpuCounts(machine_gpus, tuple(n for n in of_batch if n % machine_gpus == 0))
+    return AllowedGpuCounts(machine_gpus, tuple(n for n in of_batch if n % machine_gpus == 0))
 
 
 # The figures of a layout that are inputs of training-time by the same name.
@@ -247,7 +248,7 @@ _MOST_SEARCHES = 4
 _LARGE = 4096  # Where no layout fits on so many, the states are not what is too large.
 
 
-def _choose_and_add_layout(composer: SectionComposer, counts: GpuCounts) -> ChosenLayout:
+def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) -> ChosenLayout:
     """Choose the layout and the GPUs, and add the section that they are from.
 
     Adapters are trained in copies: on one GPU, or with states divided over all.
@@ -309,19 +310,19 @@ def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
 
 def search_plan_for_deadline(
     compute_plan: Callable[[int], PlanT],
-    plans_by_gpu_count: dict[int, PlanT],
+    known_plans_by_gpu_count: dict[int, PlanT],
     first_gpu_count: int,
-    counts: GpuCounts,
+    counts: AllowedGpuCounts,
     max_run_seconds: float,
 ) -> PlanT:
     """Return the plan on the fewest whole systems that take no longer than the limit [s].
 
     GPU-hours hardly depend on the number of GPUs, so a few searches from the first number are
-    enough. `plans_by_gpu_count` are those that were computed, by their GPUs; new ones are added. If none is
-    in time, the plan is one on the most GPUs.
+    enough. `known_plans_by_gpu_count` must hold the plan on `first_gpu_count`; new ones are added.
+    If none is in time, the plan is one on the most GPUs.
     """
     for _ in range(_MOST_SEARCHES):
-        seconds = plans_by_gpu_count[first_gpu_count].run_time
+        seconds = known_plans_by_gpu_count[first_gpu_count].run_time
         if math.isinf(seconds) and first_gpu_count >= _LARGE:
             break
         growth = (
@@ -332,13 +333,15 @@ def search_plan_for_deadline(
             else seconds / max_run_seconds
         )
         first_gpu_count = counts.round_up_to_count(first_gpu_count * growth)
-        if growth <= 1 and first_gpu_count in plans_by_gpu_count:
+        if growth <= 1 and first_gpu_count in known_plans_by_gpu_count:
             break
-        if first_gpu_count not in plans_by_gpu_count:
-            plans_by_gpu_count[first_gpu_count] = compute_plan(first_gpu_count)
-    fitting = [n for n, plan in plans_by_gpu_count.items() if math.isfinite(plan.run_time)]
-    in_time = [n for n in fitting if plans_by_gpu_count[n].run_time <= max_run_seconds]
-    return plans_by_gpu_count[min(in_time) if in_time else max(fitting or plans_by_gpu_count)]
+        if first_gpu_count not in known_plans_by_gpu_count:
+            known_plans_by_gpu_count[first_gpu_count] = compute_plan(first_gpu_count)
+    fitting = [n for n, plan in known_plans_by_gpu_count.items() if math.isfinite(plan.run_time)]
+    in_time = [n for n in fitting if known_plans_by_gpu_count[n].run_time <= max_run_seconds]
+    return known_plans_by_gpu_count[
+        min(in_time) if in_time else max(fitting or known_plans_by_gpu_count)
+    ]
 
 
 def _guess_gpus_for_deadline(inputs: TrainingRunInputs) -> float:

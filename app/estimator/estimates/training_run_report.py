@@ -135,16 +135,16 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     """
     section, deadline = result.find_section(_TIME), result.inputs.deadline
     now = format_number(result.gpus)
-    if section is None and result.plan_meeting_deadline:
-        gpus = format_number(result.plan_meeting_deadline.sure_plan.inputs.gpus)
+    if section is None and result.larger_plan_meeting_deadline:
+        gpus = format_number(result.larger_plan_meeting_deadline.sure_plan.inputs.gpus)
         return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
     if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
         return ()
     safe = "In time even if the run is as slow as the range of the estimate allows."
     if result.inputs.method == "full":
         plans = {
-            "In time.": result.plan_meeting_deadline,
-            safe: result.plan_meeting_deadline_at_slow_end,
+            "In time.": result.larger_plan_meeting_deadline,
+            safe: result.larger_plan_meeting_deadline_at_slow_end,
         }
         becomes_by_gpus = {p.sure_plan.inputs.gpus: becomes for becomes, p in plans.items() if p}
         return tuple(
@@ -152,7 +152,7 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
             for gpus, becomes in becomes_by_gpus.items()
         )
     flips = [flip for flip in section.estimate.flips if flip.field == "gpus"]
-    safe_gpus = result.gpu_counts.round_up_to_count(
+    safe_gpus = result.allowed_gpu_counts.round_up_to_count(
         result.gpus * (section.estimate["time"].high or 0.0) / deadline
     )
     return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), safe))

@@ -339,7 +339,7 @@ def compute_plan_memory(
     return fullest_stage_memory(model, plan, state_bytes_per_parameter("adamw", precision))
 
 
-def with_usual_zero_and_recompute(
+def fill_in_usual_zero_and_recompute(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> TrainingTimeInputs:
     """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
@@ -485,7 +485,7 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction,
         changed = dataclasses.replace(result.inputs, **change)
         if result.chooses_least_recompute:
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
-            changed = with_usual_zero_and_recompute(model, gpu, changed)
+            changed = fill_in_usual_zero_and_recompute(model, gpu, changed)
         changed_plan = build_requested_plan(changed)
         memory = compute_plan_memory(model, changed, changed_plan).total
         if memory > max(gpu.engine_visible_memory, result.memory_per_gpu):

@@ -17,13 +17,13 @@ from app.estimator.estimates.training_time import (
     compute_productive_time_share,
     compute_requested_step_time,
     compute_run,
+    fill_in_usual_zero_and_recompute,
     find_bubble_reductions,
     find_flips,
     find_gpus_for_deadline,
     find_memory_remedy,
     find_requested_framework,
     validate_inputs,
-    with_usual_zero_and_recompute,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
@@ -281,7 +281,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     typed = fill_in_default_gpu_count(inputs, USUAL_GPUS)
     model, gpu = find_model(typed.model), find_accelerator(typed.gpu)
     validate_inputs(model, typed, gpu)
-    inputs = with_usual_zero_and_recompute(model, gpu, typed)
+    inputs = fill_in_usual_zero_and_recompute(model, gpu, typed)
     plan = build_requested_plan(inputs)
     step = compute_requested_step_time(model, gpu, inputs, plan)
     result = compute_run(model, gpu, inputs, plan, step)
@@ -418,7 +418,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         _micro_batch_step(result),
         build_step_time_step(plan, step),
         build_mfu_step(result),
-        *_run_steps(result),
+        *_build_goodput_and_failure_steps(result),
         *_run_cost_steps(result),
     )
 
@@ -461,7 +461,7 @@ def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
     )
 
 
-def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+def _build_goodput_and_failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     stall, mtbf = format_term(result.checkpoint_stall, "s"), format_term(result.mtbf, "s")
     interval, restart = (

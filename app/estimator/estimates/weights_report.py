@@ -113,7 +113,7 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
     form = resolve_weight_format(model, inputs.weights)
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized_weight_count
-    total, quantized = table.total_bytes + padding, covered * form.bits / 8 + padding
+    total, quantized = table.total_bytes + padding, covered * form.bits_with_scales / 8 + padding
     bytes_per_gpu = table.bytes_per_gpu(gpus) + padding / gpus
     has_rest = covered < model.parameters  # Else a difference is of rounding only.
     return WeightsResult(
@@ -194,7 +194,9 @@ _SOURCE = {
 
 def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
-    covered = f"{format_term(result.quantized_parameters)} × {format_term(form.bits)} ÷ 8"
+    covered = (
+        f"{format_term(result.quantized_parameters)} × {format_term(form.bits_with_scales)} ÷ 8"
+    )
     covered_formula = "parameters in the format × bits ÷ 8"
     if result.padding_bytes:
         covered_formula += " + padding"
@@ -275,8 +277,8 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
         notes = ["Norms, and modules that the checkpoint leaves out, stay in 16 bit."]
     if form.covers == "experts":
         notes = ["Only routed experts are quantized; all else stays in 16 bit."]
-    if form.scale:
-        notes.append(f"Each weight carries its part of the metadata: {form.scale}.")
+    if form.scale_description:
+        notes.append(f"Each weight carries its part of the metadata: {form.scale_description}.")
     notes.append("Engines may pad or repack tensors when they load them.")
     return (*notes, *prediction_notes)
 

@@ -243,8 +243,8 @@ _CUSTOM_DISPLAY_UNITS = {
 }
 
 
-def _parse_custom_gpu(text: str) -> dict[str, float]:
-    """Return the typed values of a custom card; empty if the text is a name.
+def _parse_if_custom_gpu(text: str) -> dict[str, float] | None:
+    """Return the typed values of a custom card; None if the text is a name.
 
     Raises LookupError if some of it cannot be read.
     """
@@ -252,7 +252,7 @@ def _parse_custom_gpu(text: str) -> dict[str, float]:
     matches = [_CUSTOM_VALUE.fullmatch(part.strip()) for part in parts]
     first_words = {*_CUSTOM_PEAKS, "nvlink"}
     if matches[0] is None or (matches[0]["what"] or "fp8").lower() not in first_words:
-        return {}
+        return None
     values: dict[str, float] = {}
     for part, match in zip(parts, matches, strict=True):
         if match is None:
@@ -310,7 +310,7 @@ def find_accelerator_id(name: str) -> str:
     >>> find_accelerator_id("16 GiB, 960 GB/s")
     '16384 MiB, 960 GB/s'
     """
-    if custom_values := _parse_custom_gpu(name):
+    if (custom_values := _parse_if_custom_gpu(name)) is not None:
         return ", ".join(_format_custom_gpu_value(*value) for value in custom_values.items())
     return data_files.find_id_by_alias(*ACCELERATORS, name, "an accelerator")
 
@@ -346,8 +346,8 @@ def find_accelerator(name: str) -> Accelerator:
 
     Raises LookupError.
     """
-    values: dict[str, Any] = dict(_parse_custom_gpu(name))
-    if values:
+    values: dict[str, Any] | None = _parse_if_custom_gpu(name)
+    if values is not None:
         size = _format_custom_gpu_value("memory", values["memory"])
         return Accelerator(
             find_accelerator_id(name),

@@ -448,34 +448,34 @@ LOGGED_OVERHEAD, LOGGED_ACTIVE = Bounds(0.5, 1.6), Bounds(0.85, 1.2)
 LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "vllm-0.17", "sglang")
 
 
-def compute_usable_engine_bytes(
+def compute_engine_memory_limit(
     engine: EngineMemory,
     visible_bytes: float,
-    fraction: float,
+    memory_fraction: float,
     gpus: int,
     bytes_without_cache: float = 0.0,
 ) -> float:
-    """Bytes that an engine may use on a GPU that reports `visible_bytes` bytes [B].
+    """Limit on all memory of an engine, its overhead too, on a GPU of `visible_bytes` bytes [B].
 
-    fraction · visible_bytes; SGLang applies its fraction to the free memory before loading
+    memory_fraction · visible_bytes; SGLang applies its fraction to the free memory before loading
     weights, TensorRT-LLM to what `bytes_without_cache`, the weights and temporary tensors,
     leave free; llama.cpp has no fraction.
 
-    >>> compute_usable_engine_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
+    >>> compute_engine_memory_limit(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
-    >>> compute_usable_engine_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
+    >>> compute_engine_memory_limit(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
     96000000000.0
-    >>> compute_usable_engine_bytes(ENGINES["llama.cpp"], 100e9, 0.9, 2)
+    >>> compute_engine_memory_limit(ENGINES["llama.cpp"], 100e9, 0.9, 2)
     100000000000.0
     """
     if engine.has_no_fraction:
         return visible_bytes
     if engine.has_free_memory_fraction:
-        return visible_bytes - (1 - fraction) * max(0.0, visible_bytes - bytes_without_cache)
+        return visible_bytes - (1 - memory_fraction) * max(0.0, visible_bytes - bytes_without_cache)
     if engine.has_static_fraction:
         outside_bytes = engine.bytes_outside_framework(gpus)
-        return fraction * (visible_bytes - outside_bytes) + outside_bytes
-    return fraction * visible_bytes
+        return memory_fraction * (visible_bytes - outside_bytes) + outside_bytes
+    return memory_fraction * visible_bytes
 
 
 def profiled_mlp_width(model: Architecture) -> int:

@@ -19,12 +19,12 @@ class BytesPerParameter:
     weights: float
     gradients: float
     master_weights: float
-    moments: float
+    moment_bytes: float
     step_copy: float = 0.0
 
     @property
     def optimizer(self) -> float:
-        return self.master_weights + self.moments
+        return self.master_weights + self.moment_bytes
 
     @property
     def total(self) -> float:
@@ -43,7 +43,7 @@ class TrainingPrecision(NamedTuple):
 
 class Optimizer(NamedTuple):
     label: str
-    moments: float
+    moment_count: int
 
 
 PRECISIONS = {
@@ -52,7 +52,7 @@ PRECISIONS = {
     "bf16": TrainingPrecision("BF16 alone", 2, 2, 0, 2),
     "fp32": TrainingPrecision("FP32", 4, 4, 0, 4),
 }
-# With the moments per parameter; 8-bit ones take one byte each.
+# 8-bit moments take one byte each.
 OPTIMIZERS = {
     "adamw": Optimizer("AdamW", 2),
     "adamw-8bit": Optimizer("AdamW, 8-bit moments", 2),
@@ -78,10 +78,10 @@ def state_bytes_per_parameter(
     18
     """
     _, weights, gradients, master, width = PRECISIONS[precision]
-    moments = OPTIMIZERS[optimizer].moments
+    moment_count = OPTIMIZERS[optimizer].moment_count
     if optimizer == "adamw-8bit":
-        return BytesPerParameter(weights, gradients, master, moments)
-    return BytesPerParameter(weights, gradients, master, moments * width, width)
+        return BytesPerParameter(weights, gradients, master, moment_count)
+    return BytesPerParameter(weights, gradients, master, moment_count * width, width)
 
 
 class ModelStateBytes(NamedTuple):

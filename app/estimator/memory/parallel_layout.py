@@ -330,7 +330,7 @@ def find_quantization_block_problem(
     True
     """
     form = resolve_weight_format(model, weights)
-    if not form.block:
+    if not form.scale_block_width:
         return None
     problem = None
     for layer, _ in model.layer_counts:
@@ -343,15 +343,15 @@ def find_quantization_block_problem(
             )
             if matrix.tensor_parallel_split == "heads":
                 heads = max(1, layer.mixer.kv_heads)
-                gpus = min(gpus, heads) if width // heads <= form.block else 1
+                gpus = min(gpus, heads) if width // heads <= form.scale_block_width else 1
             divided = (
                 gpus > 1
                 and matrix.tensor_parallel_split != "whole"
                 and quantized_share(form, matrix)
             )
             # Files in blocks keep the decays of linear attention, 0.1% of the weights, in 16 bit.
-            if divided and matrix.name != "decay" and width % (gpus * form.block):
-                described = _describe_block_problem(matrix, width, form.block, gpus)
+            if divided and matrix.name != "decay" and width % (gpus * form.scale_block_width):
+                described = _describe_block_problem(matrix, width, form.scale_block_width, gpus)
                 if matrix.part != "experts":
                     return described
                 problem = problem or described

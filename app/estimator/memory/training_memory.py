@@ -150,10 +150,12 @@ def memory_by_distinct_stage(
     with all of them and one layer; and the optimizer step, with the copies it makes. With
     several micro-batches the gradients of the earlier ones are there from the start.
     """
-    resident_by_stage = resident_memory_by_stage(
+    resident_by_stage = resident_memory_by_distinct_stage(
         model, layout, step.framework, state_bytes, trained_weights
     )
-    transient_by_stage = transient_bytes_per_token_by_stage(model, layout, step, trained_weights)
+    transient_by_stage = transient_bytes_per_token_by_distinct_stage(
+        model, layout, step, trained_weights
+    )
     tokens = micro_batch_tokens(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
@@ -236,7 +238,7 @@ def memory_of_fullest_stage(stage_memories: tuple[StageMemory, ...]) -> StageMem
     return max(stage_memories, key=lambda load: load.total)
 
 
-def resident_memory_by_stage(
+def resident_memory_by_distinct_stage(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
@@ -263,7 +265,7 @@ def resident_memory_by_stage(
     return tuple(by_stage)
 
 
-def transient_bytes_per_token_by_stage(
+def transient_bytes_per_token_by_distinct_stage(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,

@@ -337,7 +337,7 @@ def read_family_traits(config: Config) -> FamilyTraits:
     return dataclasses.replace(traits, **changes) if changes else traits
 
 
-def _falcon_traits(config: Config) -> dict[str, Any]:
+def _falcon_trait_changes(config: Config) -> dict[str, Any]:
     is_new_architecture = bool(config.get("new_decoder_architecture"))
     parallel = bool(config.get("parallel_attn", True))
     has_two_norms = (
@@ -346,7 +346,7 @@ def _falcon_traits(config: Config) -> dict[str, Any]:
     return {"norms": 2 if has_two_norms else 1}
 
 
-def _mpt_traits(config: Config) -> dict[str, Any]:
+def _mpt_trait_changes(config: Config) -> dict[str, Any]:
     inner = config.get("attn_config")
     alibi = isinstance(inner, Mapping) and inner.get("alibi", True)
     bias = bool(config.get("bias")) or config.get("no_bias") is False
@@ -359,7 +359,7 @@ def _mpt_traits(config: Config) -> dict[str, Any]:
     }
 
 
-def _nemotron_h_traits(config: Config) -> dict[str, Any]:
+def _nemotron_h_trait_changes(config: Config) -> dict[str, Any]:
     attention = bool(config.get("attention_bias"))
     mlp = bool(config.get("mlp_bias"))  # `use_bias` refers to the state space only.
     return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
@@ -371,8 +371,8 @@ _SWITCHES_OF_FAMILY: dict[str, Callable[[Config], dict[str, Any]]] = {
         "query_norm": "head" if config.get("qk_layernorm") else "",
         "query_norm_terms": 2,
     },
-    "falcon": _falcon_traits,
-    "mpt": _mpt_traits,
+    "falcon": _falcon_trait_changes,
+    "mpt": _mpt_trait_changes,
     "cohere": lambda config: {"query_norm": "heads" if config.get("use_qk_norm") else ""},
     "stablelm": lambda config: {
         "norms": 1 if config.get("use_parallel_residual") else 2,
@@ -389,7 +389,7 @@ _SWITCHES_OF_FAMILY: dict[str, Callable[[Config], dict[str, Any]]] = {
         "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
         "sinks": bool(config.get("add_full_attention_sink_bias", False)),
     },
-    "nemotron_h": _nemotron_h_traits,
+    "nemotron_h": _nemotron_h_trait_changes,
 }
 _ENDINGS = tuple(_FIELDS["endings"])
 _EVERYWHERE = frozenset(_FIELDS["everywhere"])

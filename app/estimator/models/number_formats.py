@@ -178,33 +178,33 @@ def bits_per_weight_with_group_scales(
 class WeightFormat:
     """A weight format.
 
-    `bits` per covered weight, with scales; `covers` says which matrices are covered: all
-    tensors, the linear layers, those but linear attention, or only routed experts. `rest` is the width of all other
-    tensors. `math` is the format of the multiplication. `block` outputs share a scale, in
-    blocks of outputs and inputs (0: no such blocks). For a published checkpoint that mixes
-    formats, `widths` replaces these values.
+    `bits_with_scales` are per covered weight; `covers` says which matrices are covered: all
+    tensors, the linear layers, those but linear attention, or only routed experts. `rest` is the
+    width of all other tensors. `math` is the format of the multiplication. `scale_block_width`
+    outputs share a scale, in blocks of outputs and inputs (0: no such blocks). For a published
+    checkpoint that mixes formats, `widths` replaces these values.
     """
 
     id: str
     label: str
-    bits: float
+    bits_with_scales: float
     covers: Literal["all", "linear", "calibrated", "experts"] = "linear"
     rest: float = 16.0
     math: str = "bf16"
-    scale: str = ""
-    block: int = 0
+    scale_description: str = ""
+    scale_block_width: int = 0
     widths: CheckpointBitWidths | None = None
 
 
 def _build_format(row: dict[str, Any]) -> WeightFormat:
     """Build a format from its entry; scales of groups are added to the bits per weight."""
     scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
-    bits = (
+    bits_with_scales = (
         bits_per_weight_with_group_scales(row.pop("bits"), *scales)
         if scales[0]
         else row.pop("bits")
     )
-    return WeightFormat(bits=bits, **row)
+    return WeightFormat(bits_with_scales=bits_with_scales, **row)
 
 
 _WORDS = data_files.load_toml("formats.toml")
@@ -293,8 +293,8 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
     return FORMATS[format_name]
 
 
-def other_weight_format_hint(model: Architecture, rejected_format: str) -> str:
-    """Return a hint for a rejected format that the user did not choose explicitly."""
+def build_published_format_clause(model: Architecture, rejected_format: str) -> str:
+    """Return a clause about the rejected format of a checkpoint; empty if it was chosen itself."""
     if rejected_format in FORMATS or model.quantization is None:
         return ""
     return f", in which {model.name} is published: choose another format of weights"
@@ -311,10 +311,10 @@ def _published_format(model: Architecture) -> WeightFormat:
     return same or WeightFormat(
         id=most.nearest_format_id,
         label=widths.label,
-        bits=widths.mean_bits,
+        bits_with_scales=widths.mean_bits,
         math=most.math_format,
-        scale=most.scale_description,
-        block=most.block_outputs,
+        scale_description=most.scale_description,
+        scale_block_width=most.block_outputs,
         widths=widths,
     )
 
@@ -322,7 +322,7 @@ def _published_format(model: Architecture) -> WeightFormat:
 def _has_same_widths(form: WeightFormat, widths: CheckpointBitWidths, model: Architecture) -> bool:
     if form.math != widths.main_scheme.math_format or widths.embedding_bits or widths.head_bits:
         return False
-    if abs(form.bits - widths.mean_bits) > 1e-9:
+    if abs(form.bits_with_scales - widths.mean_bits) > 1e-9:
         return False
     return all(
         widths.find_quantized_part(matrix).weight_share == float(is_mostly_in_format(form, matrix))
@@ -426,7 +426,11 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
 def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the mean bits of a matrix's weights, over the layers that have it."""
     share = quantized_share(form, matrix)
-    bits = form.bits if form.widths is None else form.widths.find_quantized_part(matrix).mean_bits
+    bits = (
+        form.bits_with_scales
+        if form.widths is None
+        else form.widths.find_quantized_part(matrix).mean_bits
+    )
     return share * bits + (1 - share) * form.rest
 
 

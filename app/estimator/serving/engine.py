@@ -244,14 +244,17 @@ def find_kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     if bits != "16":  # Integers have a peak of their own.
         is_integer = bits == "8" and form.math == "int8"
         peak = gpu.peak_rate("int8" if is_integer else f"fp{bits}") or peak16
-    has_scaled_groups = bits == "8" and form.bits > 8
+    has_scaled_groups = bits == "8" and form.bits_with_scales > 8
     return KernelRates(
         matmul=peak * row[f"product_{bits}"],
         matmul_16bit=peak16 * row["product_16"],
         attention=peak16 * row["attention"],
         bandwidth=bandwidth * row["memory"],
         unpacking_bandwidth=(
-            bandwidth * row["memory"] * row["unpacking"] * (_NIBBLE if form.bits < 6 else 1.0)
+            bandwidth
+            * row["memory"]
+            * row["unpacking"]
+            * (_NIBBLE if form.bits_with_scales < 6 else 1.0)
         ),
         cache_bandwidth=bandwidth * row["cache"],
         rank_latency=row["reduce_us"] * 1e-6,
@@ -327,7 +330,7 @@ def fp8_weight_only_notes(gpu: Accelerator, form: WeightFormat) -> tuple[str, ..
 
 
 def does_gpu_unpack_weights(gpu: Accelerator, form: WeightFormat) -> bool:
-    return form.bits < 16 and find_math_bits(gpu, form) == "16"
+    return form.bits_with_scales < 16 and find_math_bits(gpu, form) == "16"
 
 
 class PaddingShares(NamedTuple):

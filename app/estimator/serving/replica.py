@@ -456,11 +456,14 @@ def median_ttft_on_idle_replica(placed: PlacedModel, request_pattern: RequestPat
 
 
 def median_ttft(
-    placed: PlacedModel, timing: BatchTiming, request_pattern: RequestPattern, idle_seconds: float
+    placed: PlacedModel,
+    timing: BatchTiming,
+    request_pattern: RequestPattern,
+    idle_median_ttft: float,
 ) -> float:
     """Median time to the first token under load [s].
 
-    idle + (waits + (p − 1)/2)·t_step + others·s·b·t_prompt: the time on an idle replica, the
+    idle + (waits + (p − 1)/2)·t_step + others·s·b·t_prompt: `idle_median_ttft`, the
     steps of other answers until the engine checks for requests and emits the token, and the
     prompts before it. The engine checks every p steps, and s is how far requests start
     together. The constants are in data/engines.toml.
@@ -474,7 +477,7 @@ def median_ttft(
     steps = common.steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(
         placed, timing
     )
-    return idle_seconds + steps + others * timing.added_prompt_seconds
+    return idle_median_ttft + steps + others * timing.added_prompt_seconds
 
 
 def _mean_wait_until_poll(placed: PlacedModel, timing: BatchTiming) -> float:

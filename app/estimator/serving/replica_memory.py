@@ -15,7 +15,7 @@ from app.estimator.memory.inference_memory import (
     HybridBlocks,
     VllmStartRefusal,
     build_hybrid_blocks,
-    compute_usable_engine_bytes,
+    compute_engine_memory_limit,
     find_vllm_start_refusal,
     kv_cache_elements_per_sequence,
     kv_cache_elements_per_token,
@@ -193,7 +193,7 @@ def compute_memory_besides_cache(
     if engine.caches_hybrids_in_blocks and _hybrid_blocks(placed, model):
         unsure += engine.hybrid_graph_bytes_per_token * engine.step_tokens
     return MemoryBesidesCache(
-        usable_bytes=compute_usable_engine_bytes(engine, memory, usable_share, tensor),
+        usable_bytes=compute_engine_memory_limit(engine, memory, usable_share, tensor),
         weight_bytes=weight_bytes_per_gpu(placed, model) + drafting,
         other_bytes=overhead + peak,
         max_other_bytes=most_overhead * overhead + most_active * peak + unsure,

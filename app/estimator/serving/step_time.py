@@ -458,7 +458,11 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
             return total + _dispatch_time(placed, layer, batch.rows, ranks)
         # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
         sent = message * ranks
-        packed = placed.weight_format.bits / 16 if placed.weight_format.math == "nvfp4" else 1.0
+        packed = (
+            placed.weight_format.bits_with_scales / 16
+            if placed.weight_format.math == "nvfp4"
+            else 1.0
+        )
         total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
         total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
     return total

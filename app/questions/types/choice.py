@@ -222,7 +222,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
         return GradeResult(
             score=self.score_choice(answer, {o.key for o in chosen}, credit_rule),
-            score_basis=self.describe_score(answer, {o.key for o in chosen}, credit_rule),
+            score_basis=self.describe_score_basis(answer, {o.key for o in chosen}, credit_rule),
             parsed={"chosen": [o.key for o in chosen]},
             part_results=list_option_results(answer.options, sent_keys),
             given_answer=join_option_letters(answer.options, chosen),
@@ -235,8 +235,10 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         del credit_rule
         return min(score_option(o) for o in answer.options if o.key in chosen_keys)
 
-    def describe_score(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> str:
-        """Return what `score` counts; empty if it is worth what the option is."""
+    def describe_score_basis(
+        self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str
+    ) -> str:
+        """Return what the score counts; empty if it is worth what the option is."""
         del answer, chosen_keys, credit_rule
         return ""
 
@@ -442,7 +444,9 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         return compute_choice_credit(right, chosen_keys, len(answer.options), credit_rule)
 
-    def describe_score(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> str:
+    def describe_score_basis(
+        self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str
+    ) -> str:
         right = {o.key for o in answer.options if o.right}
         if credit_rule == "each":
             boxes = len(answer.options)

@@ -123,22 +123,22 @@ def _convert_to_base_unit(
 def _find_matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
     """Return the right option that contains the value, else the foreseen wrong one."""
     for option in sorted(answer.options, key=score_option, reverse=True):
-        if option.range is not None and _is_within(option.range, value):
+        if option.range is not None and _matches_answer_range(option.range, value):
             return option
     return None
 
 
-def _is_within(accepted: AnswerRange, value: float) -> bool:
-    if accepted.significant:
-        factor = base_factor_of(accepted.unit)
-        digits = accepted.significant
-        center = _round_significant(accepted.center / factor, digits)
-        return _round_significant(value / factor, digits) == center
-    slack = _EDGE * max(abs(accepted.low), abs(accepted.high))
-    return accepted.low - slack <= value <= accepted.high + slack
+def _matches_answer_range(answer_range: AnswerRange, value: float) -> bool:
+    if answer_range.significant:
+        factor = base_factor_of(answer_range.unit)
+        digits = answer_range.significant
+        center_key = _make_significant_digits_key(answer_range.center / factor, digits)
+        return _make_significant_digits_key(value / factor, digits) == center_key
+    slack = _EDGE * max(abs(answer_range.low), abs(answer_range.high))
+    return answer_range.low - slack <= value <= answer_range.high + slack
 
 
-def _round_significant(value: float, digits: int) -> str:
+def _make_significant_digits_key(value: float, digits: int) -> str:
     return f"{value:.{max(1, digits) - 1}e}"
 
 
