@@ -1,8 +1,8 @@
 """The cards of a day: which are reviewed, how many new ones begin, and which."""
 
-import collections
 import datetime as dt
 import math
+from collections import Counter
 from collections.abc import Mapping
 
 from app.accounts.learner import CardAmount, PlanCalendar
@@ -108,7 +108,7 @@ def choose_new_cards(
     the places. The rest are of pages read, or with a question missed at first. The domain furthest
     below its share of the exam gives the next card, from the page where it helps most.
     """
-    missed = collections.Counter(
+    missed = Counter(
         course.questions[answer.question].page
         for answer in learner.first_answers
         if answer.score < 1 and answer.question in course.questions
@@ -126,10 +126,8 @@ def choose_new_cards(
         and (cards := [card for card in page.card_ids if card not in started])
     }
     weights = {domain.number: domain.exam_share for domain in course.domains}
-    of_pages = (
-        course.pages[c.page].domain for c in learner.started_cards if c.page in course.pages
-    )
-    begun, today = collections.Counter(of_pages), collections.Counter[str]()
+    begun_pages = (course.pages.get(card.page) for card in learner.started_cards)
+    begun, today = Counter(page.domain for page in begun_pages if page), Counter[str]()
 
     def gain(slug: str) -> tuple[bool, float]:
         page = course.pages[slug]
