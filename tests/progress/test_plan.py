@@ -18,6 +18,7 @@ from app.progress.plan_page import PlanVerdict
 from app.quiz.next_steps import build_task_view
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
+from tests.exams.sitting import begin, finish
 from tests.progress.test_today import Desk
 
 
@@ -285,6 +286,25 @@ def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock,
     exam = max(library.exams.values(), key=lambda exam: exam.question_count)
     assert exam.title in page
     assert 'value="today"' not in page
+
+
+def test_a_mock_exam_that_was_taken_has_its_result_with_a_link_to_the_report(
+    reader: TestClient, clock: Clock
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=10)
+    reader.get("/")
+    sitting = begin(reader)
+    finish(reader, sitting)
+
+    row = text_of(reader).partition("Took “")[2].partition("</li>")[0]
+    report = text_of(reader, f"{sitting}/report")
+
+    shown = re.search(r'<a href="([^"]+)">(\d+) of (\d+): see the report</a>', row)
+    assert shown
+    assert shown[1] == f"{sitting}/report"
+    assert f"<b>{shown[2]}</b> of {shown[3]}</h1>" in report
+    assert '<a href="/">Back to Today</a>' in report
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
