@@ -248,6 +248,16 @@ def load_opened_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     )
 
 
+_FIRST_ANSWERED = select(_ATTEMPT.c["item"]).where(
+    _ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first.is_(True)
+)
+
+
+def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
+    """Return the questions that this learner has answered."""
+    return frozenset(db.connection().scalars(_FIRST_ANSWERED, {"learner": learner_id}))
+
+
 _RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
 _SURE = (
     select(_ATTEMPT.c.certainty, _RIGHT, func.count())
