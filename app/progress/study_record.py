@@ -21,7 +21,7 @@ from app.study_plan.store import load_newest_list
 from app.web.formatting import format_date, format_date_with_weekday, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
-DayState = Literal["studied", "mock", "exam", "off", "open"]
+DayState = Literal["studied", "mock", "exam", "off", "open", "before", "missed", "unstudied"]
 _DAY = dt.timedelta(days=1)
 _LAST_DAYS = 7
 
@@ -86,15 +86,25 @@ class WeekDay:
     is_today: bool
 
 
-def find_day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
-    """Return what a day is or was in the plan."""
+def find_day_state(
+    day: dt.date, calendar: PlanCalendar, record: StudyRecord, today: dt.date
+) -> DayState:
+    """Return what a day is or was in the plan.
+
+    A past day without study is before the first study day, off, a missed mock exam, or unstudied.
+    """
     if day == calendar.exam_day:
         return "exam"
     if record.activity_by_day.get(day.isoformat()):
         return "studied"
+    is_past = day < today
+    if is_past and day < (record.first_study_day or today):
+        return "before"
     if day in calendar.mock_exam_days:
-        return "mock"
-    return "off" if calendar.is_day_off(day) else "open"
+        return "missed" if is_past else "mock"
+    if calendar.is_day_off(day):
+        return "off"
+    return "unstudied" if is_past else "open"
 
 
 def build_week_days(
@@ -109,7 +119,7 @@ def build_week_days(
         record = dataclasses.replace(record, activity_by_day=counts)
     monday = day - day.weekday() * _DAY
     days = (monday + n * _DAY for n in range(_LAST_DAYS))
-    return [WeekDay(d, find_day_state(d, calendar, record), d == day) for d in days]
+    return [WeekDay(d, find_day_state(d, calendar, record, day), d == day) for d in days]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.accounts.learner import PlanCalendar
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
 from app.progress.plan_page import PlanVerdict
+from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
@@ -160,6 +162,40 @@ def test_today_is_ticked_in_its_week_once_the_list_is_done(reader: TestClient):
 
     assert '<li class="open now">' in page
     assert '<li class="did now">' not in page
+
+
+def test_days_of_the_week_before_between_and_to_come_differ():
+    monday, day = dt.date(2026, 6, 8), dt.timedelta(days=1)
+    record = StudyRecord(monday + day, {(monday + day).isoformat(): 4}, {}, (), {})
+    calendar = PlanCalendar(
+        monday,
+        exam_day=monday + 20 * day,
+        mock_exam_days=(monday + 2 * day, monday + 6 * day),
+        weekdays_off=frozenset({5}),
+    )
+
+    week = build_week_days(monday + 4 * day, calendar, record, is_list_done=False)
+
+    states = ["before", "studied", "missed", "unstudied", "open", "off", "mock"]
+    assert [one.state for one in week] == states
+
+
+def test_days_are_told_apart_by_words(reader: TestClient, clock: Clock):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=2)  # Thursday; the page was read on Tuesday
+
+    week = text_of(reader).partition('<ol class="wk">')[2].partition("</ol>")[0]
+    words = [" ".join(re.sub("<[^>]+>", " ", day).split()) for day in week.split("</li>")[:5]]
+    calendar = text_of(reader, "/plan")
+
+    assert words == [
+        "Mon , before you began",
+        "Tue , studied",
+        "Wed , no study",
+        "Thu , today",
+        "Fri , to come",
+    ]
+    assert calendar.count("before you began") == calendar.count("<span>no study</span>") == 1
 
 
 def test_a_task_begun_says_what_is_left_of_it(library: Library):
