@@ -17,7 +17,6 @@ from app.content.reading_routes import are_essential_sections_read
 from app.progress import store as progress_store
 from app.progress.store import OpenedPage
 from app.study_plan.loader import StudyPlan
-from app.study_plan.store import load_newest_list
 from app.web.formatting import format_date, format_date_with_weekday, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
@@ -126,7 +125,7 @@ def build_week_days(
 class LastSevenDaysSummary:
     """Totals of the last seven days: days studied, pages read, answers, cards newly known.
 
-    A card is known once it was recalled on a later day.
+    A card is known once it was recalled on a later day. Those of today count from tomorrow.
     """
 
     days_studied: int
@@ -141,7 +140,8 @@ def load_last_seven_days_summary(
     """Return the sums of the last seven study days."""
     days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
-    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day - _LAST_DAYS * _DAY)
+    # No card is reviewed before the list of its day is made.
+    known_before = progress_store.load_known_cards_of_first_list(ctx.db, ctx.learner.id, days[-1])
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
@@ -149,8 +149,9 @@ def load_last_seven_days_summary(
             slug in course.pages and day in days for slug, day in record.read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),
-        cards_newly_known=plan.known_card_count
-        - (earlier_list.day_list.known_cards if earlier_list else 0),
+        cards_newly_known=0
+        if known_before is None
+        else max(0, plan.known_card_count - known_before),
     )
 
 

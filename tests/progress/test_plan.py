@@ -593,6 +593,22 @@ def test_recalled_cards_are_counted_among_those_that_were_started(reader: TestCl
     )
 
 
+def test_cards_newly_known_are_those_of_the_seven_days(reader: TestClient, clock: Clock):
+    while grade_next(reader, "4"):
+        pass
+    clock.tick(days=60)
+    reader.get("/")
+    reviewed = 0
+    while grade_next(reader, "4", "/flashcards?task=review"):
+        reviewed += 1
+    assert reviewed
+
+    clock.tick(days=6)
+    assert re.search(rf"The last seven days: .*, {reviewed} cards? newly known", text_of(reader))
+    clock.tick(days=1)
+    assert "The last seven days: 0 days of study, 0 pages, 0 answers." in text_of(reader)
+
+
 def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClient):
     count = int(found[1]) if (found := re.search(r"Learn (\d+) card", text_of(reader))) else 0
     assert count > 1
