@@ -269,6 +269,7 @@ def _render_start_page(
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
         resume_url=_build_resume_url(ctx, running) if running else "",
+        target_right_answers=_compute_target_right_answers(ctx, exam),
         draft=draft,
         problems=problems,
     )
@@ -311,9 +312,14 @@ def _draw_sitting_or_respond(
             problems = [{"field": "kinds", "message": message}]
     if problems:
         return _render_start_page(ctx, offer, typed, problems, 422)
-    target = math.ceil((ctx.learner.target or 0) * offer.exam.question_count / 100) or None
+    target = _compute_target_right_answers(ctx, offer.exam)
     sitting_request = SittingRequest(offer.exam, offer.questions, typed.validated_form, target)
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
+
+
+def _compute_target_right_answers(ctx: RequestContext, exam: ExamBlueprint) -> int | None:
+    """Return how many right answers reach the learner's target; None without one."""
+    return math.ceil((ctx.learner.target or 0) * exam.question_count / 100) or None
 
 
 def _resume_or_start_sitting(ctx: RequestContext, sitting: DrawnSitting) -> int:

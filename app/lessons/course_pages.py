@@ -57,13 +57,15 @@ class ObjectiveProgress:
     """An objective with its state.
 
     `chance_percent` is that of a right answer, None if the objective isn't begun or little is known.
-    `page_url` is the address of its first unread page, or of its first page if all are read.
+    `page_url` is the address of the first of its unread pages, which are counted without those
+    beyond the exam, or of its first page if all are read.
     """
 
     objective: Objective
     state: ObjectiveState
     chance_percent: int | None
     page_url: str
+    unread_page_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,12 +118,16 @@ def build_domain_progress(
             or any(page in opened_pages for page in pages)
         ):
             state = "begun"
-        page = next((page for page in pages if page not in read_pages), pages[0] if pages else "")
+        unread = [
+            page for page in pages if page not in read_pages and not library.topics[page].level
+        ]
+        page = (unread or pages or [""])[0]
         return ObjectiveProgress(
             objective=objective,
             state=state,
             chance_percent=estimated.chance_percent if estimated and state != "new" else None,
             page_url=f"/concepts/{page}" if page else "",
+            unread_page_count=len(unread),
         )
 
     return tuple(

@@ -12,7 +12,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
     EnrolledLearner,
-    LearnerProfile,
     ReadContext,
     RequestContext,
     WriteContext,
@@ -192,7 +191,7 @@ def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyR
 
     def week(number: int) -> Sequence[PlanDay]:
         days = (monday + (7 * number + n) * _DAY for n in range(7))
-        return [_build_plan_day(ctx.learner, d, calendar, record) for d in days]
+        return [_build_plan_day(ctx, d, calendar, record) for d in days]
 
     return PlanWeeks(
         [week(n) for n in range(shown_count)],
@@ -202,11 +201,11 @@ def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyR
 
 
 def _build_plan_day(
-    learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
+    ctx: RequestContext, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
-    state = find_day_state(day, calendar, record)
+    state = find_day_state(day, calendar, record, ctx.study_day)
     return PlanDay(
-        day, state, 0 if state in {"off", "exam"} else learner.minutes_as_if_not_off(day)
+        day, state, 0 if state in {"off", "exam"} else ctx.learner.minutes_as_if_not_off(day)
     )
 
 

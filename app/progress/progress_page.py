@@ -1,8 +1,9 @@
 """The Progress page: expected score, totals, objectives, and earlier predictions."""
 
+import collections
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
@@ -11,6 +12,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import ReadContext, RequestContext
 from app.clock import from_milliseconds
 from app.content.course_facts import cached_course_facts
+from app.content.library import Library
 from app.lessons.course_pages import build_domain_progress
 from app.progress import store as progress_store
 from app.progress.calibration import build_calibration_chart
@@ -24,8 +26,13 @@ from app.progress.predictions import (
 from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
 from app.study_plan.loader import DayListEnsured, load_study_plan
-from app.study_plan.score import ScoreEstimate
-from app.web.formatting import format_percent, format_points, format_short_date
+from app.study_plan.score import FEWEST_ANSWERS, ScoreEstimate
+from app.web.formatting import (
+    format_count_with_noun,
+    format_percent,
+    format_points,
+    format_short_date,
+)
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
     SHARES,
@@ -204,6 +211,43 @@ def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveAnswers:
+    """How many questions on an objective were answered, and how many practice still has."""
+
+    answered_count: int
+    unanswered_count: int
+
+    @property
+    def is_estimated_next(self) -> bool:
+        """Whether the next estimate has enough answers to say a chance."""
+        return self.answered_count >= FEWEST_ANSWERS
+
+    @property
+    def missing_text(self) -> str:
+        """What is left to answer, in words; empty if nothing is."""
+        missing = min(FEWEST_ANSWERS - self.answered_count, self.unanswered_count)
+        if missing <= 0:
+            return "answer more" if self.unanswered_count else ""
+        if not self.answered_count:
+            return f"answer {format_count_with_noun(missing, 'question')}"
+        return f"answer {missing} more"
+
+
+def count_answers_by_objective(
+    library: Library, answered_questions: Collection[str]
+) -> Mapping[str, ObjectiveAnswers]:
+    """Return the answers to questions of the estimate, by objective number."""
+    course = cached_course_facts(library)
+    answered, unanswered = collections.Counter[str](), collections.Counter[str]()
+    for question_id, facts in course.questions.items():
+        if question_id in answered_questions:
+            answered.update(facts.objectives)
+        elif not facts.is_exam_only:
+            unanswered.update(facts.objectives)
+    return {n: ObjectiveAnswers(answered[n], unanswered[n]) for n in course.objectives}
+
+
 router = APIRouter()
 
 
@@ -222,6 +266,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         if learner.id
         else {}
     )
+    answered = progress_store.load_answered_questions(ctx.db, learner.id) if learner.id else ()
     first_day = record.first_study_day or ctx.study_day
     return ctx.render_page(
         "progress/index.html",
@@ -241,6 +286,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             record.read_day_by_topic,
             plan.questions_answered_today if plan else (),
         ),
+        answers_by_objective=count_answers_by_objective(ctx.library, answered),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
         log=build_study_heatmap(record.activity_by_day, ctx.study_day, first_day)

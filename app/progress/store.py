@@ -59,6 +59,25 @@ def load_exam_results(db: Session, learner_id: int, limit: int) -> tuple[ExamRes
     )
 
 
+_LIST = TABLES["day_list"]
+_FIRST_LIST = (
+    select(_LIST.c.tasks)
+    .where(_LIST.c.learner_id == bindparam("learner"), _LIST.c.day >= bindparam("since"))
+    .order_by(_LIST.c.day)
+    .limit(1)
+)
+
+
+def load_known_cards_of_first_list(db: Session, learner_id: int, since: dt.date) -> int | None:
+    """Return how many cards were known when the first list from `since` on was made.
+
+    None if no list was stored since.
+    """
+    values = {"learner": learner_id, "since": since.isoformat()}
+    stored = db.connection().scalar(_FIRST_LIST, values)
+    return json.loads(stored).get("known_cards", 0) if stored else None
+
+
 def load_feed_key(db: Session, learner_id: int) -> str:
     """Return the key in the learner's feed URL; empty if there is none."""
     is_own = col(CalendarFeed.learner_id) == learner_id
@@ -246,6 +265,16 @@ def load_opened_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     return tuple(
         OpenedPage(topic, _parse_section_read_times(text), read_at) for topic, text, read_at in rows
     )
+
+
+_FIRST_ANSWERED = select(_ATTEMPT.c["item"]).where(
+    _ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first.is_(True)
+)
+
+
+def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
+    """Return the questions that this learner has answered."""
+    return frozenset(db.connection().scalars(_FIRST_ANSWERED, {"learner": learner_id}))
 
 
 _RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by

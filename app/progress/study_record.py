@@ -17,11 +17,10 @@ from app.content.reading_routes import are_essential_sections_read
 from app.progress import store as progress_store
 from app.progress.store import OpenedPage
 from app.study_plan.loader import StudyPlan
-from app.study_plan.store import load_newest_list
 from app.web.formatting import format_date, format_date_with_weekday, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
-DayState = Literal["studied", "mock", "exam", "off", "open"]
+DayState = Literal["studied", "mock", "exam", "off", "open", "before", "missed", "unstudied"]
 _DAY = dt.timedelta(days=1)
 _LAST_DAYS = 7
 
@@ -86,15 +85,25 @@ class WeekDay:
     is_today: bool
 
 
-def find_day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
-    """Return what a day is or was in the plan."""
+def find_day_state(
+    day: dt.date, calendar: PlanCalendar, record: StudyRecord, today: dt.date
+) -> DayState:
+    """Return what a day is or was in the plan.
+
+    A past day without study is before the first study day, off, a missed mock exam, or unstudied.
+    """
     if day == calendar.exam_day:
         return "exam"
     if record.activity_by_day.get(day.isoformat()):
         return "studied"
+    is_past = day < today
+    if is_past and day < (record.first_study_day or today):
+        return "before"
     if day in calendar.mock_exam_days:
-        return "mock"
-    return "off" if calendar.is_day_off(day) else "open"
+        return "missed" if is_past else "mock"
+    if calendar.is_day_off(day):
+        return "off"
+    return "unstudied" if is_past else "open"
 
 
 def build_week_days(
@@ -109,14 +118,14 @@ def build_week_days(
         record = dataclasses.replace(record, activity_by_day=counts)
     monday = day - day.weekday() * _DAY
     days = (monday + n * _DAY for n in range(_LAST_DAYS))
-    return [WeekDay(d, find_day_state(d, calendar, record), d == day) for d in days]
+    return [WeekDay(d, find_day_state(d, calendar, record, day), d == day) for d in days]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LastSevenDaysSummary:
     """Totals of the last seven days: days studied, pages read, answers, cards newly known.
 
-    A card is known once it was recalled on a later day.
+    A card is known once it was recalled on a later day. Those of today count from tomorrow.
     """
 
     days_studied: int
@@ -131,7 +140,8 @@ def load_last_seven_days_summary(
     """Return the sums of the last seven study days."""
     days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
-    earlier_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day - _LAST_DAYS * _DAY)
+    # No card is reviewed before the list of its day is made.
+    known_before = progress_store.load_known_cards_of_first_list(ctx.db, ctx.learner.id, days[-1])
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
@@ -139,8 +149,9 @@ def load_last_seven_days_summary(
             slug in course.pages and day in days for slug, day in record.read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),
-        cards_newly_known=plan.known_card_count
-        - (earlier_list.day_list.known_cards if earlier_list else 0),
+        cards_newly_known=0
+        if known_before is None
+        else max(0, plan.known_card_count - known_before),
     )
 
 

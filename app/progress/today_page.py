@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from app.accounts.current_learner import ReadContext, RequestContext, WriteContext
 from app.accounts.learner_store import update_learner_columns
-from app.clock import to_milliseconds
+from app.clock import from_milliseconds, to_milliseconds
 from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
 from app.content.reading_routes import ReadingRoute, sum_reading_minutes_on_route
@@ -29,7 +29,7 @@ from app.progress.study_record import (
     load_study_record,
 )
 from app.questions.question_form import make_submission_token
-from app.quiz.next_steps import build_task_views
+from app.quiz.next_steps import TaskView, build_task_views
 from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
 from app.quiz.store import find_placement_test
 from app.spaced_repetition.todays_queue import load_todays_queue
@@ -41,6 +41,7 @@ from app.study_plan.loader import (
     load_cards_on_day_list,
     load_study_plan,
 )
+from app.web.formatting import format_points
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
@@ -146,7 +147,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = build_task_views(plan, library)
+    tasks = _add_result_of_mock_exam(ctx, plan, build_task_views(plan, library))
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(
@@ -212,6 +213,31 @@ def _find_running_exam(ctx: RequestContext) -> RunningExam | None:
         return None
     exam = ctx.library.exams.get(running.title_or_slug)
     return dataclasses.replace(running, title_or_slug=exam.title if exam else "Mock exam")
+
+
+_LAST_SITTINGS = 20
+
+
+def _add_result_of_mock_exam(
+    ctx: RequestContext, plan: StudyPlan | None, tasks: list[TaskView]
+) -> list[TaskView]:
+    """Return the tasks; a mock exam that was taken today has its score and a link to the report."""
+    slugs = [t.task.exam for t in plan.tasks if t.kind == "mock" and t.is_done] if plan else []
+    if not slugs:
+        return tasks
+    results = progress_store.load_exam_results(ctx.db, ctx.learner.id, _LAST_SITTINGS)
+    for result in results:
+        day = ctx.learner.study_day(from_milliseconds(result.started_at_ms))
+        if result.exam in slugs and day == ctx.study_day:
+            score = f"{format_points(result.score)} of {result.question_count}"
+            url = f"/exams/sittings/{result.sitting_id}/report"
+            return [
+                dataclasses.replace(task, detail=score, report_url=url)
+                if task.kind == "mock" and task.is_done
+                else task
+                for task in tasks
+            ]
+    return tasks
 
 
 @router.post("/exam-result")

@@ -202,7 +202,7 @@ class TaskView:
 
     They follow the title, except of several pages, which are named below it. `url` is empty
     for practice, which a form starts. The title and `minutes` are about what is left, or about the
-    whole task once it is done.
+    whole task once it is done. `report_url` is that of a mock exam's report, if `detail` is its score.
     """
 
     kind: str
@@ -213,6 +213,7 @@ class TaskView:
     course_titles: tuple[str, ...] = ()
     detail: str = ""
     url: str = ""
+    report_url: str = ""
 
 
 _REASONS = {
@@ -271,7 +272,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         names = (exam.title,) if exam else ("Mock exam",)
         detail = (
             f"{format_count_with_noun(exam.question_count, 'question')}, as on the day"
-            if exam
+            if exam and not is_done
             else ""
         )
         title = "Took" if is_done else "Take"

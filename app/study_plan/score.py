@@ -52,7 +52,7 @@ _MODEL_SD = 1.3  # points by which the model itself is off
 _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews
 READY = 0.8  # chance of a right answer, from which an objective counts as ready
-_FEWEST_ANSWERS = 3  # to an objective, before which the others say more about it than its own
+FEWEST_ANSWERS = 3  # to an objective, before which the others say more about it than its own
 _DAILY_FALL = 0.5  # points that the shown score may fall in a day
 
 
@@ -72,7 +72,7 @@ class ObjectiveEstimate:
     @property
     def chance_percent(self) -> int | None:
         """The chance in percent, rounded down to stay below ready; None with too few answers."""
-        return int(100 * self.chance + 1e-9) if self.answers >= _FEWEST_ANSWERS else None
+        return int(100 * self.chance + 1e-9) if self.answers >= FEWEST_ANSWERS else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

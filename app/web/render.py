@@ -220,6 +220,7 @@ def create_template_env(template_folder: Path, static: StaticAssets) -> Environm
         auto_reload=False,
     )
     environment.filters["quantity"] = format_value
+    environment.filters["keep_codes_whole"] = keep_codes_whole
     for function in (
         *(format_date_with_year, format_date_with_weekday, format_count_with_noun),
         *(format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
@@ -323,6 +324,19 @@ def isolate_left_to_right_text(html: str) -> str:
         return match[0]
 
     return _ISOLATED.sub(isolate, html)
+
+
+_CODE = re.compile(r"\b[A-Z][A-Z0-9]+(?:-[A-Z0-9]+)+\b")
+
+
+def keep_codes_whole(text: str) -> Markup:
+    """Return a text in which no line breaks within a code such as an exam's.
+
+    >>> print(keep_codes_whole("CB-1 mock exam & more"))
+    <span class="whole">CB-1</span> mock exam &amp; more
+    """
+    marked = _CODE.sub(r'<span class="whole">\g<0></span>', str(escape(text)))
+    return Markup(marked)  # noqa: S704 - escaped above
 
 
 def create_language_marks(language: str) -> dict[str, Any]:

@@ -295,6 +295,9 @@ def test_j_leads_from_one_missed_question_to_the_next(rosa: TestClient, right) -
     finish(rosa, sitting)
     shown, seen = rosa.get(f"{sitting}/report").text, []
     assert "the 4 you left blank" in shown
+    rows = re.findall(r'class="no">Q(\d)</span><a href="[^"]+/questions/(\d)"', shown)
+    assert len(rows) == 4
+    assert all(name == place for name, place in rows)
     key = re.compile(r'href="([^"]+)"\s+data-key="j"')
 
     while (address := key.search(shown)) and not address[1].endswith("/report"):

@@ -75,6 +75,25 @@ def test_the_report_counts_what_was_answered(rosa, right) -> None:
     assert "No pass mark is assumed" in report
 
 
+def test_the_clock_can_be_started_before_the_table_of_questions(client) -> None:
+    page = client.get(START).text
+
+    assert 0 < page.index("Start the clock") < page.index("All kinds available")
+
+
+def test_the_way_to_a_target_is_on_progress_and_where_an_exam_starts(rosa) -> None:
+    rosa.post("/concepts/weights/readings")
+    set_one = '<a href="/settings#target">Set '
+    assert all(set_one in rosa.get(address).text for address in (START, "/progress"))
+    assert 'id="target"' in rosa.get("/settings").text
+
+    rosa.post("/settings", data={"target": "70"})
+
+    start = " ".join(rosa.get(START).text.split())
+    assert 'Your target: 4 of 5. <a href="/settings#target">Change it</a>' in start
+    assert '<a href="/settings#target">Change your target</a>' in rosa.get("/progress").text
+
+
 def test_submitting_twice_changes_nothing_and_says_so(rosa, session, right) -> None:
     sitting = begin(rosa)
     number, fields = next(iter(right().items()))

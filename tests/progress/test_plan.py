@@ -11,13 +11,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.accounts.learner import PlanCalendar
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
 from app.progress.plan_page import PlanVerdict
+from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
+from tests.exams.sitting import begin, finish
 from tests.progress.test_today import Desk
 
 
@@ -161,6 +164,40 @@ def test_today_is_ticked_in_its_week_once_the_list_is_done(reader: TestClient):
     assert '<li class="did now">' not in page
 
 
+def test_days_of_the_week_before_between_and_to_come_differ():
+    monday, day = dt.date(2026, 6, 8), dt.timedelta(days=1)
+    record = StudyRecord(monday + day, {(monday + day).isoformat(): 4}, {}, (), {})
+    calendar = PlanCalendar(
+        monday,
+        exam_day=monday + 20 * day,
+        mock_exam_days=(monday + 2 * day, monday + 6 * day),
+        weekdays_off=frozenset({5}),
+    )
+
+    week = build_week_days(monday + 4 * day, calendar, record, is_list_done=False)
+
+    states = ["before", "studied", "missed", "unstudied", "open", "off", "mock"]
+    assert [one.state for one in week] == states
+
+
+def test_days_are_told_apart_by_words(reader: TestClient, clock: Clock):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=2)  # Thursday; the page was read on Tuesday
+
+    week = text_of(reader).partition('<ol class="wk">')[2].partition("</ol>")[0]
+    words = [" ".join(re.sub("<[^>]+>", " ", day).split()) for day in week.split("</li>")[:5]]
+    calendar = text_of(reader, "/plan")
+
+    assert words == [
+        "Mon , before you began",
+        "Tue , studied",
+        "Wed , no study",
+        "Thu , today",
+        "Fri , to come",
+    ]
+    assert calendar.count("before you began") == calendar.count("<span>no study</span>") == 1
+
+
 def test_a_task_begun_says_what_is_left_of_it(library: Library):
     pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(library.topics))
     read = TaskProgress(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
@@ -285,6 +322,25 @@ def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock,
     exam = max(library.exams.values(), key=lambda exam: exam.question_count)
     assert exam.title in page
     assert 'value="today"' not in page
+
+
+def test_a_mock_exam_that_was_taken_has_its_result_with_a_link_to_the_report(
+    reader: TestClient, clock: Clock
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=10)
+    reader.get("/")
+    sitting = begin(reader)
+    finish(reader, sitting)
+
+    row = text_of(reader).partition("Took “")[2].partition("</li>")[0]
+    report = text_of(reader, f"{sitting}/report")
+
+    shown = re.search(r'<a href="([^"]+)">(\d+) of (\d+): see the report</a>', row)
+    assert shown
+    assert shown[1] == f"{sitting}/report"
+    assert f"<b>{shown[2]}</b> of {shown[3]}</h1>" in report
+    assert '<a href="/">Back to Today</a>' in report
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
@@ -532,9 +588,24 @@ def test_recalled_cards_are_counted_among_those_that_were_started(reader: TestCl
     assert grade_next(reader, "4")
 
     clock.tick(days=1)
-    assert "recalled on a later day</dt><dd>0 of 2, as of this morning</dd>" in text_of(
-        reader, "/progress"
-    )
+    known = "recalled on a later day</dt><dd>0 of 2 <small>as of this morning</small></dd>"
+    assert known in text_of(reader, "/progress")
+
+
+def test_cards_newly_known_are_those_of_the_seven_days(reader: TestClient, clock: Clock):
+    while grade_next(reader, "4"):
+        pass
+    clock.tick(days=60)
+    reader.get("/")
+    reviewed = 0
+    while grade_next(reader, "4", "/flashcards?task=review"):
+        reviewed += 1
+    assert reviewed
+
+    clock.tick(days=6)
+    assert re.search(rf"The last seven days: .*, {reviewed} cards? newly known", text_of(reader))
+    clock.tick(days=1)
+    assert "The last seven days: 0 days of study, 0 pages, 0 answers." in text_of(reader)
 
 
 def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClient):

@@ -8,8 +8,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, StudyDayActivity
+from app.progress.progress_page import ObjectiveAnswers
 from app.study_plan.score import ObjectiveEstimate
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -47,6 +49,39 @@ def test_parts_of_a_row_have_spaces_between_them(rosa: TestClient):
 
     assert re.search(r"started,\s+few answers yet · <a href", page)
     assert "yet·" not in page
+
+
+def test_a_row_that_is_not_ready_says_what_is_missing(
+    rosa: TestClient, session: Session, clock: Clock, library: Library
+):
+    def row(objective: str) -> str:
+        page = rosa.get("/progress").text
+        number = page.partition(f'<span class="no">{objective}</span>')[2]
+        return " ".join(re.sub("<[^>]+>", " ", number.partition("</li>")[0]).split())
+
+    objective = library.topics["weights"].objectives[0]
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    assert re.search(r"few answers yet · read 1 page on .* · answer 3 questions on", row(objective))
+
+    rosa.post("/concepts/weights/readings")
+    course = cached_course_facts(library)
+    asked = [q.id for q in course.questions.values() if objective in q.objectives]
+    desk = Desk(session, clock)
+    desk.answers(asked[:1], 0.0, "weights")
+    assert re.search(r"few answers yet · page on .* · answer 2 more on", row(objective))
+
+    desk.answers(asked[1:3], 0.0, "weights")
+    assert re.search(r"estimated tomorrow · page on .* · answer more on", row(objective))
+    clock.tick(days=1)
+    assert re.search(r"% expected this morning · page on .* · answer more on", row(objective))
+
+
+def test_what_is_missing_is_no_more_than_what_is_left_to_answer():
+    assert ObjectiveAnswers(0, 40).missing_text == "answer 3\u00a0questions"
+    assert ObjectiveAnswers(2, 40).missing_text == "answer 1 more"
+    assert ObjectiveAnswers(1, 1).missing_text == "answer 1 more"
+    assert ObjectiveAnswers(3, 1).missing_text == "answer more"
+    assert ObjectiveAnswers(1, 0).missing_text == ""
 
 
 def test_what_is_said_of_an_objective_needs_answers_and_never_reads_as_ready_too_early():

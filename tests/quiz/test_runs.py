@@ -158,7 +158,7 @@ def test_from_the_result_one_goes_from_one_missed_question_to_the_next(client, f
         answer(client, form, run, place, right=place == 2)
 
     html = client.get(f"{run}/result").text
-    rows = re.findall(rf'<li value="(\d)"><a href="({run}/\d\?review=yes)"', html)
+    rows = re.findall(rf'<span class="no">Q(\d)</span><a href="({run}/\d\?review=yes)"', html)
     assert rows == [(place, f"{run}/{place}?review=yes") for place in "134"]
     queue = [address for _, address in rows]
     assert linked(html, "See the answers") == queue[0]
