@@ -22,6 +22,7 @@ from app.errors import InvalidInputError, NotFoundError
 from app.flashcards.forms import CardWantedForm, ManualEditForm, ReviewFilterQuery
 from app.flashcards.review_page import (
     hash_showing_token,
+    is_too_late_for_new_cards,
     parse_review_filter,
     require_visible_card,
     respond_with_next_card,
@@ -123,7 +124,7 @@ def build_listed_card(
     return ListedCard(
         card_id=added.card,
         excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
-        state_text=describe_card_state(added.state, added.due_day, ctx.study_day),
+        state_text=describe_card_state(ctx, added.state, added.due_day),
         is_suspended=added.is_suspended_or_declined and not added.is_declined,
         is_leech=added.lapses >= LEECH_LAPSES,
         source_kind=_KINDS.get(kind, "own card"),
@@ -139,28 +140,28 @@ def _build_listed_course_card(
     return ListedCard(
         card_id=card,
         excerpt=excerpt_for_title(ctx.library.cards[card].front),
-        state_text=describe_card_state(state.state, state.due_day, ctx.study_day)
-        if state
-        else "new",
+        state_text=describe_card_state(ctx, state.state, state.due_day) if state else "new",
         is_suspended=status is not None and status.is_suspended,
         is_leech=state is not None and state.lapses >= LEECH_LAPSES,
         source_kind=kind,
     )
 
 
-def describe_card_state(state: str, due_day: dt.date | None, today: dt.date) -> str:
+def describe_card_state(ctx: RequestContext, state: str, due_day: dt.date | None) -> str:
     """Return the state of a card: being learned, or the study day it is due on.
 
-    A step left unfinished on an earlier day is due, and an added card that was never reviewed is
-    new, as the review queue counts them.
+    A step left unfinished on an earlier day is due. An added card that was never reviewed has no
+    due day that holds: from then on it is one of those from which the list takes its new cards.
     """
     if due_day is None:
         return "new"
-    days = (due_day - today).days
-    if state not in {"review", "new"} and days >= 0:
+    days = (due_day - ctx.study_day).days
+    if state == "new" and days > 1:  # skipped, or set by hand
+        return f"new, from {format_date_with_year(due_day)}"
+    if state == "new":
+        return "new" if is_too_late_for_new_cards(ctx) else "new (a few a day)"
+    if state != "review" and days >= 0:
         return "being learned"
-    if days <= 0 and state == "new":
-        return "new"
     if days <= 0:
         return "due"
     return "due tomorrow" if days == 1 else f"due {format_date_with_year(due_day)}"
@@ -376,9 +377,9 @@ def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
         added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, [record.card_id]).get(
             record.card_id
         )
-        return describe_card_state("new", added.due_day if added else None, ctx.study_day)
+        return describe_card_state(ctx, "new", added.due_day if added else None)
     state = record.card_state
-    return describe_card_state(state.state, state.due_day, ctx.study_day) if state else "new"
+    return describe_card_state(ctx, state.state, state.due_day) if state else "new"
 
 
 def _describe_log_row(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:

@@ -136,7 +136,8 @@ class NoCardsDueInfo:
     of `more` in the address that starts them. New cards left are buried if their reverse was
     seen today. It is too late for them if they could not be reviewed twice before the exam.
     `has_list` says that these are the cards of the day's list. `next_task` is the next one on
-    it with something to do now.
+    it with something to do now. `waiting_missed_questions` are cards that were never reviewed, of
+    which the lists take a few a day.
     """
 
     next_day: dt.date | None
@@ -150,6 +151,7 @@ class NoCardsDueInfo:
     is_too_late_for_new_cards: bool = False
     has_list: bool = False
     next_task: TaskView | None = None
+    waiting_missed_questions: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -351,13 +353,13 @@ def _explain_no_cards_due(
         ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
     )
     new = take_first_unseen_cards(ctx, scope, unseen, 1)
-    last_new = compute_last_day_for_new_cards(ctx.learner.plan_calendar_as_of(ctx.study_day))
     topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
     offered = (
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
     )
     more = len(offered)
-    extra_new_count, next_task = 0, None
+    is_too_late = is_too_late_for_new_cards(ctx)
+    extra_new_count, next_task, waiting_questions = 0, None, 0
     if listed is not None and not review_filter.topic:
         extra_new_count, plan = (
             count_new_cards_begun_beyond_list(listed, queue),
@@ -367,6 +369,8 @@ def _explain_no_cards_due(
             [t for t in plan.tasks if t.done_count + t.begun_count < t.total_count] if plan else []
         )
         next_task = build_task_view(tasks[0], ctx.library) if tasks else None
+        if not is_too_late:
+            waiting_questions = store.count_waiting_missed_questions(ctx.db, ctx.learner.id, scope)
     return NoCardsDueInfo(
         next_day=next_due.day if next_due else None,
         cards_on_next_day=next_due.card_count if next_due else 0,
@@ -379,10 +383,17 @@ def _explain_no_cards_due(
         topic=topic.title if topic else "",
         is_next_day_tomorrow=bool(next_due and (next_due.day - ctx.study_day).days == 1),
         are_new_cards_buried=bool(unseen) and not new,
-        is_too_late_for_new_cards=last_new is not None and last_new < ctx.study_day,
+        is_too_late_for_new_cards=is_too_late,
         has_list=listed is not None,
         next_task=next_task,
+        waiting_missed_questions=waiting_questions,
     )
+
+
+def is_too_late_for_new_cards(ctx: RequestContext) -> bool:
+    """Return whether no new cards are begun any more before the exam."""
+    last_day = compute_last_day_for_new_cards(ctx.learner.plan_calendar_as_of(ctx.study_day))
+    return last_day is not None and last_day < ctx.study_day
 
 
 def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = "") -> ReviewFilter:

@@ -116,8 +116,9 @@ def schedule_missed_questions_for_tomorrow(
 ) -> None:
     """Make missed questions due tomorrow, unless they were declined.
 
-    A question that is already studied and was missed again is due tomorrow too, with the seed of
-    the latest miss.
+    The due day of a card that was never reviewed only says from when it is one of the new cards,
+    of which the lists take a few a day. A question that is already studied and was missed again is
+    really due tomorrow, with the seed of the latest miss.
     """
     added = add_cards(db, learner_id, missed, day, now)
     again = [w for w in missed if w.card_id not in added]

@@ -26,7 +26,7 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.database.engine import BROUGHT
 from app.database.tables import TABLES
-from app.spaced_repetition.card_ids import is_added_card_id, is_source_in_course
+from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, is_source_in_course
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY, card_state_from_row
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState
@@ -393,6 +393,21 @@ class NextDueDay(NamedTuple):
 def find_next_due_day(db: Session, learner_id: int, scope: QueueScope) -> NextDueDay | None:
     row = db.connection().execute(_NEXT_DUE, scope.sql_parameters(learner_id)).first()
     return NextDueDay(dt.date.fromisoformat(row[0]), row[1]) if row else None
+
+
+_WAITING_QUESTIONS = select(func.count()).where(
+    _learner,
+    MEMORY.c.card.like(f"{QUESTION}:%"),
+    MEMORY.c.state == "new",
+    MEMORY.c.suspended.is_(False),
+    _still_there,
+)
+
+
+def count_waiting_missed_questions(db: Session, learner_id: int, scope: QueueScope) -> int:
+    """Return how many missed questions are cards that were never reviewed, of all topics."""
+    values = scope.sql_parameters(learner_id)
+    return db.connection().execute(_WAITING_QUESTIONS, values).scalar() or 0
 
 
 class CardStatus(NamedTuple):

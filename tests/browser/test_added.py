@@ -70,7 +70,7 @@ def test_its_card_is_graded_and_leads_to_the_question(
     miss(page, server, wrong)
     page.goto(f"{server.url}/flashcards/deck")
     own = page.locator("#own")
-    expect(own).to_contain_text("question, due tomorrow")
+    expect(own).to_contain_text("question, new (a few a day)")
 
     own.locator("li a").first.click()
     expect(page.locator("#turn")).to_contain_text("A question you missed today.")

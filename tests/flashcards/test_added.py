@@ -253,11 +253,44 @@ def test_the_deck_lists_all_that_was_added(client, missed) -> None:
     html = page(client, "/flashcards/deck")
 
     assert "3 cards: missed questions, terms, own cards" in html
-    assert "question, due tomorrow" in html
-    assert "term, new" in html
-    assert "own card, new" in html
+    assert "question, new (a few a day)" in html
+    assert "term, new (a few a day)" in html
+    assert "own card, new (a few a day)" in html
     client.post(f"/flashcards/{missed}/addition", data={"wanted": "no"})
     assert "question, removed" in page(client, "/flashcards/deck")
+
+
+def test_a_question_missed_today_is_new_until_its_first_review(client, missed, clock) -> None:
+    for _ in range(3):
+        assert "question, new (a few a day)" in page(client, "/flashcards/deck")
+        about = page(client, f"/flashcards/{missed}/more")
+        assert "<dt>State</dt><dd>new (a few a day)</dd>" in about
+        assert "This card has no reviews yet." in about
+        clock.tick(days=1)
+
+    grade(client, missed, 4)
+
+    assert re.search("question, due June [0-9]+, 2026", page(client, "/flashcards/deck"))
+
+
+def test_a_new_card_that_was_given_a_day_says_from_when_it_is_one_of_the_new_ones(
+    client, missed
+) -> None:
+    html = page(client, f"/flashcards/{missed}/more")
+    body = {**fields(html, f"/flashcards/{missed}/acts"), "act": "due", "day": "2026-06-20"}
+    assert client.post(f"/flashcards/{missed}/acts", data=body).status_code == 303
+
+    assert "question, new, from June 20, 2026" in page(client, "/flashcards/deck")
+
+
+@pytest.mark.usefixtures("missed")
+def test_no_new_card_comes_a_few_a_day_in_the_last_days_before_the_exam(
+    client, learner, session
+) -> None:
+    session.get_one(Learner, learner).exam_day = "2026-06-10"
+    session.commit()
+
+    assert "question, new</span>" in page(client, "/flashcards/deck")
 
 
 def test_many_added_cards_are_paged(client, learner, session, clock: Clock) -> None:

@@ -76,6 +76,7 @@ class TestThePage:
 
         assert f"{card}.1" in listed(hands.client)
         assert hands.card() != card
+        assert "more that can come up by tomorrow" in " ".join(hands.client.get(PAGE).text.split())
 
     def test_today_s_cards_come_first_as_on_the_desk_and_the_rest_is_told(
         self, hands: Hands, session, clock: Clock, course: HandLibrary

@@ -18,6 +18,12 @@ from app.database.tables import DayListRow, Learner, PracticeRun
 from app.progress.plan_page import PlanVerdict
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
+from app.spaced_repetition.added_cards import (
+    CardToAdd,
+    schedule_missed_questions_for_tomorrow,
+    set_card_declined_if_added,
+)
+from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish
@@ -556,6 +562,37 @@ def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
         '<input type="hidden" name="task" value="new">'
         in reader.get("/flashcards?task=new&show=1").text
     )
+
+
+def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
+    reader: TestClient, session: Session, library: Library, clock: Clock
+):
+    learner = session.exec(select(Learner.id)).one() or 0
+    session.commit()
+    words = "missed questions wait as new cards, a few a day."
+
+    def miss(questions: list[str]) -> None:
+        cards = [CardToAdd(build_question_card_id(item)) for item in questions]
+        day = clock.now.date()
+        schedule_missed_questions_for_tomorrow(session, learner, cards, day, clock.now)
+        session.commit()
+
+    reader.get("/")
+    assert "missed question" not in text_of(reader, "/flashcards?task=review")
+    first, *others = [*library.questions][:12]
+    miss([first])
+    assert "1 missed question waits as a new card." in text_of(reader, "/flashcards?task=review")
+    miss(others)
+    assert f"12 {words}" in text_of(reader, "/flashcards?task=review")
+
+    set_card_declined_if_added(session, learner, build_question_card_id(first), declined=True)
+    session.commit()
+    assert f"11 {words}" in text_of(reader, "/flashcards?task=review")
+
+    learned = session.exec(select(Learner)).one()
+    learned.exam_day = (clock.now.date() + dt.timedelta(days=2)).isoformat()
+    session.commit()
+    assert words not in text_of(reader, "/flashcards?task=review")
 
 
 def test_a_card_that_was_skipped_leaves_nothing_to_do(reader: TestClient, session: Session):
