@@ -35,6 +35,22 @@ def give_up(client: TestClient, run: str, place: int) -> str:
     return client.get(sent.headers["location"]).text
 
 
+def test_the_list_of_added_cards_says_which_missed_questions_it_will_hold(
+    rosa: TestClient, session: Session
+):
+    give_up(rosa, begin(rosa), 1)
+
+    deck = " ".join(rosa.get("/flashcards/deck").text.split())
+    assert session.exec(select(AddedCard)).all() == []
+    assert "Questions missed on a page, in practice or in a mock exam appear here" in deck
+    assert "Those missed in the placement test don" in deck
+
+    rosa.post("/settings", data={"missed": "no"})
+    deck = " ".join(rosa.get("/flashcards/deck").text.split())
+    assert "Questions missed" not in deck
+    assert "terms that you make cards appear here." in deck
+
+
 def test_a_draw_is_the_same_for_a_seed_and_covers_the_blueprint(library: Library):
     questions, domains = list(library.questions.values()), library.syllabus.domains
 
