@@ -60,11 +60,11 @@ class StartExamDraft:
 class ExamAnswerForm:
     """One question as the browser holds it, and where to go from it.
 
-    `destination` is next, previous, review, a number, or empty to stay. `shown_at_ms` is 0 if
-    unknown. `waited_ms` is how long the change waited in the browser, 0 if it was sent at once.
-    `order_confirmed` says whether the learner confirmed the order of an ordering question: yes,
-    no, or empty if only the order can tell. `displayed_form` is the form as it was shown or
-    last saved; None if not sent.
+    `destination` is next, previous, review, incomplete or flagged (those of the review), a number,
+    or empty to stay. `shown_at_ms` is 0 if unknown. `waited_ms` is how long the change waited in
+    the browser, 0 if it was sent at once. `order_confirmed` says whether the learner confirmed the
+    order of an ordering question: yes, no, or empty if only the order can tell. `displayed_form`
+    is the form as it was shown or last saved; None if not sent.
     """
 
     raw_response: Mapping[str, Sequence[str]]

@@ -638,8 +638,11 @@ def _build_answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
 def _build_next_exam_url(sitting: SittingState, number: int, destination: str) -> str:
     """Return the URL for the button that was pressed."""
     last = len(sitting.items)
+    review_url = f"/exams/sittings/{sitting.sitting_id}/review"
+    if destination in ("incomplete", "flagged"):
+        return f"{review_url}?show={destination}"
     if destination == "review" or (destination == "next" and number == last):
-        return f"/exams/sittings/{sitting.sitting_id}/review"
+        return review_url
     target = {"next": number + 1, "previous": number - 1}.get(destination, number)
     if destination.isascii() and destination.isdigit():
         target = int(destination)

@@ -52,27 +52,27 @@
 
   const isAnswer = (pairs) => pairs.some(([name, value]) =>
     name === "settled" ? value === "yes" : /^(answer$|pair|blank)/.test(name) && value.trim());
-  const links = (which = "") => [...document.querySelectorAll(`#palette nav a${which}`)];
+  const numbers = (which = "") => [...document.querySelectorAll(`#palette nav button${which}`)];
   const palette = () => {
     local();
     document.getElementById("pace").hidden = copied > 0; // by the clock of the server
-    for (const link of links()) {
-      link.ariaCurrent = link.pathname === location.pathname ? "true" : null;
-      link.ariaLabel = link.dataset.label ??= link.ariaLabel; // of the server, unless more is known here
-      const to = link.pathname.replace("questions", "answers");
+    for (const button of numbers()) {
+      button.ariaCurrent = button.dataset.to === location.pathname ? "true" : null;
+      button.ariaLabel = button.dataset.label ??= button.ariaLabel; // of the server, unless more is known here
+      const to = button.dataset.to.replace("questions", "answers");
       const pairs = newer(to);
       if (!pairs) continue;
-      const did = link.classList.toggle("did", isAnswer(pairs));
-      link.classList.remove("unread"); // which the server alone can tell
-      const flag = link.classList.toggle("flag", pairs.some(([name]) => name === "flag"));
+      const did = button.classList.toggle("did", isAnswer(pairs));
+      button.classList.remove("unread"); // which the server alone can tell
+      const flag = button.classList.toggle("flag", pairs.some(([name]) => name === "flag"));
       const said = !did ? "unanswered" : outbox.waits(to) ? "kept in this browser" : "answered";
-      link.ariaLabel = `${link.textContent}, ${said}${flag ? ", flagged" : ""}`;
+      button.ariaLabel = `${button.textContent}, ${said}${flag ? ", flagged" : ""}`;
       document.getElementById("pace").hidden = true;
       if (outbox.waits(to)) document.getElementById("saved").textContent = "Kept in this browser";
     }
     const counted = { answered: ".did", unanswered: ":not(.did, .unread)", flagged: ".flag", "can’t": ".unread" };
     for (const part of document.querySelectorAll("#palette .leg .state > :not(.pal)"))
-      part.textContent = part.textContent.replace(/\d+/, links(counted[part.textContent.split(" ")[0]]).length);
+      part.textContent = part.textContent.replace(/\d+/, numbers(counted[part.textContent.split(" ")[0]]).length);
   };
   palette();
   document.addEventListener("htmx:sendError", palette);
@@ -130,5 +130,5 @@
     const kept = outbox.mine(path);
     if (!left && ![sent, kept && written(kept)].includes(written())) outbox.keep({ ...item(), quiet: !kept });
   });
-  navigator.serviceWorker?.ready.then(({ active }) => active.postMessage(links().map((link) => link.pathname)));
+  navigator.serviceWorker?.ready.then(({ active }) => active.postMessage(numbers().map((button) => button.dataset.to)));
 })();

@@ -283,7 +283,7 @@ def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
     reader.get_by_role("button", name="Start the clock").click()
     reader.locator(".clock").wait_for()
     assert serious(reader) == []
-    reader.get_by_role("link", name="Finish").click()
+    reader.get_by_role("button", name="Finish").click()
     reader.wait_for_url(re.compile("/review$"))
     assert serious(reader) == []
     reader.get_by_role("button", name=re.compile("^End the exam")).click()

@@ -61,7 +61,7 @@ def test_a_mock_exam_survives_kills(server: Server, page: Page) -> None:
     page.get_by_role("button", name="Start the clock").click()
     expect(page).to_have_url(re.compile("/questions/1$"))
     sitting = page.url.rpartition("/questions/")[0]
-    count = page.locator("#palette nav a").count()
+    count = page.locator("#palette nav button").count()
     begun = left(page)
     saved: dict[int, str] = {}
 
@@ -71,7 +71,7 @@ def test_a_mock_exam_survives_kills(server: Server, page: Page) -> None:
         given = answer(page, chance)
         if chance.random() < 0.7:  # wait for the word that it is saved, or be killed
             said = re.compile(f"^{number}, answered")
-            expect(page.get_by_role("link", name=said)).to_be_visible()
+            expect(page.get_by_role("button", name=said)).to_be_visible()
             saved[number] = given
         server.stop(signal.SIGKILL)
         server.start()

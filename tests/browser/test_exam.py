@@ -88,6 +88,41 @@ def test_without_javascript_the_shown_order_is_kept_by_its_tick(
     expect(page.get_by_label(OWN)).to_be_checked()
 
 
+@pytest.mark.parametrize("with_scripts", [False, True])
+def test_every_way_on_from_a_question_saves_its_answer(
+    server: Server, page: Page, plain_page: Page, *, with_scripts: bool
+) -> None:
+    page = page if with_scripts else plain_page
+    sitting = start(page, server)
+    first, second, third, *_ = numbers_of(page, sitting, 'type="radio"')
+    ways = {
+        first: ("8, unanswered", f"{sitting}/8"),
+        second: ("Finish", f"{sitting.removesuffix('/questions')}/review"),
+        third: (re.compile("^unanswered"), "/review?show=incomplete"),
+    }
+    for number, (name, address) in ways.items():
+        page.goto(f"{sitting}/{number}")
+        page.locator("input[type=radio]").nth(1).check()
+        page.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_url(lambda url, end=address: url.endswith(end))
+
+        page.goto(f"{sitting}/{number}")
+        expect(page.locator("input[type=radio]").nth(1)).to_be_checked()
+        expect(page.get_by_label(f"{number}, answered")).to_be_visible()
+
+
+def test_enter_in_a_field_goes_on_and_does_not_finish(server: Server, plain_page: Page) -> None:
+    page = plain_page
+    sitting = start(page, server)
+    number = next(n for n in numbers_of(page, sitting, 'class="in') if int(n) < 8)
+    page.goto(f"{sitting}/{number}")
+    page.locator("main form input.in").first.fill("42")
+
+    page.keyboard.press("Enter")
+
+    page.wait_for_url(f"**/questions/{int(number) + 1}")
+
+
 def test_a_letter_answers_and_enter_goes_on(server: Server, page: Page) -> None:
     sitting = start(page, server)
     number = next(n for n in numbers_of(page, sitting, 'type="radio"') if int(n) < 9)

@@ -351,8 +351,8 @@ def sit(page: Page, server: Server) -> str:
     page.goto(f"{server.url}/exams/short")
     page.get_by_role("button", name="Start the clock").click()
     page.wait_for_url("**/questions/1")
-    links = page.locator("#palette nav a").all()
-    wait_for_copies(page, *(str(link.get_attribute("href")) for link in links))
+    buttons = page.locator("#palette nav button").all()
+    wait_for_copies(page, *(str(button.get_attribute("data-to")) for button in buttons))
     return page.url.rpartition("/questions/")[0]
 
 
@@ -380,15 +380,15 @@ def test_a_mock_exam_goes_on_without_a_network(server: Server, device: BrowserCo
 
     device.set_offline(False)
     told(page, "3 answers saved.")
-    expect(page.locator("#palette a.did")).to_have_count(3)
-    expect(page.locator("#palette a[aria-current]")).to_have_text("2")
+    expect(page.locator("#palette nav .did")).to_have_count(3)
+    expect(page.locator("#palette nav [aria-current]")).to_have_text("2")
     for number, value in given.items():
         page.goto(f"{sitting}/questions/{number}")
         expect(page.locator("#kept")).to_be_empty()
         assert entered(page) == value
         flagged = page.locator("input[name=flag]")
         expect(flagged).to_be_checked(checked=number == 1)
-    expect(page.locator("#palette a.did")).to_have_count(3)
+    expect(page.locator("#palette nav .did")).to_have_count(3)
 
 
 def flag(page: Page, given: str) -> None:

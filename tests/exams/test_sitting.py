@@ -294,7 +294,9 @@ def test_the_counts_beside_the_paper_lead_to_what_they_count(rosa) -> None:
     page = rosa.get(f"{sitting}/questions/1").text
 
     for show, words in (("incomplete", "unanswered 5"), ("flagged", "flagged 0")):
-        assert f'<a href="{sitting}/review?show={show}">{words}</a>' in page
+        assert f'data-to="{sitting}/review?show={show}">{words}</button>' in page
+        sent = rosa.post(f"{sitting}/answers/1", data={"go": show})
+        assert sent.headers["location"] == f"{sitting}/review?show={show}"
 
 
 def test_a_running_exam_has_a_map_of_its_keys(rosa) -> None:
