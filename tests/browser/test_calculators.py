@@ -225,6 +225,25 @@ CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
 })"""
 
 
+def test_a_phone_is_wide_enough_for_every_calculator_with_all_unfolded(
+    server: Server, page: Page
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    too_wide = {}
+    for name in registry.NAMES:
+        page.goto(f"{server.url}/calculators/{name}", wait_until="domcontentloaded")
+        width = page.evaluate(
+            """() => {
+                 document.querySelectorAll("details").forEach((details) => (details.open = true));
+                 return document.documentElement.scrollWidth;
+               }"""
+        )
+        if width > 390:
+            too_wide[name] = width
+
+    assert too_wide == {}
+
+
 # Two beside each other have more room than three.
 ENDS = {"": (390, 768, 1280), "/compare?scenarios=3": (390, 768, 1280)}
 if FACTOR > 1:
