@@ -107,6 +107,9 @@ def test_own_cards_and_notes_are_found_by_who_wrote_them_only(
     assert f'href="/concepts/{topic.slug}#{section.anchor}" data-result' in page
     assert re.search(r'href="/flashcards\?card=own%3A\w+" data-result', page)
     assert "Nothing was found in the course for “zebra”" in page
+    assert '<div class="empty gap">' in page
+    assert "Try fewer words" not in page
+    assert "Try fewer words" in rosa.get("/search", params={"q": "zebra giraffe"}).text
     assert "zebra weigh" in own_writing(rosa, "quagga")
     assert "kilograms" not in own_writing(rosa, "quagga")
     assert "Another zebra" in (milos := own_writing(milo, "zebra"))
