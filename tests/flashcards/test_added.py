@@ -293,6 +293,18 @@ def test_no_new_card_comes_a_few_a_day_in_the_last_days_before_the_exam(
     assert "question, new</span>" in page(client, "/flashcards/deck")
 
 
+@pytest.mark.usefixtures("own")
+def test_what_was_found_is_set_apart_from_the_cards_of_a_topic(client) -> None:
+    heading = '<section class="sec gap stack"><header><h2>Cards by topic</h2></header>'
+
+    found, by_topic = page(client, "/flashcards/deck?q=front+own").split(heading)
+
+    assert "Front of own" in found
+    assert "Review these" in by_topic
+    assert "Review these" not in found
+    assert "Cards by topic" not in page(client, "/flashcards/deck")
+
+
 def test_many_added_cards_are_paged(client, learner, session, clock: Clock) -> None:
     rows = [CardToAdd(f"own:{n:03}") for n in range(75)]
     add_cards(session, learner, rows, clock.now.date(), clock.now)
