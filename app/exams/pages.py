@@ -28,6 +28,7 @@ from app.exams.answer_merge import AnswerState
 from app.exams.assembly import (
     PaperItem,
     is_exam_of_missed_questions,
+    is_exam_of_one_domain,
     keep_choice_questions,
     list_drawable_questions_by_domain,
 )
@@ -468,6 +469,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         topics=find_first_page_by_objective(ctx.library),
         names=list_short_names_by_objective(ctx.library),
         to_read_next=_find_page_to_read_next(ctx, paper),
+        is_of_one_domain=is_exam_of_one_domain(state.exam_slug),
         earlier=earlier[:5],
         late=late,
         token=make_submission_token(),

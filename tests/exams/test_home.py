@@ -143,6 +143,18 @@ def test_every_paper_is_drawn_as_it_says(
         assert {domain for *_, domain in paper} == {"2"}
 
 
+@pytest.mark.parametrize(("exam", "words"), [("short", ""), ("domain-2", "In this domain · ")])
+def test_the_report_of_one_domain_says_that_its_next_page_is_of_this_domain(
+    rosa: TestClient, exam: str, words: str
+) -> None:
+    sitting = sit(rosa, f"mock~{exam}")
+    rosa.post(f"{sitting}/answers/1", data={"answer": "b"})
+
+    ended = rosa.post(f"{sitting}/submission").headers["location"]
+
+    assert f"<p>{words}0 of 1 answered right</p>" in " ".join(rosa.get(ended).text.split())
+
+
 def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Session) -> None:
     first = sit(rosa, "mock~short")
     for number in range(1, 4):
