@@ -254,6 +254,7 @@ def _render_start_page(
 ) -> HTMLResponse:
     exam = offer.exam
     running = _find_running_sitting(ctx)
+    all_counts = _count_drawable_by_domain(ctx.library, offer.questions)
     return ctx.render_page(
         "exams/start.html",
         status=status,
@@ -265,7 +266,8 @@ def _render_start_page(
         choice_counts=_count_drawable_by_domain(
             ctx.library, keep_choice_questions(offer.questions)
         ),
-        all_counts=_count_drawable_by_domain(ctx.library, offer.questions),
+        all_counts=all_counts,
+        drawable_count=sum(all_counts[domain] for domain in exam.question_count_by_domain),
         drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],

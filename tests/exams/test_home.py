@@ -164,7 +164,10 @@ def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Sessio
     missed = {item for _, item, *_ in json.loads(session.exec(select(Sitting.paper)).one())[:3]}
 
     assert "Only what you missed" in rosa.get("/exams").text
-    assert "questions you missed" in rosa.get("/exams/mock~missed").text
+    start = " ".join(rosa.get("/exams/mock~missed").text.replace("\xa0", " ").split())
+    assert re.search(r">3 questions that you missed last time, in \d+ minutes\.</p>", start)
+    assert "drawn by the weights" not in start
+    assert "drawn by the weights of the exam" in rosa.get("/exams/mock~short").text
     again = sit(rosa, "mock~missed")
 
     session.rollback()  # look anew
