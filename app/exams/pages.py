@@ -479,11 +479,16 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
 
 
 class PageToReadNext(NamedTuple):
-    """A page that was missed, with its score, or one that it requires, without."""
+    """A page that was missed, with its score, or one that it requires.
+
+    Then it is `needed_for` the missed one, with `missed_count` questions missed there.
+    """
 
     topic: Topic
     short: bool
     score: PageScore | None
+    needed_for: Topic | None = None
+    missed_count: int = 0
 
 
 def _find_page_to_read_next(
@@ -501,7 +506,11 @@ def _find_page_to_read_next(
     for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
         if (page.required_by or page.slug) in scores and page.slug in library.topics:
             topic = library.topics[page.slug]
-            return PageToReadNext(topic, page.short, scores.get(page.slug))
+            if page.slug in scores:
+                return PageToReadNext(topic, page.short, scores[page.slug])
+            missed = scores[page.required_by]
+            needed_for, missed_count = library.topics[page.required_by], missed.asked - missed.right
+            return PageToReadNext(topic, page.short, None, needed_for, missed_count)
     anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     read = {s for s in scores if are_essential_sections_read(library.topics[s], anchors.get(s, ()))}
     slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")

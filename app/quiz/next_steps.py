@@ -203,6 +203,8 @@ class TaskView:
     They follow the title, except of several pages, which are named below it. `url` is empty
     for practice, which a form starts. The title and `minutes` are about what is left, or about the
     whole task once it is done. `report_url` is that of a mock exam's report, if `detail` is its score.
+    `needed_for` is the title of the page that requires the next one, if `detail` begins with why
+    that matters.
     """
 
     kind: str
@@ -214,6 +216,7 @@ class TaskView:
     detail: str = ""
     url: str = ""
     report_url: str = ""
+    needed_for: str = ""
 
 
 _REASONS = {
@@ -224,11 +227,16 @@ _REASONS = {
 }
 
 
+def _find_requiring_title(page: PageToRead, library: Library) -> str:
+    """Return the title of the page for which the reason holds; empty if the page is its own."""
+    is_required = _REASONS[page.reason] and not page.is_rest and page.required_by in library.topics
+    return library.topics[page.required_by].title if is_required else ""
+
+
 def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
     reason = _REASONS[page.reason]
-    if reason and page.required_by in library.topics:
-        builds_on_it = "you started" if page.reason == "begun" else "with a missed question"
-        reason = f"A page {builds_on_it} builds on it"
+    if _find_requiring_title(page, library):
+        reason = "which you started" if page.reason == "begun" else "where you missed a question"
     parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
     return f"{NBSP}· ".join(filter(None, parts))
@@ -266,6 +274,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             tuple(library.topics[page.slug].title for page in pages),
             "" if is_done or not pages else _describe_reading(task, pages[0], library),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
+            needed_for="" if is_done or not pages else _find_requiring_title(pages[0], library),
         )
     if task.kind == "mock":
         exam = library.exams.get(task.task.exam)

@@ -135,9 +135,12 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
     named = re.search(r'<a class="btn" href="/concepts/([^"?]+)[^"]*">Read</a>', report)
     assert named
     assert library.topics[question.topic].requires == (named[1],)
-    assert "A page with a missed question builds on it" in report
+    title = library.topics[question.topic].title
+    needed_for = f"Needed for “{title}”, where you missed"
+    assert f"{needed_for} 1 question</p>" in " ".join(report.replace("\xa0", " ").split())
     clock.tick(days=1)
     today = rosa.get("/").text
+    assert f"{needed_for} a question" in today
     listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)
     assert listed
     assert listed[1] == named[1]

@@ -259,7 +259,17 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
     )
 
     assert cards.detail == "From pages you read and questions you missed"
-    assert reading.detail == "A page with a missed question builds on it"
+    assert reading.detail == "where you missed a question"
+    assert reading.needed_for == library.topics[second].title
+    begun = dataclasses.replace(page, reason="begun")
+    for listed, needed_for, detail in (
+        (begun, library.topics[second].title, "which you started"),
+        (dataclasses.replace(begun, is_rest=True), "", ""),
+        (dataclasses.replace(page, required_by=""), "", "Missed in the placement test"),
+    ):
+        task = TaskProgress(Task("read", 4.0, pages=(listed,)), 0, 1, (listed,))
+        view = build_task_view(task, library)
+        assert (view.needed_for, view.detail) == (needed_for, detail)
 
 
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
