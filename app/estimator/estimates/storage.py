@@ -230,10 +230,13 @@ class StorageInputs:
 class GoodputLosses:
     """Lost time from checkpoints and failures; seconds, and shares of the time.
 
-    `goodput` is the productive share at the interval, the best one if none is given.
+    `background_write_time` passes after the stall until a save is written and can be used, 0 if
+    training waits for it. `goodput` is the productive share at the interval, the best one if none
+    is given.
     """
 
     save_stall: float
+    background_write_time: float
     mtbf: float
     restart_and_read_time: float
     young_checkpoint_interval: float
@@ -268,11 +271,21 @@ class GoodputLosses:
     def work_lost_by_failure(self) -> float:
         """Return the work that a failure makes in vain, on average [s]."""
         return lost_work_per_failure(
-            self.checkpoint_interval, self.save_stall, self.restart_and_read_time, self.mtbf
+            self.checkpoint_interval,
+            self.save_stall,
+            self.restart_and_read_time,
+            self.mtbf,
+            self.background_write_time,
         )
 
     def goodput_at_interval(self, interval: float) -> float:
-        return daly_goodput(interval, self.save_stall, self.restart_and_read_time, self.mtbf)
+        return daly_goodput(
+            interval,
+            self.save_stall,
+            self.restart_and_read_time,
+            self.mtbf,
+            self.background_write_time,
+        )
 
     @property
     def saves_per_day(self) -> float:
@@ -368,9 +381,10 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     inputs = dataclasses.replace(inputs, write_bandwidth=typed or needed)
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
+        save_time = losses.save_stall + losses.background_write_time
         message = (
             f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
-            f"{format_value(losses.save_stall + losses.restart_and_read_time, 's')} to save and restart "
+            f"{format_value(save_time + losses.restart_and_read_time, 's')} to save and restart "
             "makes no progress."
         )
         raise impossible_input_error("gpus", inputs.gpus, message)
@@ -407,8 +421,8 @@ def compute_losses(
 ) -> GoodputLosses:
     """Return the losses; optionally for other GPUs, bandwidth or failure rate.
 
-    An asynchronous checkpoint stops training only for the copy to host memory, but the
-    next one cannot start before it is written.
+    An asynchronous checkpoint stops training only for the copy to host memory, but until it is
+    written, a failure goes back to the one before it, and the next one cannot start.
     """
     count, bandwidth = gpus or inputs.gpus, write_bandwidth or inputs.write_bandwidth
     written = checkpoint_size / bandwidth
@@ -420,8 +434,9 @@ def compute_losses(
     if beside:
         interval = max(interval, written)
     young = young_checkpoint_interval(stall, mtbf)
-    share = daly_goodput(interval, stall, restart, mtbf)
-    return GoodputLosses(stall, mtbf, restart, young, interval, share)
+    background = written if beside else 0.0
+    share = daly_goodput(interval, stall, restart, mtbf, background)
+    return GoodputLosses(stall, background, mtbf, restart, young, interval, share)
 
 
 def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> float | None:
@@ -452,10 +467,10 @@ def write_bandwidth_for_acceptable_loss(
     if rest <= 0:
         return None
     if inputs.saving == "beside":
-        under = rest * rest - 2 * losses.save_stall / losses.mtbf
-        if under <= 0:
+        longest = _longest_acceptable_background_write(inputs, losses)
+        if longest is None:
             return None
-        seconds = losses.mtbf * (rest + math.sqrt(under))
+        seconds = longest
     elif inputs.stall is not None:
         return None
     else:
@@ -464,6 +479,28 @@ def write_bandwidth_for_acceptable_loss(
     return _write_bandwidth_at_lost_share(
         inputs, checkpoint_size, seconds, lambda each: each.lost_share
     )
+
+
+def _longest_acceptable_background_write(
+    inputs: StorageInputs, losses: GoodputLosses
+) -> float | None:
+    """Return about the longest write beside the training that keeps the loss acceptable [s].
+
+    Goodput falls by e^(−write ÷ time between failures) while the write is shorter than the interval,
+    which is exact. Beyond that it sets the interval, and its first-order loss C/W + 3W/2M + R/M
+    gives it. None if too much is lost however short it is.
+    """
+    stall, restart, mtbf = losses.save_stall, losses.restart_and_read_time, losses.mtbf
+    interval = inputs.save_every or daly_checkpoint_interval(stall, mtbf)
+    longest = mtbf * math.log(
+        daly_goodput(interval, stall, restart, mtbf) / (1 - inputs.acceptable)
+    )
+    if longest <= 0:
+        return None
+    if longest <= interval:
+        return longest
+    rest = inputs.acceptable / (1 - inputs.acceptable) - restart / mtbf
+    return mtbf / 3 * (rest + math.sqrt(max(0.0, rest * rest - 6 * stall / mtbf)))
 
 
 def write_bandwidth_for_acceptable_wait(
@@ -612,14 +649,14 @@ def _restart_time_flip(result: StorageResult, verdict_after: str) -> tuple[Verdi
 def _save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
     """Return the limit of the time between saves on the side of the best one where it is.
 
-    Found from the first-order loss C/τ + τ/2M + R/M and secant steps on the exact one. None if no
+    Found from the first-order loss C/τ + (τ/2 + W + R)/M and secant steps on the exact one. None if no
     interval keeps the loss acceptable, or none is so short that the save before it is written.
     """
     inputs, losses, good = result.inputs, result.losses, result.has_acceptable_loss
     best = daly_checkpoint_interval(losses.save_stall, losses.mtbf)
     is_late = losses.checkpoint_interval >= best
     allowed = inputs.acceptable / (1 - inputs.acceptable)
-    rest = allowed - losses.restart_and_read_time / losses.mtbf
+    rest = allowed - (losses.restart_and_read_time + losses.background_write_time) / losses.mtbf
     under = rest * rest - 2 * losses.save_stall / losses.mtbf
     if rest <= 0 or under <= 0:
         return ()

@@ -251,6 +251,11 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     losses = result.losses
     stall, mtbf = format_term(losses.save_stall, "s"), format_term(losses.mtbf, "s")
     interval = format_term(losses.checkpoint_interval, "s")
+    set_back, set_back_numbers = "restart", format_term(losses.restart_and_read_time, "s")
+    if inputs.saving == "beside":
+        set_back = "(restart + write)"
+        set_back_numbers += f" + {format_term(losses.background_write_time, 's')}"
+        set_back_numbers = f"({set_back_numbers})"
     return (
         *_size_steps(result),
         *_needed_save_bandwidth_steps(result),
@@ -272,10 +277,10 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         _interval_step(result),
         _STEPS.build_step(
             "goodput",
-            "interval ÷ (MTBF × e^(restart ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
+            f"interval ÷ (MTBF × e^({set_back} ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
             "the mean time between failures of the job, and a restart includes the time to read "
             "the checkpoint",
-            f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
+            f"{interval} ÷ ({mtbf} × exp({set_back_numbers} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
@@ -297,6 +302,9 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         return ()
     values = _losses_in_time(duration, losses)
     failures = values["failures"]
+    redone = "about half an interval"
+    if result.inputs.saving == "beside":
+        redone += " and the write"
     templates: dict[str, tuple[str, tuple[Term, ...]]] = {
         "failures": ("[running time] ÷ [MTBF]", ((duration, "s"), (losses.mtbf, "s"))),
         "no_failure": ("exp(−[expected failures])", (failures,)),
@@ -310,7 +318,7 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             ),
         ),
         "time_redone": (
-            "[expected failures] × [work lost by each, about half an interval]",
+            f"[expected failures] × [work lost by each, {redone}]",
             (failures, (losses.work_lost_by_failure, "s")),
         ),
         "time_restarting": (
@@ -481,12 +489,18 @@ def _build_notes(result: StorageResult) -> tuple[str, ...]:
             "research cluster of 16,000 GPUs (Kokolis et al.); published jobs lie between "
             "8,000 and the 51,000 of Llama 3's training, which the range covers."
         )
-    notes.append(_ANY_TIME)
     if inputs.saving == "beside":
         notes.append(
-            "Saving beside the training holds a copy in host memory. Its stall is a "
-            "second and the copy, and the next save waits until it is written."
+            f"{_ANY_TIME}; the work of half an interval and of the time of a write is done twice on "
+            "average."
         )
+        notes.append(
+            "Saving beside the training holds a copy in host memory. Its stall is a second and the "
+            "copy. Until it is written, a failure goes back to the save before it, and the next "
+            "save waits."
+        )
+    else:
+        notes.append(f"{_ANY_TIME}; half an interval of work is done twice on average.")
     if inputs.content in _OPTIMIZER_NOTES:
         notes.append(_OPTIMIZER_NOTES[inputs.content])
     if result.needed_read_bandwidth < 0.01 * inputs.read_bandwidth:
@@ -497,10 +511,7 @@ def _build_notes(result: StorageResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_ANY_TIME = (
-    "Failures come at any time, also while saving and restarting; half an interval of "
-    "work is done twice on average."
-)
+_ANY_TIME = "Failures come at any time, also while saving and restarting"
 _OPTIMIZER_NOTES = {
     "adamw": "Gradients are not saved: the next step computes them anew. MLPerf "
     "Storage also writes about 14 bytes for each parameter: 912 GiB for a 70B model.",
