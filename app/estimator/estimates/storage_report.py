@@ -189,12 +189,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
     if not result.saves_fast_enough:
-        return Verdict(
-            status,
-            "Saves take too long.",
-            f"A checkpoint of {format_value(result.checkpoint, 'B')} takes "
-            f"{format_value(result.write_time, 's')} to write.{_needed_save_bandwidth_text(result)}",
-        )
+        return Verdict(status, "Saves take too long.", _slow_saves_text(result))
     losses, limit = result.losses, format_value(result.inputs.acceptable, "%")
     too_much = f"Too much is lost: saves alone cost more than {limit}."
     if losses.share_lost_to_saving <= result.inputs.acceptable:
@@ -219,6 +214,29 @@ def _build_verdict(result: StorageResult) -> Verdict:
         text = f"{text} {describe_restart_loss_and_remedy(result)}".rstrip()
     label = lead[status]
     return Verdict(status, label, text if label == interval_text else f"{interval_text} {text}")
+
+
+def _slow_saves_text(result: StorageResult) -> str:
+    """Return why saves take too long, and the shortest interval if the typed one can't be kept."""
+    size, time = format_value(result.checkpoint, "B"), format_value(result.write_time, "s")
+    text = f"A checkpoint of {size} takes {time} to write.{_needed_save_bandwidth_text(result)}"
+    rate = result.write_bandwidth_for_typed_interval
+    if result.keeps_typed_interval or rate is None:
+        return text
+    typed = format_value(result.inputs.save_every, "s")
+    lost = format_value(result.losses.lost_share, "%", extra_decimals=1)
+    text += (
+        f" The next save waits until then, so every {typed} can't be kept: every {time} is the "
+        f"shortest, and {lost} of the time is lost. Saves every {typed} need "
+        f"{format_value(rate, 'B/s')} or more"
+    )
+    enough = result.write_bandwidth_for_acceptable_loss
+    limit = format_value(result.inputs.acceptable, "%")
+    if enough is None:
+        return f"{text}; no bandwidth keeps the loss within {limit}."
+    if enough <= rate:
+        return f"{text}."
+    return f"{text}, and {format_value(enough, 'B/s')} to lose at most {limit}."
 
 
 def _running_time_text(result: StorageResult) -> str:
@@ -409,12 +427,15 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
 
 
 def _interval_label(result: StorageResult) -> str:
+    if result.is_interval_set_by_write:
+        return "The shortest possible"
     return "The best" if result.inputs.save_every is None else "As given"
 
 
 def _build_lost_time_chart(result: StorageResult) -> Chart:
     losses = result.losses
-    points = tuple(losses.checkpoint_interval * 1.7**i for i in range(-5, 6))
+    factors = _possible_factors(result, tuple(1.7**i for i in range(-5, 6)))
+    points = tuple(losses.checkpoint_interval * factor for factor in factors)
     allowed = tuple((x, result.inputs.acceptable) for x in (points[0], points[-1]))
     return Chart(
         "Lost time by interval",
@@ -459,22 +480,33 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
     )
 
 
+def _possible_factors(result: StorageResult, factors: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the multiples of the interval in which a save is written before the next one."""
+    losses = result.losses
+    return tuple(
+        factor
+        for factor in factors
+        if losses.checkpoint_interval * factor >= losses.background_write_time
+    )
+
+
 def _build_interval_table(result: StorageResult) -> ResultTable:
     losses = result.losses
+    label_by_factor = {
+        0.25: "A quarter of it",
+        0.5: "Half of it",
+        1.0: _interval_label(result),
+        2.0: "Twice as long",
+        4.0: "Four times as long",
+    }
     rows = tuple(
         (
-            text,
+            label_by_factor[factor],
             (losses.checkpoint_interval * factor, "s"),
             (1 - losses.goodput_at_interval(losses.checkpoint_interval * factor), "%"),
             (86400 / (losses.checkpoint_interval * factor + losses.save_stall), ""),
         )
-        for text, factor in (
-            ("A quarter of it", 0.25),
-            ("Half of it", 0.5),
-            (_interval_label(result), 1.0),
-            ("Twice as long", 2.0),
-            ("Four times as long", 4.0),
-        )
+        for factor in _possible_factors(result, tuple(label_by_factor))
     )
     columns = ("Interval", "Save every", "Lost time", "Checkpoints a day")
     return ResultTable("What another interval costs", columns, rows)
