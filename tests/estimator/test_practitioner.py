@@ -474,6 +474,16 @@ def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
     assert ratio == pytest.approx(5)
 
 
+def test_the_critical_batch_of_a_mixture_counts_all_weights_and_those_of_a_token() -> None:
+    # A100: 312 TFLOP/s ÷ 2.039 TB/s = 153.0; Mixtral without its input table: 46.70 B and 12.88 B
+    # parameters less 0.13 B.
+    typed = {"model": "mixtral-8x7b", "weights": "bf16", "gpu": "a100-sxm4-80"}
+    mixture = number(ask("latency", **typed, tensor_parallel=2), "critical_batch")
+    assert mixture == pytest.approx(153.0 * 46.57 / 12.75, rel=1e-3)
+    dense = number(ask("latency", **typed | {"model": "llama-3.1-8b"}), "critical_batch")
+    assert dense == pytest.approx(153.0, rel=1e-3)
+
+
 def test_the_critical_batch_of_a_limited_engine_is_near_where_computing_outweighs() -> None:
     typed = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "weights": "gguf-q4-k-m"}
     answer = ask("latency", **typed, engine="llama.cpp")
