@@ -94,6 +94,7 @@ def test_a_single_server_is_said_to_need_no_network():
 def test_cheap_rent_is_never_beaten():
     answer = estimate(rent=1.0)
     assert answer["break_even"].value is None
+    assert answer["break_even"].formatted_value == "does not apply"
     assert answer["break_even"].note == "Renting is cheaper at any utilization."
 
 

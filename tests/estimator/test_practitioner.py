@@ -776,11 +776,27 @@ def _time_section(run: Estimate) -> Estimate:
 
 def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
     cluster = {"gpus": 8, "life": "3 years"}
-    for now, outcome in (("used", "Buying is cheaper."), ("all", "Renting is cheaper.")):
+    # A year of owning is 239,367 USD, as much as 85.1% of a reservation for 8 × 8,766 h × 3.99
+    # USD/h = 279,811 USD and 1,200 USD for data moved out.
+    reserved = "Buying is cheaper, unless a reservation takes 14.9% or more off the rent."
+    for now, outcome in (("used", reserved), ("all", "Renting is cheaper.")):
         changes = ask("cost", **cluster, commitment=now).flips
         assert [c.verdict_after for c in changes if c.field == "commitment"] == [outcome]
+    for discount, is_cheaper in (("14.8%", True), ("14.9%", False)):
+        answer = ask("cost", **cluster, commitment="all", discount=discount)
+        assert answer["buying"].value is is_cheaper
     never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
     assert "commitment" not in {c.field for c in never.flips}
+    # 90% of all hours on demand cost more than all hours at 60% of the price.
+    busy = {**cluster, "utilisation": "90%"}
+    answer = ask("cost", **busy, commitment="all", discount="40%")
+    flip = answer.find_flip("commitment")
+    assert answer["buying"].value is False
+    assert flip is not None
+    assert flip.typed_values_by_field == {"commitment": "Used hours", "discount": "0%"}
+    assert flip.verdict_after == "Buying is cheaper."
+    on_demand = ask("cost", **busy, commitment="used", discount="0%")
+    assert on_demand["buying"].value is True
 
 
 def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> None:

@@ -27,6 +27,7 @@ from app.estimator.result import (
     TableCell,
     Verdict,
     read_figures,
+    value_or_inapplicable,
 )
 from app.estimator.training.run_costs import HOURS_PER_YEAR
 from app.estimator.units import format_value
@@ -55,7 +56,7 @@ def _break_even_utilization_value(result: CostResult) -> OutputValue:
     if result.break_even_utilization is not None:
         return OutputValue(result.break_even_utilization)
     cheaper = "Owning" if result.buying else "Renting"
-    return OutputValue(None, note=f"{cheaper} is cheaper at any utilization.")
+    return value_or_inapplicable(None, f"{cheaper} is cheaper at any utilization.")
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
