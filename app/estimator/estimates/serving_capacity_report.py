@@ -641,10 +641,10 @@ def _range_notes(result: CapacityResult) -> list[str]:
     low, high = (
         format_number(count or 0) for count in (bounds.if_times_are_low, bounds.if_times_are_high)
     )
+    replicas = format_count(result.replicas or 0, "replica")
     note = (
-        f"The ranges of latency and of the highest rates assume {result.replicas or 0} replicas. "
-        "Those of GPUs, throughput and cost assume as many as the targets then take, from "
-        f"{low} to {high}."
+        f"The ranges of latency and of the highest rates assume {replicas}. Those of GPUs, "
+        f"throughput and cost assume as many as the targets then take, from {low} to {high}."
     )
     return [note]
 
