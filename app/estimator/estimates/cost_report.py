@@ -377,7 +377,10 @@ def _build_notes(result: CostResult) -> tuple[str, ...]:
         origin += f"; the rent is {default_rental_price().provider_and_date}"
     notes = [f"{_PRICES} {origin}."]
     if inputs.commitment == "used":
-        notes.append("On demand, hours without work cost nothing; nor are they kept.")
+        notes.append(
+            "On demand, GPUs are given back when there is no work, and only used hours are paid; "
+            "nobody promises that they are free again later. A reservation keeps them."
+        )
     else:
         notes.append("A reservation is paid whether the GPUs work or not.")
     if inputs.gpus <= _SERVER_GPUS and inputs.infrastructure == CLUSTER_INFRASTRUCTURE:
