@@ -561,6 +561,7 @@ ENTRY = EstimateSpec(
     compute_estimate=estimate,
     outputs=OUTPUTS,
     most_important_outputs=("needed_save", "interval", "lost", "waiting", "failing", "checkpoint"),
+    outputs_of_typed_inputs=(("acceptable", "needed_wait"),),
     main_inputs=("model", "gpus", "write_bandwidth"),
     topic="cluster-components",
 )
