@@ -28,7 +28,8 @@ class EstimateSpec:
     `name` is the name in URL, API, command and links (`training-memory`);
     `inputs_type` the frozen dataclass; `compute_estimate` the pure function; `topic` the slug
     of its concept page; `group` the heading it is listed under; `most_important_outputs` the most important
-    outputs, of which short results show the first three that are known; `main_inputs` the inputs
+    outputs, of which short results show the first three that are known; `outputs_of_typed_inputs` an
+    input and the output that comes before them if it differs from its default; `main_inputs` the inputs
     that a form shows, all that are not advanced if empty; `is_search` is whether it
     compares many computed candidates, so that it may take long.
     """
@@ -42,6 +43,7 @@ class EstimateSpec:
     outputs: tuple[OutputSpec[Any], ...]
     topic: str = ""
     most_important_outputs: tuple[str, ...] = ()
+    outputs_of_typed_inputs: tuple[tuple[str, str], ...] = ()
     main_inputs: tuple[str, ...] = ()
     is_search: bool = False
 
@@ -74,6 +76,16 @@ class EstimateSpec:
             ),
             notes=estimate.notes + notes,
         )
+
+    def list_most_important_outputs(self, inputs: Any) -> tuple[str, ...]:
+        """Return the outputs that matter most with these inputs, first those asked for by a typed one."""
+        preset = self.inputs_type()
+        asked_for = tuple(
+            output
+            for name, output in self.outputs_of_typed_inputs
+            if getattr(inputs, name) != getattr(preset, name)
+        )
+        return tuple(dict.fromkeys((*asked_for, *self.most_important_outputs)))
 
     def compute_with_typed_number_notes(
         self, inputs: Any, typed_by_field: Mapping[str, Any]

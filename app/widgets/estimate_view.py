@@ -240,7 +240,7 @@ def build_estimate_view(
     }
     figures = estimate.figures
     numbers = {f.formatted_value for f in figures if format_interval_or_exact(f)}
-    first = _most_important_figures(entry, estimate)
+    first = _most_important_figures(entry, inputs, estimate)
     return EstimateView(
         name=entry.name,
         title=entry.title,
@@ -280,7 +280,7 @@ def _section_view(section: SubEstimate) -> SectionView:
         verdict_icon=VERDICT_ICONS[verdict.status],
         verdict_lead=verdict.lead,
         verdict_text=verdict.text,
-        figures=_most_important_figures(entry, section.estimate),
+        figures=_most_important_figures(entry, section.inputs, section.estimate),
         url=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
 
@@ -383,10 +383,13 @@ def encode_inputs_query(query_values: Mapping[str, str]) -> str:
     return "&".join([f"{name}={quote_plus(value)}" for name, value in query_values.items()])
 
 
-def _most_important_figures(entry: EstimateSpec, estimate: Estimate) -> tuple[Figure, ...]:
+def _most_important_figures(
+    entry: EstimateSpec, inputs: Any, estimate: Estimate
+) -> tuple[Figure, ...]:
     """Return the three most important figures; unknown ones are skipped."""
     known = {figure.name: figure for figure in estimate.figures if figure.value is not None}
-    return tuple(known[name] for name in entry.most_important_outputs if name in known)[:_FIRST]
+    names = entry.list_most_important_outputs(inputs)
+    return tuple(known[name] for name in names if name in known)[:_FIRST]
 
 
 def _group_figures_by_measure(figures: Iterable[Figure]) -> tuple[FigureGroup, ...]:

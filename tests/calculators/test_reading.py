@@ -53,7 +53,19 @@ def test_all_other_figures_are_folded_in_groups_and_none_stands_twice(client, na
 def test_the_figures_that_matter_first_are_outputs():
     for entry in registry.list_estimates():
         assert len(entry.most_important_outputs) >= 3
-        assert set(entry.most_important_outputs) <= {output.name for output in entry.outputs}
+        asked = dict(entry.outputs_of_typed_inputs)
+        names = {*entry.most_important_outputs, *asked.values()}
+        assert names <= {output.name for output in entry.outputs}
+        assert set(asked) <= set(input_specs(entry.inputs_type))
+
+
+def test_the_bandwidth_for_waiting_alone_is_shown_first_if_a_loss_is_typed(client):
+    typed, preset, beside = (
+        facts(client.get(f"/calculators/storage?{query}").text)
+        for query in ("acceptable=1", "gpus=512", "acceptable=1&saving=beside")
+    )
+    assert typed == ["needed_wait", "interval", "lost"]
+    assert preset == beside == ["interval", "lost", "waiting"]
 
 
 def test_what_does_not_apply_is_not_called_unknown(client):
@@ -67,6 +79,12 @@ def test_what_does_not_apply_is_not_called_unknown(client):
             assert words[1] != "unknown"
     assert 'data-figure="duration">does not apply<' in serving
     assert 'data-figure="duration">does not apply<' not in training
+
+
+def test_what_does_not_apply_says_why(client):
+    page = client.get("/calculators/cost?rent=1").text
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "Break-even utilization does not apply: Renting is cheaper at any utilization." in text
 
 
 def test_neighbors_in_a_bar_are_told_apart_without_their_color(

@@ -91,9 +91,16 @@ def test_a_single_server_is_said_to_need_no_network():
     assert said not in " ".join(estimate(gpus=64).notes)
 
 
+def test_on_demand_is_explained_by_what_is_paid_and_what_is_not_kept():
+    paid = "only used hours are paid; nobody promises that they are free again later."
+    assert paid in " ".join(estimate(commitment="used").notes)
+    assert paid not in " ".join(estimate(commitment="all").notes)
+
+
 def test_cheap_rent_is_never_beaten():
     answer = estimate(rent=1.0)
     assert answer["break_even"].value is None
+    assert answer["break_even"].formatted_value == "does not apply"
     assert answer["break_even"].note == "Renting is cheaper at any utilization."
 
 

@@ -474,6 +474,16 @@ def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
     assert ratio == pytest.approx(5)
 
 
+def test_the_critical_batch_of_a_mixture_counts_all_weights_and_those_of_a_token() -> None:
+    # A100: 312 TFLOP/s ÷ 2.039 TB/s = 153.0; Mixtral without its input table: 46.70 B and 12.88 B
+    # parameters less 0.13 B.
+    typed = {"model": "mixtral-8x7b", "weights": "bf16", "gpu": "a100-sxm4-80"}
+    mixture = number(ask("latency", **typed, tensor_parallel=2), "critical_batch")
+    assert mixture == pytest.approx(153.0 * 46.57 / 12.75, rel=1e-3)
+    dense = number(ask("latency", **typed | {"model": "llama-3.1-8b"}), "critical_batch")
+    assert dense == pytest.approx(153.0, rel=1e-3)
+
+
 def test_the_critical_batch_of_a_limited_engine_is_near_where_computing_outweighs() -> None:
     typed = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "weights": "gguf-q4-k-m"}
     answer = ask("latency", **typed, engine="llama.cpp")
@@ -766,11 +776,27 @@ def _time_section(run: Estimate) -> Estimate:
 
 def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
     cluster = {"gpus": 8, "life": "3 years"}
-    for now, outcome in (("used", "Buying is cheaper."), ("all", "Renting is cheaper.")):
+    # A year of owning is 239,367 USD, as much as 85.1% of a reservation for 8 × 8,766 h × 3.99
+    # USD/h = 279,811 USD and 1,200 USD for data moved out.
+    reserved = "Buying is cheaper, unless a reservation takes 14.9% or more off the rent."
+    for now, outcome in (("used", reserved), ("all", "Renting is cheaper.")):
         changes = ask("cost", **cluster, commitment=now).flips
         assert [c.verdict_after for c in changes if c.field == "commitment"] == [outcome]
+    for discount, is_cheaper in (("14.8%", True), ("14.9%", False)):
+        answer = ask("cost", **cluster, commitment="all", discount=discount)
+        assert answer["buying"].value is is_cheaper
     never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
     assert "commitment" not in {c.field for c in never.flips}
+    # 90% of all hours on demand cost more than all hours at 60% of the price.
+    busy = {**cluster, "utilisation": "90%"}
+    answer = ask("cost", **busy, commitment="all", discount="40%")
+    flip = answer.find_flip("commitment")
+    assert answer["buying"].value is False
+    assert flip is not None
+    assert flip.typed_values_by_field == {"commitment": "Used hours", "discount": "0%"}
+    assert flip.verdict_after == "Buying is cheaper."
+    on_demand = ask("cost", **busy, commitment="used", discount="0%")
+    assert on_demand["buying"].value is True
 
 
 def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> None:
@@ -964,8 +990,12 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         "Without the preset target of 50 ms per token, 1 replica would do."
         in answer.verdict.text.replace("\u00a0", " ")
     )
+    slow = "At the slow end of the range of times, it takes 24 replicas; "
+    slow += "without the preset target per token, 2 replicas would do."
+    assert slow in answer.verdict.text.replace("\u00a0", " ")
     without = ask("serving-capacity", **job, tpot_target="")
     assert number(without, "replicas") == 1
+    assert (answer["replicas"].high, without["replicas"].high) == (24, 2)
     flip = next(change for change in answer.flips if change.field == "tpot_target")
     assert flip.verdict_after == "Takes one replica fewer."
     relaxed = float(flip.flip_value.split("\u00a0")[0])

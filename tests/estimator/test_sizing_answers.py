@@ -415,6 +415,14 @@ def test_the_range_of_a_service_is_in_its_gpus_and_not_in_its_load() -> None:
     assert given["concurrent"].low < given["concurrent"].value < given["concurrent"].high
 
 
+def test_the_ranges_of_one_replica_are_said_to_be_of_one_replica() -> None:
+    typed = {"model": "llama-3.1-8b", "weights": "bf16", "gpu": "l40s", "spare": "0"}
+    answer = ask("serving-capacity", typed, requests_per_second="2")
+    assert answer["replicas"].value == 1
+    said = "The ranges of latency and of the highest rates assume 1 replica."
+    assert any(note.startswith(said) for note in answer.notes)
+
+
 def test_the_ends_of_gpus_throughput_and_cost_hold_together(subtests) -> None:
     # The costliest end is not the most GPUs at the rate of the fewest: 17 replicas and a spare one
     # answer 50 users within 50 ms, that is at about 1,000 tokens/s.

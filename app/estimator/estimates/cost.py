@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, impossible_input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
-from app.estimator.inputs import InputGroup, input_field
-from app.estimator.memory_verdict import (
-    build_number_flip,
-)
-from app.estimator.result import VerdictFlip
+from app.estimator.inputs import InputGroup, input_field, input_specs
+from app.estimator.memory_verdict import build_number_flip, round_past_limit
+from app.estimator.result import FieldChange, VerdictFlip
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
     annuity_factor,
@@ -420,16 +418,38 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
 
 
 def _commitment_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
+    """Return the other commitment, if the verdict changes with it.
+
+    The price of a reservation is not known: the discount with which renting stays cheaper is said.
+    On demand, the discount of a reservation is gone.
+    """
     inputs = result.inputs
     other = "used" if inputs.commitment == "all" else "all"
-    changed = compute_cost(dataclasses.replace(inputs, commitment=other))
+    discount = inputs.discount if other == "all" else 0.0
+    changed = compute_cost(dataclasses.replace(inputs, commitment=other, discount=discount))
     if changed.buying == result.buying:
         return ()
-    spec = next(f for f in dataclasses.fields(inputs) if f.name == "commitment").metadata["input"]
+    specs = input_specs(CostInputs)
+    spec = specs["commitment"]
+    condition = _reservation_discount_clause(changed) if other == "all" else ""
+    outcome = f"{'Buying' if changed.buying else 'Renting'} is cheaper{condition}."
     labels = dict(spec.choices)
-    outcome = f"{'Buying' if changed.buying else 'Renting'} is cheaper."
-    now, then = labels[inputs.commitment], labels[other]
-    return (VerdictFlip("commitment", spec.label, now, then, outcome),)
+    flip = VerdictFlip("commitment", spec.label, labels[inputs.commitment], labels[other], outcome)
+    if discount == inputs.discount:
+        return (flip,)
+    no_discount = FieldChange("discount", specs["discount"].label, "0%")
+    return (dataclasses.replace(flip, other_changes=(no_discount,)),)
+
+
+def _reservation_discount_clause(result: CostResult) -> str:
+    """Return from which discount on a reservation costs less than owning; empty if from none."""
+    inputs = result.inputs
+    full_rent = inputs.gpus * HOURS_PER_YEAR * inputs.rent
+    discount = 1 - (result.ownership_cost.total - result.yearly_egress_cost) / full_rent
+    if not 0 < discount < 1:
+        return ""
+    percent = round_past_limit(discount * 100, rounds_up=True)
+    return f", unless a reservation takes {percent}% or more off the rent"
 
 
 def _break_even_rent(result: CostResult) -> float:

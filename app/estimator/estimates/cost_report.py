@@ -27,6 +27,7 @@ from app.estimator.result import (
     TableCell,
     Verdict,
     read_figures,
+    value_or_inapplicable,
 )
 from app.estimator.training.run_costs import HOURS_PER_YEAR
 from app.estimator.units import format_value
@@ -55,7 +56,7 @@ def _break_even_utilization_value(result: CostResult) -> OutputValue:
     if result.break_even_utilization is not None:
         return OutputValue(result.break_even_utilization)
     cheaper = "Owning" if result.buying else "Renting"
-    return OutputValue(None, note=f"{cheaper} is cheaper at any utilization.")
+    return value_or_inapplicable(None, f"{cheaper} is cheaper at any utilization.")
 
 
 OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
@@ -376,7 +377,10 @@ def _build_notes(result: CostResult) -> tuple[str, ...]:
         origin += f"; the rent is {default_rental_price().provider_and_date}"
     notes = [f"{_PRICES} {origin}."]
     if inputs.commitment == "used":
-        notes.append("On demand, hours without work cost nothing; nor are they kept.")
+        notes.append(
+            "On demand, GPUs are given back when there is no work, and only used hours are paid; "
+            "nobody promises that they are free again later. A reservation keeps them."
+        )
     else:
         notes.append("A reservation is paid whether the GPUs work or not.")
     if inputs.gpus <= _SERVER_GPUS and inputs.infrastructure == CLUSTER_INFRASTRUCTURE:

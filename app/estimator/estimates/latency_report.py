@@ -200,10 +200,14 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
     peak = min(_datasheet_peak(placed), placed.engine.compute_limit)
     bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
     dense = critical_batch(peak, bandwidth, placed.weight_format.bits_with_scales / 8)
-    if not placed.model.is_routed:
+    model = placed.model
+    if not model.is_routed:
         return dense
-    per_token = placed.model.experts_per_token
-    return routed_critical_batch(dense, placed.model.experts, per_token)
+    # One of two tables, as large as the head, is looked up and not multiplied.
+    looked_up = model.head_parameters
+    return routed_critical_batch(
+        dense, model.parameters - looked_up, model.active_parameters - looked_up
+    )
 
 
 def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:

@@ -338,13 +338,14 @@ def build_profiles_table(result: MigResult) -> ResultTable:
 
 
 def link_instance_to_memory(gpu: Accelerator, profile: MigProfile) -> EstimateLink:
-    """Return the link to `inference-memory` on one instance."""
+    """Return the link to `inference-memory` on one instance, where the model is then chosen."""
     typed = {"gpu": gpu.id, "tensor_parallel": "1"}
     if profile.reported_memory is None:
         typed["shown_memory"] = f"{profile.memory_in_name / 1e9:g} GB"
     elif not profile.is_whole_gpu:
         typed["shown_memory"] = f"{profile.reported_memory / 2**30:g} GiB"
-    return EstimateLink("inference-memory", f"Inference memory on {profile.name}", typed)
+    text = f"Inference memory of a model of your choice on {profile.name}"
+    return EstimateLink("inference-memory", text, typed)
 
 
 def build_notes(result: MigResult) -> tuple[str, ...]:

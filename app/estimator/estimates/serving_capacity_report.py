@@ -394,12 +394,27 @@ def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
     bounds, replicas = result.replica_bounds, result.replicas or 0
     if bounds is None or not result.counted_targets_met:
         return ""
-    if bounds.if_times_are_high is None:
-        return " At the slow end of the range of times, no number of replicas keeps the targets."
-    if bounds.if_times_are_high < _MANY_MORE * replicas:
+    most = bounds.if_times_are_high
+    if most is not None and most < _MANY_MORE * replicas:
         return ""
-    kind = "decode replica" if result.replica_profile.prefill_replica else "replica"
-    return f" At the slow end of the range of times, it takes {format_count(bounds.if_times_are_high, kind)}."
+    needed = "no number of replicas keeps the targets"
+    if most is not None:
+        needed = f"it takes {format_count(most, 'replica')}"
+    without = _count_replicas_at_slow_end_without_preset_target(result)
+    if without is not None and (most is None or without < most):
+        needed += (
+            f"; without the preset target per token, {format_count(without, 'replica')} would do"
+        )
+    return f" At the slow end of the range of times, {needed}."
+
+
+def _count_replicas_at_slow_end_without_preset_target(result: CapacityResult) -> int | None:
+    """Return the replicas at the slow end without a target per token; None if none is preset."""
+    if result.inputs.tpot_target != PRESET_TPOT:
+        return None
+    inputs = dataclasses.replace(result.inputs, tpot_target=None, simulate=False)
+    free = add_uncertainty_bounds(compute_capacity(inputs, result.replica_profile))
+    return free.replica_bounds.if_times_are_high if free.replica_bounds else None
 
 
 def _describe_latencies(result: CapacityResult, operating_point: OperatingPoint) -> str:
@@ -641,10 +656,10 @@ def _range_notes(result: CapacityResult) -> list[str]:
     low, high = (
         format_number(count or 0) for count in (bounds.if_times_are_low, bounds.if_times_are_high)
     )
+    replicas = format_count(result.replicas or 0, "replica")
     note = (
-        f"The ranges of latency and of the highest rates assume {result.replicas or 0} replicas. "
-        "Those of GPUs, throughput and cost assume as many as the targets then take, from "
-        f"{low} to {high}."
+        f"The ranges of latency and of the highest rates assume {replicas}. Those of GPUs, "
+        f"throughput and cost assume as many as the targets then take, from {low} to {high}."
     )
     return [note]
 

@@ -230,10 +230,13 @@ class StorageInputs:
 class GoodputLosses:
     """Lost time from checkpoints and failures; seconds, and shares of the time.
 
-    `goodput` is the productive share at the interval, the best one if none is given.
+    `background_write_time` passes after the stall until a save is written and can be used, 0 if
+    training waits for it. `goodput` is the productive share at the interval, the best one if none
+    is given.
     """
 
     save_stall: float
+    background_write_time: float
     mtbf: float
     restart_and_read_time: float
     young_checkpoint_interval: float
@@ -268,11 +271,21 @@ class GoodputLosses:
     def work_lost_by_failure(self) -> float:
         """Return the work that a failure makes in vain, on average [s]."""
         return lost_work_per_failure(
-            self.checkpoint_interval, self.save_stall, self.restart_and_read_time, self.mtbf
+            self.checkpoint_interval,
+            self.save_stall,
+            self.restart_and_read_time,
+            self.mtbf,
+            self.background_write_time,
         )
 
     def goodput_at_interval(self, interval: float) -> float:
-        return daly_goodput(interval, self.save_stall, self.restart_and_read_time, self.mtbf)
+        return daly_goodput(
+            interval,
+            self.save_stall,
+            self.restart_and_read_time,
+            self.mtbf,
+            self.background_write_time,
+        )
 
     @property
     def saves_per_day(self) -> float:
@@ -328,22 +341,58 @@ class StorageResult:
         return None if within is None else bandwidth_to_write_in_time(self.checkpoint, within)
 
     @property
+    def write_bandwidth_for_typed_interval(self) -> float | None:
+        """Return the write bandwidth for a write as long as the typed time between saves [B/s].
+
+        None if none is typed, or if training waits for a save and so any time can be kept.
+        """
+        every = self.inputs.save_every
+        if every is None or self.inputs.saving != "beside":
+            return None
+        return bandwidth_to_write_in_time(self.checkpoint, every)
+
+    @property
+    def write_bandwidth_for_allowed_write_times(self) -> float:
+        """Return the write bandwidth with which saves are fast enough [B/s]; 0 if any is."""
+        needed = self.write_bandwidth_for_save_in_time, self.write_bandwidth_for_typed_interval
+        return max(rate or 0.0 for rate in needed)
+
+    @property
+    def keeps_typed_interval(self) -> bool:
+        """Return whether each save is written before the next one is to start."""
+        return _is_enough(self.inputs.write_bandwidth, self.write_bandwidth_for_typed_interval)
+
+    @property
+    def saves_in_time(self) -> bool:
+        return _is_enough(self.inputs.write_bandwidth, self.write_bandwidth_for_save_in_time)
+
+    @property
     def saves_fast_enough(self) -> bool:
-        return self._save_time_over_allowed <= 1
+        return self.keeps_typed_interval and self.saves_in_time
+
+    @property
+    def is_interval_set_by_write(self) -> bool:
+        """Return whether saves would be more frequent if the write beside the training allowed it."""
+        return self.losses.checkpoint_interval == self.losses.background_write_time
 
     @property
     def _save_time_over_allowed(self) -> float:
-        """Return the time of a save over what it may take; 0 if the bandwidth is chosen for it."""
-        within = self.inputs.save_within
-        return self.write_time / within if within and self.typed_write_bandwidth else 0.0
+        """Return the time of a save over what it may take; a bandwidth chosen for it is enough."""
+        typed, within = self.typed_write_bandwidth, self.write_bandwidth_for_save_in_time
+        needed = max(self.write_bandwidth_for_typed_interval or 0.0, (typed and within) or 0.0)
+        return needed / self.inputs.write_bandwidth
 
     @property
     def status(self) -> Status:
         """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
+        if not self.saves_fast_enough:
+            return "no"
         reads = self.needed_read_bandwidth / self.inputs.read_bandwidth
         loses = self.losses.lost_share / self.inputs.acceptable
-        worst = max(reads, loses, self._save_time_over_allowed)
-        return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
+        worst = max(reads, loses)
+        if worst > 1:
+            return "no"
+        return "tight" if max(worst, self._save_time_over_allowed) > _TIGHT else "fits"
 
 
 # Asynchronous checkpoints: rate of the copy from each GPU to host memory over its PCIe
@@ -353,6 +402,11 @@ HOST_COPY = 20e9
 BARRIER = 1.0
 
 _TIGHT = 0.8
+
+
+def _is_enough(bandwidth: float, needed: float | None) -> bool:
+    """Return whether a bandwidth is what is needed or more, but for rounding; True if nothing is."""
+    return needed is None or bandwidth >= needed * (1 - 1e-9)
 
 
 def compute_storage(inputs: StorageInputs) -> StorageResult:
@@ -368,9 +422,10 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     inputs = dataclasses.replace(inputs, write_bandwidth=typed or needed)
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
+        save_time = losses.save_stall + losses.background_write_time
         message = (
             f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
-            f"{format_value(losses.save_stall + losses.restart_and_read_time, 's')} to save and restart "
+            f"{format_value(save_time + losses.restart_and_read_time, 's')} to save and restart "
             "makes no progress."
         )
         raise impossible_input_error("gpus", inputs.gpus, message)
@@ -407,8 +462,8 @@ def compute_losses(
 ) -> GoodputLosses:
     """Return the losses; optionally for other GPUs, bandwidth or failure rate.
 
-    An asynchronous checkpoint stops training only for the copy to host memory, but the
-    next one cannot start before it is written.
+    An asynchronous checkpoint stops training only for the copy to host memory, but until it is
+    written, a failure goes back to the one before it, and the next one cannot start.
     """
     count, bandwidth = gpus or inputs.gpus, write_bandwidth or inputs.write_bandwidth
     written = checkpoint_size / bandwidth
@@ -420,8 +475,9 @@ def compute_losses(
     if beside:
         interval = max(interval, written)
     young = young_checkpoint_interval(stall, mtbf)
-    share = daly_goodput(interval, stall, restart, mtbf)
-    return GoodputLosses(stall, mtbf, restart, young, interval, share)
+    background = written if beside else 0.0
+    share = daly_goodput(interval, stall, restart, mtbf, background)
+    return GoodputLosses(stall, background, mtbf, restart, young, interval, share)
 
 
 def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> float | None:
@@ -441,7 +497,7 @@ def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> 
 def write_bandwidth_for_acceptable_loss(
     inputs: StorageInputs, checkpoint_size: float, losses: GoodputLosses
 ) -> float | None:
-    """Return the write bandwidth that keeps the loss acceptable [B/s].
+    """Return the write bandwidth that keeps the loss acceptable [B/s], and a typed interval possible.
 
     None if bandwidth does not decide: failures alone cost more, or the typed stall does
     not depend on it. Found from the first-order loss √(2C/M) + R/M and a few secant
@@ -452,10 +508,13 @@ def write_bandwidth_for_acceptable_loss(
     if rest <= 0:
         return None
     if inputs.saving == "beside":
-        under = rest * rest - 2 * losses.save_stall / losses.mtbf
-        if under <= 0:
+        longest = _longest_acceptable_background_write(inputs, losses)
+        if longest is None:
             return None
-        seconds = losses.mtbf * (rest + math.sqrt(under))
+        if inputs.save_every is not None:
+            longest = min(longest, inputs.save_every)
+            return bandwidth_to_write_in_time(checkpoint_size, longest)
+        seconds = longest
     elif inputs.stall is not None:
         return None
     else:
@@ -464,6 +523,28 @@ def write_bandwidth_for_acceptable_loss(
     return _write_bandwidth_at_lost_share(
         inputs, checkpoint_size, seconds, lambda each: each.lost_share
     )
+
+
+def _longest_acceptable_background_write(
+    inputs: StorageInputs, losses: GoodputLosses
+) -> float | None:
+    """Return about the longest write beside the training that keeps the loss acceptable [s].
+
+    Goodput falls by e^(−write ÷ time between failures) while the write is shorter than the interval,
+    which is exact. Beyond that it sets the interval, and its first-order loss C/W + 3W/2M + R/M
+    gives it. None if too much is lost however short it is.
+    """
+    stall, restart, mtbf = losses.save_stall, losses.restart_and_read_time, losses.mtbf
+    interval = inputs.save_every or daly_checkpoint_interval(stall, mtbf)
+    longest = mtbf * math.log(
+        daly_goodput(interval, stall, restart, mtbf) / (1 - inputs.acceptable)
+    )
+    if longest <= 0:
+        return None
+    if longest <= interval:
+        return longest
+    rest = inputs.acceptable / (1 - inputs.acceptable) - restart / mtbf
+    return mtbf / 3 * (rest + math.sqrt(max(0.0, rest * rest - 6 * stall / mtbf)))
 
 
 def write_bandwidth_for_acceptable_wait(
@@ -510,22 +591,55 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """
     good, fed = result.has_acceptable_loss, result.reads_fast_enough
     if not result.saves_fast_enough:
-        return _save_bandwidth_flip(result) if good and fed else ()
+        return _save_time_flips(result) if fed else ()
     saving_flips = _goodput_flips(result) if fed else ()
     reading_flips = _bytes_per_token_flip(result) if good else ()
     return (*saving_flips, *reading_flips)
 
 
-def _save_bandwidth_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
-    needed = result.write_bandwidth_for_save_in_time or 0.0
+def _save_time_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
+    """Return the time between saves and the write bandwidth with which saves are fast enough."""
+    inputs = result.inputs
+    interval = dataclasses.replace(inputs, save_every=result.write_time * 1.01)
+    is_enough = compute_losses(interval, result.checkpoint).lost_share <= inputs.acceptable
+    changes: list[VerdictFlip] = []
+    if result.saves_in_time and is_enough:
+        changes += _minutes_between_saves_flip(inputs, result.write_time, "Fits.", rounds_up=True)
+    rate = result.write_bandwidth_for_allowed_write_times
+    losses = compute_losses(inputs, result.checkpoint, write_bandwidth=rate)
+    if losses.lost_share > inputs.acceptable:
+        if result.write_bandwidth_for_acceptable_loss is None:
+            return tuple(changes)
+        rate = max(rate, result.write_bandwidth_for_acceptable_loss)
+    changes += _write_bandwidth_flip(inputs, rate, "Fits.", rounds_up=True)
+    return tuple(changes)
+
+
+def _write_bandwidth_flip(
+    inputs: StorageInputs, rate: float, verdict_after: str, *, rounds_up: bool
+) -> tuple[VerdictFlip, ...]:
     return build_number_flip(
-        result.inputs,
+        inputs,
         "write_bandwidth",
-        needed,
-        "Fits.",
+        rate,
+        verdict_after,
         unit=" GB/s",
         unit_factor=1e9,
-        rounds_up=True,
+        rounds_up=rounds_up,
+    )
+
+
+def _minutes_between_saves_flip(
+    inputs: StorageInputs, interval: float, verdict_after: str, *, rounds_up: bool
+) -> tuple[VerdictFlip, ...]:
+    return build_number_flip(
+        inputs,
+        "save_every",
+        interval,
+        verdict_after,
+        unit=" min",
+        unit_factor=60,
+        rounds_up=rounds_up,
     )
 
 
@@ -544,7 +658,7 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     if longest is not None:
         return f"{text}: a restart within {format_value(longest, 's')} would do."
     longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
-    if longest is None:
+    if longest is None or _is_written_too_late_beside(result):
         return f"{text}."
     return (
         f"{text}: with saves beside the training, a restart within "
@@ -556,18 +670,7 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
     becomes = "Too much is lost." if result.has_acceptable_loss else "Fits."
-    changes = [*_asynchronous_checkpoint_flip(result)]
-    if result.write_bandwidth_for_acceptable_loss:
-        rate, up = result.write_bandwidth_for_acceptable_loss, not result.has_acceptable_loss
-        changes += build_number_flip(
-            result.inputs,
-            "write_bandwidth",
-            rate,
-            becomes,
-            unit=" GB/s",
-            unit_factor=1e9,
-            rounds_up=up,
-        )
+    changes = [*_asynchronous_checkpoint_flip(result), *_slowest_write_flip(result, becomes)]
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.share_lost_to_restarts_alone * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
@@ -581,10 +684,29 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
+def _slowest_write_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
+    """Return the write bandwidth below which too much is lost or saves take too long."""
+    rate, good = result.write_bandwidth_for_acceptable_loss or 0.0, result.has_acceptable_loss
+    if good and rate <= result.write_bandwidth_for_allowed_write_times:
+        rate, verdict_after = result.write_bandwidth_for_allowed_write_times, _TOO_SLOW
+    return _write_bandwidth_flip(result.inputs, rate, verdict_after, rounds_up=not good)
+
+
+_TOO_SLOW = "Saves take too long."
+
+
+def _is_written_too_late_beside(result: StorageResult) -> bool:
+    """Return whether a write beside the training takes longer than the typed time between saves."""
+    every = result.inputs.save_every
+    return every is not None and result.write_time > every
+
+
 def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints if they are sufficient, or with a faster restart."""
     inputs = result.inputs
     if result.has_acceptable_loss or inputs.saving == "beside" or inputs.stall is not None:
+        return ()
+    if _is_written_too_late_beside(result):
         return ()
     labels = dict(SAVING)
     flip = VerdictFlip("saving", "While saving", labels["wait"], labels["beside"], "Fits.")
@@ -612,14 +734,14 @@ def _restart_time_flip(result: StorageResult, verdict_after: str) -> tuple[Verdi
 def _save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
     """Return the limit of the time between saves on the side of the best one where it is.
 
-    Found from the first-order loss C/τ + τ/2M + R/M and secant steps on the exact one. None if no
+    Found from the first-order loss C/τ + (τ/2 + W + R)/M and secant steps on the exact one. None if no
     interval keeps the loss acceptable, or none is so short that the save before it is written.
     """
     inputs, losses, good = result.inputs, result.losses, result.has_acceptable_loss
     best = daly_checkpoint_interval(losses.save_stall, losses.mtbf)
     is_late = losses.checkpoint_interval >= best
     allowed = inputs.acceptable / (1 - inputs.acceptable)
-    rest = allowed - losses.restart_and_read_time / losses.mtbf
+    rest = allowed - (losses.restart_and_read_time + losses.background_write_time) / losses.mtbf
     under = rest * rest - 2 * losses.save_stall / losses.mtbf
     if rest <= 0 or under <= 0:
         return ()
@@ -632,19 +754,14 @@ def _save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[Verd
         start + 0.02,
     )
     limit = math.exp(root) if root is not None else best
-    is_unwritten = inputs.saving == "beside" and limit < result.write_time
-    if is_unwritten or (limit > best) != is_late:
+    if (limit > best) != is_late:
         return ()
+    if limit < losses.background_write_time:
+        if is_late or not good:
+            return ()
+        limit, verdict_after = losses.background_write_time, _TOO_SLOW
     typed = dataclasses.replace(inputs, save_every=inputs.save_every or losses.checkpoint_interval)
-    return build_number_flip(
-        typed,
-        "save_every",
-        limit,
-        verdict_after,
-        unit=" min",
-        unit_factor=60,
-        rounds_up=good == is_late,
-    )
+    return _minutes_between_saves_flip(typed, limit, verdict_after, rounds_up=good == is_late)
 
 
 def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:

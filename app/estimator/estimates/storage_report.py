@@ -189,12 +189,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
     if not result.saves_fast_enough:
-        return Verdict(
-            status,
-            "Saves take too long.",
-            f"A checkpoint of {format_value(result.checkpoint, 'B')} takes "
-            f"{format_value(result.write_time, 's')} to write.{_needed_save_bandwidth_text(result)}",
-        )
+        return Verdict(status, "Saves take too long.", _slow_saves_text(result))
     losses, limit = result.losses, format_value(result.inputs.acceptable, "%")
     too_much = f"Too much is lost: saves alone cost more than {limit}."
     if losses.share_lost_to_saving <= result.inputs.acceptable:
@@ -219,6 +214,29 @@ def _build_verdict(result: StorageResult) -> Verdict:
         text = f"{text} {describe_restart_loss_and_remedy(result)}".rstrip()
     label = lead[status]
     return Verdict(status, label, text if label == interval_text else f"{interval_text} {text}")
+
+
+def _slow_saves_text(result: StorageResult) -> str:
+    """Return why saves take too long, and the shortest interval if the typed one can't be kept."""
+    size, time = format_value(result.checkpoint, "B"), format_value(result.write_time, "s")
+    text = f"A checkpoint of {size} takes {time} to write.{_needed_save_bandwidth_text(result)}"
+    rate = result.write_bandwidth_for_typed_interval
+    if result.keeps_typed_interval or rate is None:
+        return text
+    typed = format_value(result.inputs.save_every, "s")
+    lost = format_value(result.losses.lost_share, "%", extra_decimals=1)
+    text += (
+        f" The next save waits until then, so every {typed} can't be kept: every {time} is the "
+        f"shortest, and {lost} of the time is lost. Saves every {typed} need "
+        f"{format_value(rate, 'B/s')} or more"
+    )
+    enough = result.write_bandwidth_for_acceptable_loss
+    limit = format_value(result.inputs.acceptable, "%")
+    if enough is None:
+        return f"{text}; no bandwidth keeps the loss within {limit}."
+    if enough <= rate:
+        return f"{text}."
+    return f"{text}, and {format_value(enough, 'B/s')} to lose at most {limit}."
 
 
 def _running_time_text(result: StorageResult) -> str:
@@ -251,6 +269,11 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     losses = result.losses
     stall, mtbf = format_term(losses.save_stall, "s"), format_term(losses.mtbf, "s")
     interval = format_term(losses.checkpoint_interval, "s")
+    set_back, set_back_numbers = "restart", format_term(losses.restart_and_read_time, "s")
+    if inputs.saving == "beside":
+        set_back = "(restart + write)"
+        set_back_numbers += f" + {format_term(losses.background_write_time, 's')}"
+        set_back_numbers = f"({set_back_numbers})"
     return (
         *_size_steps(result),
         *_needed_save_bandwidth_steps(result),
@@ -272,10 +295,10 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         _interval_step(result),
         _STEPS.build_step(
             "goodput",
-            "interval ÷ (MTBF × e^(restart ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
+            f"interval ÷ (MTBF × e^({set_back} ÷ MTBF) × (e^((interval + stall) ÷ MTBF) − 1)); MTBF is "
             "the mean time between failures of the job, and a restart includes the time to read "
             "the checkpoint",
-            f"{interval} ÷ ({mtbf} × exp({format_term(losses.restart_and_read_time, 's')} ÷ {mtbf}) × "
+            f"{interval} ÷ ({mtbf} × exp({set_back_numbers} ÷ {mtbf}) × "
             f"(exp(({interval} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
@@ -297,6 +320,9 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         return ()
     values = _losses_in_time(duration, losses)
     failures = values["failures"]
+    redone = "about half an interval"
+    if result.inputs.saving == "beside":
+        redone += " and the write"
     templates: dict[str, tuple[str, tuple[Term, ...]]] = {
         "failures": ("[running time] ÷ [MTBF]", ((duration, "s"), (losses.mtbf, "s"))),
         "no_failure": ("exp(−[expected failures])", (failures,)),
@@ -310,7 +336,7 @@ def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             ),
         ),
         "time_redone": (
-            "[expected failures] × [work lost by each, about half an interval]",
+            f"[expected failures] × [work lost by each, {redone}]",
             (failures, (losses.work_lost_by_failure, "s")),
         ),
         "time_restarting": (
@@ -401,12 +427,15 @@ def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
 
 
 def _interval_label(result: StorageResult) -> str:
+    if result.is_interval_set_by_write:
+        return "The shortest possible"
     return "The best" if result.inputs.save_every is None else "As given"
 
 
 def _build_lost_time_chart(result: StorageResult) -> Chart:
     losses = result.losses
-    points = tuple(losses.checkpoint_interval * 1.7**i for i in range(-5, 6))
+    factors = _possible_factors(result, tuple(1.7**i for i in range(-5, 6)))
+    points = tuple(losses.checkpoint_interval * factor for factor in factors)
     allowed = tuple((x, result.inputs.acceptable) for x in (points[0], points[-1]))
     return Chart(
         "Lost time by interval",
@@ -451,22 +480,33 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
     )
 
 
+def _possible_factors(result: StorageResult, factors: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the multiples of the interval in which a save is written before the next one."""
+    losses = result.losses
+    return tuple(
+        factor
+        for factor in factors
+        if losses.checkpoint_interval * factor >= losses.background_write_time
+    )
+
+
 def _build_interval_table(result: StorageResult) -> ResultTable:
     losses = result.losses
+    label_by_factor = {
+        0.25: "A quarter of it",
+        0.5: "Half of it",
+        1.0: _interval_label(result),
+        2.0: "Twice as long",
+        4.0: "Four times as long",
+    }
     rows = tuple(
         (
-            text,
+            label_by_factor[factor],
             (losses.checkpoint_interval * factor, "s"),
             (1 - losses.goodput_at_interval(losses.checkpoint_interval * factor), "%"),
             (86400 / (losses.checkpoint_interval * factor + losses.save_stall), ""),
         )
-        for text, factor in (
-            ("A quarter of it", 0.25),
-            ("Half of it", 0.5),
-            (_interval_label(result), 1.0),
-            ("Twice as long", 2.0),
-            ("Four times as long", 4.0),
-        )
+        for factor in _possible_factors(result, tuple(label_by_factor))
     )
     columns = ("Interval", "Save every", "Lost time", "Checkpoints a day")
     return ResultTable("What another interval costs", columns, rows)
@@ -481,12 +521,18 @@ def _build_notes(result: StorageResult) -> tuple[str, ...]:
             "research cluster of 16,000 GPUs (Kokolis et al.); published jobs lie between "
             "8,000 and the 51,000 of Llama 3's training, which the range covers."
         )
-    notes.append(_ANY_TIME)
     if inputs.saving == "beside":
         notes.append(
-            "Saving beside the training holds a copy in host memory. Its stall is a "
-            "second and the copy, and the next save waits until it is written."
+            f"{_ANY_TIME}; the work of half an interval and of the time of a write is done twice on "
+            "average."
         )
+        notes.append(
+            "Saving beside the training holds a copy in host memory. Its stall is a second and the "
+            "copy. Until it is written, a failure goes back to the save before it, and the next "
+            "save waits."
+        )
+    else:
+        notes.append(f"{_ANY_TIME}; half an interval of work is done twice on average.")
     if inputs.content in _OPTIMIZER_NOTES:
         notes.append(_OPTIMIZER_NOTES[inputs.content])
     if result.needed_read_bandwidth < 0.01 * inputs.read_bandwidth:
@@ -497,10 +543,7 @@ def _build_notes(result: StorageResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_ANY_TIME = (
-    "Failures come at any time, also while saving and restarting; half an interval of "
-    "work is done twice on average."
-)
+_ANY_TIME = "Failures come at any time, also while saving and restarting"
 _OPTIMIZER_NOTES = {
     "adamw": "Gradients are not saved: the next step computes them anew. MLPerf "
     "Storage also writes about 14 bytes for each parameter: 912 GiB for a 70B model.",
@@ -518,6 +561,7 @@ ENTRY = EstimateSpec(
     compute_estimate=estimate,
     outputs=OUTPUTS,
     most_important_outputs=("needed_save", "interval", "lost", "waiting", "failing", "checkpoint"),
+    outputs_of_typed_inputs=(("acceptable", "needed_wait"),),
     main_inputs=("model", "gpus", "write_bandwidth"),
     topic="cluster-components",
 )

@@ -151,14 +151,17 @@ def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
 
 
 def routed_critical_batch(
-    dense_critical_batch: float, experts: float, experts_per_token: float
+    dense_critical_batch: float, weights: float, weights_per_token: float
 ) -> float:
-    """Tokens from which routed experts are bound by compute [token]: × E/k.
+    """Tokens from which a mixture of experts is bound by compute [token]: × weights ÷ those of a token.
+
+    All weights are read, and a token needs operations only with its own. For the experts alone, the
+    ratio is that of their number to those of a token.
 
     >>> routed_critical_batch(300.0, 256, 8)
     9600.0
     """
-    return dense_critical_batch * experts / experts_per_token
+    return dense_critical_batch * weights / weights_per_token
 
 
 def roofline_rate(flops_per_byte: float, peak: float, bandwidth: float) -> float:

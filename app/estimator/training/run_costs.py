@@ -129,22 +129,32 @@ def first_order_goodput(
 
 
 def daly_goodput(
-    interval: float, checkpoint_stall: float, restart_time: float, mtbf: float
+    interval: float,
+    checkpoint_stall: float,
+    restart_time: float,
+    mtbf: float,
+    background_write_time: float = 0.0,
 ) -> float:
     """Share of useful time with failures at any time, also during recovery [1].
 
-    G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures. From
-    daly-2006.
+    G = τ / (M·e^{(R+W)/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures. From
+    daly-2006 without W, the time after the stall until a checkpoint is written: a failure before
+    its end goes back one checkpoint further. So k checkpoints are kept if the time T from a
+    restart to the next failure is W + k·(τ + C) or more, and their mean number is
+    e^{−W/M} / (e^{(τ+C)/M} − 1). The best interval doesn't depend on W.
 
     >>> daly_goodput(950.0, 60.0, 600.0, 11135.0) < 1
+    True
+    >>> daly_goodput(950.0, 60.0, 0.0, 11135.0, 600.0) == daly_goodput(950.0, 60.0, 600.0, 11135.0)
     True
     """
     _require_positive(interval, "the time between checkpoints")
     _require_positive(mtbf, "the time between failures")
     span = (interval + checkpoint_stall) / mtbf
-    if span > 700 or restart_time / mtbf > 700:
+    set_back = (restart_time + background_write_time) / mtbf
+    if span > 700 or set_back > 700:
         return 0.0
-    return interval / (mtbf * math.exp(restart_time / mtbf) * math.expm1(span))
+    return interval / (mtbf * math.exp(set_back) * math.expm1(span))
 
 
 def expected_failures(duration: float, mtbf: float) -> float:
@@ -167,22 +177,29 @@ def probability_of_no_failure(failures: float) -> float:
 
 
 def lost_work_per_failure(
-    interval: float, checkpoint_stall: float, restart_time: float, mtbf: float
+    interval: float,
+    checkpoint_stall: float,
+    restart_time: float,
+    mtbf: float,
+    background_write_time: float = 0.0,
 ) -> float:
-    """Mean time since the last checkpoint that a failure makes in vain [s].
+    """Mean time since the last written checkpoint that a failure makes in vain [s].
 
-    M·(e^x − 1) passes outside of restarts until an interval and its checkpoint are done, with
-    x = (τ + C)/M; τ + C of it is kept. It is divided by all failures in the meantime, those
-    during restarts as well: e^{R/M}·(e^x − 1). About half of τ + C while that is short. From
-    daly-2006.
+    Of the mean time M between two failures, e^{−R/M} is outside of restarts, and e^{−W/M} of x /
+    (e^x − 1) of that is kept, with x = (τ + C)/M and the time W after the stall until a
+    checkpoint is written. About half of τ + C, and W, while both are short. From daly-2006,
+    with W as in `daly_goodput`.
 
     >>> round(lost_work_per_failure(950.0, 60.0, 0.0, 1e6))
     505
+    >>> round(lost_work_per_failure(950.0, 60.0, 0.0, 1e7, 900.0))
+    1405
     """
     _require_positive(mtbf, "the time between failures")
     span = (interval + checkpoint_stall) / mtbf
-    failures = math.exp(restart_time / mtbf) * math.expm1(span)
-    return (mtbf * math.expm1(span) - interval - checkpoint_stall) / failures
+    without_failure = math.exp(-background_write_time / mtbf)
+    kept_share = without_failure * span / math.expm1(span)
+    return mtbf * math.exp(-restart_time / mtbf) * (1 - kept_share)
 
 
 def restart_time_per_failure(restart_time: float, mtbf: float) -> float:
