@@ -1,5 +1,6 @@
 """Compare a need with a memory limit, and find the input value at which the verdict flips."""
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Callable
@@ -252,6 +253,26 @@ def real_capacity_note(gpu: Accelerator) -> str:
     if gpu.engine_memory:
         note += f", of which programs get {format_value(gpu.engine_memory, 'B')}"
     return f"{note}."
+
+
+def find_largest_fit(fits: Callable[[int], bool], guess: int, most: int) -> int:
+    """Return the largest number from 1 to `most` that fits; 0 if none does.
+
+    Whatever is smaller than a number that fits has to fit as well. The nearer the guess, the
+    fewer numbers are tried.
+
+    >>> [find_largest_fit(lambda n: n <= 60, guess, 100) for guess in (1, 60, 61, 500)]
+    [60, 60, 60, 60]
+    >>> find_largest_fit(lambda n: n <= 60, 7, 50), find_largest_fit(lambda n: False, 7, 50)
+    (50, 0)
+    """
+    low, high = 0, max(1, min(guess, most))
+    while high <= most and fits(high):
+        low, high = high, 2 * high
+    while high > 2 * low + 1 and not fits(high // 2):
+        high //= 2
+    low, high = max(low, high // 2), min(high, most + 1)
+    return bisect.bisect_left(range(high), True, low + 1, key=lambda number: not fits(number)) - 1
 
 
 def find_root_by_secants(

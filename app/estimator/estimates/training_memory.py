@@ -46,9 +46,10 @@ from app.estimator.memory.training_memory import (
     memory_of_fullest_stage,
     plausible_bytes_range,
 )
+from app.estimator.memory_verdict import find_largest_fit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import Bounds, FieldChange, VerdictFlip
+from app.estimator.result import Bounds, VerdictFlip
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_training_software
 from app.estimator.units import format_count, format_value
 
@@ -318,11 +319,24 @@ def with_least_memory(
 
 def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
     """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
-    limit = result.memory_limit
-    changed = dataclasses.replace(result.typed_inputs, **changes)
-    changed = fill_in_usual_zero_and_recompute(result.model, changed, limit)
+    changed = _change_typed_inputs(result, changes)
     memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, changed))
-    return plausible_bytes_range(memory, find_requested_framework(changed).id).high <= limit
+    framework = find_requested_framework(changed).id
+    return plausible_bytes_range(memory, framework).high <= result.memory_limit
+
+
+def may_fit_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
+    """Return whether it fits with changed inputs by the central estimate."""
+    changed = _change_typed_inputs(result, changes)
+    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, changed))
+    return memory.total <= result.memory_limit
+
+
+def _change_typed_inputs(
+    result: TrainingMemoryResult, changes: dict[str, Any]
+) -> TrainingMemoryInputs:
+    changed = dataclasses.replace(result.typed_inputs, **changes)
+    return fill_in_usual_zero_and_recompute(result.model, changed, result.memory_limit)
 
 
 def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ...]:
@@ -601,49 +615,28 @@ def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFl
 
 
 def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return the longest sequence that surely fits, or the first that may not.
+    """Return the first sequence that may not fit, or else the longest that surely fits.
 
     Without one that surely fits, the longest that may.
     """
-    inputs, memory = result.inputs, memory_of_fullest_stage(result.fully_recomputed_stage_memories)
-    framework, limit = find_requested_framework(inputs).id, result.memory_limit
-    most = _scale_stage_memory(
-        memory, allocated_range_factors(memory, framework).high, OVERHEAD_RANGE.high
-    )
-    longest = _longest_fitting_sequence(inputs, most, limit)
-    also: tuple[FieldChange, ...] = ()
+    now = result.inputs.sequence
     if result.surely_fits:
-        longest, becomes = longest + 1, "May not fit."
-    elif longest >= inputs.sequence:  # Recomputing more is enough.
-        return ()
-    elif longest and surely_fits_with_changed_inputs(result, sequence=longest):
-        becomes = _sure_fit_verdict_after_change(result)
-    elif longest and surely_fits_with_changed_inputs(result, sequence=longest, recompute="full"):
-        becomes = _sure_fit_verdict_after_change(result)
-        spec = input_specs(TrainingMemoryInputs)["recompute"]
-        also = (FieldChange("recompute", spec.label, dict(spec.choices)["full"]),)
-    elif memory.total > limit:
-        longest, becomes = _longest_fitting_sequence(inputs, memory, limit), _MAY_FIT
+        most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or now)
+        longest = find_largest_fit(
+            lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, most
+        )
+        flips, becomes = longest + 1 if longest < most else 0, "May not fit."
     else:
+        flips = find_largest_fit(
+            lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, now - 1
+        )
+        becomes = _sure_fit_verdict_after_change(result)
+    if not flips and result.fullest_stage_memory.total > result.memory_limit:
+        flips = find_largest_fit(
+            lambda tokens: may_fit_with_changed_inputs(result, sequence=tokens), now, now - 1
+        )
+        becomes = _MAY_FIT
+    if not flips:
         return ()
-    if not longest:
-        return ()
-    now, flips = (format_value(tokens, "token") for tokens in (inputs.sequence, longest))
-    return (VerdictFlip("sequence", "Sequence", now, flips, becomes, also),)
-
-
-def _longest_fitting_sequence(
-    inputs: TrainingMemoryInputs, memory: StageMemory, memory_limit: float
-) -> int:
-    """Return the longest sequence that fits; exact if activations grow linearly.
-
-    Without flash attention, scores grow quadratically and this is a lower bound.
-    """
-    activation_bytes = memory.activations + memory.logits
-    free = memory_limit - (memory.total - activation_bytes)
-    if activation_bytes <= 0 or free <= 0:
-        return 0
-    ratio = free / activation_bytes
-    if not inputs.flash_attention and inputs.recompute != "selective":
-        ratio = ratio**0.5 if ratio > 1 else ratio
-    return int(inputs.sequence * ratio)
+    now_text, flip_text = (format_value(tokens, "token") for tokens in (now, flips))
+    return (VerdictFlip("sequence", "Sequence", now_text, flip_text, becomes),)
