@@ -240,6 +240,30 @@ def test_what_surely_fits_with_some_recomputation_is_never_said_to_be_unsure(
             assert "Recomputation: full, as with less it may not fit." in longer.notes
 
 
+def test_the_fewest_gpus_are_those_of_the_verdict(subtests: pytest.Subtests) -> None:
+    transformers = {"zero": "1", "framework": "transformers"}
+    jobs = (
+        ({"zero": "1"}, 2, 3),
+        ({"zero": "3", "sequence": "12500"}, 2, 2),
+        ({"zero": "3", "framework": "transformers", "sequence": "8192"}, 2, 2),
+        (transformers | {"micro_batches": "8"}, 2, 3),
+        (transformers | {"sequence": "6500"}, 2, 3),
+        (transformers | {"sequence": "32000"}, 3, 44),
+    )
+    for job, low, fewest in jobs:
+        with subtests.test(job=job):
+            answer = _run_on_eight_a100(**job)
+            figure = answer["fewest_gpus"]
+            assert (figure.low, figure.value, figure.high) == (low, fewest, fewest)
+            enough, fewer = (
+                _run_on_eight_a100(**job | {"gpus": str(n)}).verdict.lead
+                for n in (fewest, fewest - 1)
+            )
+            assert enough in ("Fits.", "Tight.")
+            assert fewer in ("May not fit.", "Does not fit.")
+            assert (answer.verdict.lead == "May not fit.") is (fewest > 8)
+
+
 def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
     change = run_estimate("training-memory", {"gpus": "32"}).flips[0]
     there, fewer = (
