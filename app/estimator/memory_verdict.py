@@ -255,6 +255,18 @@ def real_capacity_note(gpu: Accelerator) -> str:
     return f"{note}."
 
 
+def describe_fewest_gpus(sure: int, by_central_estimate: int) -> str:
+    """Return a note that names both numbers of GPUs; empty if they are the same.
+
+    >>> describe_fewest_gpus(4, 3), describe_fewest_gpus(4, 4)
+    ('4 surely fit, 3 by the central estimate.', '')
+    """
+    if sure == by_central_estimate:
+        return ""
+    central = format_number(by_central_estimate)
+    return f"{format_number(sure)} surely fit, {central} by the central estimate."
+
+
 def find_largest_fit(fits: Callable[[int], bool], guess: int, most: int) -> int:
     """Return the largest number from 1 to `most` that fits; 0 if none does.
 

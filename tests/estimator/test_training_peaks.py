@@ -198,7 +198,7 @@ def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
     for answer in (two, three):
         fewest = answer["fewest_gpus"]
         assert (fewest.low, fewest.value, fewest.high) == (2, 3, 3)
-        assert fewest.note == "2 may fit."
+        assert fewest.note == "3 surely fit, 2 by the central estimate."
     change = two.flips[0]
     assert (change.field, change.flip_value) == ("gpus", "3")
     assert change.verdict_after == "Fits even at the high end of the range."
@@ -255,6 +255,7 @@ def test_the_fewest_gpus_are_those_of_the_verdict(subtests: pytest.Subtests) -> 
             answer = _run_on_eight_a100(**job)
             figure = answer["fewest_gpus"]
             assert (figure.low, figure.value, figure.high) == (low, fewest, fewest)
+            assert "may fit" not in figure.note
             enough, fewer = (
                 _run_on_eight_a100(**job | {"gpus": str(n)}).verdict.lead
                 for n in (fewest, fewest - 1)

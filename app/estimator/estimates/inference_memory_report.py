@@ -70,6 +70,7 @@ from app.estimator.memory_verdict import (
     MAX_NUM_SEQS,
     MemoryLimit,
     build_memory_verdict,
+    describe_fewest_gpus,
     real_capacity_note,
     replace_verdict_if_context_is_longer,
     uncertain_fit_note,
@@ -367,7 +368,7 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     if low is None or high is None:
         note = "May not fit: more than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
-    note = "" if high == limits.fewest_gpus else f"{limits.fewest_gpus * stages} may fit."
+    note = describe_fewest_gpus(high * stages, limits.fewest_gpus * stages)
     return OutputValue(high * stages, low * stages, high * stages, note)
 
 

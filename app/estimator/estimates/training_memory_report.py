@@ -42,6 +42,7 @@ from app.estimator.memory.training_memory import (
 from app.estimator.memory_verdict import (
     MemoryLimit,
     build_memory_verdict,
+    describe_fewest_gpus,
     real_capacity_note,
     uncertain_fit_note,
 )
@@ -121,8 +122,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
             "make it fit."
         )
         return OutputValue(fewest, note=note)
-    note = "" if sure == fewest else f"{format_number(fewest)} may fit."
-    return OutputValue(sure, low, sure, note)
+    return OutputValue(sure, low, sure, describe_fewest_gpus(sure, fewest))
 
 
 def _modeled_memory_output(
