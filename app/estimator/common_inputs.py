@@ -179,11 +179,13 @@ def fill_in_zero_and_recompute(
     stage and a capacity [B]. It is 1 as well in a pipeline and in Megatron, and 3 with adapters.
     """
 
-    def fill_in_recompute(zero: str) -> Any:
-        changed = dataclasses.replace(inputs, zero=zero)
-        return _fill_in_recompute(
-            changed, framework, lambda i: compute_stage_memory(i).total, gpu_capacity
+    def surely_fits(changed: Any) -> bool:
+        return (
+            plausible_bytes_range(compute_stage_memory(changed), framework.id).high <= gpu_capacity
         )
+
+    def fill_in_recompute(zero: str) -> Any:
+        return _fill_in_recompute(dataclasses.replace(inputs, zero=zero), framework, surely_fits)
 
     if inputs.zero != USUAL_ZERO:
         return fill_in_recompute(inputs.zero)
@@ -193,21 +195,17 @@ def fill_in_zero_and_recompute(
     if inputs.method != "full":
         return sharded
     undivided = dataclasses.replace(sharded, zero="1")
-    most = plausible_bytes_range(compute_stage_memory(undivided), framework.id).high
-    return undivided if most <= gpu_capacity else sharded
+    return undivided if surely_fits(undivided) else sharded
 
 
 def _fill_in_recompute(
-    inputs: Any,
-    framework: TrainingFramework,
-    compute_memory: Callable[[Any], float],
-    gpu_capacity: float,
+    inputs: Any, framework: TrainingFramework, surely_fits: Callable[[Any], bool]
 ) -> Any:
-    """Return the inputs with the least recomputation that fits where they leave it open.
+    """Return the inputs with the least recomputation that surely fits where they leave it open.
 
-    It fits if `compute_memory` of the inputs is within the share of the capacity [B] that a plan may
-    fill; if nothing fits, everything is recomputed. Which kind recomputes less depends on the
-    length of the sequence: the longer it is, the more of the work is the core of attention.
+    If none does, everything is recomputed, which may still fit. So whether inputs surely fit never
+    depends on the choice. Which kind recomputes less depends on the length of the sequence: the
+    longer it is, the more of the work is the core of attention.
     """
     if inputs.recompute != LEAST_RECOMPUTE:
         return inputs
@@ -217,7 +215,7 @@ def _fill_in_recompute(
         kinds, key=lambda kind: recomputed_flops_per_token(model, inputs.sequence, kind)
     ):
         changed = dataclasses.replace(inputs, recompute=recompute)
-        if compute_memory(changed) <= FILLED_SHARE * gpu_capacity:
+        if surely_fits(changed):
             return changed
     return dataclasses.replace(inputs, recompute="full")
 
@@ -225,11 +223,12 @@ def _fill_in_recompute(
 def chosen_recompute_note(typed_inputs: Any, resolved_inputs: Any) -> tuple[str, ...]:
     if typed_inputs.recompute != LEAST_RECOMPUTE:
         return ()
-    share = f"{FILLED_SHARE:.0%} of the memory"
+    if resolved_inputs.recompute == "full":
+        return ("Recomputation: full, as with less it may not fit.",)
     recompute = {"operators": "every second matrix product"}.get(
         resolved_inputs.recompute, resolved_inputs.recompute
     )
-    return (f"Recomputation: {recompute}, as little as fits in {share}.",)
+    return (f"Recomputation: {recompute}, as little as surely fits.",)
 
 
 FILLED_SHARE = 0.95

@@ -1,5 +1,6 @@
 """Compare a need with a memory limit, and find the input value at which the verdict flips."""
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Callable
@@ -252,6 +253,38 @@ def real_capacity_note(gpu: Accelerator) -> str:
     if gpu.engine_memory:
         note += f", of which programs get {format_value(gpu.engine_memory, 'B')}"
     return f"{note}."
+
+
+def describe_fewest_gpus(sure: int, by_central_estimate: int) -> str:
+    """Return a note that names both numbers of GPUs; empty if they are the same.
+
+    >>> describe_fewest_gpus(4, 3), describe_fewest_gpus(4, 4)
+    ('4 surely fit, 3 by the central estimate.', '')
+    """
+    if sure == by_central_estimate:
+        return ""
+    central = format_number(by_central_estimate)
+    return f"{format_number(sure)} surely fit, {central} by the central estimate."
+
+
+def find_largest_fit(fits: Callable[[int], bool], guess: int, most: int) -> int:
+    """Return the largest number from 1 to `most` that fits; 0 if none does.
+
+    Whatever is smaller than a number that fits has to fit as well. The nearer the guess, the
+    fewer numbers are tried.
+
+    >>> [find_largest_fit(lambda n: n <= 60, guess, 100) for guess in (1, 60, 61, 500)]
+    [60, 60, 60, 60]
+    >>> find_largest_fit(lambda n: n <= 60, 7, 50), find_largest_fit(lambda n: False, 7, 50)
+    (50, 0)
+    """
+    low, high = 0, max(1, min(guess, most))
+    while high <= most and fits(high):
+        low, high = high, 2 * high
+    while high > 2 * low + 1 and not fits(high // 2):
+        high //= 2
+    low, high = max(low, high // 2), min(high, most + 1)
+    return bisect.bisect_left(range(high), True, low + 1, key=lambda number: not fits(number)) - 1
 
 
 def find_root_by_secants(

@@ -609,3 +609,22 @@ def test_settings_that_make_room_for_a_request_surely_do(subtests: pytest.Subtes
                 other = run_estimate("serving-capacity", typed | change.typed_values_by_field)
                 doubted = "the model may not fit" in other.verdict.lead
                 assert doubted == (" may " in change.verdict_after), change
+
+
+def test_the_fewest_likely_sequences_are_those_that_surely_fit(subtests: pytest.Subtests) -> None:
+    mixtral = {"model": "mixtral-8x7b", "weights": "bf16", "tensor_parallel": 2}
+    jobs = (
+        (mixtral | {"gpu": "a100-sxm4-80"}, 49),
+        (mixtral | {"gpu": "a100-pcie-80"}, 51),
+        (mixtral | {"gpu": "a100-sxm4-80", "engine": "transformers"}, 12),
+    )
+    for job, sure in jobs:
+        with subtests.test(job=job):
+            most = run_estimate("inference-memory", job)["max_concurrent"]
+            assert most.low == sure < most.value < most.high
+            assert most.note == f"{sure} surely fit."
+            fits, may_not = (
+                run_estimate("inference-memory", job | {"concurrent": n}) for n in (sure, sure + 1)
+            )
+            assert fits.verdict.lead in ("Fits.", "Tight.")
+            assert may_not.verdict.lead == "May not fit."

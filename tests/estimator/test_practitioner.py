@@ -970,6 +970,7 @@ def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
     assert choice.verdict.status == "tight"
     assert lacks in choice.verdict.text
     tuning = {"model": "14B", "gpu": "a100-sxm4-80", "gpus": 1, "method": "qlora"}
+    tuning |= {"recompute": "selective"}
     found = ask("training-memory", **tuning, micro_batch=2, framework="transformers")
     assert found.verdict.status == "tight"
     assert "as high as 90.6\u00a0GB, 5.5\u00a0GB too much" in found.verdict.text

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.registry import run_estimate
+from app.estimator.result import Estimate
 from app.estimator.training.training_plan import SOFTWARE
 
 GIB = 2.0**30
@@ -193,16 +194,75 @@ def test_a_suggestion_for_training_leads_to_the_verdict_that_it_names(
 def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
     job = {"model": "7B", "gpu": "a100-sxm4-80", "zero": "1"}
     two, three = (run_estimate("training-memory", {**job, "gpus": gpus}) for gpus in ("2", "3"))
-    assert (two.verdict.lead, three.verdict.lead) == ("May not fit.", "May not fit.")
+    assert (two.verdict.lead, three.verdict.lead) == ("May not fit.", "Fits.")
     for answer in (two, three):
         fewest = answer["fewest_gpus"]
-        assert (fewest.low, fewest.value, fewest.high) == (2, 4, 4)
-        assert fewest.note == "2 may fit."
-        change = answer.flips[0]
-        assert (change.field, change.flip_value) == ("gpus", "4")
-        assert change.verdict_after == "Fits even at the high end of the range."
-    # On three GPUs recomputing more is enough.
-    assert [change.field for change in three.flips][1:3] == ["zero", "recompute"]
+        assert (fewest.low, fewest.value, fewest.high) == (2, 3, 3)
+        assert fewest.note == "3 surely fit, 2 by the central estimate."
+    change = two.flips[0]
+    assert (change.field, change.flip_value) == ("gpus", "3")
+    assert change.verdict_after == "Fits even at the high end of the range."
+
+
+def _run_on_eight_a100(**changes: str) -> Estimate:
+    job = {"model": "7B", "gpu": "a100-sxm4-80", "gpus": "8"}
+    return run_estimate("training-memory", job | changes)
+
+
+def test_what_surely_fits_with_some_recomputation_is_never_said_to_be_unsure(
+    subtests: pytest.Subtests,
+) -> None:
+    recipes = ({"zero": "3"}, {"zero": "1"}, {"zero": "1", "framework": "transformers"})
+    for recipe in recipes:
+        limits = set()
+        for sequence in ("1", "4096", "6500", "8192", "12500", "20000"):
+            with subtests.test(recipe=recipe, sequence=sequence):
+                answer = _run_on_eight_a100(**recipe, sequence=sequence)
+                kinds = ("none", "selective", "operators", "full")
+                surely = [
+                    _run_on_eight_a100(**recipe, sequence=sequence, recompute=kind).verdict.lead
+                    in ("Fits.", "Tight.")
+                    for kind in kinds
+                    if kind != "operators" or "framework" not in recipe
+                ]
+                assert any(surely)
+                assert answer.verdict.lead in ("Fits.", "Tight.")
+                limits.add(next(c.flip_value for c in answer.flips if c.field == "sequence"))
+        # All of them name the same limit, and it is one.
+        with subtests.test(recipe=recipe):
+            (limit,) = limits
+            tokens = int(limit.partition("\u00a0")[0].replace(",", ""))
+            longest, longer = (
+                _run_on_eight_a100(**recipe, sequence=str(n)) for n in (tokens - 1, tokens)
+            )
+            assert longest.verdict.lead in ("Fits.", "Tight.")
+            assert longer.verdict.lead == "May not fit."
+            assert "Recomputation: full, as with less it may not fit." in longer.notes
+
+
+def test_the_fewest_gpus_are_those_of_the_verdict(subtests: pytest.Subtests) -> None:
+    transformers = {"zero": "1", "framework": "transformers"}
+    jobs = (
+        ({"zero": "1"}, 2, 3),
+        ({"zero": "3", "sequence": "12500"}, 2, 2),
+        ({"zero": "3", "framework": "transformers", "sequence": "8192"}, 2, 2),
+        (transformers | {"micro_batches": "8"}, 2, 3),
+        (transformers | {"sequence": "6500"}, 2, 3),
+        (transformers | {"sequence": "32000"}, 3, 44),
+    )
+    for job, low, fewest in jobs:
+        with subtests.test(job=job):
+            answer = _run_on_eight_a100(**job)
+            figure = answer["fewest_gpus"]
+            assert (figure.low, figure.value, figure.high) == (low, fewest, fewest)
+            assert "may fit" not in figure.note
+            enough, fewer = (
+                _run_on_eight_a100(**job | {"gpus": str(n)}).verdict.lead
+                for n in (fewest, fewest - 1)
+            )
+            assert enough in ("Fits.", "Tight.")
+            assert fewer in ("May not fit.", "Does not fit.")
+            assert (answer.verdict.lead == "May not fit.") is (fewest > 8)
 
 
 def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:

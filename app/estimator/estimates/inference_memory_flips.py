@@ -1,8 +1,9 @@
 """`inference-memory`: the input values where the verdict changes."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
 from app.estimator.estimates.inference_memory import (
@@ -49,6 +50,7 @@ from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.units import format_number, format_value
 
 Flips = list[VerdictFlip]
+MemoryBound = Literal["low", "high"]
 
 
 def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
@@ -95,10 +97,20 @@ def _fits_surely(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, **changes: Any
 ) -> bool:
     """Return whether the most that each GPU may need is usable, so that the verdict is sure."""
+    return _fits_at_bound(model, inputs, gpu, "high", **changes)
+
+
+def _fits_at_bound(
+    model: Architecture,
+    inputs: InferenceMemoryInputs,
+    gpu: Accelerator,
+    bound: MemoryBound,
+    **changes: Any,
+) -> bool:
     changed = dataclasses.replace(inputs, **changes)
     memory_use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
-    most = plausible_memory_range(changed, memory_use).high
-    return most <= usable_memory(changed, gpu, memory_use, changed.tensor_parallel)
+    needed: float = getattr(plausible_memory_range(changed, memory_use), bound)
+    return needed <= usable_memory(changed, gpu, memory_use, changed.tensor_parallel)
 
 
 def _sequence_change_to_start_vllm(
@@ -218,11 +230,18 @@ def _limit_sequences_to_start_vllm(result: InferenceMemoryResult) -> InferenceMe
 
 def find_sure_cache_limits(result: InferenceMemoryResult) -> CacheLimits:
     """Return the longest context and the most sequences that fit by the high end, too."""
+    return find_cache_limits_at_bound(result, "high")
+
+
+def find_cache_limits_at_bound(result: InferenceMemoryResult, bound: MemoryBound) -> CacheLimits:
+    """Return the longest context and the most sequences if memory is right at its bound."""
     model, inputs, memory_use = result.model, result.inputs, result.memory_per_gpu
     if inputs.engine == TRANSFORMERS:
-        return search_cache_limits(model, inputs, result.gpu, _fits_surely)
-    most = plausible_memory_range(inputs, memory_use).high
-    room = result.limits.usable_bytes_per_gpu - most + memory_use.cache
+        return search_cache_limits(
+            model, inputs, result.gpu, functools.partial(_fits_at_bound, bound=bound)
+        )
+    needed = getattr(plausible_memory_range(inputs, memory_use), bound)
+    room = result.limits.usable_bytes_per_gpu - needed + memory_use.cache
     return solve_cache_limits(model, inputs, memory_use, room)
 
 

@@ -1,7 +1,7 @@
 """`inference-memory`: verdict, figures, charts and formula steps of a result."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
@@ -11,6 +11,7 @@ from app.estimator.estimates.inference_memory import (
     DATA_PARALLEL,
     GENERAL,
     STEP_TOKENS,
+    CacheLimits,
     GpuMemoryUse,
     InferenceMemoryInputs,
     InferenceMemoryResult,
@@ -34,7 +35,11 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
     warn_if_published_fp8_not_divisible,
 )
-from app.estimator.estimates.inference_memory_flips import find_flips, find_sure_cache_limits
+from app.estimator.estimates.inference_memory_flips import (
+    find_cache_limits_at_bound,
+    find_flips,
+    find_sure_cache_limits,
+)
 from app.estimator.estimates.mig_report import (
     find_mig_gpu,
     find_profiles_with_memory,
@@ -65,6 +70,7 @@ from app.estimator.memory_verdict import (
     MAX_NUM_SEQS,
     MemoryLimit,
     build_memory_verdict,
+    describe_fewest_gpus,
     real_capacity_note,
     replace_verdict_if_context_is_longer,
     uncertain_fit_note,
@@ -291,7 +297,10 @@ def _cache_limit_value(value: int | None) -> OutputValue:
 def _longest_context(result: _MemoryResult) -> OutputValue:
     held, most = result.limits.cache_limits.longest_context, result.model.max_context
     if most is None or (held is not None and held <= most):
-        return _cache_limit_with_range(result, held, most)
+        longest = _cache_limit_with_range(result, lambda limits: limits.longest_context)
+        if most is None or longest.high is None:
+            return longest
+        return dataclasses.replace(longest, high=min(longest.high, most))
     note = "As long as the model takes."
     if held is not None:
         note += f" Memory holds {format_value(held, 'token')}."
@@ -299,25 +308,24 @@ def _longest_context(result: _MemoryResult) -> OutputValue:
 
 
 def _most_sequences(result: _MemoryResult) -> OutputValue:
+    held = _cache_limit_with_range(result, lambda limits: limits.most_sequences)
     most = result.limits.cache_limits.most_sequences
-    held, sure = (
-        _cache_limit_with_range(result, most),
-        find_sure_cache_limits(result).most_sequences,
-    )
+    sure = find_sure_cache_limits(result).most_sequences
     if most is None or sure is None or sure >= most:
         return held
     return dataclasses.replace(held, note=f"{format_number(sure)} surely fit.")
 
 
 def _cache_limit_with_range(
-    result: _MemoryResult, value: int | None, most: int | None = None
+    result: _MemoryResult, read: Callable[[CacheLimits], int | None]
 ) -> OutputValue:
-    """Return a limit that grows with the room for the cache, with the range of that room."""
-    room = _room_for_cache(result)
-    if value is None or room.low is None or room.high is None or not room.value:
+    """Return a limit with those at both ends of the memory's range; the low end surely fits."""
+    value = read(result.limits.cache_limits)
+    if value is None or result.inputs.cache_memory is not None:
         return _cache_limit_value(value)
-    low, high = (int(value * bound / float(room.value)) for bound in (room.low, room.high))
-    return OutputValue(value, low, min(high, most) if most else high)
+    low = read(find_cache_limits_at_bound(result, "high"))
+    high = read(find_cache_limits_at_bound(result, "low"))
+    return OutputValue(value, low, high)
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
@@ -360,7 +368,7 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
     if low is None or high is None:
         note = "May not fit: more than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
-    note = "" if high == limits.fewest_gpus else f"{limits.fewest_gpus * stages} may fit."
+    note = describe_fewest_gpus(high * stages, limits.fewest_gpus * stages)
     return OutputValue(high * stages, low * stages, high * stages, note)
 
 

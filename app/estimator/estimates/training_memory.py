@@ -1,17 +1,17 @@
 """`training-memory`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import functools
 import math
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import (
     BATCH,
     HARDWARE,
     LAYOUT,
-    LEAST_RECOMPUTE,
     RECIPE,
-    USUAL_ZERO,
     fill_in_zero_and_recompute,
     impossible_input_error,
     reject_impossible_tensor_parallel,
@@ -37,18 +37,17 @@ from app.estimator.memory.parallel_layout import (
     default_micro_batch_count,
 )
 from app.estimator.memory.training_memory import (
-    OVERHEAD_RANGE,
     StageMemory,
     TrainingStep,
-    allocated_range_factors,
     default_overhead_bytes,
     memory_by_distinct_stage,
     memory_of_fullest_stage,
     plausible_bytes_range,
 )
+from app.estimator.memory_verdict import find_largest_fit
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import Bounds, FieldChange, VerdictFlip
+from app.estimator.result import Bounds, VerdictFlip
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_training_software
 from app.estimator.units import format_count, format_value
 
@@ -189,13 +188,22 @@ class MemoryRemedy(NamedTuple):
         return self.value != "operators" or framework.recomputes_products
 
 
+class FewestGpus(NamedTuple):
+    """The fewest GPUs that fit by the low end, the center and the high end of the memory's range.
+
+    None where no number is found.
+    """
+
+    at_low_end: int | None
+    by_central_estimate: int | None
+    surely: int | None
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryResult:
     """The inputs with the resulting layout and the memory use of each different stage.
 
-    `typed_inputs` may leave ZeRO stage and recomputation open; where less of them does not fit,
-    weights are divided and everything is recomputed, as in `least_layout` and
-    `fully_recomputed_stage_memories`.
+    `typed_inputs` may leave ZeRO stage and recomputation open.
     """
 
     model: Architecture
@@ -203,12 +211,10 @@ class TrainingMemoryResult:
     typed_inputs: TrainingMemoryInputs
     gpu: Accelerator
     layout: ParallelLayout
-    least_layout: ParallelLayout
     state_bytes_per_parameter: BytesPerParameter
     trained_weights: TrainedWeights
     stage_memories: tuple[StageMemory, ...]
-    fully_recomputed_stage_memories: tuple[StageMemory, ...]
-    fewest_gpus_that_may_fit: int | None
+    fewest_gpus: FewestGpus
     memory_remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
@@ -229,29 +235,6 @@ class TrainingMemoryResult:
     @property
     def surely_fits(self) -> bool:
         return self.memory_bounds.high <= self.memory_limit
-
-    def fewest_gpus_at_memory_bound(self, bound: Literal["low", "high"]) -> int | None:
-        """Return the fewest GPUs if the plausible range of memory is right at its bound."""
-        framework = find_requested_framework(self.inputs).id
-        bounds = (
-            _scale_stage_memory(
-                memory,
-                getattr(allocated_range_factors(memory, framework), bound),
-                getattr(OVERHEAD_RANGE, bound),
-            )
-            for memory in self.fully_recomputed_stage_memories
-        )
-        return find_fewest_gpus_by_replicas(self.least_layout, tuple(bounds), self.memory_limit)
-
-    @property
-    def fewest_sure_gpus(self) -> int | None:
-        """Return the fewest GPUs whose own verdict is that it fits; None if none is found."""
-        if (fewest := self.fewest_gpus_at_memory_bound("high")) is None:
-            return None
-        # Recomputing as little as fits, a few more GPUs are needed until that is sure.
-        step = _smallest_gpu_multiple(self.layout)
-        tried = range(fewest, min(fewest + _TRIED_STEPS * step, _MOST_GPUS + 1), step)
-        return next((n for n in tried if surely_fits_with_changed_inputs(self, gpus=n)), None)
 
     @property
     def trained_parameters(self) -> float:
@@ -303,26 +286,36 @@ def fill_in_usual_zero_and_recompute(
     return changed
 
 
-def with_least_memory(
-    typed: TrainingMemoryInputs, inputs: TrainingMemoryInputs
-) -> TrainingMemoryInputs:
-    """Return the inputs with what takes the least memory where the typed ones leave it open."""
-    changes: dict[str, Any] = {}
-    if typed.recompute == LEAST_RECOMPUTE:
-        changes["recompute"] = "full"
-    is_pipelined = typed.pipeline_parallel > 1 or find_requested_framework(typed).id == "megatron"
-    if typed.zero == USUAL_ZERO and not is_pipelined:
-        changes["zero"] = "3"
-    return dataclasses.replace(inputs, **changes)
-
-
 def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
     """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
-    limit = result.memory_limit
     changed = dataclasses.replace(result.typed_inputs, **changes)
-    changed = fill_in_usual_zero_and_recompute(result.model, changed, limit)
-    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, changed))
-    return plausible_bytes_range(memory, find_requested_framework(changed).id).high <= limit
+    memory = _compute_memory_range(result.model, changed, result.memory_limit)
+    return memory.high <= result.memory_limit
+
+
+def may_fit_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
+    """Return whether it fits with changed inputs by the central estimate."""
+    changed = dataclasses.replace(result.typed_inputs, **changes)
+    memory = _compute_memory_range(result.model, changed, result.memory_limit)
+    return memory.central <= result.memory_limit
+
+
+class _MemoryRange(NamedTuple):
+    """The memory that a GPU needs [B]."""
+
+    low: float
+    central: float
+    high: float
+
+
+def _compute_memory_range(
+    model: Architecture, typed: TrainingMemoryInputs, limit: float
+) -> _MemoryRange:
+    """Return the memory on the fullest stage, with what `typed` leaves open chosen for `limit`."""
+    inputs = fill_in_usual_zero_and_recompute(model, typed, limit)
+    memory = memory_of_fullest_stage(compute_requested_stage_memories(model, inputs))
+    bounds = plausible_bytes_range(memory, find_requested_framework(inputs).id)
+    return _MemoryRange(bounds.low, memory.total, bounds.high)
 
 
 def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ...]:
@@ -352,24 +345,6 @@ def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ..
             ):
                 found[remedy.field] = remedy._replace(is_sure=False)
     return tuple(found.values())
-
-
-_ALLOCATED = (
-    "weights",
-    "gradients",
-    "optimizer",
-    "optimizer_step_copies",
-    "activations",
-    "logits",
-    "buffers",
-)
-
-
-def _scale_stage_memory(
-    memory: StageMemory, allocated_factor: float, overhead_factor: float
-) -> StageMemory:
-    allocated = {name: getattr(memory, name) * allocated_factor for name in _ALLOCATED}
-    return dataclasses.replace(memory, **allocated, overhead=memory.overhead * overhead_factor)
 
 
 def build_requested_layout(inputs: Any) -> ParallelLayout:
@@ -502,32 +477,35 @@ def _reject_impossible_expert_split(model: Architecture, layout: ParallelLayout)
         raise impossible_input_error("expert_parallel", expert, message)
 
 
-def find_fewest_gpus_by_replicas(
-    layout: ParallelLayout, stage_memories: tuple[StageMemory, ...], memory_limit: float
-) -> int | None:
-    """Return the fewest GPUs with which every stage fits, by changing the number of replicas.
+def find_fewest_gpus(
+    model: Architecture, typed: TrainingMemoryInputs, layout: ParallelLayout, limit: float
+) -> FewestGpus:
+    """Return the fewest GPUs that fit, by changing the number of replicas of the layout.
 
     Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.
     """
-    ranks = layout.tensor * layout.pipeline * layout.context
-    replicas = 1
-    for memory in stage_memories:
-        sharded = sum(
-            value
-            for stage, value in (
-                (3, memory.weights),
-                (2, memory.gradients),
-                (1, memory.optimizer + memory.optimizer_step_copies),
-            )
-            if layout.zero >= stage
-        )
-        free = memory_limit - (memory.total - sharded)
-        if free <= 0:
+    step = _smallest_gpu_multiple(layout)
+
+    @functools.cache
+    def compute_range(multiple: int) -> _MemoryRange:
+        return _compute_memory_range(model, dataclasses.replace(typed, gpus=multiple * step), limit)
+
+    def find_fewest(read: Callable[[_MemoryRange], float]) -> int | None:
+        def is_too_large(multiple: int) -> bool:
+            return read(compute_range(multiple)) > limit
+
+        if not is_too_large(1):  # A GPU by itself has less overhead than each of two.
+            return step
+        most = _MOST_GPUS // step
+        if is_too_large(most):
             return None
-        replicas = max(replicas, math.ceil(sharded * layout.data_parallel_replicas / free - 1e-9))
-    step = _smallest_gpu_multiple(layout) // ranks
-    replicas = -(-replicas // step) * step
-    return ranks * replicas if ranks * replicas <= _MOST_GPUS else None
+        return step * (find_largest_fit(is_too_large, layout.gpus // step, most) + 1)
+
+    return FewestGpus(
+        find_fewest(lambda memory: memory.low),
+        find_fewest(lambda memory: memory.central),
+        find_fewest(lambda memory: memory.high),
+    )
 
 
 def _smallest_gpu_multiple(layout: ParallelLayout) -> int:
@@ -538,7 +516,6 @@ def _smallest_gpu_multiple(layout: ParallelLayout) -> int:
 
 
 _MOST_GPUS = 1_000_000
-_TRIED_STEPS = 32
 
 
 def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
@@ -573,11 +550,11 @@ def _sure_fit_verdict_after_change(result: TrainingMemoryResult) -> str:
 
 def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs that surely fit, or else that may; none if there are as many."""
-    now, sure = result.inputs.gpus, result.fewest_sure_gpus
+    now, sure = result.inputs.gpus, result.fewest_gpus.surely
     is_too_large = result.fullest_stage_memory.total > result.memory_limit
     gpus, becomes = sure, _sure_fit_verdict_after_change(result)
     if sure is None:
-        gpus, becomes = result.fewest_gpus_that_may_fit if is_too_large else None, _MAY_FIT
+        gpus, becomes = result.fewest_gpus.by_central_estimate if is_too_large else None, _MAY_FIT
     elif result.surely_fits:
         becomes = "The fewest that fit."
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
@@ -601,49 +578,28 @@ def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFl
 
 
 def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return the longest sequence that surely fits, or the first that may not.
+    """Return the first sequence that may not fit, or else the longest that surely fits.
 
     Without one that surely fits, the longest that may.
     """
-    inputs, memory = result.inputs, memory_of_fullest_stage(result.fully_recomputed_stage_memories)
-    framework, limit = find_requested_framework(inputs).id, result.memory_limit
-    most = _scale_stage_memory(
-        memory, allocated_range_factors(memory, framework).high, OVERHEAD_RANGE.high
-    )
-    longest = _longest_fitting_sequence(inputs, most, limit)
-    also: tuple[FieldChange, ...] = ()
+    now = result.inputs.sequence
     if result.surely_fits:
-        longest, becomes = longest + 1, "May not fit."
-    elif longest >= inputs.sequence:  # Recomputing more is enough.
-        return ()
-    elif longest and surely_fits_with_changed_inputs(result, sequence=longest):
-        becomes = _sure_fit_verdict_after_change(result)
-    elif longest and surely_fits_with_changed_inputs(result, sequence=longest, recompute="full"):
-        becomes = _sure_fit_verdict_after_change(result)
-        spec = input_specs(TrainingMemoryInputs)["recompute"]
-        also = (FieldChange("recompute", spec.label, dict(spec.choices)["full"]),)
-    elif memory.total > limit:
-        longest, becomes = _longest_fitting_sequence(inputs, memory, limit), _MAY_FIT
+        most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or now)
+        longest = find_largest_fit(
+            lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, most
+        )
+        flips, becomes = longest + 1 if longest < most else 0, "May not fit."
     else:
+        flips = find_largest_fit(
+            lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, now - 1
+        )
+        becomes = _sure_fit_verdict_after_change(result)
+    if not flips and result.fullest_stage_memory.total > result.memory_limit:
+        flips = find_largest_fit(
+            lambda tokens: may_fit_with_changed_inputs(result, sequence=tokens), now, now - 1
+        )
+        becomes = _MAY_FIT
+    if not flips:
         return ()
-    if not longest:
-        return ()
-    now, flips = (format_value(tokens, "token") for tokens in (inputs.sequence, longest))
-    return (VerdictFlip("sequence", "Sequence", now, flips, becomes, also),)
-
-
-def _longest_fitting_sequence(
-    inputs: TrainingMemoryInputs, memory: StageMemory, memory_limit: float
-) -> int:
-    """Return the longest sequence that fits; exact if activations grow linearly.
-
-    Without flash attention, scores grow quadratically and this is a lower bound.
-    """
-    activation_bytes = memory.activations + memory.logits
-    free = memory_limit - (memory.total - activation_bytes)
-    if activation_bytes <= 0 or free <= 0:
-        return 0
-    ratio = free / activation_bytes
-    if not inputs.flash_attention and inputs.recompute != "selective":
-        ratio = ratio**0.5 if ratio > 1 else ratio
-    return int(inputs.sequence * ratio)
+    now_text, flip_text = (format_value(tokens, "token") for tokens in (now, flips))
+    return (VerdictFlip("sequence", "Sequence", now_text, flip_text, becomes),)

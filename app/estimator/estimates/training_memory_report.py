@@ -15,12 +15,11 @@ from app.estimator.estimates.training_memory import (
     build_requested_training_step,
     compute_requested_stage_memories,
     fill_in_usual_zero_and_recompute,
-    find_fewest_gpus_by_replicas,
+    find_fewest_gpus,
     find_flips,
     find_memory_remedies,
     find_requested_framework,
     validate_inputs,
-    with_least_memory,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -43,6 +42,7 @@ from app.estimator.memory.training_memory import (
 from app.estimator.memory_verdict import (
     MemoryLimit,
     build_memory_verdict,
+    describe_fewest_gpus,
     real_capacity_note,
     uncertain_fit_note,
 )
@@ -113,7 +113,7 @@ def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
 
 def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
     """Return the fewest GPUs that surely fit, with those that may as the low end."""
-    fewest, sure = result.fewest_gpus_that_may_fit, result.fewest_sure_gpus
+    low, fewest, sure = result.fewest_gpus
     if fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
     if sure is None:
@@ -122,9 +122,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
             "make it fit."
         )
         return OutputValue(fewest, note=note)
-    note = "" if sure == fewest else f"{format_number(fewest)} may fit."
-    low = result.fewest_gpus_at_memory_bound("low") or fewest
-    return OutputValue(sure, low, sure, note)
+    return OutputValue(sure, low, sure, describe_fewest_gpus(sure, fewest))
 
 
 def _modeled_memory_output(
@@ -204,23 +202,18 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     inputs = fill_in_usual_zero_and_recompute(model, typed, limit)
     layout = build_requested_layout(inputs)
     memories = compute_requested_stage_memories(model, inputs)
-    least_inputs = with_least_memory(typed, inputs)
-    least_layout = build_requested_layout(least_inputs)
-    least_memories = compute_requested_stage_memories(model, least_inputs)
     result = TrainingMemoryResult(
         model=model,
         inputs=inputs,
         typed_inputs=typed,
         gpu=gpu,
         layout=layout,
-        least_layout=least_layout,
         state_bytes_per_parameter=state_bytes_per_parameter(inputs.optimizer, inputs.precision),
         trained_weights=build_trained_weights(
             inputs, model, inputs.offload, inputs.qlora_embeddings
         ),
         stage_memories=memories,
-        fully_recomputed_stage_memories=least_memories,
-        fewest_gpus_that_may_fit=find_fewest_gpus_by_replicas(least_layout, least_memories, limit),
+        fewest_gpus=find_fewest_gpus(model, typed, layout, limit),
     )
     if not result.surely_fits:
         remedies = find_memory_remedies(result)
