@@ -964,3 +964,30 @@ def test_serving_holds_as_many_requests_of_a_hybrid_as_memory_says(
 def test_nothing_is_kept_wider_where_all_weights_are_in_the_format() -> None:
     answer = registry.run_estimate("weights", {"model": "kimi-k2", "weights": "gguf-iq2-xxs"})
     assert answer["rest"].value == 0
+
+
+def test_what_fits_once_vllm_starts_is_named_with_it() -> None:
+    one = {"model": "qwen3.5-27b", "gpu": "h100-sxm5-80", "tensor_parallel": 1, "concurrent": 8}
+    asked = one | {"context": 32_768}
+    answer = registry.run_estimate("inference-memory", asked)
+    assert answer.verdict.lead == "Does not fit."
+    start = answer.flips[0]
+    assert (start.field, start.verdict_after) == ("max_sequences", "May fit.")
+    started = registry.run_estimate("inference-memory", {**asked, **start.typed_values_by_field})
+    assert started.verdict.lead == "May not fit."
+
+    load = one | {"prompt_tokens": 32_468, "spare": 0, "tpot_target": ""}
+    answer = registry.run_estimate("serving-capacity", load)
+    assert answer["gpus"].value == 2
+    start = answer.flips[0]
+    assert start.verdict_after == "vLLM starts, and 1 GPU in all may be enough."
+    started = registry.run_estimate("serving-capacity", {**load, **start.typed_values_by_field})
+    assert started["gpus"].value == 1
+
+
+def test_data_parallel_attention_divides_no_blocks_of_scales() -> None:
+    rack = {"model": "deepseek-v3", "gpu": "gb200-gpu", "tensor_parallel": 32, "context": 1225}
+    divided = registry.run_estimate("inference-memory", rack)
+    assert "refuse to load" in divided.verdict.text
+    whole = registry.run_estimate("inference-memory", rack | {"attention": "data-parallel"})
+    assert "refuse to load" not in whole.verdict.text

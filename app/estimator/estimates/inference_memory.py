@@ -755,14 +755,15 @@ def find_scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | 
     """Return why the engine does not load blocks of scales divided over `gpus`, if it does not."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return None
-    return find_quantization_block_problem(find_model(inputs.model), inputs.weights, gpus, gpus)
+    sharing = attention_tensor_parallel_size(inputs, gpus)  # 1: experts are not divided either
+    model = find_model(inputs.model)
+    return find_quantization_block_problem(model, inputs.weights, sharing, sharing)
 
 
 def warn_if_published_fp8_not_divisible(inputs: InferenceMemoryInputs) -> str:
     """Return why the publisher's FP8 checkpoint cannot be divided over so many GPUs, or ""."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return ""
-    gpus = inputs.tensor_parallel
-    return warn_if_fp8_checkpoint_not_divisible(
-        find_model(inputs.model), inputs.weights, gpus, gpus
-    )
+    sharing = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
+    model = find_model(inputs.model)
+    return warn_if_fp8_checkpoint_not_divisible(model, inputs.weights, sharing, sharing)

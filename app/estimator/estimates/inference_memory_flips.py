@@ -59,10 +59,14 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     What may not fit gets values that surely do.
     """
     changes: Flips = []
+    starts = build_vllm_start_flips(
+        find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
+    )
     if not result.is_full:
-        changes += build_vllm_start_flips(
-            find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
-        )
+        changes += starts
+    elif starts and (found := _find_first_fitting_change(result, [{}])):
+        # Sampling for fewer sequences takes less memory, so that the load may fit.
+        changes += [dataclasses.replace(flip, verdict_after=found[1]) for flip in starts]
     if not result.surely_fits:
         changes += _engine_settings_flips(result) + _cache_format_flips(result)
     changes += _context_and_sequence_flips(result)

@@ -69,7 +69,8 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     limited = dataclasses.replace(
         result.inputs_with_unrelaxed_targets, max_sequences=refused.advised_sequences
     )
-    started = _find_flips_without_start_changes(compute_capacity_relaxing_preset(limited))
+    limited_result = compute_capacity_relaxing_preset(limited)
+    started = _find_flips_without_start_changes(limited_result)
     alone = {
         flip.field: flip
         for flip in _find_flips_without_start_changes(result)
@@ -80,7 +81,14 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         for flip in started
         if flip.field in alone or flip.verdict_after not in _MORE_LOAD
     )
-    return (*build_vllm_start_flips(refused), *combined)
+    starts = build_vllm_start_flips(refused)
+    gpus = limited_result.gpus if limited_result.counted_targets_met else None
+    if gpus and gpus < (result.gpus or math.inf):
+        enough = _describe_enough_gpus(gpus, limited_result, has_targets=result.has_targets)
+        starts = tuple(
+            dataclasses.replace(flip, verdict_after=f"vLLM starts, and {enough}") for flip in starts
+        )
+    return (*starts, *combined)
 
 
 def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> VllmStartRefusal | None:
