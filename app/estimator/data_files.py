@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 import difflib
 import functools
+import math
 import pathlib
 import re
 import tomllib
@@ -155,12 +156,27 @@ def error_bounds_around(interval_name: str, value: float) -> Bounds:
     return Bounds(value * low, value * high)
 
 
-def time_with_error_range(interval_name: str, value: float) -> OutputValue:
-    """Return a modeled time, or a value that grows with it, with its error range."""
-    return OutputValue(value, *error_bounds_around(interval_name, value))
+def time_with_error_range(interval_name: str, value: float, floor: float = 0.0) -> OutputValue:
+    """Return a modeled time, or a value that grows with it, with its error range.
+
+    The hardware takes `floor` at least, so that the range begins there if not above.
+
+    >>> time_with_error_range("decode-unmeasured", 40.0, floor=27.0).low
+    27.0
+    """
+    low, high = error_bounds_around(interval_name, value)
+    return OutputValue(value, max(low, min(floor, value)), high)
 
 
-def rate_with_error_range(interval_name: str, value: float) -> OutputValue:
-    """Return a modeled rate; `interval_name` is the interval of the time behind it."""
+def rate_with_error_range(
+    interval_name: str, value: float, ceiling: float = math.inf
+) -> OutputValue:
+    """Return a modeled rate; `interval_name` is the interval of the time behind it.
+
+    The hardware reaches `ceiling` at most, so that the range ends there if not below.
+
+    >>> rate_with_error_range("collective", 0.94, ceiling=1.0).high
+    1.0
+    """
     low, high = _INTERVALS[interval_name]
-    return OutputValue(value, value / high, value / low)
+    return OutputValue(value, value / high, min(value / low, max(ceiling, value)))

@@ -522,3 +522,53 @@ def test_a_value_is_written_alike_in_the_sentence_the_figures_and_the_working():
     mtbf = next(step for step in time.steps if "MTBF" in step.label)
     assert mtbf.formula.startswith("hours ")
     assert mtbf.substituted == "30,000 h ÷ 64"
+
+
+def test_no_range_begins_below_what_the_hardware_takes(subtests: pytest.Subtests) -> None:
+    mixtral = {"model": "mixtral-8x7b", "weights": "bf16", "gpu": "a100-sxm4-80"}
+    slow = registry.run_estimate(
+        "latency", mixtral | {"tensor_parallel": 2, "prompt": 7936, "batch": 16}
+    )
+    # 93.4 GB of weights and 16 sequences of 8,064 tokens, 131 kB each, over two A100s; a few of
+    # the experts are not chosen.
+    cache = 16 * (7936 + 128) * 32 * 2 * 8 * 128 * 2
+    reading = (93.4e9 + cache) / 2 / 2.039e12
+    assert 0.9 * reading < slow["tpot"].low < reading
+    assert slow["decode_time"].low == slow["tpot"].low
+    assert slow["tokens_per_second"].high == pytest.approx(1 / slow["tpot"].low)
+    assert slow["throughput"].high == pytest.approx(16 / slow["tpot"].low)
+    # The 8.03 billion weights of a dense model without its input table, all of which are read.
+    dense = {"model": "llama-3.1-8b", "weights": "bf16", "gpu": "l40s", "tensor_parallel": 1}
+    one = registry.run_estimate("latency", dense | {"engine": "compiled", "prompt": 1, "answer": 2})
+    assert one["tpot"].low == pytest.approx(2 * (8.03e9 - 0.525e9) / 864e9, rel=0.001)
+    # With drafts a step gives up to four tokens, so a token may take less than a step.
+    drafted = registry.run_estimate(
+        "latency", mixtral | {"tensor_parallel": 2, "prompt": 7936, "draft_tokens": 3}
+    )
+    assert drafted["tpot"].low < drafted["decode_time"].low
+    prompt = {"model": "llama-3.1-8b", "weights": "bf16", "prompt": 8192}
+    for gpu, peak in (("h100", 989e12), ("l40s", 362e12)):
+        with subtests.test(gpu=gpu):
+            first = registry.run_estimate("latency", prompt | {"gpu": gpu, "tensor_parallel": 1})
+            assert first["prefill_time"].low >= 2 * 6.97e9 * 8192 / peak
+    llama_cpp = registry.run_estimate("latency", prompt | {"engine": "llama.cpp", "gpu": "l40s"})
+    assert llama_cpp["prefill_time"].low == pytest.approx(0.5 * llama_cpp["prefill_time"].value)
+
+
+def test_a_link_is_used_for_no_more_than_its_rate_unless_its_switch_adds_up(
+    subtests: pytest.Subtests,
+) -> None:
+    adds = "The switch adds up, so a GPU sends less than is counted."
+    crossing = {"message": "16 GB", "gpus": 512}
+    for setting, sends_less in (
+        (crossing | {"in_network": True}, True),
+        ({"message": "16 GB", "gpus": 8}, True),
+        (crossing, False),
+        (crossing | {"operation": "alltoall"}, False),
+        ({"message": "16 GB", "gpus": 8, "gpu": "a100-sxm4-80"}, False),
+        ({"message": "16 GB", "gpus": 8, "operation": "all-gather"}, False),
+    ):
+        with subtests.test(setting=setting):
+            share = registry.run_estimate("collectives", setting)["link_share"]
+            assert (share.high > 1) is sends_less
+            assert (adds in share.note) is sends_less

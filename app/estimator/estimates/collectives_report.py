@@ -225,8 +225,9 @@ def _smallest_message_bound_by_bandwidth(result: CollectivesResult) -> float:
 
 
 def _link_share(result: CollectivesResult) -> OutputValue:
-    share = rate_with_error_range("collective", result.link_share)
-    return dataclasses.replace(share, note=_describe_limiting_link(result))
+    ceiling = math.inf if _is_added_in_switch(result) else 1.0
+    share = rate_with_error_range("collective", result.link_share, ceiling)
+    return dataclasses.replace(share, note=_describe_limiting_link(result, share.high or 0.0))
 
 
 OUTPUTS: tuple[OutputSpec[CollectivesResult], ...] = (
@@ -308,7 +309,13 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
     return Verdict("info", leads[result.bottleneck], text)
 
 
-def _describe_limiting_link(result: CollectivesResult) -> str:
+def _is_added_in_switch(result: CollectivesResult) -> bool:
+    """Return whether GPUs send less over the links of a domain than is counted."""
+    adds = result.inputs.operation == "all_reduce" and result.inner_link.model.switch_gain > 1
+    return adds and result.bottleneck != "network"
+
+
+def _describe_limiting_link(result: CollectivesResult, highest_share: float) -> str:
     inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
         return ""
@@ -318,8 +325,7 @@ def _describe_limiting_link(result: CollectivesResult) -> str:
         return f"{used_rate} between nodes, of the network adapter's {rate}."
     link = result.inner_link
     text = f"Of the {format_value(link.rate, 'B/s')} of {link.model.name}."
-    adds_in_switch = inputs.operation == "all_reduce" and link.model.switch_gain > 1
-    if share > 1 and adds_in_switch:
+    if highest_share > 1 and _is_added_in_switch(result):
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
 

@@ -31,11 +31,12 @@ from app.estimator.models.number_formats import (
     resolve_weight_format,
 )
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, find_fp8_problem
+from app.estimator.serving.engine import ServingSetup, find_fp8_problem, find_math_bits
 from app.estimator.serving.replica_memory import (
     find_start_refusal_of_replica,
     lacking_bytes_at_upper_bound,
     max_sequences_in_memory,
+    weight_bytes_read_per_gpu,
 )
 from app.estimator.serving.step_time import (
     TILE,
@@ -44,6 +45,7 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
+    cache_bytes_read_per_gpu,
     decode_step_time,
     draft_and_verify_step_time,
     draft_verification_step_time,
@@ -155,6 +157,35 @@ class LatencyResult:
     def memory_time(self) -> float:
         """Return the time to read weights and cache in a decode step [s]."""
         return self.decode_step.weights + self.decode_step.attention
+
+    @property
+    def least_decode_time(self) -> float:
+        """Return the time in which a step without drafts could read at the data sheet's rate [s]."""
+        inputs, placed = self.inputs, self.placed_model
+        context = inputs.prompt + inputs.answer / 2
+        read = weight_bytes_read_per_gpu(placed, float(inputs.batch))
+        read += cache_bytes_read_per_gpu(placed, inputs.batch, context)
+        return read / (placed.gpu.memory_bandwidth or math.inf)
+
+    @property
+    def least_time_per_output_token(self) -> float:
+        """Return the time for each token of the least decode time, if all drafts are kept [s]."""
+        return self.least_decode_time / (self.inputs.draft_tokens + 1)
+
+    @property
+    def least_prefill_time(self) -> float:
+        """Return the time of the prompt's matrix products at the peak of the data sheet [s].
+
+        The parts of a prompt may be computed by all stages of a pipeline at once. Products in
+        llama.cpp are in formats of its own, so that their peak is not known: 0.
+        """
+        placed, model = self.placed_model, self.placed_model.model
+        if self.inputs.engine == common_inputs.LLAMA_CPP:
+            return 0.0
+        tokens = self.inputs.prompt * (1 - self.inputs.cached_share)
+        tables = model.embedding_parameters + model.per_layer_embedding_parameters
+        matrices = model.active_parameters - tables - model.head_parameters
+        return 2 * matrices * tokens / placed.setup.gpus / datasheet_peak(placed)
 
     @property
     def overhead_time(self) -> float:
@@ -367,6 +398,13 @@ def name_largest_step_part(step: InferenceStepTime) -> str:
         "overhead": step.launch + step.host,
     }
     return max(parts, key=lambda name: parts[name])
+
+
+def datasheet_peak(placed: PlacedModel) -> float:
+    """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
+    gpu = placed.gpu
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[find_math_bits(gpu, placed.weight_format)]
+    return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
 
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:

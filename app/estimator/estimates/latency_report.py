@@ -8,6 +8,7 @@ from app.estimator.estimates.latency import (
     LatencyInputs,
     LatencyResult,
     compute_latency,
+    datasheet_peak,
     find_flips,
     place_requested_model,
     resolve_inputs,
@@ -39,7 +40,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import find_math_bits, fp8_weight_only_notes
+from app.estimator.serving.engine import fp8_weight_only_notes
 from app.estimator.serving.replica_memory import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,
@@ -59,51 +60,86 @@ _Read = Callable[[LatencyResult], float]
 
 
 def _time_output(
-    name: str, label: str, read: _Read, phase: str = "decode", *, primary: bool = False
+    name: str,
+    label: str,
+    read: _Read,
+    phase: str = "decode",
+    *,
+    primary: bool = False,
+    read_floor: _Read = lambda _: 0.0,
 ) -> OutputSpec[LatencyResult]:
     return ModeledOutput(
         name,
         label,
         "s",
         "less",
-        lambda r: time_with_error_range(r.error_interval_name(phase), read(r)),
+        lambda r: time_with_error_range(r.error_interval_name(phase), read(r), read_floor(r)),
         primary=primary,
     )
 
 
-def _rate_output(name: str, label: str, read: _Read) -> OutputSpec[LatencyResult]:
-    """Declare a modeled rate [token/s]."""
+def _rate_output(
+    name: str, label: str, count_tokens: Callable[[LatencyResult], int]
+) -> OutputSpec[LatencyResult]:
+    """Declare a modeled rate [token/s] of tokens that are decoded together."""
     return ModeledOutput(
         name,
         label,
         "token/s",
         "more",
-        lambda r: rate_with_error_range(r.error_interval_name("decode"), read(r)),
+        lambda r: rate_with_error_range(
+            r.error_interval_name("decode"),
+            count_tokens(r) / r.time_per_output_token,
+            count_tokens(r) / r.least_time_per_output_token,
+        ),
     )
 
 
 OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
-    _time_output("ttft", "Time to first token", lambda r: r.ttft, "prefill", primary=True),
-    _time_output("tpot", "Time per output token", lambda r: r.time_per_output_token, primary=True),
     _time_output(
-        "total", "Whole answer", lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token
+        "ttft",
+        "Time to first token",
+        lambda r: r.ttft,
+        "prefill",
+        primary=True,
+        read_floor=lambda r: r.least_prefill_time,
     ),
-    _time_output("prefill_time", "Computing the prompt", lambda r: r.prefill_step.total, "prefill"),
-    _time_output("decode_time", "One decoding step", lambda r: r.decode_seconds),
+    _time_output(
+        "tpot",
+        "Time per output token",
+        lambda r: r.time_per_output_token,
+        primary=True,
+        read_floor=lambda r: r.least_time_per_output_token,
+    ),
+    _time_output(
+        "total",
+        "Whole answer",
+        lambda r: r.ttft + (r.inputs.answer - 1) * r.time_per_output_token,
+        read_floor=lambda r: (
+            r.least_prefill_time + (r.inputs.answer - 1) * r.least_time_per_output_token
+        ),
+    ),
+    _time_output(
+        "prefill_time",
+        "Computing the prompt",
+        lambda r: r.prefill_step.total,
+        "prefill",
+        read_floor=lambda r: r.least_prefill_time,
+    ),
+    _time_output(
+        "decode_time",
+        "One decoding step",
+        lambda r: r.decode_seconds,
+        read_floor=lambda r: r.least_decode_time,
+    ),
     _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
     _time_output("compute_time", "Computing", lambda r: r.decode_step.compute),
     _time_output(
         "communication_time", "Exchanging between GPUs", lambda r: r.decode_step.communication
     ),
     _time_output("overhead_time", "Launches and host", lambda r: r.overhead_time),
-    _rate_output(
-        "tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.time_per_output_token
-    ),
-    _rate_output(
-        "throughput",
-        "Tokens per second of the batch",
-        lambda r: 1 / r.time_per_output_token * r.inputs.batch,
-    ),
+    _rate_output("tokens_per_second", "Tokens per second and sequence", lambda _: 1),
+    _rate_output("throughput", "Tokens per second of the batch", lambda r: r.inputs.batch),
     OutputSpec("bound", "Decoding is bound by"),
     OutputSpec(
         "critical_batch",
@@ -185,19 +221,12 @@ def _describe_other_acceptances(result: LatencyResult) -> str:
     return describe_acceptance(acceptance, inputs.draft_tokens, paces)
 
 
-def _datasheet_peak(placed: PlacedModel) -> float:
-    """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
-    gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[find_math_bits(gpu, placed.weight_format)]
-    return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
-
-
 def _datasheet_critical_batch(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time.
 
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
-    peak = min(_datasheet_peak(placed), placed.engine.compute_limit)
+    peak = min(datasheet_peak(placed), placed.engine.compute_limit)
     bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
     dense = critical_batch(peak, bandwidth, placed.weight_format.bits_with_scales / 8)
     model = placed.model
@@ -339,7 +368,7 @@ def _format_sum_of_parts(step: InferenceStepTime) -> FormulaTexts:
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
-    peak, band = _datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
+    peak, band = datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16
     roof = tuple((x, roofline_rate(x, peak, band)) for x in (lowest, turn, highest))

@@ -393,30 +393,61 @@ def _add_routed_experts(
     sums.launch += work.layer_count * common.routing_seconds
 
 
+def cache_bytes_read_per_gpu(placed: PlacedModel, sequences: float, context: float) -> float:
+    """Return the bytes of cache and states that a decode step moves on one GPU [B]."""
+    return sequences * sum(
+        number
+        * (
+            _cache_bytes_read_per_sequence(placed, layer, context)
+            + _state_bytes_moved_per_sequence(placed, layer)
+        )
+        for layer, number in placed.model.layer_counts
+    )
+
+
+def _cache_bytes_read_per_sequence(placed: PlacedModel, layer: Layer, context: float) -> float:
+    """Return the bytes of one layer's cache that a token attends to, or scores, on one GPU [B]."""
+    mixer, cached = layer.mixer, _count_tokens_in_window(layer, context)
+    near = mixer.extra_elements_of_near_token * min(context, mixer.near_tokens)
+    part = max(1 / placed.setup.tensor_parallel, 1 / max(1, mixer.kv_heads))
+    seen = _count_attended_tokens(layer, context)
+    chosen = (seen * mixer.cache_elements_per_token + near) * placed.cache_element_bytes
+    scored = cached * (
+        cache_elements_per_token_of_layer(mixer, 1.0) - mixer.cache_elements_per_token
+    )
+    return (chosen + scored) * part
+
+
+def _count_tokens_in_window(layer: Layer, context: float) -> float:
+    window = layer.mixer.window_tokens
+    return min(context, window) if window else context
+
+
+def _count_attended_tokens(layer: Layer, context: float) -> float:
+    mixer, cached = layer.mixer, _count_tokens_in_window(layer, context)
+    if not mixer.indexer_selected_tokens:
+        return cached
+    return min(cached, mixer.indexer_selected_tokens * mixer.compression_rate)
+
+
+def _state_bytes_moved_per_sequence(placed: PlacedModel, layer: Layer) -> float:
+    """Return the bytes of one layer's recurrent state that a step reads and writes [B]."""
+    return 8.0 * layer.mixer.state_elements / placed.setup.tensor_parallel
+
+
 def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
     """Time of one layer's attention over the cache and over the prompt [s]."""
     mixer, tensor, rates = layer.mixer, placed.setup.tensor_parallel, placed.kernel_rates
     total = 0.0
     if batch.sequences and (mixer.cache_elements_per_token or mixer.extra_elements_of_near_token):
-        cached = min(batch.context, mixer.window_tokens) if mixer.window_tokens else batch.context
-        seen = (
-            min(cached, mixer.indexer_selected_tokens * mixer.compression_rate)
-            if mixer.indexer_selected_tokens
-            else cached
-        )
-        near = mixer.extra_elements_of_near_token * min(batch.context, mixer.near_tokens)
-        part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
-        chosen = (seen * mixer.cache_elements_per_token + near) * placed.cache_element_bytes
-        scored = cached * (
-            cache_elements_per_token_of_layer(mixer, 1.0) - mixer.cache_elements_per_token
-        )
-        read = batch.sequences * (chosen + scored) * part
+        read = batch.sequences * _cache_bytes_read_per_sequence(placed, layer, batch.context)
+        seen = _count_attended_tokens(layer, batch.context)
         total += placed.shared_constants.attention_seconds + max(
             read / rates.cache_bandwidth,
             _latent_attention_time(placed, layer, batch.sequences * seen),
         )
     if mixer.state_elements:
-        moved = 8.0 * batch.sequences * mixer.state_elements / tensor
+        moved = batch.sequences * _state_bytes_moved_per_sequence(placed, layer)
         total += placed.shared_constants.attention_seconds + moved / rates.cache_bandwidth
     if batch.prompt_tokens:
         reached = 2 * batch.prompt_end_position - batch.prompt_tokens
