@@ -146,6 +146,8 @@ def describe_cards_of_exam(
     blank_cards = sum(number in numbers_with_card for number in blank)
     unreached = sum(n > last_reached_number for n in blank if n not in numbers_with_card)
     sentences = []
+    if missed and blank and missed_cards + blank_cards == len(missed) + len(blank):
+        return f"All {len(missed) + len(blank)} are in your cards now."
     if missed:
         sentences.append(_describe_missed_cards(missed_cards, len(missed)))
     if blank:

@@ -223,7 +223,8 @@ class PlanVerdict:
     It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
     what is not essential. Where pages are read in full as long as they fit, and may not, the route
     is that of the essentials, and whole unread pages take `full_minutes`. Where not all fit, they
-    would with `enough_minutes_a_day`; None if with no setting.
+    would with `enough_minutes_a_day`; None if with no setting. `lists_have_essentials` if lists
+    have shortened pages already.
     """
 
     unread_page_count: int
@@ -233,6 +234,7 @@ class PlanVerdict:
     available_minutes: float
     full_minutes: int = 0
     enough_minutes_a_day: int | None = None
+    lists_have_essentials: bool = False
 
     @property
     def does_reading_fit(self) -> bool:
@@ -277,10 +279,14 @@ def compare_unread_pages_with_time(
     whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
     verdict, essentials = by_route[reading_route], by_route["short"]
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
+    is_short = reading_route == "short"
+    full_fits = (
+        whole <= verdict.most_available_minutes if is_short else verdict.does_reading_just_fit
+    )
+    if may_shorten and essentials.does_reading_just_fit and not full_fits:
+        return dataclasses.replace(essentials, full_minutes=whole, lists_have_essentials=is_short)
     if verdict.does_reading_just_fit:
         return verdict
-    if may_shorten and essentials.does_reading_just_fit:
-        return dataclasses.replace(essentials, full_minutes=whole)
     for minutes_a_day in range(
         5 * (learner.minutes_a_day // 5 + 1), _MOST_SUGGESTED_MINUTES + 1, 5
     ):

@@ -171,4 +171,4 @@ def excerpt_for_title(text: RichText) -> str:
     title = " ".join(PLACEHOLDER.sub("…", whole).split())
     if len(title) <= _MAX_TITLE_LENGTH:
         return title
-    return title[: title.rfind(" ", 0, _MAX_TITLE_LENGTH)] + "…"
+    return title[: title.rfind(" ", 0, _MAX_TITLE_LENGTH)].rstrip(".,:;") + "…"

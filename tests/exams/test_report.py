@@ -82,8 +82,7 @@ def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -
         "you didn't reach them.",
         (1, 1, 1, 0, 1): "The one you missed is in your cards now. The blank one isn't: "
         "you didn't reach it.",
-        (2, 2, 3, 3, 0): "The 2 you missed are in your cards now. "
-        "The 3 blank ones are in your cards too.",
+        (2, 2, 3, 3, 0): "All 5 are in your cards now.",
         (1, 1, 5, 2, 3): "The one you missed is in your cards now. Of the 5 blank ones, 2 are in "
         "your cards too, marked below; the other 3 aren't: you didn't reach them.",
         (1, 0, 4, 0, 4): "The one you missed isn't in your cards. The 4 blank ones aren't either: "

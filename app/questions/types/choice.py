@@ -450,7 +450,7 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         if credit_rule == "each":
             boxes = len(answer.options)
-            return f"{boxes - len(right ^ chosen_keys)} of {boxes} boxes as they should be"
+            return f"{boxes - len(right ^ chosen_keys)} of {boxes} options judged right"
         if credit_rule in {"", "off"}:
             return "only the whole answer counts"
         return f"{len(right & chosen_keys)} right less {len(chosen_keys - right)} wrong, of {len(right)}"
