@@ -489,6 +489,7 @@ class PageToReadNext(NamedTuple):
     score: PageScore | None
     needed_for: Topic | None = None
     missed_count: int = 0
+    is_on_next_list: bool = False
 
 
 def _find_page_to_read_next(
@@ -507,10 +508,11 @@ def _find_page_to_read_next(
         if (page.required_by or page.slug) in scores and page.slug in library.topics:
             topic = library.topics[page.slug]
             if page.slug in scores:
-                return PageToReadNext(topic, page.short, scores[page.slug])
+                score = scores[page.slug]
+                return PageToReadNext(topic, page.short, score, is_on_next_list=True)
             missed = scores[page.required_by]
             needed_for, missed_count = library.topics[page.required_by], missed.asked - missed.right
-            return PageToReadNext(topic, page.short, None, needed_for, missed_count)
+            return PageToReadNext(topic, page.short, None, needed_for, missed_count, True)
     anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     read = {s for s in scores if are_essential_sections_read(library.topics[s], anchors.get(s, ()))}
     slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")

@@ -144,7 +144,7 @@ def test_every_paper_is_drawn_as_it_says(
 
 
 @pytest.mark.parametrize(("exam", "words"), [("short", ""), ("domain-2", "In this domain · ")])
-def test_the_report_of_one_domain_says_that_its_next_page_is_of_this_domain(
+def test_the_report_says_that_its_page_is_on_the_next_list_and_of_its_domain(
     rosa: TestClient, exam: str, words: str
 ) -> None:
     sitting = sit(rosa, f"mock~{exam}")
@@ -152,7 +152,7 @@ def test_the_report_of_one_domain_says_that_its_next_page_is_of_this_domain(
 
     ended = rosa.post(f"{sitting}/submission").headers["location"]
 
-    assert f"<p>{words}0 of 1 answered right</p>" in " ".join(rosa.get(ended).text.split())
+    assert f"<p>On your next list · {words}0 of 1 answered right</p>" in " ".join(rosa.get(ended).text.split())
 
 
 def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Session) -> None:
