@@ -234,6 +234,15 @@ def plausible_bytes_range(memory: StageMemory, framework: str) -> Bounds:
     )
 
 
+def most_bytes_that_surely_fit(limit: float, overhead: float, framework: str) -> float:
+    """Return the total of a GPU whose range ends at a limit [B]; the overhead is part of it.
+
+    It is that of frameworks which keep all states until the end of a step.
+    """
+    allocated = (limit - OVERHEAD_RANGE.high * overhead) / _PEAKS[framework].high
+    return allocated + overhead
+
+
 def memory_of_fullest_stage(stage_memories: tuple[StageMemory, ...]) -> StageMemory:
     return max(stage_memories, key=lambda load: load.total)
 
