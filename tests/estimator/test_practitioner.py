@@ -991,8 +991,8 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         "Without the preset target of 50 ms per token, 1 replica would do."
         in answer.verdict.text.replace("\u00a0", " ")
     )
-    slow = "At the slow end of the range of times, it takes 24 replicas; "
-    slow += "without the preset target per token, 2 replicas would do."
+    slow = "At the slow end of the range of times, it takes 24 replicas, but 3 replicas of 2 "
+    slow += "would do, 8 GPUs in all; without the preset target per token, 2 replicas would do."
     assert slow in answer.verdict.text.replace("\u00a0", " ")
     without = ask("serving-capacity", **job, tpot_target="")
     assert number(without, "replicas") == 1

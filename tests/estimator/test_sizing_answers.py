@@ -527,11 +527,22 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert "% of the drafts; it is one every" in drafts.verdict.text
 
 
+def test_the_slow_end_names_the_split_that_takes_fewer_gpus_then() -> None:
+    typed = {"model": "llama-3.3-70b", "gpu": "mi300x", "weights": "published-or-fp8"}
+    answer = ask("serving-capacity", typed, concurrent="50")
+    said = re.search(r"but \d+ replicas? of (\d+) would do, (\d+).GPUs in all", answer.verdict.text)
+    assert said
+    split = ask("serving-capacity", typed, concurrent="50", tensor_parallel=said[1])
+    assert split["gpus"].high == int(said[2]) < answer["gpus"].high
+    # Its own split is the best there.
+    assert "would do, " not in split.verdict.text
+
+
 def test_a_wide_range_of_replicas_is_said_in_the_verdict(subtests: pytest.Subtests) -> None:
     typed = {"model": "qwen3-32b", "gpu": "mi300x"}
     for changed, said in (
-        ({"ttft_target": "500 ms"}, "it takes {} replicas."),
-        ({"tpot_target": "30 ms"}, "no number of replicas keeps the targets."),
+        ({"ttft_target": "500 ms"}, "it takes {} replicas"),
+        ({"tpot_target": "30 ms"}, "no number of replicas keeps the targets"),
         ({"replicas": "4"}, ""),
         ({"concurrent": "2"}, ""),
     ):
