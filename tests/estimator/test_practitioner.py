@@ -415,7 +415,7 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     assert (alone.field, alone.flip_values_text, alone.verdict_after) == (
         "memory_utilization",
         "95%",
-        "Fits.",
+        "Tight, but fits.",
     )
     typed |= {"engine": "vllm-0.9"}
     first, *others = ask("inference-memory", **typed).flips

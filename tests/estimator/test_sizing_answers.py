@@ -473,7 +473,7 @@ def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) 
         for change in changes:
             with subtests.test(typed=typed, change=change):
                 lead = ask("inference-memory", typed | change.typed_values_by_field).verdict.lead
-                is_sure = change.verdict_after in {"Fits.", "Surely fits."}
+                is_sure = change.verdict_after in {"Fits.", "Tight, but fits."}
                 assert is_sure is (lead in {"Fits.", "Tight."})
 
 
@@ -629,11 +629,11 @@ def test_a_number_that_surely_fits_is_told_from_the_most() -> None:
     memory = ask("inference-memory", typed)
     fewer = memory.find_flip("concurrent")
     assert fewer
-    assert fewer.verdict_after == "Surely fits."
+    assert fewer.verdict_after == "Tight, but fits."
     assert memory["max_concurrent"].note == f"{fewer.flip_value} surely fit."
     assert float(fewer.flip_value) < number(memory, "max_concurrent")
     sure = ask("inference-memory", typed, concurrent=fewer.flip_value)
-    assert sure.verdict.lead in ("Tight.", "Fits.")
+    assert sure.verdict.lead == "Tight."
     # What vLLM calls --max-num-seqs is no number of sequences that fit.
     hybrid = {"model": "qwen3.6-35b-a3b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "1"}
     both = ask("inference-memory", hybrid).find_flip("concurrent")

@@ -182,8 +182,11 @@ def test_a_suggestion_for_training_leads_to_the_verdict_that_it_names(
         for change in answer.flips:
             with subtests.test(job=job, change=change):
                 turned = run_estimate("training-memory", job | change.typed_values_by_field)
-                surely = change.verdict_after.startswith(("Fits", "The fewest"))
+                surely = change.verdict_after.startswith(("Fits", "Tight", "The fewest"))
                 assert (turned.verdict.lead in ("Fits.", "Tight.")) is surely
+                if change.field != "gpus":
+                    is_tight = turned.verdict.lead == "Tight."
+                    assert change.verdict_after.startswith("Tight") is is_tight
         fewest = answer["fewest_gpus"]
         if fewest.value and not fewest.note.startswith("May not fit"):
             with subtests.test(job=job, fewest=fewest.value):

@@ -32,8 +32,10 @@ from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
+    TIGHT_FIT,
     add_vllm_start_change,
     build_vllm_start_flips,
+    memory_status,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -75,7 +77,26 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     changes += _gpu_count_flips(result)
     if not result.surely_fits:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
-    return tuple(_add_sequence_change_to_start_vllm(result, change) for change in changes)
+    started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
+    return tuple(_name_verdict_of_change(result, change) for change in started)
+
+
+def _name_verdict_of_change(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+    """Return the flip with the words of the verdict that its values lead to."""
+    said = flip.verdict_after
+    if not said.startswith(("Fits", "Surely fits", "No longer fits")):
+        return flip
+    typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
+    changed = parse_inputs(InferenceMemoryInputs, typed)
+    use = compute_gpu_memory_use(result.model, changed, changed.tensor_parallel)
+    limit = usable_memory(changed, result.gpu, use, changed.tensor_parallel)
+    if said == "No longer fits.":
+        may_fit = plausible_memory_range(changed, use).low <= limit
+        return dataclasses.replace(flip, verdict_after="May not fit.") if may_fit else flip
+    if memory_status(use.total, limit) == "tight":
+        condition = said.removeprefix("Surely fits").removeprefix("Fits")
+        said = TIGHT_FIT.removesuffix(".") + condition
+    return dataclasses.replace(flip, verdict_after=said)
 
 
 def _find_first_fitting_change(
