@@ -565,7 +565,10 @@ def _sure_fit_verdict_after_change(result: TrainingMemoryResult) -> str:
 
 
 def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return the fewest GPUs that surely fit, or else that may; none if there are as many."""
+    """Return the fewest GPUs that surely fit, or else that may; none if there are as many.
+
+    If more are needed, as many as people have: 1, 2, 4 or 8, or whole machines.
+    """
     now, sure = result.inputs.gpus, result.fewest_gpus.surely
     is_too_large = result.fullest_stage_memory.total > result.memory_limit
     gpus, becomes = sure, _sure_fit_verdict_after_change(result)
@@ -575,7 +578,24 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         becomes = "The fewest that fit."
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
         return ()
+    if gpus > now:
+        usual = _round_up_to_usual_count(gpus, _smallest_gpu_multiple(result.layout))
+        gpus = usual if usual <= _MOST_GPUS else gpus
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
+
+
+def _round_up_to_usual_count(gpus: int, step: int) -> int:
+    """Return 1, 2, 4, 8 or a multiple of eight GPUs that is a multiple of `step` as well.
+
+    >>> [_round_up_to_usual_count(*job) for job in ((3, 1), (13, 1), (13, 6), (2, 2))]
+    [4, 16, 24, 2]
+    """
+    usual = (count for count in (1, 2, 4, 8) if count >= gpus and count % step == 0)
+    machines = math.lcm(_MACHINE_GPUS, step)
+    return next(usual, math.ceil(gpus / machines) * machines)
+
+
+_MACHINE_GPUS = 8
 
 
 def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
