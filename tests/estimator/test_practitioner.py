@@ -427,6 +427,21 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     assert ask("inference-memory", **typed, cache="fp8")["fits"].value is True
 
 
+def test_a_cache_in_fp8_is_named_with_a_larger_share_if_it_needs_one() -> None:
+    typed = {"model": "qwen3-235b-a22b", "weights": "fp8", "gpu": "4x H100", "context": "32768"}
+    for concurrent, values, becomes, lead in (
+        ("12", "FP8", "Tight, but fits.", "Tight."),
+        ("20", "FP8, usable share of memory 95%", "May fit.", "May not fit."),
+    ):
+        change = ask("inference-memory", **typed, concurrent=concurrent).find_flip("cache")
+        assert change
+        assert (change.flip_values_text, change.verdict_after) == (values, becomes)
+        changed = ask(
+            "inference-memory", **typed, concurrent=concurrent, **change.typed_values_by_field
+        )
+        assert changed.verdict.lead == lead
+
+
 def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
     typed = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
     change = next(c for c in ask("inference-memory", **typed).flips if c.field == "engine")
