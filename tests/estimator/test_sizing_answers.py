@@ -704,3 +704,43 @@ def test_more_gpus_are_advised_only_where_the_engine_loads_the_model() -> None:
     refusal = registry.run_estimate("serving-capacity", typed).verdict.text
     assert "expert-parallel" not in refusal
     assert "use fewer GPUs" in refusal
+
+
+def test_a_change_of_the_load_keeps_the_split_that_it_is_said_of(subtests) -> None:
+    qwen = {"model": "qwen3-32b", "gpu": "h200", "tpot_target": "30 ms"}
+    for typed, field, replicas, said in (
+        (qwen | {"concurrent": "50"}, "concurrent", 2, "Takes one more replica."),
+        (qwen | {"requests_per_second": "3"}, "requests_per_second", 3, "Takes one more replica."),
+        (
+            {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "5", "replicas": "2"},
+            "concurrent",
+            2,
+            "Too slow.",
+        ),
+    ):
+        with subtests.test(typed=typed):
+            change = ask("serving-capacity", typed).find_flip(field)
+            assert change.verdict_after == said
+            assert "tensor_parallel" in change.typed_values_by_field
+            after = ask("serving-capacity", typed | change.typed_values_by_field)
+            assert number(after, "replicas") == replicas
+            assert after["fits"].value is (said != "Too slow.")
+    # With a load for which the same split is chosen, there is nothing to add.
+    change = ask("serving-capacity", {"model": "llama-3.1-8b"}).find_flip("concurrent")
+    assert "tensor_parallel" not in change.typed_values_by_field
+
+
+def test_no_target_is_promised_for_users_that_the_memory_does_not_hold() -> None:
+    # One replica holds 398 of the 400 users, so no target is enough for it.
+    typed = {"model": "llama-3.1-8b", "weights": "published-or-fp8", "concurrent": "400"}
+    answer = ask("serving-capacity", typed, gpu="h100-sxm5-80")
+    assert number(answer, "replicas") == 2
+    assert not answer.find_flip("tpot_target")
+
+
+def test_two_missed_targets_are_one_change_of_a_deployment() -> None:
+    typed = {"model": "llama-3.3-70b", "gpu": "l40s", "concurrent": "50", "ttft_target": "1 s"}
+    change = ask("deployment", typed).find_flip("ttft_target")
+    assert change.typed_values_by_field.keys() == {"ttft_target", "tpot_target"}
+    after = ask("deployment", typed | change.typed_values_by_field)
+    assert after["fits"].value is True

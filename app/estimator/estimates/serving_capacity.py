@@ -440,6 +440,15 @@ class CapacityResult:
             used_shares["tpot"] = top.tpot_by_share[share] / inputs.tpot_target
         return max(used_shares, key=used_shares.__getitem__, default=None)
 
+    def is_overfilled_at(self, point: OperatingPoint, replicas: int) -> bool:
+        """Return whether each of so few replicas would have more requests than give the highest rate.
+
+        The point itself has at most the requests that fit the memory.
+        """
+        users = self.inputs.concurrent * self.inputs.peak / replicas
+        wanted = point.batch if self.inputs.requests_per_second is not None else users
+        return wanted > self.max_rate_batch
+
     @property
     def deciding_target(self) -> Literal["ttft", "tpot"] | None:
         """Return the target for which there are several replicas; None if for none, or if typed."""

@@ -166,7 +166,7 @@ def _find_plausible_loads(
 def _longest_time_factor(result: CapacityResult, replicas: int, time_factors: Bounds) -> float:
     """Return how many times as long all times may be for `replicas` to keep the targets."""
     point = operating_point_of_each_replica(result.inputs, result.replica_profile, replicas)
-    if point is None or point.batch > result.max_rate_batch:
+    if point is None or result.is_overfilled_at(point, replicas):
         return time_factors.low
     targets = build_latency_targets(result.inputs)
     factors = [

@@ -15,7 +15,7 @@ from app.estimator.estimates.serving_capacity import (
     operating_point_of_each_replica,
     resolve_inputs,
 )
-from app.estimator.estimates.serving_capacity_flips import RACK, find_flips
+from app.estimator.estimates.serving_capacity_flips import RACK, add_chosen_split, find_flips
 from app.estimator.estimates.serving_capacity_outputs import (
     OUTPUTS,
     add_uncertainty_bounds,
@@ -141,7 +141,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
             *list_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             real_capacity_note(profile.placed.gpu),
         ),
-        flips=find_flips(result),
+        flips=add_chosen_split(given, inputs, find_flips(result)),
     )
 
 
