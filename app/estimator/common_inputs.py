@@ -231,10 +231,6 @@ def chosen_recompute_note(typed_inputs: Any, resolved_inputs: Any) -> tuple[str,
     return (f"Recomputation: {recompute}, as little as surely fits.",)
 
 
-FILLED_SHARE = 0.95
-"""Share of each GPU's memory that a plan may fill by default."""
-
-
 def fill_in_default_gpu_count(inputs: Any, default_gpus: int) -> Any:
     if inputs.gpus is not None:
         return inputs

@@ -30,6 +30,8 @@ def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
 _LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "Fits.", "info": ""}
 UNSURE_LEAD = "May not fit."
 """What is said if the limit lies within the range of the estimate."""
+TIGHT_FIT = "Tight, but fits."
+"""What is said of a change that leads to the verdict “Tight.”."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -259,6 +259,10 @@ def test_choice_plan_and_run_say_the_same_of_one_training(subtests: pytest.Subte
                 section for section in whole.sections if section.estimate_name == "parallelism-plan"
             )
             assert choice["need"].value == plan.estimate["memory"].value
+            alone = run_estimate(
+                "parallelism-plan", {**run, "gpu": gpu, "gpus": str(whole["gpus"].value)}
+            )
+            assert alone["step_time"] == plan.estimate["step_time"]
 
 
 def test_of_many_gpus_each_has_the_hours_of_its_own_run() -> None:
@@ -267,8 +271,6 @@ def test_of_many_gpus_each_has_the_hours_of_its_own_run() -> None:
         typed = {"model": "llama-3.1-8b", "tokens": "2T", "gpu": candidate.gpu.id}
         typed["gpus"] = str(candidate.gpu_count)
         run = run_estimate("parallelism-plan", typed)
-        while flip := run.find_flip("usable_memory"):
-            run = run_estimate("parallelism-plan", {**typed, **flip.typed_values_by_field})
         rate = run["tokens_per_second_per_gpu"].value * 0.8
         assert candidate.gpu_hours == pytest.approx(2e12 / rate / 3600, rel=1e-9)
 

@@ -424,13 +424,16 @@ def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one(
     assert parts["Layout"]["micro_batch"].value == 1
     assert run["time"].value <= 30 * 86400
 
-    faster = run_estimate("parallelism-plan", typed)
+    plan = run_estimate("parallelism-plan", typed)
+    assert plan["step_time"] == parts["Layout"]["step_time"]
+    flip = plan.find_flip("usable_memory")
+    faster = run_estimate("parallelism-plan", typed | flip.typed_values_by_field)
     assert faster.verdict.lead == "May not fit."
     assert faster["step_time"].value < parts["Layout"]["step_time"].value
     assert f"needs {faster['memory'].formatted_value} on each GPU and may run out of memory" in (
         run.verdict.text
     )
-    assert "Another has 3.5% shorter steps" in run.verdict.text
+    assert "3.5% shorter steps" in run.verdict.text
     assert "set the usable memory of the parallelism plan to 95%." in run.verdict.text
     for name, gpu, gpus in (
         ("qwen3-32b", "h200", "1024"),
@@ -512,3 +515,27 @@ def test_a_small_cluster_draws_at_least_what_its_switches_do():
     systems = 12 * find_system("dgx-h100").power
     assert power["machines_power"].value >= systems + switches * each
     assert power["machines_power"].value <= 1.01 * systems + switches * each
+
+
+def test_a_plan_may_not_fit_only_where_no_layout_surely_does(subtests):
+    for model, gpu, gpus, surely in (
+        ("qwen3-32b", "a100-sxm4-40", "16", True),
+        ("llama-3.1-70b", "h100", "16", True),
+        ("llama-3.1-405b", "h100", "96", False),
+    ):
+        with subtests.test(model=model, gpu=gpu):
+            typed = {"model": model, "gpu": gpu, "gpus": gpus, "tokens": "1T"}
+            plan, run = (run_estimate(name, typed) for name in ("parallelism-plan", "training-run"))
+            assert (plan.verdict.lead != "May not fit.") is surely
+            assert (plan["memory"].high <= find_accelerator(gpu).engine_visible_memory) is surely
+            assert plan["gpu_hours"].value == pytest.approx(run["gpu_hours"].value, rel=1e-6)
+            # At the named share it is the other way around.
+            flip = plan.find_flip("usable_memory")
+            assert bool(flip) is surely
+            if flip:
+                faster = run_estimate("parallelism-plan", typed | flip.typed_values_by_field)
+                assert faster.verdict.lead == "May not fit."
+                assert faster["step_time"].value < plan["step_time"].value
+                back = faster.find_flip("usable_memory")
+                slower = run_estimate("parallelism-plan", typed | back.typed_values_by_field)
+                assert slower.verdict.lead != "May not fit."

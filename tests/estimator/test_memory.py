@@ -584,8 +584,15 @@ def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtes
             with subtests.test(typed=typed, field=change.field):
                 other = run_estimate("inference-memory", typed | change.typed_values_by_field)
                 is_sure = other.verdict.lead in ("Fits.", "Tight.")
-                said = change.verdict_after.startswith(("Fits", "Surely fits", "The fewest"))
+                said = change.verdict_after.startswith(
+                    ("Fits", "Surely fits", "Tight", "The fewest")
+                )
                 assert is_sure == said, change
+                if said and not change.verdict_after.startswith("The fewest"):
+                    is_tight = other.verdict.lead == "Tight."
+                    assert change.verdict_after.startswith("Tight, but fits") == is_tight, change
+                if change.verdict_after == "No longer fits.":
+                    assert other.verdict.lead == "Does not fit.", change
                 if change.verdict_after == "May not fit.":
                     assert other.verdict.lead == "May not fit.", change
         fewest = answer["fewest_gpus"]

@@ -415,7 +415,7 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     assert (alone.field, alone.flip_values_text, alone.verdict_after) == (
         "memory_utilization",
         "95%",
-        "Fits.",
+        "Tight, but fits.",
     )
     typed |= {"engine": "vllm-0.9"}
     first, *others = ask("inference-memory", **typed).flips
@@ -425,6 +425,21 @@ def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     assert fields[:2] == ["max_sequences", "cache"]
     assert fields[-2:] == ["tensor_parallel", "weights"]
     assert ask("inference-memory", **typed, cache="fp8")["fits"].value is True
+
+
+def test_a_cache_in_fp8_is_named_with_a_larger_share_if_it_needs_one() -> None:
+    typed = {"model": "qwen3-235b-a22b", "weights": "fp8", "gpu": "4x H100", "context": "32768"}
+    for concurrent, values, becomes, lead in (
+        ("12", "FP8", "Tight, but fits.", "Tight."),
+        ("20", "FP8, usable share of memory 95%", "May fit.", "May not fit."),
+    ):
+        change = ask("inference-memory", **typed, concurrent=concurrent).find_flip("cache")
+        assert change
+        assert (change.flip_values_text, change.verdict_after) == (values, becomes)
+        changed = ask(
+            "inference-memory", **typed, concurrent=concurrent, **change.typed_values_by_field
+        )
+        assert changed.verdict.lead == lead
 
 
 def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
@@ -991,8 +1006,8 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
         "Without the preset target of 50 ms per token, 1 replica would do."
         in answer.verdict.text.replace("\u00a0", " ")
     )
-    slow = "At the slow end of the range of times, it takes 24 replicas; "
-    slow += "without the preset target per token, 2 replicas would do."
+    slow = "At the slow end of the range of times, it takes 24 replicas, but 3 replicas of 2 "
+    slow += "would do, 8 GPUs in all; without the preset target per token, 2 replicas would do."
     assert slow in answer.verdict.text.replace("\u00a0", " ")
     without = ask("serving-capacity", **job, tpot_target="")
     assert number(without, "replicas") == 1

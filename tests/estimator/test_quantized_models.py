@@ -854,7 +854,7 @@ def test_a_change_that_needs_fewer_sequences_is_worked_out_with_them(
             assert once_started
             assert change.typed_values_by_field["max_sequences"] == str(least)
             assert change.flip_value == once_started.flip_value
-            surely = "Fits." if field == "cache" else "Surely fits."
+            surely = "Fits." if field == "cache" else "Tight, but fits."
             assert change.verdict_after == once_started.verdict_after == surely
 
 

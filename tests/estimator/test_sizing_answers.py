@@ -473,7 +473,7 @@ def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) 
         for change in changes:
             with subtests.test(typed=typed, change=change):
                 lead = ask("inference-memory", typed | change.typed_values_by_field).verdict.lead
-                is_sure = change.verdict_after in {"Fits.", "Surely fits."}
+                is_sure = change.verdict_after in {"Fits.", "Tight, but fits."}
                 assert is_sure is (lead in {"Fits.", "Tight."})
 
 
@@ -527,11 +527,22 @@ def test_rates_beyond_and_within_the_targets_are_told_apart() -> None:
     assert "% of the drafts; it is one every" in drafts.verdict.text
 
 
+def test_the_slow_end_names_the_split_that_takes_fewer_gpus_then() -> None:
+    typed = {"model": "llama-3.3-70b", "gpu": "mi300x", "weights": "published-or-fp8"}
+    answer = ask("serving-capacity", typed, concurrent="50")
+    said = re.search(r"but \d+ replicas? of (\d+) would do, (\d+).GPUs in all", answer.verdict.text)
+    assert said
+    split = ask("serving-capacity", typed, concurrent="50", tensor_parallel=said[1])
+    assert split["gpus"].high == int(said[2]) < answer["gpus"].high
+    # Its own split is the best there.
+    assert "would do, " not in split.verdict.text
+
+
 def test_a_wide_range_of_replicas_is_said_in_the_verdict(subtests: pytest.Subtests) -> None:
     typed = {"model": "qwen3-32b", "gpu": "mi300x"}
     for changed, said in (
-        ({"ttft_target": "500 ms"}, "it takes {} replicas."),
-        ({"tpot_target": "30 ms"}, "no number of replicas keeps the targets."),
+        ({"ttft_target": "500 ms"}, "it takes {} replicas"),
+        ({"tpot_target": "30 ms"}, "no number of replicas keeps the targets"),
         ({"replicas": "4"}, ""),
         ({"concurrent": "2"}, ""),
     ):
@@ -618,11 +629,11 @@ def test_a_number_that_surely_fits_is_told_from_the_most() -> None:
     memory = ask("inference-memory", typed)
     fewer = memory.find_flip("concurrent")
     assert fewer
-    assert fewer.verdict_after == "Surely fits."
+    assert fewer.verdict_after == "Tight, but fits."
     assert memory["max_concurrent"].note == f"{fewer.flip_value} surely fit."
     assert float(fewer.flip_value) < number(memory, "max_concurrent")
     sure = ask("inference-memory", typed, concurrent=fewer.flip_value)
-    assert sure.verdict.lead in ("Tight.", "Fits.")
+    assert sure.verdict.lead == "Tight."
     # What vLLM calls --max-num-seqs is no number of sequences that fit.
     hybrid = {"model": "qwen3.6-35b-a3b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "1"}
     both = ask("inference-memory", hybrid).find_flip("concurrent")
@@ -693,3 +704,43 @@ def test_more_gpus_are_advised_only_where_the_engine_loads_the_model() -> None:
     refusal = registry.run_estimate("serving-capacity", typed).verdict.text
     assert "expert-parallel" not in refusal
     assert "use fewer GPUs" in refusal
+
+
+def test_a_change_of_the_load_keeps_the_split_that_it_is_said_of(subtests) -> None:
+    qwen = {"model": "qwen3-32b", "gpu": "h200", "tpot_target": "30 ms"}
+    for typed, field, replicas, said in (
+        (qwen | {"concurrent": "50"}, "concurrent", 2, "Takes one more replica."),
+        (qwen | {"requests_per_second": "3"}, "requests_per_second", 3, "Takes one more replica."),
+        (
+            {"model": "llama-3.1-8b", "gpu": "l40s", "concurrent": "5", "replicas": "2"},
+            "concurrent",
+            2,
+            "Too slow.",
+        ),
+    ):
+        with subtests.test(typed=typed):
+            change = ask("serving-capacity", typed).find_flip(field)
+            assert change.verdict_after == said
+            assert "tensor_parallel" in change.typed_values_by_field
+            after = ask("serving-capacity", typed | change.typed_values_by_field)
+            assert number(after, "replicas") == replicas
+            assert after["fits"].value is (said != "Too slow.")
+    # With a load for which the same split is chosen, there is nothing to add.
+    change = ask("serving-capacity", {"model": "llama-3.1-8b"}).find_flip("concurrent")
+    assert "tensor_parallel" not in change.typed_values_by_field
+
+
+def test_no_target_is_promised_for_users_that_the_memory_does_not_hold() -> None:
+    # One replica holds 398 of the 400 users, so no target is enough for it.
+    typed = {"model": "llama-3.1-8b", "weights": "published-or-fp8", "concurrent": "400"}
+    answer = ask("serving-capacity", typed, gpu="h100-sxm5-80")
+    assert number(answer, "replicas") == 2
+    assert not answer.find_flip("tpot_target")
+
+
+def test_two_missed_targets_are_one_change_of_a_deployment() -> None:
+    typed = {"model": "llama-3.3-70b", "gpu": "l40s", "concurrent": "50", "ttft_target": "1 s"}
+    change = ask("deployment", typed).find_flip("ttft_target")
+    assert change.typed_values_by_field.keys() == {"ttft_target", "tpot_target"}
+    after = ask("deployment", typed | change.typed_values_by_field)
+    assert after["fits"].value is True

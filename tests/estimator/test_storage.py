@@ -395,7 +395,7 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
         "with saves beside the training, a restart within 5.5\u00a0min would do."
     )
     pair, gpus = answer.flips
-    assert (pair.field, pair.verdict_after, gpus.field) == ("saving", "Fits.", "gpus")
+    assert (pair.field, pair.verdict_after, gpus.field) == ("saving", "Tight, but fits.", "gpus")
     assert pair.flip_values_text == "Training goes on, restart 5.47 min"
     words = {
         "model": "llama-3.1-405b",

@@ -182,8 +182,11 @@ def test_a_suggestion_for_training_leads_to_the_verdict_that_it_names(
         for change in answer.flips:
             with subtests.test(job=job, change=change):
                 turned = run_estimate("training-memory", job | change.typed_values_by_field)
-                surely = change.verdict_after.startswith(("Fits", "The fewest"))
+                surely = change.verdict_after.startswith(("Fits", "Tight", "The fewest"))
                 assert (turned.verdict.lead in ("Fits.", "Tight.")) is surely
+                if change.field != "gpus":
+                    is_tight = turned.verdict.lead == "Tight."
+                    assert change.verdict_after.startswith("Tight") is is_tight
         fewest = answer["fewest_gpus"]
         if fewest.value and not fewest.note.startswith("May not fit"):
             with subtests.test(job=job, fewest=fewest.value):
@@ -200,8 +203,39 @@ def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
         assert (fewest.low, fewest.value, fewest.high) == (2, 3, 3)
         assert fewest.note == "3 surely fit, 2 by the central estimate."
     change = two.flips[0]
-    assert (change.field, change.flip_value) == ("gpus", "3")
+    assert (change.field, change.flip_value) == ("gpus", "4")  # Nobody has three.
     assert change.verdict_after == "Fits even at the high end of the range."
+
+
+def test_gpus_that_make_a_job_fit_are_as_many_as_people_have(subtests: pytest.Subtests) -> None:
+    for job in (
+        {"model": "llama-3.1-70b", "gpu": "rtx-4090", "method": "lora", "gpus": "1"},
+        {"model": "llama-3.1-70b", "gpu": "h100", "gpus": "8"},
+        {"model": "llama-3.1-70b", "gpu": "h100", "gpus": "6", "tensor_parallel": "2"},
+    ):
+        with subtests.test(job=job):
+            answer = run_estimate("training-memory", job)
+            change = answer.find_flip("gpus")
+            gpus = int(change.flip_value)
+            assert gpus in (2, 4) or gpus % 8 == 0
+            assert gpus >= answer["fewest_gpus"].high
+            turned = run_estimate("training-memory", job | change.typed_values_by_field)
+            assert turned.verdict.lead in ("Fits.", "Tight.")
+
+
+def test_embeddings_in_fp32_are_gathered_in_16_bit() -> None:
+    job = {"model": "qwen3-14b", "gpu": "rtx-4090", "method": "qlora", "gpus": "2"}
+    job |= {"framework": "transformers"}
+    plain, cast = (
+        run_estimate("training-memory", job | {"qlora_embeddings": width})
+        for width in ("bf16", "fp32")
+    )
+    tables = 2 * 151_936 * 5_120
+    # Only the shards are wider: two more bytes over two GPUs.
+    assert cast["weights"].value - plain["weights"].value == pytest.approx(tables, rel=0.01)
+    assert cast["overhead"].value == pytest.approx(plain["overhead"].value, rel=0.05)
+    step = next(step for step in cast.steps if step.output_name == "overhead")
+    assert "gathered weights: embeddings, output head and two layers" in step.formula
 
 
 def _run_on_eight_a100(**changes: str) -> Estimate:

@@ -28,7 +28,7 @@ from app.estimator.estimates.inference_memory import (
 from app.estimator.estimates.layout_search import LayoutCostCache
 from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
-    compute_run_in_sure_layout,
+    compute_run_in_planned_layout,
 )
 from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
@@ -617,7 +617,7 @@ def _time_training_on_gpus(
 ) -> TimedTrainingOnGpus:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     try:
-        run = compute_run_in_sure_layout(inputs, model, gpu, cost_cache)
+        run = compute_run_in_planned_layout(inputs, model, gpu, cost_cache)
     except InvalidInputsError:  # Failures leave no time to work.
         run = None
     if run is None:

@@ -1,5 +1,6 @@
 """`deployment`: verdict, figures and formula steps of a result."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 from app.estimator.estimates.composition import LEFT_OUT, NOTE, declare_section_output
@@ -28,6 +29,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
+    FieldChange,
     FormulaStep,
     ModeledOutput,
     OutputSpec,
@@ -195,12 +197,12 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
 
 
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
-    """Return the targets that counted as changes of those that were typed."""
+    """Return the targets that counted as one change of those that were typed."""
     capacity = _capacity_section(result).inputs
     refused = find_start_refusal_of_replica(
         place_replica_model(capacity), capacity.memory_utilization
     )
-    flips = (
+    flips = [
         VerdictFlip(
             field,
             f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
@@ -209,8 +211,12 @@ def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
             "Met with this hardware.",
         )
         for field, value in result.relaxed_target_by_input.items()
-    )
-    return tuple(add_vllm_start_change(flip, refused) for flip in flips)
+    ]
+    if not flips:
+        return ()
+    first, *others = flips
+    also = tuple(FieldChange(flip.field, flip.label, flip.flip_value) for flip in others)
+    return (add_vllm_start_change(dataclasses.replace(first, other_changes=also), refused),)
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:

@@ -32,8 +32,10 @@ from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
+    TIGHT_FIT,
     add_vllm_start_change,
     build_vllm_start_flips,
+    memory_status,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -75,7 +77,26 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     changes += _gpu_count_flips(result)
     if not result.surely_fits:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
-    return tuple(_add_sequence_change_to_start_vllm(result, change) for change in changes)
+    started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
+    return tuple(_name_verdict_of_change(result, change) for change in started)
+
+
+def _name_verdict_of_change(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+    """Return the flip with the words of the verdict that its values lead to."""
+    said = flip.verdict_after
+    if not said.startswith(("Fits", "Surely fits", "No longer fits")):
+        return flip
+    typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
+    changed = parse_inputs(InferenceMemoryInputs, typed)
+    use = compute_gpu_memory_use(result.model, changed, changed.tensor_parallel)
+    limit = usable_memory(changed, result.gpu, use, changed.tensor_parallel)
+    if said == "No longer fits.":
+        may_fit = plausible_memory_range(changed, use).low <= limit
+        return dataclasses.replace(flip, verdict_after="May not fit.") if may_fit else flip
+    if memory_status(use.total, limit) == "tight":
+        condition = said.removeprefix("Surely fits").removeprefix("Fits")
+        said = TIGHT_FIT.removesuffix(".") + condition
+    return dataclasses.replace(flip, verdict_after=said)
 
 
 def _find_first_fitting_change(
@@ -144,6 +165,7 @@ def _add_sequence_change_to_start_vllm(
 
 # What people set first where an engine runs out of memory.
 _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
+_SHARE = ("memory_utilization", "Usable share of memory")
 
 
 def _engine_settings_flips(result: InferenceMemoryResult) -> Flips:
@@ -155,7 +177,7 @@ def _engine_settings_flips(result: InferenceMemoryResult) -> Flips:
     share = inputs.memory_utilization
     fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
     larger = max(share, _LARGER_SHARE)
-    field, label = "memory_utilization", "Usable share of memory"
+    field, label = _SHARE
     tried = [
         {"max_sequences": sequences, field: part}
         for sequences, part in ((fewer, share), (now, larger), (fewer, larger))
@@ -177,15 +199,24 @@ _WIDE_CACHE = 16
 
 
 def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
-    """Return the 8-bit cache of the engine, if the load fits with it and not with its own."""
+    """Return the 8-bit cache of the engine, if the load fits with it and not with its own.
+
+    With a larger share of the memory if that is needed as well.
+    """
     inputs, labels = result.inputs, dict(CACHE_CHOICES)
     narrow = "q8-0" if inputs.engine == LLAMA_CPP else "fp8"
     wide = CACHE_BITS[inputs.cache] >= _WIDE_CACHE
     if not wide or inputs.engine == TRANSFORMERS or result.gpu.lacks_format(narrow):
         return []
-    if (found := _find_first_fitting_change(result, [{"cache": narrow}])) is None:
+    tried: list[dict[str, Any]] = [{"cache": narrow}]
+    if inputs.engine in ENGINES and not ENGINES[inputs.engine].has_no_fraction:
+        tried.append({"cache": narrow, _SHARE[0]: max(inputs.memory_utilization, _LARGER_SHARE)})
+    if (found := _find_first_fitting_change(result, tried)) is None:
         return []
-    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], found[1])]
+    change, becomes = found
+    share = change.get(_SHARE[0])
+    also = (FieldChange(*_SHARE, format_value(share, "%")),) if share else ()
+    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], becomes, also)]
 
 
 def _context_and_sequence_flips(result: InferenceMemoryResult) -> Flips:

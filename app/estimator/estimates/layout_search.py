@@ -20,6 +20,7 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
     default_overhead_bytes,
+    most_bytes_that_surely_fit,
     resident_memory_by_distinct_stage,
     transient_bytes_per_token_by_distinct_stage,
 )
@@ -41,17 +42,31 @@ from app.estimator.training.training_plan import (
     training_step_of_plan,
 )
 
+FILLED_SHARE = 0.95
+"""The largest share of a GPU's memory that a plan fills unless another one is typed."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """The training job to lay out; `global_batch` counts sequences per step."""
+    """The training job to lay out; `global_batch` counts sequences per step.
+
+    `usable_memory_share` of a GPU may be filled; None: as much of it as surely fits.
+    """
 
     gpus: int
     sequence: int
     global_batch: int
     number_format: str = "bf16"
     software: str = "tuned"
-    usable_memory_share: float = 0.95
+    usable_memory_share: float | None = FILLED_SHARE
+
+    def find_memory_limit(self, gpu: Accelerator) -> float:
+        """Return what a layout may need on each GPU [B]."""
+        visible = gpu.engine_visible_memory
+        if self.usable_memory_share is not None:
+            return visible * self.usable_memory_share
+        overhead, framework = default_overhead_bytes(self.gpus), SOFTWARE[self.software].framework
+        return min(visible * FILLED_SHARE, most_bytes_that_surely_fit(visible, overhead, framework))
 
 
 class MicroBatch(NamedTuple):
@@ -469,9 +484,7 @@ class _LayoutSearch:
         self._model, self._job, self._fabric = model, job, fabric
         self._max_ranked = max_ranked
         self._rates = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
-        self._memory = LayoutMemoryChecker(
-            model, job, gpu.engine_visible_memory * job.usable_memory_share, cost_cache
-        )
+        self._memory = LayoutMemoryChecker(model, job, job.find_memory_limit(gpu), cost_cache)
         self._times: dict[_Key, AllLayersTime] = {}
         self._known_times = cost_cache.layer_times_by_key
         self._ranked: list[RankedLayout] = []
@@ -585,12 +598,11 @@ def find_fewest_gpus_with_layout(
     max_work_units: int,
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
-    limit = gpu.engine_visible_memory * job.usable_memory_share
     gpus, work_done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
         smaller_job = dataclasses.replace(job, gpus=gpus, global_batch=batch)
-        memory_checker = LayoutMemoryChecker(model, smaller_job, limit)
+        memory_checker = LayoutMemoryChecker(model, smaller_job, smaller_job.find_memory_limit(gpu))
         if memory_checker.fits_with_fully_sharded_states:
             for split in list_model_splits(model, fabric, smaller_job):
                 if any(map(memory_checker.has_fitting_layout, split.list_families())):

@@ -5,11 +5,12 @@ import dataclasses
 import functools
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE
 from app.estimator.estimates.layout_search import (
+    FILLED_SHARE,
     MAX_WORK,
     FewestGpus,
     LayoutCandidate,
@@ -72,12 +73,13 @@ class ParallelismPlanInputs:
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         topic="parallelism",
     )
-    usable_memory: float = HARDWARE.add_folded_input(
-        common_inputs.FILLED_SHARE,
+    usable_memory: float | None = HARDWARE.add_folded_input(
+        None,
         "Usable share of memory",
         unit="%",
         limits=(0.1, 1.0),
-        help="A plan may fill this share of each GPU.",
+        help="A plan may fill this share of each GPU; left empty: as much as surely fits by the "
+        "upper end of the estimate, or 95% if nothing surely fits.",
         topic="training-memory",
     )
     software: str = common_inputs.training_software_input()
@@ -91,7 +93,8 @@ class ParallelismPlanInputs:
 class ParallelismPlanResult:
     """The layouts that were found, best first, and the smallest cluster.
 
-    Fewer than the legal layouts were tried if the search reached its work limit.
+    Fewer than the legal layouts were tried if the search reached its work limit. The share of
+    memory in `job` is None if all of the layouts surely fit because no share was typed.
     """
 
     inputs: ParallelismPlanInputs
@@ -115,6 +118,18 @@ class ParallelismPlanResult:
     @property
     def best_layout(self) -> LayoutCandidate | None:
         return self.candidates_best_first[0] if self.candidates_best_first else None
+
+    @functools.cached_property
+    def faster_unsure_layout(self) -> LayoutCandidate | None:
+        """Return the fastest layout that may not fit, if it is faster than the best that does."""
+        if self.best_layout is None or self.job.usable_memory_share is not None:
+            return None
+        job = dataclasses.replace(
+            self.job, gpus=self.best_layout.plan.gpus, usable_memory_share=FILLED_SHARE
+        )
+        fastest = _find_best_layout(self.model, self.gpu, job, self.fabric)
+        is_faster = fastest and fastest.step.total < self.best_layout.step.total
+        return fastest if is_faster else None
 
     @functools.cached_property
     def run_in_best_layout(self) -> TrainingTimeResult | None:
@@ -239,6 +254,9 @@ def compute_parallelism_plan(
     fabric = _plan_fabric(inputs, gpu)
     job = build_requested_job(inputs, model)
     searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
+    if job.usable_memory_share is None and not any(s.candidates_best_first for s in searches):
+        job = dataclasses.replace(job, usable_memory_share=FILLED_SHARE)
+        searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
     ranked = [c for search in searches for c in search.candidates_best_first]
     if inputs.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
@@ -281,35 +299,39 @@ def _search_full_and_halved_clusters(
     return searches
 
 
-def compute_run_in_sure_layout(
+def compute_run_in_planned_layout(
     inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
     cost_cache: LayoutCostCache,
 ) -> TrainingTimeResult | None:
-    """Return the whole run in the best layout that surely fits, as training-run plans it.
+    """Return the whole run in the layout that parallelism-plan names first; None if none fits.
 
-    None if no layout fits; if none surely fits, the best stays. For `cost_cache` see `search_layouts`.
+    For `cost_cache` see `search_layouts`.
     """
     fabric, job = _plan_fabric(inputs, gpu), build_requested_job(inputs, model)
-    ranked = search_layouts(
-        model, gpu, job, fabric, max_ranked=1, cost_cache=cost_cache
-    ).candidates_best_first
-    while ranked and judge_layout_memory(ranked[0], gpu).lead == UNSURE_LEAD:
-        ranked = search_layouts(
-            model, gpu, job, fabric, _MAX_RANKED, cost_cache=cost_cache
-        ).candidates_best_first
-        sure = find_best_sure_layout(ranked, gpu, job.usable_memory_share)
-        if sure is None:
-            break
-        job = dataclasses.replace(job, usable_memory_share=sure.usable_memory_percent / 100)
-        ranked = search_layouts(
-            model, gpu, job, fabric, max_ranked=1, cost_cache=cost_cache
-        ).candidates_best_first
-    if not ranked:
+    best = _find_best_layout(model, gpu, job, fabric, cost_cache)
+    if best is None and job.usable_memory_share is None:
+        job = dataclasses.replace(job, usable_memory_share=FILLED_SHARE)
+        best = _find_best_layout(model, gpu, job, fabric, cost_cache)
+    if best is None:
         return None
-    plan, step = ranked[0].plan, ranked[0].step
-    return compute_run(model, gpu, training_time_inputs(inputs, plan), plan, step)
+    return compute_run(model, gpu, training_time_inputs(inputs, best.plan), best.plan, best.step)
+
+
+def _find_best_layout(
+    model: Architecture,
+    gpu: Accelerator,
+    job: TrainingJob,
+    fabric: Interconnect,
+    cost_cache: LayoutCostCache | None = None,
+) -> LayoutCandidate | None:
+    found = search_layouts(model, gpu, job, fabric, max_ranked=1, cost_cache=cost_cache)
+    return found.candidates_best_first[0] if found.candidates_best_first else None
+
+
+def may_not_fit(candidate: LayoutCandidate, gpu: Accelerator) -> bool:
+    return judge_layout_memory(candidate, gpu).lead == UNSURE_LEAD
 
 
 def judge_layout_memory(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
@@ -325,48 +347,42 @@ def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     return (*_usable_memory_flips(result), *_too_few_gpus_flips(result))
 
 
-class SureLayout(NamedTuple):
-    """A layout that surely fits, and the usable percentage of memory that leaves it the best."""
-
-    candidate: LayoutCandidate
-    usable_memory_percent: int
-
-
-def find_best_sure_layout(
-    candidates_best_first: tuple[LayoutCandidate, ...], gpu: Accelerator, usable_memory_share: float
-) -> SureLayout | None:
-    """Return the best of the layouts that surely fit; None if the first does, or none."""
-    if (
-        not candidates_best_first
-        or judge_layout_memory(candidates_best_first[0], gpu).lead != UNSURE_LEAD
-    ):
-        return None
-    for candidate in candidates_best_first[1:]:
-        percent = math.ceil(100 * candidate.memory / gpu.engine_visible_memory)
-        if (
-            candidate.plan.gpus == candidates_best_first[0].plan.gpus
-            and percent < 100 * usable_memory_share
-            and judge_layout_memory(candidate, gpu).lead != UNSURE_LEAD
-        ):
-            return SureLayout(candidate, percent)
-    return None
-
-
 def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
-    """Return the usable share of memory that leaves the best of the layouts that surely fit."""
-    usable_memory = result.inputs.usable_memory
-    sure = find_best_sure_layout(result.candidates_best_first, result.gpu, usable_memory)
+    """Return the usable share of memory with a faster layout, or with one that surely fits."""
+    best, unsure = result.best_layout, result.faster_unsure_layout
+    if best is None:
+        return ()
+    if unsure is not None:
+        shorter = format_value(1 - unsure.step.total / best.step.total, "%")
+        becomes = (
+            f"Another layout has {shorter} shorter steps, but needs "
+            f"{format_value(unsure.memory, 'B')} on each GPU and may run out of memory."
+        )
+        return _usable_memory_flip(result, FILLED_SHARE, becomes)
+    if result.inputs.usable_memory is None or not may_not_fit(best, result.gpu):
+        return ()
+    job = dataclasses.replace(result.job, gpus=best.plan.gpus, usable_memory_share=None)
+    share = job.find_memory_limit(result.gpu) / result.gpu.engine_visible_memory
+    share = math.floor(1000 * share) / 1000
+    job = dataclasses.replace(job, usable_memory_share=share)
+    sure = _find_best_layout(result.model, result.gpu, job, result.fabric)
     if sure is None:
         return ()
-    slower = sure.candidate.step.total / result.candidates_best_first[0].step.total - 1
+    slower = format_value(sure.step.total / best.step.total - 1, "%")
     becomes = (
-        f"A layout with micro-batch {sure.candidate.plan.micro_batch} fits for sure: "
-        f"{format_value(sure.candidate.memory, 'B')}, and each step takes "
-        f"{format_value(slower, '%')} longer."
+        f"A layout with micro-batch {sure.plan.micro_batch} surely fits: "
+        f"{format_value(sure.memory, 'B')}, and each step takes {slower} longer."
     )
+    return _usable_memory_flip(result, share, becomes)
+
+
+def _usable_memory_flip(
+    result: ParallelismPlanResult, share: float, verdict_after: str
+) -> tuple[VerdictFlip, ...]:
     label = input_specs(ParallelismPlanInputs)["usable_memory"].label
-    now, then = (f"{percent:g}%" for percent in (100 * usable_memory, sure.usable_memory_percent))
-    return (VerdictFlip("usable_memory", label, now, then, becomes),)
+    typed = result.inputs.usable_memory
+    now = "what surely fits" if typed is None else f"{100 * typed:g}%"
+    return (VerdictFlip("usable_memory", label, now, f"{100 * share:g}%", verdict_after),)
 
 
 def _too_few_gpus_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
@@ -374,4 +390,5 @@ def _too_few_gpus_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...
     if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()
     now, then = format_number(result.inputs.gpus), format_number(fewest // 2)
-    return (VerdictFlip("gpus", "GPUs", now, then, "No layout fits any more."),)
+    surely = "surely " if result.job.usable_memory_share is None else ""
+    return (VerdictFlip("gpus", "GPUs", now, then, f"No layout {surely}fits any more."),)

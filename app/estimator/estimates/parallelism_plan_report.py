@@ -84,10 +84,10 @@ def describe_layout(candidate: LayoutCandidate) -> str:
     return text[0].upper() + text[1:]
 
 
-def build_ranking_table(candidates_best_first: tuple[LayoutCandidate, ...]) -> ResultTable:
-    first = candidates_best_first[0]
+def build_ranking_table(result: ParallelismPlanResult) -> ResultTable:
+    first = result.candidates_best_first[0]
     rows = []
-    for rank, candidate in enumerate(candidates_best_first, 1):
+    for rank, candidate in enumerate(result.candidates_best_first, 1):
         plan = candidate.plan
         rows.append(
             (
@@ -101,7 +101,12 @@ def build_ranking_table(candidates_best_first: tuple[LayoutCandidate, ...]) -> R
             )
         )
     columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
-    return ResultTable("Layouts that fit, best first", columns, tuple(rows))
+    return ResultTable(f"{_name_fitting_layouts(result)}, best first", columns, tuple(rows))
+
+
+def _name_fitting_layouts(result: ParallelismPlanResult) -> str:
+    surely = "surely " if result.job.usable_memory_share is None else ""
+    return f"Layouts that {surely}fit"
 
 
 def describe_largest_time_loss(best: LayoutCandidate, other: LayoutCandidate) -> str:
@@ -216,7 +221,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
         pictures=(build_step_timeline(first.step), build_memory_bar(first.stage_memory, gpu))
         if first
         else (),
-        tables=(build_ranking_table(result.candidates_best_first),) if first else (),
+        tables=(build_ranking_table(result),) if first else (),
         notes=(
             *_build_notes(result),
             *list_price_source_notes(gpu, inputs.usd_per_gpu_hour),
@@ -312,7 +317,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
 
 def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
-        "Layouts that fit",
+        _name_fitting_layouts(result),
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
         format_term(result.fitting_count),
         result.fitting_count,

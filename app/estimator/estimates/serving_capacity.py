@@ -440,6 +440,15 @@ class CapacityResult:
             used_shares["tpot"] = top.tpot_by_share[share] / inputs.tpot_target
         return max(used_shares, key=used_shares.__getitem__, default=None)
 
+    def is_overfilled_at(self, point: OperatingPoint, replicas: int) -> bool:
+        """Return whether each of so few replicas would have more requests than give the highest rate.
+
+        The point itself has at most the requests that fit the memory.
+        """
+        users = self.inputs.concurrent * self.inputs.peak / replicas
+        wanted = point.batch if self.inputs.requests_per_second is not None else users
+        return wanted > self.max_rate_batch
+
     @property
     def deciding_target(self) -> Literal["ttft", "tpot"] | None:
         """Return the target for which there are several replicas; None if for none, or if typed."""
@@ -529,6 +538,16 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     keeps them, with that which comes closest. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
+    splits = list_usual_splits(inputs)
+    tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
+    keeping = [result for result in tried if result.counted_targets_met]
+    if keeping:
+        return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
+    return min(reversed(tried), key=lambda result: result.lateness_sort_key)
+
+
+def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInputs]:
+    """Return the inputs with each number of GPUs per replica that is tried where it is left open."""
     model = find_model(inputs.model)
 
     def divide_over(gpus: int) -> ServingCapacityInputs:
@@ -547,12 +566,7 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     counts = list_default_shared_gpu_counts(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
         counts = list_default_shared_gpu_counts(model, inputs.engine, most, has_room)
-    splits = [divide_over(gpus) for gpus in counts]
-    tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
-    keeping = [result for result in tried if result.counted_targets_met]
-    if keeping:
-        return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
-    return min(reversed(tried), key=lambda result: result.lateness_sort_key)
+    return [divide_over(gpus) for gpus in counts]
 
 
 def make_split_loadable(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:

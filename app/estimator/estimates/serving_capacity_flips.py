@@ -18,6 +18,7 @@ from app.estimator.estimates.serving_capacity import (
     make_split_loadable,
     operating_point_of_each_replica,
     place_replica_model,
+    resolve_inputs,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
     compute_capacity_relaxing_preset,
@@ -91,6 +92,41 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (*starts, *combined)
 
 
+def add_chosen_split(
+    typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flips: tuple[VerdictFlip, ...]
+) -> tuple[VerdictFlip, ...]:
+    """Return the flips, with the split that was chosen where another would be chosen after them.
+
+    What they say is so with that split; `typed` may leave it open.
+    """
+    if typed.tensor_parallel or typed.decode_gpus:
+        return flips
+    return tuple(_add_split_if_it_would_move(typed, chosen, flip) for flip in flips)
+
+
+def _add_split_if_it_would_move(
+    typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flip: VerdictFlip
+) -> VerdictFlip:
+    values = flip.typed_values_by_field
+    if values.keys() & {"tensor_parallel", "prefill_gpus"}:
+        return flip
+    changed = parse_inputs(ServingCapacityInputs, {**inputs_to_query(typed), **values})
+    try:
+        after = resolve_inputs(changed)
+    except InvalidInputsError:
+        return flip
+    also: list[FieldChange] = []
+    if after.tensor_parallel != chosen.tensor_parallel:
+        also.append(FieldChange(*_SHARED_GPUS, str(chosen.tensor_parallel)))
+        if chosen.expert_parallel != changed.expert_parallel:
+            parts = str(chosen.expert_parallel)
+            also.append(FieldChange("expert_parallel", "Expert parallel", parts))
+    return dataclasses.replace(flip, other_changes=(*flip.other_changes, *also))
+
+
+_SHARED_GPUS = ("tensor_parallel", "GPUs that share the model")
+
+
 def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start after a change by itself."""
     typed = {**inputs_to_query(result.inputs_with_unrelaxed_targets), **flip.typed_values_by_field}
@@ -159,7 +195,7 @@ def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     also = _best_split_changes(inputs, best)
     if best.inputs.tensor_parallel != inputs.tensor_parallel:
         width = str(best.inputs.tensor_parallel)
-        also = (FieldChange("tensor_parallel", "GPUs that share the model", width), *also)
+        also = (FieldChange(*_SHARED_GPUS, width), *also)
     labels = dict(WEIGHT_CHOICES)
     becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
     now = placed.weight_format.label
@@ -272,8 +308,8 @@ def _gpus_per_replica_flip(
     verdict_after: str,
     other_changes: tuple[FieldChange, ...],
 ) -> VerdictFlip:
-    now, label = str(inputs.tensor_parallel), "GPUs that share the model"
-    return VerdictFlip("tensor_parallel", label, now, str(gpus), verdict_after, other_changes)
+    now = str(inputs.tensor_parallel)
+    return VerdictFlip(*_SHARED_GPUS, now, str(gpus), verdict_after, other_changes)
 
 
 _FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
@@ -375,10 +411,9 @@ def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     inputs, kind = result.inputs, result.deciding_target
     if kind is None:
         return ()
-    point = operating_point_of_each_replica(
-        inputs, result.replica_profile, (result.replicas or 0) - 1
-    )
-    if point is None or point.batch > result.max_rate_batch:
+    fewer = (result.replicas or 0) - 1
+    point = operating_point_of_each_replica(inputs, result.replica_profile, fewer)
+    if point is None or result.is_overfilled_at(point, fewer):
         return ()
     targets = build_latency_targets(inputs)
     if kind == "ttft":

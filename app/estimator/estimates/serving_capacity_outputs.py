@@ -1,6 +1,7 @@
 """`serving-capacity`: its outputs, with the ranges of what they rest on."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from app.estimator.estimates.serving_capacity import (
     build_replica_profile,
     compute_capacity,
     count_fewest_replicas,
+    list_usual_splits,
     operating_point_of_each_replica,
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
@@ -101,6 +103,30 @@ def add_uncertainty_bounds(result: CapacityResult) -> CapacityResult:
     )
 
 
+def find_best_split_at_slow_end(result: CapacityResult) -> CapacityResult | None:
+    """Return the result with as many GPUs per replica as take fewest if all times are long.
+
+    Its replicas are those of the slow end. None if this split takes no more, or none is enough.
+    """
+    inputs = result.inputs
+    if inputs.decode_gpus or inputs.expert_tensor_parallel or inputs.expert_parallel > 1:
+        return None
+    tried = []
+    for split in list_usual_splits(inputs):
+        other = add_uncertainty_bounds(compute_capacity(split, build_replica_profile(split)))
+        if other.counted_targets_met and other.replica_bounds:
+            most = other.replica_bounds.if_times_are_high
+            tried.append(dataclasses.replace(other, replicas=most))
+    enough = [other for other in tried if other.gpus is not None]
+    best = min(enough, key=lambda other: other.gpus or 0, default=None)
+    slow = dataclasses.replace(
+        result, replicas=result.replica_bounds and result.replica_bounds.if_times_are_high
+    )
+    if best is None or (best.gpus or 0) >= (slow.gpus or math.inf):
+        return None
+    return best
+
+
 def _find_plausible_loads(
     result: CapacityResult, counts: CountBounds, time_factors: Bounds
 ) -> tuple[ServedLoad, ...]:
@@ -140,7 +166,7 @@ def _find_plausible_loads(
 def _longest_time_factor(result: CapacityResult, replicas: int, time_factors: Bounds) -> float:
     """Return how many times as long all times may be for `replicas` to keep the targets."""
     point = operating_point_of_each_replica(result.inputs, result.replica_profile, replicas)
-    if point is None or point.batch > result.max_rate_batch:
+    if point is None or result.is_overfilled_at(point, replicas):
         return time_factors.low
     targets = build_latency_targets(result.inputs)
     factors = [

@@ -15,11 +15,12 @@ from app.estimator.estimates.serving_capacity import (
     operating_point_of_each_replica,
     resolve_inputs,
 )
-from app.estimator.estimates.serving_capacity_flips import RACK, find_flips
+from app.estimator.estimates.serving_capacity_flips import RACK, add_chosen_split, find_flips
 from app.estimator.estimates.serving_capacity_outputs import (
     OUTPUTS,
     add_uncertainty_bounds,
     compute_capacity_relaxing_preset,
+    find_best_split_at_slow_end,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import list_price_source_notes
@@ -140,7 +141,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
             *list_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             real_capacity_note(profile.placed.gpu),
         ),
-        flips=find_flips(result),
+        flips=add_chosen_split(given, inputs, find_flips(result)),
     )
 
 
@@ -400,6 +401,12 @@ def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
     needed = "no number of replicas keeps the targets"
     if most is not None:
         needed = f"it takes {format_count(most, 'replica')}"
+    if split := find_best_split_at_slow_end(result):
+        replicas_text = format_count(split.replicas or 0, "replica")
+        needed += (
+            f", but {replicas_text} of {build_serving_setup(split.inputs).gpus} would do, "
+            f"{format_value(split.gpus, 'GPU')} in all"
+        )
     without = _count_replicas_at_slow_end_without_preset_target(result)
     if without is not None and (most is None or without < most):
         needed += (

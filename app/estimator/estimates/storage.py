@@ -8,6 +8,7 @@ from typing import NamedTuple
 from app.estimator.common_inputs import gpus_input, impossible_input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.memory_verdict import (
+    TIGHT_FIT,
     build_number_flip,
     find_root_by_secants,
     is_allowed_after_rounding,
@@ -604,14 +605,14 @@ def _save_time_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     is_enough = compute_losses(interval, result.checkpoint).lost_share <= inputs.acceptable
     changes: list[VerdictFlip] = []
     if result.saves_in_time and is_enough:
-        changes += _minutes_between_saves_flip(inputs, result.write_time, "Fits.", rounds_up=True)
+        changes += _minutes_between_saves_flip(inputs, result.write_time, TIGHT_FIT, rounds_up=True)
     rate = result.write_bandwidth_for_allowed_write_times
     losses = compute_losses(inputs, result.checkpoint, write_bandwidth=rate)
     if losses.lost_share > inputs.acceptable:
         if result.write_bandwidth_for_acceptable_loss is None:
             return tuple(changes)
         rate = max(rate, result.write_bandwidth_for_acceptable_loss)
-    changes += _write_bandwidth_flip(inputs, rate, "Fits.", rounds_up=True)
+    changes += _write_bandwidth_flip(inputs, rate, TIGHT_FIT, rounds_up=True)
     return tuple(changes)
 
 
@@ -669,7 +670,7 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
 def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
-    becomes = "Too much is lost." if result.has_acceptable_loss else "Fits."
+    becomes = "Too much is lost." if result.has_acceptable_loss else TIGHT_FIT
     changes = [*_asynchronous_checkpoint_flip(result), *_slowest_write_flip(result, becomes)]
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.share_lost_to_restarts_alone * 2 > result.losses.lost_share
@@ -709,9 +710,10 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     if _is_written_too_late_beside(result):
         return ()
     labels = dict(SAVING)
-    flip = VerdictFlip("saving", "While saving", labels["wait"], labels["beside"], "Fits.")
     beside = dataclasses.replace(inputs, saving="beside")
     losses = compute_losses(beside, result.checkpoint)
+    becomes = "Fits." if losses.lost_share <= _TIGHT * inputs.acceptable else TIGHT_FIT
+    flip = VerdictFlip("saving", "While saving", labels["wait"], labels["beside"], becomes)
     if losses.lost_share <= inputs.acceptable:
         return (flip,)
     longest = longest_acceptable_restart(beside, losses)

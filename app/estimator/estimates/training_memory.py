@@ -17,7 +17,7 @@ from app.estimator.common_inputs import (
     reject_impossible_tensor_parallel,
 )
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.inputs import input_specs
+from app.estimator.inputs import input_specs, inputs_to_query, parse_inputs
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
     FRAMEWORKS,
@@ -44,7 +44,7 @@ from app.estimator.memory.training_memory import (
     memory_of_fullest_stage,
     plausible_bytes_range,
 )
-from app.estimator.memory_verdict import find_largest_fit
+from app.estimator.memory_verdict import TIGHT_FIT, find_largest_fit, memory_status
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Bounds, VerdictFlip
@@ -536,20 +536,39 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         becomes = _sure_fit_verdict_after_change(result) if remedy.is_sure else _MAY_FIT
         changes.append(VerdictFlip(remedy.field, spec.label, now, flips, becomes))
     # What makes it fit goes before what may, and where it no longer does.
-    return tuple(sorted(changes, key=lambda change: change.verdict_after.startswith(("No", "May"))))
+    return tuple(
+        sorted(
+            (_say_if_tight(result, change) for change in changes),
+            key=lambda change: change.verdict_after.startswith(("No", "May")),
+        )
+    )
 
 
+def _say_if_tight(result: TrainingMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+    """Return the flip with the words of the verdict that its values lead to."""
+    if flip.verdict_after not in (_FITS, _FITS_AT_HIGH_END):
+        return flip
+    typed = {**inputs_to_query(result.typed_inputs), **flip.typed_values_by_field}
+    changed = parse_inputs(TrainingMemoryInputs, typed)
+    needed = _compute_memory_range(result.model, changed, result.memory_limit).central
+    is_tight = memory_status(needed, result.memory_limit) == "tight"
+    return dataclasses.replace(flip, verdict_after=TIGHT_FIT) if is_tight else flip
+
+
+_FITS, _MAY_FIT = "Fits.", "May fit."
 _FITS_AT_HIGH_END = "Fits even at the high end of the range."
-_MAY_FIT = "May fit."
 
 
 def _sure_fit_verdict_after_change(result: TrainingMemoryResult) -> str:
     fits = result.fullest_stage_memory.total <= result.memory_limit
-    return _FITS_AT_HIGH_END if fits else "Fits."
+    return _FITS_AT_HIGH_END if fits else _FITS
 
 
 def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
-    """Return the fewest GPUs that surely fit, or else that may; none if there are as many."""
+    """Return the fewest GPUs that surely fit, or else that may; none if there are as many.
+
+    If more are needed, as many as people have: 1, 2, 4 or 8, or whole machines.
+    """
     now, sure = result.inputs.gpus, result.fewest_gpus.surely
     is_too_large = result.fullest_stage_memory.total > result.memory_limit
     gpus, becomes = sure, _sure_fit_verdict_after_change(result)
@@ -559,7 +578,24 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         becomes = "The fewest that fit."
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
         return ()
+    if gpus > now:
+        usual = _round_up_to_usual_count(gpus, _smallest_gpu_multiple(result.layout))
+        gpus = usual if usual <= _MOST_GPUS else gpus
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
+
+
+def _round_up_to_usual_count(gpus: int, step: int) -> int:
+    """Return 1, 2, 4, 8 or a multiple of eight GPUs that is a multiple of `step` as well.
+
+    >>> [_round_up_to_usual_count(*job) for job in ((3, 1), (13, 1), (13, 6), (2, 2))]
+    [4, 16, 24, 2]
+    """
+    usual = (count for count in (1, 2, 4, 8) if count >= gpus and count % step == 0)
+    machines = math.lcm(_MACHINE_GPUS, step)
+    return next(usual, math.ceil(gpus / machines) * machines)
+
+
+_MACHINE_GPUS = 8
 
 
 def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
@@ -570,7 +606,7 @@ def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFl
     if surely_fits_with_changed_inputs(result, qlora_embeddings="fp32"):
         return ()
     cast = dataclasses.replace(inputs, qlora_embeddings="fp32", recompute="full")
-    least = memory_of_fullest_stage(compute_requested_stage_memories(result.model, cast)).total
+    least = _compute_memory_range(result.model, cast, limit).low
     becomes = "May not fit." if least <= limit else "No longer fits."
     spec = input_specs(TrainingMemoryInputs)["qlora_embeddings"]
     labels = dict(spec.choices)

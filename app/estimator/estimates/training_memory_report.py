@@ -374,7 +374,7 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
         _logits_step(result, tokens),
         _STEPS.build_step(
             "overhead",
-            "context, communication and fragmentation + buffers of the framework",
+            f"context, communication and fragmentation{_describe_buffers(result)}",
             format_exact_sum((memory.overhead, memory.buffers), "B"),
             memory.overhead + memory.buffers,
             "fsdp",
@@ -387,6 +387,17 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
             "zero",
         ),
     )
+
+
+def _describe_buffers(result: TrainingMemoryResult) -> str:
+    """Return what the framework keeps besides states and activations, as a summand; empty if nothing."""
+    if not result.fullest_stage_memory.buffers:
+        return ""
+    if find_requested_framework(result.inputs).dummies:
+        return " + a preallocated gradient of each shape of weights"
+    if result.layout.pipeline > 1 and result.inputs.offload != "all":
+        return " + gathered weights of the stage"
+    return " + gathered weights: embeddings, output head and two layers"
 
 
 def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:

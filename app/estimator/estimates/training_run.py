@@ -119,16 +119,15 @@ class TimedPlan(Protocol):
 PlanT = TypeVar("PlanT", bound=TimedPlan)
 
 
-class SurePlan(NamedTuple):
-    """A plan with the best layout that surely fits, and one with a faster that may not."""
+class PlanSection(NamedTuple):
+    """The section with the parallelism plan on a number of GPUs."""
 
-    sure_plan: SubEstimate
-    faster_unsure_plan: SubEstimate | None
+    section: SubEstimate
 
     @property
     def run_time(self) -> float:
         """Return the time of the whole run [s]; infinite if no layout fits."""
-        time = self.sure_plan.estimate["time"].value
+        time = self.section.estimate["time"].value
         return math.inf if time is None else float(time)
 
 
@@ -136,8 +135,7 @@ class SurePlan(NamedTuple):
 class TrainingRunResult(ComposedResult):
     """The sections; another number of GPUs is rounded to one of the `allowed_gpu_counts`.
 
-    `faster_unsure_plan` has a faster layout that may not fit. `larger_plan_meeting_deadline`, on
-    more GPUs, meets a missed deadline or has a layout at all;
+    `larger_plan_meeting_deadline`, on more GPUs, meets a missed deadline or has a layout at all;
     `larger_plan_meeting_deadline_at_slow_end` meets it at the slow end of the range. None if there
     is none.
     """
@@ -147,9 +145,8 @@ class TrainingRunResult(ComposedResult):
     gpu: Accelerator
     gpus: int
     nodes: int
-    faster_unsure_plan: SubEstimate | None = None
-    larger_plan_meeting_deadline: SurePlan | None = None
-    larger_plan_meeting_deadline_at_slow_end: SurePlan | None = None
+    larger_plan_meeting_deadline: PlanSection | None = None
+    larger_plan_meeting_deadline_at_slow_end: PlanSection | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
@@ -198,7 +195,6 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
         gpu=gpu,
         gpus=gpus,
         nodes=nodes,
-        faster_unsure_plan=layout.faster_unsure_plan,
         larger_plan_meeting_deadline=layout.larger_plan_meeting_deadline,
         larger_plan_meeting_deadline_at_slow_end=layout.larger_plan_meeting_deadline_at_slow_end,
     )
@@ -215,9 +211,8 @@ class ChosenLayout(NamedTuple):
 
     training_time_inputs: dict[str, Any] | None
     gpus: int
-    faster_unsure_plan: SubEstimate | None = None
-    larger_plan_meeting_deadline: SurePlan | None = None
-    larger_plan_meeting_deadline_at_slow_end: SurePlan | None = None
+    larger_plan_meeting_deadline: PlanSection | None = None
+    larger_plan_meeting_deadline_at_slow_end: PlanSection | None = None
 
 
 def _list_allowed_gpu_counts(composer: SectionComposer, system: System | None) -> AllowedGpuCounts:
@@ -258,15 +253,15 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
         gpus = inputs.gpus or _count_gpus_for_adapters(composer)
         return ChosenLayout(_adapter_layout_inputs(gpus), gpus)
     gpus = inputs.gpus or counts.round_up_to_count(_guess_gpus_for_deadline(inputs))
-    compute_plan = functools.partial(_compute_sure_plan, composer)
+    compute_plan = functools.partial(_compute_plan, composer)
     chosen = compute_plan(gpus)
     plans = {gpus: chosen}
     if not inputs.gpus:
         limit = inputs.deadline or math.inf
         chosen = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
-    gpus = chosen.sure_plan.inputs.gpus
-    time = chosen.sure_plan.estimate["time"]
-    later: list[SurePlan | None] = [None, None]
+    gpus = chosen.section.inputs.gpus
+    time = chosen.section.estimate["time"]
+    later: list[PlanSection | None] = [None, None]
     if inputs.gpus and math.isinf(chosen.run_time):
         found = search_plan_for_deadline(compute_plan, plans, gpus, counts, math.inf)
         later[0] = found if math.isfinite(found.run_time) else None
@@ -275,10 +270,10 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
             limit = inputs.deadline * chosen.run_time / seconds
             found = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
             later[number] = found if found.run_time <= limit else None
-    composer.sections.append(chosen.sure_plan)
-    figures = chosen.sure_plan.estimate
+    composer.sections.append(chosen.section)
+    figures = chosen.section.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, chosen.sure_plan.inputs.gpus, chosen.faster_unsure_plan, *later)
+    return ChosenLayout(layout, gpus, *later)
 
 
 def _adapter_layout_inputs(gpus: int) -> dict[str, Any]:
@@ -295,17 +290,8 @@ def _count_gpus_for_adapters(composer: SectionComposer) -> int:
     return 1
 
 
-def _compute_sure_plan(composer: SectionComposer, gpus: int) -> SurePlan:
-    """Return the plan, on a smaller share of the memory if its best layout may not fit.
-
-    The share is the one that the plan names for a layout that surely fits; where it names none,
-    the best layout stays.
-    """
-    first = plan = composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus})
-    while flip := plan.estimate.find_flip("usable_memory"):
-        values = {"gpus": gpus, **flip.typed_values_by_field}
-        plan = composer.compute_section("Layout", "parallelism-plan", values)
-    return SurePlan(plan, None if plan is first else first)
+def _compute_plan(composer: SectionComposer, gpus: int) -> PlanSection:
+    return PlanSection(composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus}))
 
 
 def search_plan_for_deadline(

@@ -136,7 +136,7 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     section, deadline = result.find_section(_TIME), result.inputs.deadline
     now = format_number(result.gpus)
     if section is None and result.larger_plan_meeting_deadline:
-        gpus = format_number(result.larger_plan_meeting_deadline.sure_plan.inputs.gpus)
+        gpus = format_number(result.larger_plan_meeting_deadline.section.inputs.gpus)
         return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
     if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
         return ()
@@ -146,7 +146,7 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
             "In time.": result.larger_plan_meeting_deadline,
             safe: result.larger_plan_meeting_deadline_at_slow_end,
         }
-        becomes_by_gpus = {p.sure_plan.inputs.gpus: becomes for becomes, p in plans.items() if p}
+        becomes_by_gpus = {p.section.inputs.gpus: becomes for becomes, p in plans.items() if p}
         return tuple(
             VerdictFlip("gpus", "GPUs", now, format_number(gpus), becomes)
             for gpus, becomes in becomes_by_gpus.items()
@@ -185,18 +185,13 @@ def _build_verdict(result: _RunResult) -> Verdict:
 
 def _faster_layout_text(result: _RunResult) -> str:
     """Name the faster layout that may not fit, if one that surely does was chosen instead."""
-    unsure, sure = result.faster_unsure_plan, result.find_section("parallelism-plan")
-    if unsure is None or sure is None:
+    plan = result.find_section("parallelism-plan")
+    flip = plan.estimate.find_flip("usable_memory") if plan else None
+    if flip is None:
         return ""
-    seconds, unsure_seconds = (
-        float(plan.estimate["step_time"].value or 0) for plan in (sure, unsure)
-    )
-    memory, share = unsure.estimate["memory"].formatted_value, unsure.inputs.usable_memory
-    faster = format_value(1 - unsure_seconds / seconds, "%")
     return (
-        f"This layout surely fits. Another has {faster} shorter steps, but needs "
-        f"{memory} on each GPU and may run out of memory: to see it, set the usable memory of the "
-        f"parallelism plan to {format_value(share, '%')}."
+        f"This layout surely fits. {flip.verdict_after.rstrip('.')}: to see it, set the usable "
+        f"memory of the parallelism plan to {flip.flip_value}."
     )
 
 

@@ -137,13 +137,11 @@ class TensorParallelBytes(NamedTuple):
 class TrainedWeights:
     """What is trained: all weights, or with `adapter_parameters` those of adapters alone.
 
-    `offloaded_to_host` says what is offloaded to the host: none, optimizer or all. `frozen_embedding_bytes` are those
-    of a frozen parameter of embeddings and output head.
+    `offloaded_to_host` says what is offloaded to the host: none, optimizer or all.
     """
 
     adapter_parameters: float = 0.0
     frozen_bytes_per_parameter: float = 0.0
-    frozen_embedding_bytes: float = 2.0
     adapted_matrices: frozenset[str] = frozenset()
     offloaded_to_host: str = "none"
 
@@ -187,7 +185,7 @@ def build_trained_weights(
     if inputs.method == "full":
         return TrainedWeights(offloaded_to_host=offload)
     names = _TARGETS[inputs.targets]
-    frozen_bytes = table_bytes = 2.0
+    frozen_bytes = 2.0
     if inputs.method == "qlora":
         table_bytes = 4.0 if qlora_embeddings == "fp32" else 2.0
         split = weight_bytes_by_split(model, "nf4-double")
@@ -196,7 +194,6 @@ def build_trained_weights(
     return TrainedWeights(
         adapter_parameters=adapter_parameters(model, inputs.rank, names),
         frozen_bytes_per_parameter=frozen_bytes,
-        frozen_embedding_bytes=table_bytes,
         adapted_matrices=frozenset(names),
         offloaded_to_host=offload,
     )

@@ -234,6 +234,15 @@ def plausible_bytes_range(memory: StageMemory, framework: str) -> Bounds:
     )
 
 
+def most_bytes_that_surely_fit(limit: float, overhead: float, framework: str) -> float:
+    """Return the total of a GPU whose range ends at a limit [B]; the overhead is part of it.
+
+    It is that of frameworks which keep all states until the end of a step.
+    """
+    allocated = (limit - OVERHEAD_RANGE.high * overhead) / _PEAKS[framework].high
+    return allocated + overhead
+
+
 def memory_of_fullest_stage(stage_memories: tuple[StageMemory, ...]) -> StageMemory:
     return max(stage_memories, key=lambda load: load.total)
 
@@ -503,7 +512,8 @@ def _gathered_weight_bytes(
 
     Two layers, the one in use and the prefetched one, and the embedding tables, which stay;
     in a pipeline the whole stage stays gathered and its gradients accumulate in FP32.
-    From Zhao (2023), section 3.
+    From Zhao (2023), section 3. Tables in FP32 are gathered in 16 bit, the `param_dtype` of
+    FSDP's mixed precision.
     """
     are_weights_offloaded = trained_weights.offloaded_to_host == "all"
     if (layout.zero < 3 or layout.zero_shards == 1) and not are_weights_offloaded:
@@ -519,6 +529,4 @@ def _gathered_weight_bytes(
         return bytes_per_weight * (share.dense_parameters + share.expert_parameters)
     largest = max((a.parameters for a, _ in stage.layer_counts), default=0)
     table_parameters = model.embedding_parameters + model.head_parameters
-    return (
-        width * 2 * largest + max(width, trained_weights.frozen_embedding_bytes) * table_parameters
-    ) / layout.tensor
+    return (width * 2 * largest + 2.0 * table_parameters) / layout.tensor
