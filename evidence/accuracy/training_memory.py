@@ -154,9 +154,11 @@ def _fine_tuning_query(method: str, inputs: CaseInputs) -> CalculatorQuery:
     """Peak allocated memory of the Transformers Trainer, with FSDP on several GPUs."""
     layout = _read_layout(inputs)
     kernels = str(inputs.read_any("kernels", ""))
-    adapters: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     if method != "full":
-        adapters = {"rank": inputs.read_int("rank"), "targets": str(inputs.read_any("targets"))}
+        others = {"rank": inputs.read_int("rank"), "targets": str(inputs.read_any("targets"))}
+    if "foak" in kernels and "liger" not in kernels:  # It replaces the loss, too.
+        others["loss"] = "copied"
     return build_query(
         "training-memory",
         "allocated",
@@ -168,7 +170,7 @@ def _fine_tuning_query(method: str, inputs: CaseInputs) -> CalculatorQuery:
         framework="transformers",
         fused_loss="liger" in kernels,
         method=method,
-        **adapters,
+        **others,
     )
 
 

@@ -470,6 +470,21 @@ def test_the_cache_of_llama_cpp_is_in_f16_whatever_a_checkpoint_names() -> None:
         assert ask(name, **typed).figures == ask(name, **typed, cache="fp16").figures
 
 
+@pytest.mark.parametrize("name", ["serving-capacity", "inference-memory", "latency"])
+def test_layers_that_llama_cpp_can_leave_on_the_host_are_named_where_it_does_not_fit(
+    name: str,
+) -> None:
+    typed = {"gpu": "rtx-3090", "engine": "llama.cpp", "tensor_parallel": 1}
+    large, small = (ask(name, **typed, model=model) for model in ("llama-3.3-70b", "8B"))
+    assert large.verdict.lead == "Does not fit."
+    assert [any("-ngl" in note for note in found.notes) for found in (large, small)] == [
+        True,
+        False,
+    ]
+    other = ask(name, gpu="rtx-3090", model="llama-3.3-70b", tensor_parallel=1)
+    assert not any("-ngl" in note for note in other.notes)
+
+
 def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all() -> None:
     typed = {"model": "llama-3.1-70b", "weights": "fp8", "cache": "fp8", "gpu": "h200"}
     typed |= {"requests_per_second": "20", "prompt_tokens": "4096"}
@@ -988,7 +1003,7 @@ def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
     tuning |= {"recompute": "selective"}
     found = ask("training-memory", **tuning, micro_batch=2, framework="transformers")
     assert found.verdict.status == "tight"
-    assert "as high as 90.6\u00a0GB, 5.5\u00a0GB too much" in found.verdict.text
+    assert "as high as 93.1\u00a0GB, 8\u00a0GB too much" in found.verdict.text
 
 
 def test_the_target_that_decides_the_replicas_is_said() -> None:

@@ -332,6 +332,42 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
     assert with_module == pytest.approx(2.600e11, rel=0.003)
 
 
+@pytest.mark.parametrize(
+    ("name", "modules", "parameters"),
+    [
+        ("glm-5", 1, 9.95e9),  # As GLM-5.1 and 5.2.
+        ("qwen3.5-397b-a17b", 1, 6.60e9),
+        ("qwen3-next-80b-a3b", 1, 1.65e9),
+        ("mimo-v2-flash", 3, 3 * 0.33e9),  # Its model card: 0.33B each.
+        ("step-3.5-flash", 3, 0.81e9),  # Its model card.
+        ("minimax-m3", 1, 7.49e9),
+        ("minimax-m2", 0, 0),
+        ("minimax-m2.5", 0, 0),
+        ("minimax-m2.7", 0, 0),
+        ("kimi-k2.6", 0, 0),
+    ],
+)
+def test_the_catalog_has_the_prediction_modules_that_are_published(
+    name: str, modules: int, parameters: float
+) -> None:
+    model = find_model(name)
+    assert model.prediction_module_count == modules
+    assert model.prediction_module_parameters == pytest.approx(parameters, rel=0.05)
+
+
+def test_prediction_modules_that_a_configuration_only_names_are_not_counted() -> None:
+    shape = {"hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8}
+    text = shape | {"intermediate_size": 1024, "vocab_size": 1000, "num_mtp_modules": 7}
+    text |= {"model_type": "minimax_m2"}
+    assert build_architecture(text).prediction_module_count == 0
+    # The text of a MiniMax-M3 is named like MiniMax-M2, in some copies not at all.
+    whole = {"model_type": "minimax_m3_vl", "text_config": text}
+    assert build_architecture(whole).prediction_module_count == 1
+    unnamed = {k: v for k, v in text.items() if k != "model_type"}
+    other = build_architecture({**whole, "text_config": unnamed})
+    assert other.parameters == build_architecture(whole).parameters
+
+
 def test_windows_beside_compressed_keys_are_cache_not_state() -> None:
     shape = next(s for s in _SHAPES if s["name"] == "deepseek_v4")
     model = build_architecture(shape["config"])

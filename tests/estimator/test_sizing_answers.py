@@ -280,7 +280,7 @@ def test_qlora_says_what_peft_adds_to_embeddings_and_head() -> None:
 
 def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for() -> None:
     card = {"model": "qwen2.5-14b", "gpu": "rtx-3090", "method": "qlora"}
-    card["framework"] = "transformers"
+    card |= {"framework": "transformers", "sequence": "3072"}
     plain, cast = (ask("training-memory", card, qlora_embeddings=t) for t in ("bf16", "fp32"))
     tables = 2 * 152_064 * 5_120
     assert number(cast, "weights") - number(plain, "weights") == pytest.approx(2 * tables, rel=0.01)
@@ -301,6 +301,43 @@ def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for()
         )
         assert number(plain, "per_gpu") == number(cast, "per_gpu")
         assert not any(c.field == "qlora_embeddings" for c in (*plain.flips, *cast.flips))
+
+
+def test_adapters_name_the_software_that_is_assumed() -> None:
+    card = {"model": "qwen3-14b", "gpu": "rtx-3090", "method": "qlora"}
+    usual, other = (
+        ask("training-memory", card),
+        ask("training-memory", card, framework="transformers"),
+    )
+    (note,) = (n for n in usual.notes if "framework" in n)
+    assert "torchtune" in note
+    assert format_value(number(other, "per_gpu"), "B") in note
+    assert not any("usual" in n for n in other.notes)
+    # Embeddings stay as in that software, and a change names the other.
+    tables = [next(n for n in answer.notes if "kbit" in n) for answer in (usual, other)]
+    assert ["TRL" in n for n in tables] == [False, True]
+    (change,) = (c for c in usual.flips if c.field == "framework")
+    asked = ask("training-memory", card, **change.typed_values_by_field)
+    assert asked.verdict.lead == change.verdict_after == "May not fit."
+    dense = ask("training-memory", {"model": "8B"})
+    assert "PyTorch FSDP" in next(n for n in dense.notes if "usual" in n)
+    time = ask("training-time", {"model": "8B", "method": "lora", "tokens": "100M"})
+    assert any("torchtune" in n and "PyTorch FSDP, compiled" in n for n in time.notes)
+
+
+def test_the_logits_of_transformers_take_three_values_in_fp32() -> None:
+    # A step of the Trainer of 5.23 has its peak in _log_softmax_backward_data: the log-softmax
+    # and the gradients of its output and its input, 12 B for each logit.
+    card = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "method": "qlora", "rank": "32"}
+    card |= {"framework": "transformers", "sequence": "8192"}
+    answer = ask("training-memory", card)
+    assert number(answer, "logits") == 8192 * 128_256 * 12
+    assert number(answer, "logits") == number(
+        ask("training-memory", card, loss="transformers"), "logits"
+    )
+    (change,) = (c for c in answer.flips if c.field == "loss")
+    asked = ask("training-memory", card, **change.typed_values_by_field)
+    assert asked.verdict.lead == "Fits."
 
 
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:

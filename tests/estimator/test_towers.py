@@ -64,9 +64,18 @@ def test_a_model_card_counts_the_tower() -> None:
     assert model.loaded_parameters == 4_300_079_472  # google/gemma-3-4b-it
 
 
+def test_the_catalog_counts_the_tower_of_minimax_m3() -> None:
+    # 32 layers, patches of 2 frames, and two pairs of matrices to the text's 6144.
+    tower = find_model("minimax-m3").tower
+    assert tower is not None
+    layer = 12 * 1280**2 + (4 + 5) * 1280 + 4 * 1280
+    assert tower.encoder_parameters == 32 * layer + 3 * 2 * 14**2 * 1280 + 2 * 1280
+    assert tower.projector_parameters == (1280 + 6144 * 6) * 6144 + 4 * 6144
+
+
 def test_every_known_kind_has_a_case() -> None:
     answered = {config["model_type"] for config in SEEING.values()}
-    catalogued = {"gemma3", "llama4", "qwen3_5_moe", "kimi_k25"}
+    catalogued = {"gemma3", "llama4", "qwen3_5_moe", "kimi_k25", "minimax_m3_vl"}
     alike = {"qwen3_vl_moe", "qwen3_5", "kimi_vl"}  # counted by the same function
     assert answered | catalogued | alike == set(KINDS)
 

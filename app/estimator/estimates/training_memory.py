@@ -131,7 +131,9 @@ class TrainingMemoryInputs:
         USUAL,
         "Loss kernel",
         choices=tuple((name, kernel.label) for name, kernel in LOSS_KERNELS.items()),
-        help="How many bytes each logit takes at the peak of the loss.",
+        help="How many bytes each logit takes at the peak of the loss. The Trainer of "
+        "Transformers 5.23 takes 12, three values in FP32. TRL's SFTTrainer computes the loss in "
+        "chunks with the output head since 1.7, unless it is told otherwise.",
     )
     optimizer_step: str = RECIPE.add_folded_input(
         USUAL,
@@ -185,6 +187,8 @@ class MemoryRemedy(NamedTuple):
     is_sure: bool = True
 
     def is_offered_by(self, framework: TrainingFramework) -> bool:
+        if self.field == "loss":
+            return framework.id == "transformers"
         return self.value != "operators" or framework.recomputes_products
 
 
@@ -265,6 +269,7 @@ class TrainingMemoryResult:
 # Changes that save memory, in the order of their cost in time.
 _REMEDIES = (
     MemoryRemedy("qlora_embeddings", "bf16"),
+    MemoryRemedy("loss", "linear"),
     MemoryRemedy("zero", "3"),
     MemoryRemedy("recompute", "operators"),
     MemoryRemedy("recompute", "full"),
@@ -528,6 +533,7 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         *_gpu_count_flips(result),
         *_sequence_flips(result),
         *_qlora_fp32_embedding_flips(result),
+        *_framework_flips(result),
     ]
     for remedy in result.memory_remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
@@ -600,17 +606,33 @@ _MACHINE_GPUS = 8
 
 def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return embeddings and head in FP32 if a QLoRA that surely fits may not fit with them."""
-    inputs, limit = result.inputs, result.memory_limit
-    if inputs.method != "qlora" or not result.surely_fits:
+    if result.inputs.method != "qlora" or not result.surely_fits:
         return ()
     if surely_fits_with_changed_inputs(result, qlora_embeddings="fp32"):
         return ()
-    cast = dataclasses.replace(inputs, qlora_embeddings="fp32", recompute="full")
-    least = _compute_memory_range(result.model, cast, limit).low
-    becomes = "May not fit." if least <= limit else "No longer fits."
-    spec = input_specs(TrainingMemoryInputs)["qlora_embeddings"]
+    return (_build_choice_flip(result, "qlora_embeddings", "fp32"),)
+
+
+def _framework_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+    """Return Transformers if adapters that surely fit in the usual framework may not in it."""
+    inputs = result.inputs
+    if inputs.method == "full" or inputs.framework != USUAL or not result.surely_fits:
+        return ()
+    if surely_fits_with_changed_inputs(result, framework="transformers"):
+        return ()
+    return (_build_choice_flip(result, "framework", "transformers"),)
+
+
+def _build_choice_flip(result: TrainingMemoryResult, field: str, value: str) -> VerdictFlip:
+    """Return the change to a choice with which a job that surely fits may not fit."""
+    change: dict[str, Any] = {field: value}
+    changed = dataclasses.replace(result.typed_inputs, **change)
+    least = _compute_memory_range(result.model, changed, result.memory_limit).low
+    becomes = "May not fit." if least <= result.memory_limit else "No longer fits."
+    spec = input_specs(TrainingMemoryInputs)[field]
     labels = dict(spec.choices)
-    return (VerdictFlip("qlora_embeddings", spec.label, labels["bf16"], labels["fp32"], becomes),)
+    now = labels[getattr(result.inputs, field)]
+    return VerdictFlip(field, spec.label, now, labels[value], becomes)
 
 
 def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:

@@ -23,7 +23,11 @@ from app.estimator.estimates.training_memory import (
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.model_states import build_trained_weights, state_bytes_per_parameter
+from app.estimator.memory.model_states import (
+    USUAL,
+    build_trained_weights,
+    state_bytes_per_parameter,
+)
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
@@ -36,6 +40,7 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     allocated_range_factors,
     bytes_per_logit_of_loss,
+    memory_of_fullest_stage,
     micro_batch_tokens,
     transient_bytes_per_token_of_stage,
 )
@@ -454,7 +459,7 @@ def _build_pipeline_stages_table(result: TrainingMemoryResult) -> ResultTable:
 
 def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
     inputs, memory = result.inputs, result.fullest_stage_memory
-    notes = []
+    notes = [] if inputs.framework != USUAL else [_usual_framework_note(result)]
     if inputs.overhead is None:
         notes.append(f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed.")
     if inputs.pipeline_parallel > 1:
@@ -482,13 +487,28 @@ def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _usual_framework_note(result: TrainingMemoryResult) -> str:
+    """Name the framework that is assumed, and what adapters need in the Transformers Trainer."""
+    label = find_requested_framework(result.inputs).label
+    if not result.trained_weights.are_adapters:
+        kind = "mixtures of experts" if result.model.is_routed else "dense models"
+        return f"The framework is the usual one of {kind}: {label}."
+    other = dataclasses.replace(result.typed_inputs, framework="transformers")
+    filled = fill_in_usual_zero_and_recompute(result.model, other, result.memory_limit)
+    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, filled))
+    return (
+        f"The framework is the usual one of adapters: {label}. The Transformers Trainer would need "
+        f"{format_value(memory.total, 'B')}."
+    )
+
+
 def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:
     """Return how embeddings and head of a quantized model are counted, and what PEFT adds.
 
     In 16 bit they are in the measured runs of QLoRA, for example fms-acceleration's.
     """
     inputs, layout = result.inputs, result.layout
-    if inputs.method != "qlora" or inputs.framework == "torchtune":
+    if inputs.method != "qlora":
         return []
     table_parameters = result.model.embedding_parameters + result.model.head_parameters
     shards = layout.zero_shards if layout.zero == _FSDP else 1
@@ -503,11 +523,16 @@ def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:
         ]
     return [
         (
-            "Embeddings and output head stay in 16 bit, as in TRL's SFTTrainer and in the measured "
-            "runs. prepare_model_for_kbit_training of PEFT, which other recipes call, casts them to "
+            f"Embeddings and output head stay in 16 bit, as in {_name_quantized_recipe(inputs)} and in "
+            "the measured runs. prepare_model_for_kbit_training of PEFT, which other recipes call, casts them to "
             f"FP32, which adds {added}; the input “Embeddings and head in QLoRA” counts that."
         )
     ]
+
+
+def _name_quantized_recipe(inputs: TrainingMemoryInputs) -> str:
+    is_torchtune = find_requested_framework(inputs).id == "torchtune"
+    return "torchtune" if is_torchtune else "TRL's SFTTrainer"
 
 
 # FP32 instead of 16 bit: huggingface/peft, issue 816. TRL no longer casts them since its pull

@@ -609,6 +609,7 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
     notes = [
         describe_ranges(result.model, result.gpu),
+        *_adapter_software_notes(result),
         *_layout_notes(result),
         _batch_note(plan, result.inputs.global_batch),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
@@ -624,6 +625,17 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
             "power-cooling does."
         )
     return tuple(notes)
+
+
+def _adapter_software_notes(result: TrainingTimeResult) -> tuple[str, ...]:
+    if result.inputs.method == "full":
+        return ()
+    framework = find_requested_framework(result.inputs, result.model)
+    note = (
+        f"The time of adapters is that of {result.plan.software.label}, their memory that of "
+        f"{framework.label}; training-memory also knows that of the Transformers Trainer."
+    )
+    return (note,)
 
 
 def _layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:

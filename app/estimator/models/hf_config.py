@@ -62,6 +62,8 @@ def extract_language_model_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
     text = _flatten_minimax_sparse_attention(_language_model_config(config))
     family = text.get("model_type")
+    if config.get("model_type") == "minimax_m3_vl":  # Its text is named minimax_m2, or not at all.
+        family = "minimax_m3"
     if isinstance(family, str) and family in _FAMILIES["aliases"]:
         return {**text, "model_type": _FAMILIES["aliases"][family]}
     return text
@@ -98,6 +100,24 @@ def _flatten_minimax_sparse_attention(config: Config) -> Config:
         flat["layer_types"] = [kinds[bool(on)] for on in layers]
     other_fields = {key: value for key, value in config.items() if key != "sparse_attention_config"}
     return {**flat, **other_fields}
+
+
+def count_prediction_modules(config: Config) -> int:
+    """Return the modules for multi-token prediction that are published with a model."""
+    names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+    count = max(config.get(name) or 0 for name in (*names, "num_mtp_layers"))
+    count = _FAMILIES["prediction_modules"].get(config.get("model_type"), count)
+    if not isinstance(count, int) or not 0 <= count <= _MOST_PREDICTORS:
+        raise UnreadableConfigError(f"{count} modules of multi-token prediction cannot be.")
+    return count
+
+
+_MOST_PREDICTORS = 64
+
+
+def has_dense_prediction_modules(config: Config) -> bool:
+    """Return whether such modules have a dense MLP and a sliding window."""
+    return config.get("model_type") in _FAMILIES["dense_prediction_modules"]
 
 
 def reject_unsupported_family(config: Config) -> None:

@@ -12,7 +12,9 @@ from app.estimator.models.hf_config import (
     TrackedConfig,
     UnreadableConfigError,
     add_config_defaults,
+    count_prediction_modules,
     extract_language_model_config,
+    has_dense_prediction_modules,
     list_kinds_of_each_layer,
     read_config_int,
     read_family_traits,
@@ -625,7 +627,7 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
     traits = read_family_traits(config)
     hidden = read_config_int(config, "hidden")
     stack = _build_decoder_layers(config, traits)
-    predictors = _count_prediction_modules(config)
+    predictors = count_prediction_modules(config)
     vocabulary = read_config_int(config, "vocabulary")
     positions = 0
     if traits.learned_positions:
@@ -644,28 +646,26 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             max_context=_read_max_context(config),
             family=str(config.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
-            prediction_module_layers=_build_prediction_module_layers(stack) * predictors,
+            prediction_module_layers=_build_prediction_module_layers(config, stack) * predictors,
             prediction_module_count=predictors,
         )
     )
 
 
-def _count_prediction_modules(config: Config) -> int:
-    names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    count = max(config.get(name) or 0 for name in (*names, "num_mtp_layers"))
-    if not isinstance(count, int) or not 0 <= count <= _MOST_PREDICTORS:
-        raise UnreadableConfigError(f"{count} modules of multi-token prediction cannot be.")
-    return count
+def _build_prediction_module_layers(
+    config: Config, decoder_layers: tuple[Layer, ...]
+) -> tuple[Layer, ...]:
+    """Return the layers of such a module: attention and MLP as in the model's last layer.
 
-
-_MOST_PREDICTORS = 64
-
-
-def _build_prediction_module_layers(decoder_layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """Return the layers of such a module: attention and MLP as in the model's last layer."""
+    A few families have a sliding window and a dense MLP instead.
+    """
     attention = next((a for a in reversed(decoder_layers) if a.mixer.heads), None)
     if attention is None:
         return ()
+    if has_dense_prediction_modules(config):
+        sliding = next((a for a in decoder_layers if a.mixer.window_tokens), attention)
+        dense = next((a.mlp for a in decoder_layers if not a.mlp.is_routed), attention.mlp)
+        return (dataclasses.replace(sliding, mlp=dense),)
     if attention.mlp.width:
         return (attention,)
     return (attention, *(a for a in reversed(decoder_layers) if a.mlp.width))[:2]

@@ -293,6 +293,24 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Vis
     return VisionTower(encoder, projector)
 
 
+def _count_minimax_m3_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
+    """MiniMax-M3: CLIP without positions; patches are mapped to the text, then merged.
+
+    As in minimax_m3_vl.vision_encoder of NVIDIA's NeMo AutoModel.
+    """
+    layers = _read_tower_layers(vision)
+    merging = vision.get("img_token_compression_config") or {}
+    frames = merging.get("temporal_patch_size", 2)
+    encoder = _patch_embedding_parameters(vision, layers.hidden, frames=frames, bias=False)
+    encoder += 2 * layers.hidden + layers.parameters
+    width = outer.get("projector_hidden_size") or text_width
+    merged_width = merging.get("spatial_merge_size", 2) ** 2 * text_width
+    projector = _count_matrix_parameters(layers.hidden, width)
+    projector += _count_matrix_parameters(merged_width, width)
+    projector += 2 * _count_matrix_parameters(width, text_width)
+    return VisionTower(encoder, projector)
+
+
 def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden = require_first_size(vision, "hidden_size")
@@ -322,6 +340,9 @@ KINDS: dict[str, TowerKind] = {
     "internvl": TowerKind("internvl_vision", _count_internvit_parameters),
     "internvl_chat": TowerKind("intern_vit_6b", _count_internvit_parameters),
     "kimi_k25": TowerKind("kimi_k25_vision", _count_moonvit_parameters),
+    "minimax_m3_vl": TowerKind(
+        "minimax_m3_vl_vision", _count_minimax_m3_parameters, "clip_vision_model"
+    ),
     "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, "moonvit"),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""

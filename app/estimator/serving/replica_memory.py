@@ -123,13 +123,14 @@ def describe_draft_model(placed: PlacedModel) -> str:
     model = placed.model
     memory = format_value(draft_weight_bytes(model, placed.setup.weight_format), "B")
     counted = f"{memory} of weights and one more layer of cache are counted"
-    if model.prediction_module_count:
+    if count := model.prediction_module_count:
+        modules = "a module" if count == 1 else f"{count} modules"
         return (
-            f"{model.name} is published with a module for multi-token prediction (MTP); {counted}."
+            f"{model.name} is published with {modules} for multi-token prediction (MTP); {counted}."
         )
     return (
-        f"{model.name} has no module for multi-token prediction (MTP): speculation needs an EAGLE "
-        f"head or a small draft model that was trained for it. Of a head, {counted}."
+        f"No module for multi-token prediction (MTP) is counted for {model.name}: speculation "
+        f"needs an EAGLE head or a small draft model that was trained for it. Of a head, {counted}."
     )
 
 
