@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.hardware import throughput as rates
-from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.catalog import find_accelerator, list_accelerators
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -211,3 +211,10 @@ def test_experts_of_a_latent_width_are_sent_that_width() -> None:
         optimizer_step_time(_hybrid(moe_latent_size=n), H100, FABRIC, plan) for n in (4096, 1024)
     )
     assert 3 < wide.expert / narrow.expert <= 4
+
+
+@pytest.mark.parametrize("gpu", [gpu.id for gpu in list_accelerators() if gpu.peak_rate("bf16")])
+def test_no_chip_multiplies_faster_than_its_peak(gpu: str) -> None:
+    sustained = rates.compute_sustained_rates(find_accelerator(gpu))
+
+    assert max(sustained.matmul, sustained.attention) < sustained.peak
