@@ -157,6 +157,8 @@ class LearnerProfile:
     turns missed questions into cards. `acts` counts manual edits of cards. `person` is shared
     by the learner's rows in all courses.
 
+    `has_edited_cards` says that the learner rewrote a course card.
+
     Three more are about the request: `row_id_in_any_course` is 0 for a new visitor; `last_seen`
     is when this browser was last recorded, in milliseconds; `is_session_revoked` says that its
     session was ended.
@@ -187,6 +189,7 @@ class LearnerProfile:
     mail_confirmed: bool = False
     mailed: str = ""
     acts: int = 0
+    has_edited_cards: bool = False
     row_id_in_any_course: int = 0
     last_seen: int = 0
     is_session_revoked: bool = False

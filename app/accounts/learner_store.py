@@ -25,6 +25,7 @@ from app.database.tables import (
     DeviceCode,
     Learner,
     LearnerSession,
+    OwnCard,
     Review,
     SectionNoteRow,
     Sitting,
@@ -164,9 +165,14 @@ def _revoke_statement(now: dt.datetime) -> Any:
 
 # What a learner can set is a column of the table and a field of `LearnerProfile`.
 _COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
+# Ids of course cards contain no colon.
+_edited_card = select(col(OwnCard.id)).where(
+    col(OwnCard.learner_id) == col(Learner.id), col(OwnCard.card).not_like("%:%")
+)
+_PROFILE = (*_COLUMNS, _edited_card.exists().label("has_edited_cards"))
 # Precompiled: every request runs the first and every write the second.
 _FIND = (
-    select(col(LearnerSession.revoked_at), col(LearnerSession.last_seen), *_COLUMNS)
+    select(col(LearnerSession.revoked_at), col(LearnerSession.last_seen), *_PROFILE)
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
@@ -288,10 +294,10 @@ def derive_learner_key(person_key: str, course: str) -> str:
     return hashlib.sha256(f"{person_key}:{course}".encode()).hexdigest()[:32]
 
 
-_FIND_IN_COURSE = select(*_COLUMNS).where(
+_FIND_IN_COURSE = select(*_PROFILE).where(
     col(Learner.person) == bindparam("person"), col(Learner.course) == bindparam("course")
 )
-_FIND_BY_ID = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
+_FIND_BY_ID = select(*_PROFILE).where(col(Learner.id) == bindparam("wanted"))
 
 
 def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:

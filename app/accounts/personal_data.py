@@ -52,7 +52,7 @@ review           every grade of a card: 1 again, 2 hard, 3 good, 4 easy. A row
 memory           what the reviews of each card amount to
 suspension       cards put aside
 added_card       missed questions and terms that you study as cards
-own_card         cards of your own
+own_card         cards of your own, and course cards that you edited
 own_picture      pictures on them, each a file in the folder pictures
 card_import      the last file of cards that you imported
 study_day        what each day held, added up

@@ -293,7 +293,7 @@ class AddedCard(_RowOfLearner, table=True):
 
 
 class OwnCard(_RowOfLearner, table=True):
-    """A card that a learner wrote or imported.
+    """A card that a learner wrote or imported, or their text of the course card `card`.
 
     `front` and `back` are sanitized HTML, `source` is what the learner typed, as JSON.
     A card from an Anki note keeps the note's GUID and tags, and its ordinal.

@@ -51,6 +51,7 @@ from app.spaced_repetition.card_ids import (
     TERM,
     find_topic_of_added_card,
     is_added_card_id,
+    is_source_in_course,
     parse_card_id,
 )
 from app.spaced_repetition.queue import CardStatus
@@ -139,7 +140,7 @@ def _build_listed_course_card(
     state = status.state if status else None
     return ListedCard(
         card_id=card,
-        excerpt=excerpt_for_title(ctx.library.cards[card].front),
+        excerpt=excerpt_for_title(resolve_cards_by_id(ctx, [card])[card].card.front),
         state_text=describe_card_state(ctx, state.state, state.due_day) if state else "new",
         is_suspended=status is not None and status.is_suspended,
         is_leech=state is not None and state.lapses >= LEECH_LAPSES,
@@ -186,7 +187,11 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     words = split_search_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), is_truncated=False)
-    names = list(itertools.islice(_yield_matching_card_ids(ctx, words), CARDS_PER_PAGE + 1))
+    # An edited card can match by both texts, so it may be there twice.
+    found = dict.fromkeys(
+        itertools.islice(_yield_matching_card_ids(ctx, words), 2 * CARDS_PER_PAGE + 2)
+    )
+    names = list(found)[: CARDS_PER_PAGE + 1]
     rows = tuple(_yield_listed_cards(ctx, names[:CARDS_PER_PAGE]))
     return CardSearchResult(" ".join(query.split()), rows, is_truncated=len(names) > CARDS_PER_PAGE)
 
@@ -194,7 +199,9 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
 def _yield_matching_card_ids(ctx: RequestContext, words: list[str]) -> Iterator[str]:
     db, learner, library = ctx.db, ctx.learner.id, ctx.library
     if learner:
-        yield from added_cards.search_own_card_ids(db, learner, words)
+        for card in added_cards.search_own_card_ids(db, learner, words):
+            if is_source_in_course(library, card):  # an edited course card may have left it
+                yield card
         for kind in (QUESTION, TERM):
             for card in sorted(list_undeclined_cards_of_kind(db, learner, kind)):
                 if _contains_words(library, card, words):
@@ -226,7 +233,7 @@ def _yield_listed_cards(ctx: RequestContext, card_ids: list[str]) -> Iterator[Li
     added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, added_names)
     course_names = [name for name in card_ids if not is_added_card_id(name)]
     statuses = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course_names)
-    cards = resolve_cards_by_id(ctx, added_names)
+    cards = resolve_cards_by_id(ctx, card_ids)
     for name in card_ids:
         if name in added:
             yield build_listed_card(ctx, added[name], cards.get(name))
@@ -245,6 +252,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
     suspended = review_log.list_suspended_cards(ctx.db, ctx.learner.id) if ctx.learner.id else ()
+    resolved = resolve_cards_by_id(ctx, [*(topic.cards if topic else ()), *suspended])
     statuses = (
         queue.load_statuses_of_topic_by_card(ctx.db, ctx.learner.id, topic.slug) if topic else {}
     )
@@ -257,7 +265,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         else [],
         own=build_added_cards_page(ctx, query.added_cards_page),
         matches=search_cards(ctx, query.q),
-        suspended_cards=[ctx.library.cards[c] for c in suspended if c in ctx.library.cards],
+        suspended_cards=[resolved[c].card for c in suspended if c in ctx.library.cards],
     )
 
 
@@ -325,7 +333,7 @@ class CardDetails:
     history: tuple[HistoryLine, ...]
     showing_token: str
     is_suspended: bool
-    is_own: bool
+    is_editable: bool
     undo_log_id: int
     today: dt.date
     last_settable_day: dt.date
@@ -345,7 +353,7 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
         history=tuple(_describe_log_row(ctx, row) for row in history),
         showing_token=hash_showing_token(card_id, record.log_row_count),
         is_suspended=record.is_suspended,
-        is_own=parse_card_id(card_id).source_kind == OWN,
+        is_editable=parse_card_id(card_id).source_kind in ("", OWN),
         undo_log_id=last_undoable.id if last_undoable and last_undoable.card == card_id else 0,
         today=ctx.study_day,
         last_settable_day=compute_last_settable_due_day(ctx.study_day, ctx.learner.exam_day),

@@ -1,4 +1,4 @@
-"""Pages to write and edit an own card."""
+"""Pages to write and edit an own card, and to edit a course card."""
 
 import dataclasses
 import hashlib
@@ -6,8 +6,9 @@ import json
 import re
 from html import escape
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
@@ -15,16 +16,16 @@ from markdown_it.rules_block import StateBlock, table
 from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
+    WriteContext,
     count_bytes_toward_quota,
     refuse_when_storage_or_quota_full,
     run_in_read_session,
     run_in_write_transaction,
 )
 from app.errors import ConflictError, NotFoundError
-from app.markup.model import Flashcard
 from app.questions.question_form import make_submission_token
 from app.questions.question_type import CardFacesHtml
-from app.spaced_repetition import added_cards, review_log
+from app.spaced_repetition import added_cards
 from app.spaced_repetition.added_cards import CardToAdd, OwnCardContent, add_cards
 from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, build_own_card, sanitize_card_html
 
@@ -202,15 +203,8 @@ def show_own_picture(ctx: ReadContext, name: str) -> Response:
 
 
 @router.get("/own")
-def show_new_card_form(
-    ctx: ReadContext, replaced: Annotated[str, Query(max_length=200)] = ""
-) -> HTMLResponse:
-    """The form for a new card, or for the learner's version of the card that it replaces."""
-    if not replaced:
-        return _render_card_form(ctx, OwnCardDraft(""))
-    card = _require_course_card(ctx, replaced)
-    draft = OwnCardDraft(card.front.plain, card.back.plain)
-    return _render_card_form(ctx, draft, replaced=replaced)
+def show_new_card_form(ctx: ReadContext) -> HTMLResponse:
+    return _render_card_form(ctx, OwnCardDraft(""))
 
 
 def parse_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
@@ -223,18 +217,14 @@ SentCard = Annotated[RenderedCard, Depends(parse_posted_card)]
 
 
 @router.post("/own", dependencies=[Depends(refuse_when_storage_or_quota_full)])
-async def add_own_card(
-    request: Request, form: SentCard, token: _Words = "", replaced: _Words = ""
-) -> Response:
-    """Save a new card, due from today on; a course card that it replaces is suspended."""
+async def add_own_card(request: Request, form: SentCard, token: _Words = "") -> Response:
+    """Save a new card, due from today on."""
     if form.problems:
         return await run_in_read_session(
-            request, lambda ctx: _render_refused_draft(ctx, form, token=token, replaced=replaced)
+            request, lambda ctx: _render_refused_draft(ctx, form, token=token)
         )
     try:
-        await run_in_write_transaction(
-            request, lambda ctx: _save_own_card(ctx, form, token, replaced)
-        )
+        await run_in_write_transaction(request, lambda ctx: _save_own_card(ctx, form, token))
     except ConflictError as error:
         conflict = f"{error.message} {error.hint}"
         return await run_in_read_session(
@@ -244,12 +234,7 @@ async def add_own_card(
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _save_own_card(
-    ctx: RequestContext, rendered: RenderedCard, token: str, replaced_course_card: str
-) -> None:
-    if replaced_course_card:
-        course_card = _require_course_card(ctx, replaced_course_card)
-        review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, suspended=True)
+def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str) -> None:
     identity = f"{ctx.learner.key}:{token or make_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
     added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content_to_store, ctx.now)
@@ -258,8 +243,12 @@ def _save_own_card(
 
 @router.get("/own/{card}")
 def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
-    """The card as it was typed, or the text of an imported card."""
-    own_card = _require_own_card(ctx, card)
+    """The card as it was typed, or the text of an imported or a course card."""
+    own_card = _load_text_of_editable_card(ctx, card)
+    if own_card is None:
+        course_card = ctx.library.cards[card]
+        draft = OwnCardDraft(course_card.front.plain, course_card.back.plain)
+        return _render_card_form(ctx, draft, card, lacks_formatting=True)
     typed = restore_typed_draft(own_card.typed_source_json, own_card.faces)
     if typed is not None:
         return _render_card_form(ctx, typed, card)
@@ -275,28 +264,39 @@ async def change_own_card(request: Request, card: str, form: SentCard) -> Respon
         return await run_in_read_session(
             request, lambda ctx: _render_refused_draft(ctx, form, card)
         )
-    await run_in_write_transaction(request, lambda ctx: _save_changed_card(ctx, card, form))
+    try:
+        await run_in_write_transaction(request, lambda ctx: _save_changed_card(ctx, card, form))
+    except ConflictError as error:
+        conflict = f"{error.message} {error.hint}"
+        return await run_in_read_session(
+            request, lambda ctx: _render_refused_draft(ctx, form, card, conflict=conflict)
+        )
     count_bytes_toward_quota(request, form.stored_bytes)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
 def _save_changed_card(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
-    _require_own_card(ctx, card)
-    added_cards.update_own_card_text(ctx.db, ctx.learner.id, card, rendered.content_to_store)
+    db, learner, content = ctx.db, ctx.learner.id, rendered.content_to_store
+    is_edited = _load_text_of_editable_card(ctx, card) is not None
+    if is_edited or not added_cards.insert_own_card(db, learner, card, content, ctx.now, deck=""):
+        added_cards.update_own_card_text(db, learner, card, content)
 
 
-def _require_own_card(ctx: RequestContext, card: str) -> OwnCardContent:
+@router.post("/own/{card}/original")
+def restore_course_text(ctx: WriteContext, card: str) -> Response:
+    """Show a course card with the course's text again; what was learned stays."""
+    if card not in ctx.library.cards:
+        raise NotFoundError(f"There is no card “{card}” in the course.")
+    added_cards.delete_text_of_course_card(ctx.db, ctx.learner.id, card)
+    return RedirectResponse(f"/flashcards?card={quote(card)}", 303)
+
+
+def _load_text_of_editable_card(ctx: RequestContext, card: str) -> OwnCardContent | None:
+    """Return the learner's text of a card; None for a course card that they did not edit."""
     own_card = added_cards.load_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
-    if own_card is None:
+    if own_card is None and card not in ctx.library.cards:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return own_card
-
-
-def _require_course_card(ctx: RequestContext, card: str) -> Flashcard:
-    course_card = ctx.library.cards.get(card)
-    if course_card is None:
-        raise NotFoundError(f"There is no card “{card}” in the course.")
-    return course_card
 
 
 def _render_refused_draft(
@@ -305,27 +305,29 @@ def _render_refused_draft(
     card: str = "",
     *,
     token: str = "",
-    replaced: str = "",
     conflict: str = "",
 ) -> HTMLResponse:
     """Return the form with everything that was typed, and its problems or the conflict."""
     if card:
-        _require_own_card(ctx, card)
+        _load_text_of_editable_card(ctx, card)
     problems = [{"field": "front", "message": conflict}] if conflict else rendered.problems
     status = 409 if conflict else 422
-    more: dict[str, Any] = {"problems": problems, "replaced": replaced}
-    return _render_card_form(ctx, rendered.typed, card, token=token, status=status, **more)
+    return _render_card_form(
+        ctx, rendered.typed, card, token=token, status=status, problems=problems
+    )
 
 
 def _render_card_form(
     ctx: RequestContext, draft: OwnCardDraft, card: str = "", *, token: str = "", **more: Any
 ) -> HTMLResponse:
-    defaults = {"lacks_formatting": False, "problems": [], "replaced": ""}
+    defaults = {"lacks_formatting": False, "problems": []}
+    learner_id, course_cards = ctx.learner.id, [card] if card in ctx.library.cards else []
     return ctx.render_page(
         "flashcards/own.html",
         draft=draft,
         card=card,
         token=token or make_submission_token(),
+        is_edited=bool(added_cards.load_texts_of_course_cards(ctx.db, learner_id, course_cards)),
         saved=ctx.request.query_params.get("kept") == "yes",
         **{**defaults, **more},
     )

@@ -103,11 +103,15 @@ class ReviewFilter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradeButton:
-    """A rating button, with the time until the card would be asked again."""
+    """A rating button, with the time until the card would be asked again.
+
+    It `is_shortened_for_exam` if the plan asks for the card sooner than FSRS.
+    """
 
     rating: int
     label: str
     interval_text: str
+    is_shortened_for_exam: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -299,10 +303,9 @@ def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Grade
         days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card_id)
         later_reviews = days.get(record.card_id, 0) - (record.card_state.last_day == ctx.study_day)
 
-    def interval(outcome: CardState) -> str:
-        """Return when the plan asks for the card again, which is sooner than FSRS if it must be."""
+    def make_button(rating: int, label: str, outcome: CardState) -> GradeButton:
         if outcome.state != "review" or exam is None or not is_exam_ahead:
-            return format_interval(outcome, review_event)
+            return GradeButton(rating, label, format_interval(outcome, review_event))
         fact = CardFact(
             card=record.card_id,
             note="",
@@ -314,10 +317,11 @@ def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Grade
             later_reviews=later_reviews,
         )
         day = compute_planned_review_day(fact, calendar)
-        return format_days((day - ctx.study_day).days) if day < exam else "after the exam"
+        interval = format_days((day - ctx.study_day).days) if day < exam else "after the exam"
+        return GradeButton(rating, label, interval, day < outcome.due_day)
 
     return tuple(
-        GradeButton(rating, label, interval(outcome))
+        make_button(rating, label, outcome)
         for rating, (label, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 

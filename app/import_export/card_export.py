@@ -188,7 +188,12 @@ class _NoteBuilder:
             sides = CardSides(html.escape(term.name), make_html_portable(term.meaning.html))
             return self._build_note((note_name,), "terms", sides)
         card = self._library.cards[note_name]
-        anki_note = self._build_note(card_ids, card.topic, self._render_course_card(card))
+        own_text = self._studied.own_text_by_card.get(note_name)
+        if own_text is None:
+            sides = self._render_course_card(card)
+        else:
+            sides = CardSides(own_text.front, own_text.back)
+        anki_note = self._build_note(card_ids, card.topic, sides)
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(anki_note, tags=tags)
 

@@ -483,6 +483,9 @@ class ImportedSummary:
     imported_course_review_count: int
 
 
+_is_own = OWN.c.card.like("own:%")  # else it is the learner's text of a course card
+
+
 def summarize_imported_cards(db: Session, learner_id: int) -> ImportedSummary:
     if not learner_id:
         return ImportedSummary((), 0)
@@ -490,7 +493,7 @@ def summarize_imported_cards(db: Session, learner_id: int) -> ImportedSummary:
     decks = db.connection().execute(
         select(OWN.c.deck, func.count(OWN.c.card.distinct()), func.count(LOG.c.id))
         .select_from(OWN.outerjoin(LOG, of_card & (LOG.c.rating > 0)))
-        .where(OWN.c.learner_id == learner_id)
+        .where(OWN.c.learner_id == learner_id, _is_own)
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
     )
@@ -517,7 +520,7 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
     cards = db.connection().execute(
         select(OWN.c.card, func.count(LOG.c.id))
         .select_from(OWN.outerjoin(LOG, of_card))
-        .where(OWN.c.learner_id == learner_id, OWN.c.deck == deck)
+        .where(OWN.c.learner_id == learner_id, OWN.c.deck == deck, _is_own)
         .group_by(OWN.c.card)
     )
     return _batch_by_removal_cost(cards)

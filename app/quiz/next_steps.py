@@ -295,7 +295,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         [done_text] * (task.done_count > 0) + [f"{task.begun_count} begun"] * (task.begun_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
-    count_text = format_count_with_noun(task.total_count, noun)
+    rated_count = task.total_count - task.left_out_count
     left_text = format_count_with_noun(task.total_count - task.done_count, noun)
     title, done_title, detail = {
         "practice": (
@@ -310,6 +310,9 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         ),
         "review": ("Review {}", "{} reviewed", "Due today"),
     }[task.kind]
+    if not rated_count:
+        done_title = "{} put aside or skipped"
+    count_text = format_count_with_noun(rated_count or task.total_count, noun)
     return TaskView(
         kind=task.kind,
         title=done_title.format(count_text) if is_done else title.format(left_text),

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from html import unescape
 from typing import Any, NamedTuple
 
-from sqlalchemy import String, and_, bindparam, case, func, select, update
+from sqlalchemy import String, and_, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col
 
@@ -395,21 +395,49 @@ def load_own_card(db: Session, learner_id: int, card: str) -> OwnCardContent | N
 
 
 def insert_own_card(
-    db: Session, learner_id: int, card: str, content: OwnCardContent, now: dt.datetime
-) -> None:
-    """Save a new own card. Saving the same card again changes nothing.
+    db: Session,
+    learner_id: int,
+    card: str,
+    content: OwnCardContent,
+    now: dt.datetime,
+    deck: str = DECK,
+) -> bool:
+    """Save a new own card, or the learner's text of a course card, which has no `deck`.
 
-    Raises ConflictError if the learner has reached the maximum number of own cards.
+    Saving the same card again changes nothing and returns False. Raises ConflictError if the
+    learner has reached the maximum number of own cards.
     """
-    values = {"learner_id": learner_id, "card": card, "deck": DECK}
+    values = {"learner_id": learner_id, "card": card, "deck": deck}
     values |= {"front": content.faces.front, "back": content.faces.back}
     values |= {"source": content.typed_source_json, "at": to_milliseconds(now)}
-    if insert_if_absent(db, OwnCard, values) is not None:
-        raise_if_row_quota_exceeded(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
+    if insert_if_absent(db, OwnCard, values) is None:
+        return False
+    raise_if_row_quota_exceeded(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
+    return True
+
+
+def load_texts_of_course_cards(
+    db: Session, learner_id: int, cards: Collection[str]
+) -> dict[str, CardFacesHtml]:
+    """Return the learner's texts of those course cards that they edited."""
+    if not (learner_id and cards):
+        return {}
+    rows = db.connection().execute(
+        select(OWN.c.card, OWN.c.front, OWN.c.back).where(
+            OWN.c.learner_id == learner_id, OWN.c.card.in_(cards)
+        )
+    )
+    return {row.card: CardFacesHtml(row.front, row.back) for row in rows}
+
+
+def delete_text_of_course_card(db: Session, learner_id: int, card: str) -> None:
+    db.execute(
+        delete(OwnCard).where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
+    )
 
 
 def update_own_card_text(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:
-    """Change the text of an own card; its memory stays."""
+    """Change the text of an own or edited card; its memory stays."""
     db.execute(
         update(OwnCard)
         .where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)

@@ -10,7 +10,12 @@ from app.content.library import Library
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard, GlossaryTerm
 from app.questions.model import Question
-from app.spaced_repetition.added_cards import AddedCardDetails, load_added_card_details
+from app.questions.question_type import CardFacesHtml
+from app.spaced_repetition.added_cards import (
+    AddedCardDetails,
+    load_added_card_details,
+    load_texts_of_course_cards,
+)
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
@@ -57,9 +62,20 @@ def _list_page_links(library: Library, slug: str, anchor: str = "") -> tuple[Car
     return (CardLink(f"Read: {topic.title}", address),)
 
 
-def _resolve_course_card(library: Library, card: str) -> ResolvedCard | None:
+def _resolve_course_card(
+    library: Library, card: str, own_text: CardFacesHtml | None
+) -> ResolvedCard | None:
+    """Return a course card, with the learner's text if they edited it; None if it left the course."""
     known = library.cards.get(card)
-    return ResolvedCard(known, _list_page_links(library, known.topic)) if known else None
+    if known is None:
+        return None
+    links = _list_page_links(library, known.topic)
+    if own_text is None:
+        return ResolvedCard(known, links)
+    own = build_own_card(card, own_text)
+    # The sources are those of the author's text.
+    edited = dataclasses.replace(known, front=own.front, back=own.back, sources=())
+    return ResolvedCard(edited, links, origin_sentence="In your own words.")
 
 
 def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> ResolvedCard | None:
@@ -139,13 +155,18 @@ def is_card_visible(ctx: RequestContext, card: str) -> bool:
 
 
 def resolve_cards_by_id(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
-    """Return those of `cards` that exist; added ones take one query, once per request."""
+    """Return those of `cards` that exist, each queried once per request.
+
+    Added ones take one query, and course cards one more if the learner edited any.
+    """
     new = [card for card in cards if card not in ctx.lookup_cache]
     added_cards = [card for card in new if is_added_card_id(card)]
     details = load_added_card_details(ctx.db, ctx.learner.id, added_cards, ctx.now)
+    course_cards = [c for c in new if c in ctx.library.cards and ctx.learner.has_edited_cards]
+    own_texts = load_texts_of_course_cards(ctx.db, ctx.learner.id, course_cards)
     for card in new:
         if not is_added_card_id(card):
-            resolved = _resolve_course_card(ctx.library, card)
+            resolved = _resolve_course_card(ctx.library, card, own_texts.get(card))
         else:
             resolved = _resolve_added_card(ctx, details[card]) if card in details else None
         if resolved is not None:

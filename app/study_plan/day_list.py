@@ -100,6 +100,7 @@ class DayActivity:
     answered_questions: Collection[str] = frozenset()
     has_sat_exam: bool = False
     begun_cards: Collection[str] = frozenset()
+    left_out_cards: Collection[str] = frozenset()
     answered_only_on_pages: Collection[str] = frozenset()
 
 
@@ -108,7 +109,7 @@ class TaskProgress:
     """A task with how many of its cards, pages, questions or exams are done.
 
     `begun_count` counts its cards that come back today, `on_page_count` the questions of it that were
-    answered only on their page.
+    answered only on their page, `left_out_count` its cards that are done without a rating.
     """
 
     task: Task
@@ -117,6 +118,7 @@ class TaskProgress:
     unread_pages: tuple[PageToRead, ...] = ()
     begun_count: int = 0
     on_page_count: int = 0
+    left_out_count: int = 0
 
     @property
     def kind(self) -> TaskKind:
@@ -147,7 +149,8 @@ def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[T
         total = len(task.cards) + len(task.pages) + len(task.questions) + bool(task.exam)
         begun = sum(card in activity.begun_cards for card in task.cards)
         on_page = sum(question in activity.answered_only_on_pages for question in task.questions)
-        ticked.append(TaskProgress(task, count, total, unread, begun, on_page))
+        left_out = sum(card in activity.left_out_cards for card in task.cards)
+        ticked.append(TaskProgress(task, count, total, unread, begun, on_page, left_out))
     return tuple(ticked)
 
 

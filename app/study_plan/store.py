@@ -158,21 +158,17 @@ def _load_day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> d
     return learner.study_day(from_milliseconds(at)) if at else None
 
 
+# Put aside, or skipped until a later day: nothing is left to do with it.
+_is_left_out = or_(MEMORY.c.suspended, MEMORY.c.set_day > bindparam("day"))
 _is_card_done = or_(
     # A card in its learning steps comes back on the same day, and isn't done yet.
     MEMORY.c.state == "review",
     MEMORY.c.due_day > bindparam("day"),
-    # Put aside, or skipped until a later day: nothing is left to do with it.
-    MEMORY.c.suspended,
-    MEMORY.c.set_day > bindparam("day"),
+    _is_left_out,
 )
-_CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done).where(
-    MEMORY.c.learner_id == _learner,
-    or_(
-        MEMORY.c.last_day >= bindparam("day"),
-        MEMORY.c.suspended,
-        MEMORY.c.set_day > bindparam("day"),
-    ),
+_is_rated = MEMORY.c.last_day >= bindparam("day")
+_CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done, _is_rated).where(
+    MEMORY.c.learner_id == _learner, or_(_is_rated, _is_left_out)
 )
 _ANSWERED = (
     select(ATTEMPT.c["item"], func.min(case((ATTEMPT.c.context == "page", 1), else_=0)))
@@ -193,8 +189,9 @@ def load_day_activity(
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
     answered = db.connection().execute(_ANSWERED, values).all()
     return DayActivity(
-        finished_cards=frozenset(card for card, is_done in cards if is_done),
-        begun_cards=frozenset(card for card, is_done in cards if not is_done),
+        finished_cards=frozenset(card for card, is_done, _ in cards if is_done),
+        begun_cards=frozenset(card for card, is_done, _ in cards if not is_done),
+        left_out_cards=frozenset(card for card, _, is_rated in cards if not is_rated),
         pages_read=frozenset(p for p in pages if p in left or read[p].is_whole),
         essentials_read={p for p in pages if p in left or read[p].covers_essential_sections},
         answered_questions=frozenset(question for question, _ in answered),

@@ -13,9 +13,12 @@
     search.querySelector("input").select();
   });
   document.addEventListener("htmx:afterSettle", () => {
-    if (!overlay?.querySelector("div form") || overlay.open) return;
-    overlay.showModal();
-    overlay.querySelector("textarea").focus();
+    if (!overlay?.querySelector("div form")) return;
+    if (overlay.querySelector("[data-saved=card]")) overlay.close(); // after a new card comes another
+    else if (!overlay.open) {
+      overlay.showModal();
+      overlay.querySelector("textarea").focus();
+    }
   });
   overlay?.addEventListener("close", () => {
     const saved = overlay.querySelector("[data-saved]");

@@ -34,6 +34,17 @@ def test_a_known_card_put_aside_keeps_what_was_learned(
     assert session.exec(select(Suspension)).all() == []
 
 
+def test_every_card_is_one_step_from_the_top_of_the_deck(client) -> None:
+    put_aside(client, "weights-3")
+
+    top = client.get("/flashcards/deck?topic=weights").text.partition('class="deck"')[0]
+
+    assert 'href="#own"' in top
+    assert 'href="#aside"' in top
+    assert "Weights (6)" in top
+    assert "Cache (6)" in top
+
+
 def test_putting_aside_twice_is_putting_aside(client, session) -> None:
     for _ in range(2):
         put_aside(client, "weights-1")

@@ -8,11 +8,14 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.database.tables import CardStateRow, OwnCard
+from app.database.tables import CardStateRow, OwnCard, Review
 from app.flashcards import own_cards_page as writing
 from app.flashcards.own_cards_page import OwnCardDraft, render_card, restore_typed_draft
 from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition import card_ids as added_cards
+from tests.conftest import Clock
+from tests.flashcards.conftest import Hands, count_left, fields
+from tests.flashcards.course import HandLibrary
 from tests.turns import count_open
 
 FORM = "/flashcards/own"
@@ -238,24 +241,88 @@ def test_nobody_changes_the_card_of_another(rosa: TestClient, milo: TestClient, 
     assert changed.status_code == 404
 
 
-def test_an_own_version_takes_the_place_of_a_card_of_the_course(rosa: TestClient, session: Session):
-    desk = rosa.get("/flashcards?card=weights-1").text
-    edit = re.search(r'href="([^"]+)" data-key="e"', desk)
-    assert edit
-    html = rosa.get(edit[1]).text
-    assert 'name="replaced" value="weights-1"' in html
-
-    sent = {"front": "My words?", "back": "Yes.", "token": "t", "replaced": "weights-1"}
-    assert rosa.post(FORM, data=sent).status_code == 303
-
-    assert [json.loads(card.source)[0] for card in session.exec(select(OwnCard))] == ["My words?"]
-    assert "put aside" in rosa.get("/flashcards/weights-1/more").text
+def edit(client: TestClient, card: str, front: str = "My words?", back: str = "Yes."):
+    return client.post(f"{FORM}/{card}", data={"front": front, "back": back})
 
 
-def test_no_own_version_is_made_of_a_card_that_is_not_there(rosa: TestClient, session: Session):
-    assert rosa.get(f"{FORM}?replaced=nope").status_code == 404
-    sent = {"front": "a", "back": "b", "token": "t", "replaced": "nope"}
-    assert rosa.post(FORM, data=sent).status_code == 404
+def test_an_edited_course_card_keeps_its_schedule_and_its_log(
+    rosa: TestClient, session: Session, clock: Clock
+):
+    hands = Hands(rosa)
+    hands.grade(4)
+    clock.tick(days=20)
+    memory, log = select(CardStateRow.__table__), select(Review.__table__)
+    before = session.execute(memory).all(), session.execute(log).all()
+    desk = rosa.get("/flashcards").text
+    link = re.search(r'href="([^"]+)" data-key="e"', desk)
+    assert link
+    assert "Front of weights-1</textarea>" in rosa.get(link[1]).text
+
+    for _ in range(2):  # a doubled save
+        assert edit(rosa, "weights-1").status_code == 303
+
+    session.rollback()
+    assert (session.execute(memory).all(), session.execute(log).all()) == before
+    assert [card.card for card in session.exec(select(OwnCard))] == ["weights-1"]
+    page = rosa.get("/flashcards").text
+    assert "My words?" in page
+    assert count_left(page) == count_left(desk)
+    body = fields(rosa.get("/flashcards?show=1").text, "/flashcards/weights-1/reviews")
+    rosa.post("/flashcards/weights-1/reviews", data={**body, "rating": 3})
+    session.rollback()
+    assert session.execute(memory).one().reviews == 2
+
+
+def test_the_text_of_an_edited_course_card_is_seen_everywhere(rosa: TestClient, milo: TestClient):
+    edit(rosa, "weights-1")
+
+    for page in ("?card=weights-1", "/deck?topic=weights", "/deck?q=words", "/offline"):
+        html = rosa.get(f"/flashcards{page}").text
+        assert "My words?" in html
+        assert "Front of weights-1<" not in html
+    for words in ("My+words", "weights-1"):  # found by both texts, once
+        found = rosa.get(f"/flashcards/deck?q={words}").text.partition("Cards by topic")[0]
+        assert found.count('card=weights-1"') == 1
+    assert "Front of weights-1" in milo.get("/flashcards?card=weights-1").text
+    rosa.post("/flashcards/weights-1/suspension", data={"aside": "yes"})
+    assert "My words?" in rosa.get("/flashcards/deck").text.partition('id="aside"')[2]
+
+
+def test_the_course_text_comes_back_and_what_was_learned_stays(rosa: TestClient, session: Session):
+    Hands(rosa).grade(4)
+    before = session.execute(select(CardStateRow.__table__)).all()
+    edit(rosa, "weights-1")
+    assert "/original" in rosa.get(f"{FORM}/weights-1").text
+
+    assert rosa.post(f"{FORM}/weights-1/original").status_code == 303
+
+    session.rollback()
+    assert "Front of weights-1" in rosa.get("/flashcards?card=weights-1").text
+    assert session.exec(select(OwnCard)).all() == []
+    assert session.execute(select(CardStateRow.__table__)).all() == before
+    assert "/original" not in rosa.get(f"{FORM}/weights-1").text
+
+
+def test_an_edited_card_that_left_the_course_is_left_out(rosa: TestClient, course: HandLibrary):
+    edit(rosa, "weights-1")
+    course.remove("weights-1")
+
+    assert "weights-1" not in rosa.get("/flashcards/deck?q=words").text
+    assert rosa.get("/flashcards").status_code == 200
+
+
+def test_a_saved_edit_leads_back_to_the_card(rosa: TestClient):
+    saved = rosa.get(edit(rosa, "weights-1").headers["location"]).text
+
+    assert "<h1>Edit card</h1>" in saved
+    assert "Saved." in saved
+    assert 'href="/flashcards?card=weights-1"' in saved
+
+
+def test_a_card_that_is_not_there_is_not_edited(rosa: TestClient, session: Session):
+    assert rosa.get(f"{FORM}/nope").status_code == 404
+    assert edit(rosa, "nope").status_code == 404
+    assert rosa.post(f"{FORM}/nope/original").status_code == 404
     assert session.exec(select(OwnCard)).all() == []
 
 

@@ -233,6 +233,19 @@ def test_no_new_cards_are_offered_after_the_list_when_the_exam_is_near(hands) ->
     assert "More, if you like" not in pages["near"]
 
 
+def test_grades_whose_intervals_the_exam_shortens_are_named(hands, clock: Clock) -> None:
+    hands.grade(4)
+    clock.tick(days=12)
+    texts = {}
+    for name, exam_day in (("near", 22), ("far", 400)):
+        day = clock.now.date() + dt.timedelta(days=exam_day)
+        hands.client.post("/plan", data={"exam_day": day.isoformat(), "minutes_a_day": "10"})
+        texts[name] = hands.client.get("/flashcards?card=weights-1&show=1").text
+
+    assert "Hard, Good, Easy: shortened" in texts["near"]
+    assert "shortened" not in texts["far"]
+
+
 def test_more_cards_after_the_list_are_as_many_as_are_offered_and_of_that_page(hands) -> None:
     hands.client.post("/concepts/weights/readings")
     hands.client.post("/plan", data={"exam_day": "2026-12-30", "minutes_a_day": "10"})

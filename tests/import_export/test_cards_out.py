@@ -23,6 +23,7 @@ from app.import_export.anki.package_format import PackageWriter, import_zstd_or_
 from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.card_export import ExportCourse, write_learner_cards
 from app.import_export.export_store import LearnerCards
+from app.import_export.import_store import summarize_imported_cards
 from tests.conftest import TINY
 from tests.flashcards.conftest import fields
 
@@ -124,6 +125,17 @@ def test_a_grade_that_was_undone_stays_behind(rosa, package) -> None:
 
     assert taken("SELECT guid FROM notes") == [(make_note_guid("w-c-bf16"),)]
     assert taken("SELECT ease FROM revlog") == [(4,)]
+
+
+def test_an_edited_card_comes_with_its_text_and_its_grades(rosa, session, package) -> None:
+    review(rosa, "w-c-bf16", 3)
+    rosa.post("/flashcards/own/w-c-bf16", data={"front": "My words?", "back": "Yes."})
+
+    taken = package(rosa)
+
+    assert ["My words?" in fields for (fields,) in taken("SELECT flds FROM notes")] == [True]
+    assert taken("SELECT count(*) FROM revlog") == [(1,)]
+    assert summarize_imported_cards(session, the_learner(session)).own_decks == ()  # to remove
 
 
 def test_a_card_and_its_reverse_are_one_note(rosa, package) -> None:

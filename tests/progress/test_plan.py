@@ -605,6 +605,17 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     assert words not in text_of(reader, "/flashcards?task=review")
 
 
+def test_a_card_put_aside_does_not_count_as_learned(reader: TestClient, session: Session):
+    reader.get("/")
+    tasks = json.loads(lists(session)[0].tasks)["tasks"]
+    first, *others = next(task["cards"] for task in tasks if task["kind"] == "new")
+    for card in others:
+        reader.post(f"/flashcards/{card}/suspension", data={"aside": "yes"})
+    reader.post(f"/flashcards/{first}/reviews", data={"rating": 4, "token": f"{first}.0"})
+
+    assert "1 card learned" in reader.get("/").text.replace("\xa0", " ")
+
+
 def test_a_card_that_was_skipped_leaves_nothing_to_do(reader: TestClient, session: Session):
     reader.get("/")
     tasks = json.loads(lists(session)[0].tasks)["tasks"]
