@@ -13,9 +13,8 @@
     search.querySelector("input").select();
   });
   document.addEventListener("htmx:afterSettle", () => {
-    if (!overlay?.querySelector("div form")) return;
-    if (overlay.querySelector("[data-saved=card]")) overlay.close(); // after a new card comes another
-    else if (!overlay.open) {
+    if (overlay?.querySelector("[data-saved=card]")) overlay.close();
+    else if (overlay?.querySelector("div form") && !overlay.open) {
       overlay.showModal();
       overlay.querySelector("textarea").focus();
     }

@@ -29,29 +29,6 @@
     event.preventDefault(shown.togglePopover(true));
   });
 }
-// A section whose end was seen counts as read, unless it came by at more than four times the
-// usual pace: then later, if the reader is still on the page.
-{
-  const PACE = 4;
-  const early = new Set();
-  let counted = 0;
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const end = event.target;
-    if (!end.matches(".passed")) return;
-    const minutes = Number(end.dataset.minutes);
-    const wait = ((counted + minutes) / PACE) * 60_000 - performance.now();
-    if (wait <= 0) return;
-    event.preventDefault();
-    if (early.has(end)) return;
-    early.add(end);
-    setTimeout(() => early.delete(end) && htmx.trigger(end, "intersect"), wait);
-  });
-  document.addEventListener("htmx:afterRequest", ({ target, detail }) => {
-    if (!target.matches(".passed") || !detail.successful) return;
-    counted += Number(target.dataset.minutes);
-    target.remove();
-  });
-}
 // Who leaves a page of the course for a detour finds the way back to the section at hand.
 {
   const place = document.getElementById("way-back");

@@ -143,3 +143,13 @@ def test_what_one_reads_is_not_read_by_another(rosa: TestClient, milo: TestClien
     rosa.post(ADDRESS)
 
     assert "Mark as read" in milo.get("/concepts/weights").text
+
+
+def test_a_longer_section_must_be_stayed_with_for_longer_to_count_as_read(client: TestClient):
+    page = client.get("/concepts/weights").text
+
+    seconds = [int(found) for found in re.findall(r"intersect once delay:(\d+)s", page)]
+
+    assert seconds
+    assert all(2 <= each <= 20 for each in seconds)
+    assert len(set(seconds)) > 1
