@@ -220,6 +220,7 @@ _MOST_SUGGESTED_MINUTES = 240  # a day
 class PlanVerdict:
     """Whether what is unread fits: how many pages, the minutes for it, the minutes for reading.
 
+    Of the `available_minutes`, `minutes_on_list` are those of today's list that are left.
     It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
     what is not essential. Where pages are read in full as long as they fit, and may not, the route
     is that of the essentials, and whole unread pages take `full_minutes`. Where not all fit, they
@@ -232,6 +233,7 @@ class PlanVerdict:
     route: ReadingRoute
     needed_minutes: int
     available_minutes: float
+    minutes_on_list: float = 0.0
     full_minutes: int = 0
     enough_minutes_a_day: int | None = None
     lists_have_essentials: bool = False
@@ -248,7 +250,8 @@ class PlanVerdict:
     @property
     def most_available_minutes(self) -> float:
         """The minutes for pages of a learner who finishes each list."""
-        return _MOST_NEEDED_IF_FINISHED * self.available_minutes
+        later = self.available_minutes - self.minutes_on_list
+        return self.minutes_on_list + _MOST_NEEDED_IF_FINISHED * later
 
     @property
     def fitting_page_count(self) -> int:
@@ -275,7 +278,9 @@ def compare_unread_pages_with_time(
         unread = list_unread_pages(course, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
-        by_route[counted] = PlanVerdict(unread_count, begun_count, counted, needed, today + later)
+        by_route[counted] = PlanVerdict(
+            unread_count, begun_count, counted, needed, today + later, today
+        )
     whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
     verdict, essentials = by_route[reading_route], by_route["short"]
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count

@@ -526,6 +526,13 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     assert not not_all.does_reading_just_fit
 
 
+def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
+    before = PlanVerdict(9, 0, "short", 100, 80, minutes_on_list=20)
+    after = PlanVerdict(7, 0, "short", 80, 60, minutes_on_list=0)
+
+    assert before.most_available_minutes - after.most_available_minutes == 20
+
+
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
     rosa: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
 ):

@@ -403,15 +403,16 @@ class MultipleChoiceType(ChoiceType):
     nothing_chosen_message = "No answer is ticked. Tick all that are right."
 
     def write_several_right_note(self, stem: RichText) -> str:
-        match = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
-        return "" if match else "More than one may be right."
+        says_how_many = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
+        return "" if says_how_many else "More than one may be right."
 
     def describe_missing_input(
         self, answer: ChoiceSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
         right_count = sum(o.right for o in answer.options)
         chosen_count = len(set(raw.get("answer", ())))
-        if not _CHOOSE.search(stem.plain) or chosen_count == right_count:
+        says_how_many = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
+        if not says_how_many or chosen_count == right_count:
             return ""
         verb = "is" if chosen_count == 1 else "are"
         return f"Choose {right_count}; {chosen_count} {verb} chosen."
