@@ -165,7 +165,10 @@ def describe_card_state(ctx: RequestContext, state: str, due_day: dt.date | None
         return "being learned"
     if days <= 0:
         return "due"
-    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due_day)}"
+    # The plan asks for some cards before the scheduler does; see compute_planned_review_day.
+    exam_day = ctx.learner.exam_day
+    sooner = ", or sooner for your exam" if exam_day and exam_day > ctx.study_day else ""
+    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due_day)}{sooner}"
 
 
 CARDS_PER_PAGE = 50

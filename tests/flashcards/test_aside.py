@@ -64,8 +64,18 @@ def test_the_deck_lists_every_card_with_its_state(hands, client) -> None:
     html = client.get("/flashcards/deck?topic=weights").text.replace("\xa0", " ")
 
     assert "due June 17, 2026" in html
+    assert "sooner for your exam" not in html
     assert "being learned" in html
     assert "Bring back" in html
+
+
+def test_the_deck_says_that_the_plan_may_ask_for_a_card_before_its_day(hands, client) -> None:
+    hands.grade(4)
+    client.post("/plan", data={"exam_day": "2026-06-25", "minutes_a_day": "30"})
+
+    html = client.get("/flashcards/deck?topic=weights").text.replace("\xa0", " ")
+
+    assert "due June 17, 2026, or sooner for your exam" in html
 
 
 def test_taking_up_from_the_deck_returns_to_the_deck(client) -> None:
