@@ -154,11 +154,9 @@ def _fine_tuning_query(method: str, inputs: CaseInputs) -> CalculatorQuery:
     """Peak allocated memory of the Transformers Trainer, with FSDP on several GPUs."""
     layout = _read_layout(inputs)
     kernels = str(inputs.read_any("kernels", ""))
-    others: dict[str, Any] = {}
+    adapters: dict[str, Any] = {}
     if method != "full":
-        others = {"rank": inputs.read_int("rank"), "targets": str(inputs.read_any("targets"))}
-    if "foak" in kernels and "liger" not in kernels:  # It replaces the loss, too.
-        others["loss"] = "copied"
+        adapters = {"rank": inputs.read_int("rank"), "targets": str(inputs.read_any("targets"))}
     return build_query(
         "training-memory",
         "allocated",
@@ -170,7 +168,7 @@ def _fine_tuning_query(method: str, inputs: CaseInputs) -> CalculatorQuery:
         framework="transformers",
         fused_loss="liger" in kernels,
         method=method,
-        **others,
+        **adapters,
     )
 
 

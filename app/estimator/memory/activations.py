@@ -166,8 +166,8 @@ def saved_logits_bytes(
 ) -> float:
     """Logits and what the loss saves of them: s·b·V·B / t.
 
-    4 bytes is what HF models save (FP32 log-softmax), 10 in the forward pass of an unfused
-    loss (16-bit logits, FP32 copy, FP32 log-softmax), 12 in its backward pass.
+    4 bytes is what HF models save (FP32 log-softmax), 10 at the peak of an unfused
+    loss (16-bit logits, FP32 copy, FP32 log-softmax).
 
     >>> saved_logits_bytes(512, 128256, 1, 4)
     262668288.0

@@ -246,13 +246,11 @@ class LossKernel(NamedTuple):
     bytes_per_logit: float | None
 
 
-# By id, with the bytes per logit at the peak of the loss. Copied: FastForCausalLMLoss of
-# fms-acceleration has 16-bit logits, an FP32 copy and a shifted one, which gets the gradients.
+# By id, with the bytes per logit at the peak of the loss.
 LOSS_KERNELS = {
     USUAL: LossKernel("As in the framework", None),
     "eager": LossKernel("PyTorch, eager", 14.0),
     "transformers": LossKernel("Transformers", 12.0),
-    "copied": LossKernel("Fused, on copies in FP32 (FOAK)", 10.0),
     "fused": LossKernel("Fused, in place", 4.0),
     "chunked": LossKernel("In chunks", 1.75),
     "linear": LossKernel("Fused with the output head (Liger, CCE)", 1.0),
