@@ -304,7 +304,7 @@ def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for()
 
 
 def test_adapters_name_the_software_that_is_assumed() -> None:
-    card = {"model": "qwen3-14b", "gpu": "rtx-3090", "method": "qlora"}
+    card = {"model": "qwen3-14b", "gpu": "rtx-3090", "method": "qlora", "sequence": "6000"}
     usual, other = (
         ask("training-memory", card),
         ask("training-memory", card, framework="transformers"),
@@ -329,12 +329,9 @@ def test_the_logits_of_transformers_take_three_values_in_fp32() -> None:
     # A step of the Trainer of 5.23 has its peak in _log_softmax_backward_data: the log-softmax
     # and the gradients of its output and its input, 12 B for each logit.
     card = {"model": "llama-3.1-8b", "gpu": "rtx-4090", "method": "qlora", "rank": "32"}
-    card |= {"framework": "transformers", "sequence": "8192"}
+    card |= {"framework": "transformers", "sequence": "8192", "loss": "transformers"}
     answer = ask("training-memory", card)
     assert number(answer, "logits") == 8192 * 128_256 * 12
-    assert number(answer, "logits") == number(
-        ask("training-memory", card, loss="transformers"), "logits"
-    )
     (change,) = (c for c in answer.flips if c.field == "loss")
     asked = ask("training-memory", card, **change.typed_values_by_field)
     assert asked.verdict.lead == "Fits."
