@@ -43,6 +43,16 @@ def run(page: Page, command: str) -> None:
     expect(page.locator(".log .entry")).to_have_count(count + 1)
 
 
+def disconnect(page: Page) -> None:
+    """Take the page off the network, and wait until its requests fail.
+
+    The browser's network process learns of it later than the page, so that a request that is
+    sent at once can still be answered.
+    """
+    page.context.set_offline(True)
+    page.wait_for_function("fetch('/healthz').then(() => false, () => true)")
+
+
 def test_the_whole_lab_is_done_by_keyboard(page: Page, lab_server: Server) -> None:
     page.goto(f"{lab_server.url}{LAB}")
     host = page.evaluate(HOST)
@@ -170,7 +180,7 @@ def test_without_a_network_the_line_is_kept_and_the_page_says_so(
 ) -> None:
     page.goto(f"{lab_server.url}{LAB}")
     run(page, "sinfo")
-    page.context.set_offline(True)
+    disconnect(page)
     field(page).fill("dmesg")
     field(page).press("Enter")
 
@@ -188,7 +198,7 @@ def test_without_a_network_the_diagnosis_is_kept_and_sent_later(
 ) -> None:
     page.goto(f"{lab_server.url}{LAB}")
     run(page, "sinfo")
-    page.context.set_offline(True)
+    disconnect(page)
     right = page.get_by_role("radio", name="The GPU fell off the bus")
     right.check(force=True)
     page.get_by_role("button", name="Think so").click()
