@@ -404,6 +404,26 @@ engine_input = partial(
     ),
     help="Which measured engine the overheads are modeled on.",
 )
+gpu_layers_input = partial(
+    ENGINE.add_folded_input,
+    default=None,
+    label="Layers on the GPUs",
+    kind="count",
+    unit="layer",
+    limits=(1, 1000),
+    help="In llama.cpp, -ngl: the output layer counts as one, and the layers before stay in the "
+    "memory of the host. Left empty: all.",
+)
+# Two channels of DDR5-5600, each 8 B wide.
+host_bandwidth_input = partial(
+    HARDWARE.add_folded_input,
+    default=2 * 8 * 5.6e9,
+    label="Memory bandwidth of the host",
+    unit="B/s",
+    limits=(1e9, 1e13),
+    help="By the data sheet, for layers that llama.cpp keeps there: 89.6 GB/s are two channels of "
+    "DDR5-5600.",
+)
 cached_share_input = partial(
     ENGINE.add_folded_input,
     default=0.0,
@@ -491,6 +511,15 @@ def reject_gguf_without_llama_cpp(weights: str, engine_id: str) -> None:
     if weights in GGUF_FORMATS and engine_id != LLAMA_CPP:
         message = "This format is of llama.cpp and Ollama: choose them as the engine."
         raise impossible_input_error("weights", weights, message)
+
+
+def reject_host_layers_without_llama_cpp(gpu_layers: int | None, engine_id: str) -> None:
+    if gpu_layers is not None and engine_id != LLAMA_CPP:
+        message = (
+            "Layers in the memory of the host are those of llama.cpp and Ollama: choose them as the "
+            "engine, or leave this empty."
+        )
+        raise impossible_input_error("gpu_layers", gpu_layers, message)
 
 
 def reject_transformers_engine(engine_id: str) -> None:

@@ -61,8 +61,6 @@ class EstimateSpec:
             counted = f"llama.cpp loads GGUF files: {file}, the usual one, is counted."
         notes = (*assumed_shape_notes(inputs, model), *list_model_caveats(model))
         verdict, is_llama_cpp = estimate.verdict, getattr(inputs, "engine", "") == LLAMA_CPP
-        if is_llama_cpp and "Does not fit" in f"{verdict.lead} {verdict.text}":
-            notes += (_HOST_LAYERS,)
         if cache and is_llama_cpp:
             notes += ("KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise.",)
         elif cache == "bf16":
@@ -96,12 +94,6 @@ class EstimateSpec:
         estimate = self.compute(inputs)
         reading = describe_how_thousands_were_read(self.inputs_type, typed_by_field)
         return dataclasses.replace(estimate, notes=(*filter(None, [reading]), *estimate.notes))
-
-
-_HOST_LAYERS = (
-    "llama.cpp can leave layers in the memory of the host (-ngl), which is far slower; that is not "
-    "estimated."
-)
 
 
 def _requested_model(inputs: Any) -> Architecture | None:

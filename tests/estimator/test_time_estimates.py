@@ -42,6 +42,7 @@ _SETTINGS = {
         {"tensor_parallel": 16, "cache": "fp8"},
         {"draft_tokens": 4, "acceptance": 0.4},
         {"batch": 16},
+        {"engine": "llama.cpp", "gpu_layers": 20, "tensor_parallel": 1},
         {"model": "qwen3.5-27b", "tensor_parallel": 1, "max_sequences": 1024},
     ),
     "serving-capacity": (

@@ -14,6 +14,7 @@ from app.estimator.common_inputs import (
     LOAD,
     TRANSFORMERS,
     impossible_input_error,
+    reject_host_layers_without_llama_cpp,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
@@ -45,6 +46,7 @@ from app.estimator.memory.parallel_layout import (
     find_model_sharing_problem,
     find_quantization_block_problem,
     find_serving_pipeline_problem,
+    keep_layers_on_gpus,
     list_tensor_parallel_sizes,
     split_into_serving_stages,
     warn_if_fp8_checkpoint_not_divisible,
@@ -172,6 +174,7 @@ class InferenceMemoryInputs:
         help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two GPUs on.",
         topic="inference-memory",
     )
+    gpu_layers: int | None = common_inputs.gpu_layers_input(topic="inference-memory")
     block: int = ENGINE.add_folded_input(
         16,
         "Cache block",
@@ -254,7 +257,8 @@ class InferenceMemoryResult:
     """The memory use of one GPU, and how far each input can go.
 
     With several pipeline stages, `model` is the stage that takes most memory, and
-    `memory_per_gpu` is that of one of its GPUs.
+    `memory_per_gpu` is that of one of its GPUs. Where llama.cpp keeps layers in the memory of the
+    host, it is the part on the GPUs, and `host_bytes` are the weights and the cache of the rest.
     """
 
     model: Architecture
@@ -263,6 +267,7 @@ class InferenceMemoryResult:
     memory_per_gpu: GpuMemoryUse
     memory_of_all_gpus: GpuMemoryUse
     limits: InferenceLimits
+    host_bytes: float = 0.0
 
     @property
     def is_full(self) -> bool:
@@ -369,7 +374,8 @@ def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryU
 
 
 def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
-    """Return the pipeline stage that takes most memory, as a model of its own."""
+    """Return the pipeline stage that takes most memory, or what is on GPUs, as a model of its own."""
+    model = keep_layers_on_gpus(model, inputs.gpu_layers)
     stages = split_into_serving_stages(model, inputs.pipeline_parallel)
     return max(
         (stage for stage, _ in stages),
@@ -380,13 +386,22 @@ def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Ar
 def compute_memory_use_of_all_gpus(
     model: Architecture, inputs: InferenceMemoryInputs
 ) -> GpuMemoryUse:
-    gpus = inputs.tensor_parallel
+    gpus, model = inputs.tensor_parallel, keep_layers_on_gpus(model, inputs.gpu_layers)
     uses = [
         (compute_gpu_memory_use(stage, inputs, gpus), number * gpus)
         for stage, number in split_into_serving_stages(model, inputs.pipeline_parallel)
     ]
     names = [field.name for field in dataclasses.fields(GpuMemoryUse)]
     return GpuMemoryUse(**{n: sum(getattr(use, n) * times for use, times in uses) for n in names})
+
+
+def compute_host_bytes(model: Architecture, inputs: InferenceMemoryInputs) -> float:
+    """Return the weights and the cache of the layers that llama.cpp keeps in host memory [B]."""
+    if inputs.gpu_layers is None:
+        return 0.0
+    whole = compute_memory_use_of_all_gpus(model, dataclasses.replace(inputs, gpu_layers=None))
+    on_gpus = compute_memory_use_of_all_gpus(model, inputs)
+    return whole.weights + whole.cache - on_gpus.weights - on_gpus.cache
 
 
 def shared_hybrid_blocks(
@@ -559,6 +574,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
         if owner and inputs.engine not in (LLAMA_CPP, GENERAL):
             message = "This format is of llama.cpp and Ollama: choose them as the engine."
             raise impossible_input_error(field, value, message)
+    reject_host_layers_without_llama_cpp(inputs.gpu_layers, inputs.engine)
     problem = find_model_sharing_problem(model, inputs.tensor_parallel, inputs.engine)
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:

@@ -1,5 +1,6 @@
 """`inference-memory`: the input values where the verdict changes."""
 
+import bisect
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from app.estimator.estimates.inference_memory import (
     compute_inference_limits,
     engine_sequence_limit,
     fewest_fitting_gpus,
+    find_fullest_stage,
     find_scale_block_problem,
     find_start_refusal_of_inputs,
     fits_by_central_estimate_with_changes,
@@ -30,6 +32,7 @@ from app.estimator.estimates.inference_memory import (
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.inputs import inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
+from app.estimator.memory.parallel_layout import keep_layers_on_gpus
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     TIGHT_FIT,
@@ -77,6 +80,7 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     changes += _gpu_count_flips(result)
     if not result.surely_fits:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
+        changes += _gpu_layer_flips(result)
     started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
     return tuple(_name_verdict_of_change(result, change) for change in started)
 
@@ -88,7 +92,10 @@ def _name_verdict_of_change(result: InferenceMemoryResult, flip: VerdictFlip) ->
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    use = compute_gpu_memory_use(result.model, changed, changed.tensor_parallel)
+    model = result.model
+    if changed.gpu_layers != result.inputs.gpu_layers:
+        model = find_fullest_stage(find_model(changed.model), changed)
+    use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
     limit = usable_memory(changed, result.gpu, use, changed.tensor_parallel)
     if said == "No longer fits.":
         may_fit = plausible_memory_range(changed, use).low <= limit
@@ -346,6 +353,24 @@ def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
     model, names = find_model(inputs.model), (inputs.weights, found[0]["weights"])
     now, then = (resolve_weight_format(model, each).label for each in names)
     return [VerdictFlip("weights", "Weights", now, then, found[1])]
+
+
+def _gpu_layer_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the most layers that surely fit on the GPUs if llama.cpp keeps the rest on the host."""
+    inputs, model = result.inputs, find_model(result.inputs.model)
+    if inputs.engine != LLAMA_CPP:
+        return []
+
+    def is_too_large(layers: int) -> bool:
+        on_gpus = keep_layers_on_gpus(model, layers)
+        return not _fits_surely(on_gpus, inputs, result.gpu, gpu_layers=layers)
+
+    most = bisect.bisect_left(range(1, model.layers + 1), True, key=is_too_large)
+    if not most:
+        return []
+    now = "all" if inputs.gpu_layers is None else str(inputs.gpu_layers)
+    becomes = "Fits, the other layers in the memory of the host."
+    return [VerdictFlip("gpu_layers", "Layers on the GPUs", now, str(most), becomes)]
 
 
 def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:

@@ -19,6 +19,7 @@ from app.estimator.estimates.inference_memory import (
     attention_tensor_parallel_size,
     compute_active_mlp_width,
     compute_gpu_memory_use,
+    compute_host_bytes,
     compute_inference_limits,
     compute_memory_use_of_all_gpus,
     fewest_fitting_gpus,
@@ -278,6 +279,12 @@ def _total_with_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -
     return OutputValue(memory_use.total, *plausible_memory_range(inputs, memory_use))
 
 
+def _host_memory(result: _MemoryResult) -> OutputValue:
+    if result.inputs.gpu_layers is None:
+        return OutputValue(None, note="All layers are on GPUs.", applies=False)
+    return OutputValue(result.host_bytes, note="Weights and cache of the layers there.")
+
+
 def _free_memory(result: _MemoryResult) -> OutputValue:
     limit, needed = result.limits.usable_bytes_per_gpu, result.memory_per_gpu
     low, high = plausible_memory_range(result.inputs, needed)
@@ -397,6 +404,7 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         lambda r: _total_with_range(r.inputs, r.memory_per_gpu),
         primary=True,
     ),
+    OutputSpec("host", "In the memory of the host", "B", "less", _host_memory),
     ModeledOutput("free", "Free on each GPU", "B", "more", _free_memory),
     OutputSpec("fits", "Fits", better="more", read=_fits_memory),
     ModeledOutput("max_context", "Longest context", "token", "more", _longest_context),
@@ -433,7 +441,8 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     model = find_fullest_stage(model, inputs)
     memory_use = compute_gpu_memory_use(model, inputs, inputs.tensor_parallel)
     limits = compute_inference_limits(model, inputs, gpu, memory_use)
-    result = InferenceMemoryResult(model, inputs, gpu, memory_use, whole, limits)
+    host_bytes = compute_host_bytes(find_model(inputs.model), inputs)
+    result = InferenceMemoryResult(model, inputs, gpu, memory_use, whole, limits, host_bytes)
     limit = limits.usable_bytes_per_gpu
     memory = MemoryLimit(
         limit,
@@ -450,7 +459,9 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     verdict = replace_verdict_if_context_is_longer(verdict, inputs.context, model.max_context)
     return Estimate(
         name="inference-memory",
-        verdict=dataclasses.replace(verdict, text=f"{verdict.text} {problem}".strip()),
+        verdict=dataclasses.replace(
+            verdict, text=f"{verdict.text} {_describe_host_layers(result)}{problem}".strip()
+        ),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(build_bar(gpu, memory_use, limit, subject),),
@@ -463,6 +474,15 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         flips=find_flips(result),
         links=_link_to_mig(gpu, inputs.tensor_parallel),
     )
+
+
+def _describe_host_layers(result: InferenceMemoryResult) -> str:
+    layers = result.inputs.gpu_layers
+    if layers is None or not result.host_bytes:
+        return ""
+    whole = find_model(result.inputs.model).layers + 1
+    host = format_value(result.host_bytes, "B")
+    return f"With {layers} of {whole} layers on GPUs, {host} stay in the memory of the host. "
 
 
 def _name_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:

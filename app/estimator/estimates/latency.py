@@ -3,6 +3,7 @@
 import bisect
 import dataclasses
 import math
+from typing import NamedTuple
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import (
@@ -11,6 +12,7 @@ from app.estimator.common_inputs import (
     impossible_input_error,
     reject_gguf_without_llama_cpp,
     reject_gpu_without_rates,
+    reject_host_layers_without_llama_cpp,
     reject_transformers_engine,
 )
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
@@ -19,8 +21,10 @@ from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.inference_memory import VllmStartRefusal
 from app.estimator.memory.parallel_layout import (
+    find_layers_on_host,
     find_model_sharing_problem,
     find_serving_pipeline_problem,
+    keep_layers_on_gpus,
     list_default_shared_gpu_counts,
 )
 from app.estimator.memory_verdict import add_vllm_start_change, build_vllm_start_flips
@@ -103,8 +107,32 @@ class LatencyInputs:
     draft_cost: float = common_inputs.draft_cost_input()
     max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     engine: str = common_inputs.engine_input()
+    gpu_layers: int | None = common_inputs.gpu_layers_input()
+    host_bandwidth: float = common_inputs.host_bandwidth_input()
     network_rate: float = common_inputs.network_rate_input()
     domain: int | None = common_inputs.domain_input()
+
+
+class TimeRange(NamedTuple):
+    """A time with the least and the most that it may be [s], or the rates that lead to them."""
+
+    usual: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+
+
+class HostLayerTimes(NamedTuple):
+    """What layers in the memory of the host add to a prompt, and to each token of an answer.
+
+    A token reads `bytes_per_token` of weights and cache there [B].
+    """
+
+    prompt: TimeRange = TimeRange()
+    token: TimeRange = TimeRange()
+    bytes_per_token: float = 0.0
+
+
+_NO_HOST_LAYERS = HostLayerTimes()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,6 +160,7 @@ class LatencyResult:
     lacking_bytes_at_upper_bound: float
     measurements: MeasurementCoverage
     start_refusal: VllmStartRefusal | None = None
+    host_layers: HostLayerTimes = _NO_HOST_LAYERS
 
     def error_interval_name(self, step_phase: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
@@ -165,7 +194,8 @@ class LatencyResult:
         context = inputs.prompt + inputs.answer / 2
         read = weight_bytes_read_per_gpu(placed, float(inputs.batch))
         read += cache_bytes_read_per_gpu(placed, inputs.batch, context)
-        return read / (placed.gpu.memory_bandwidth or math.inf)
+        host_seconds = self.host_layers.bytes_per_token / inputs.host_bandwidth
+        return read / (placed.gpu.memory_bandwidth or math.inf) + host_seconds
 
     @property
     def least_time_per_output_token(self) -> float:
@@ -229,6 +259,7 @@ def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
     if problem:
         raise impossible_input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
     reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
+    _validate_host_layers(inputs)
     if inputs.tensor_parallel:
         return inputs
 
@@ -241,9 +272,26 @@ def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
     return dataclasses.replace(inputs, tensor_parallel=counts[0])
 
 
+def _validate_host_layers(inputs: LatencyInputs) -> None:
+    reject_host_layers_without_llama_cpp(inputs.gpu_layers, inputs.engine)
+    if inputs.gpu_layers is None:
+        return
+    for field, least in (("batch", 1), ("draft_tokens", 0)):
+        if (value := getattr(inputs, field)) > least:
+            message = (
+                "With layers in the memory of the host, one sequence without drafts is estimated: "
+                f"use {least}."
+            )
+            raise impossible_input_error(field, value, message)
+
+
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
-    """Return the model on its GPUs, of resolved inputs."""
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    """Return the model, or the layers that are not on the host, on GPUs, of resolved inputs."""
+    return _place(keep_layers_on_gpus(find_model(inputs.model), inputs.gpu_layers), inputs)
+
+
+def _place(model: Architecture, inputs: LatencyInputs) -> PlacedModel:
+    gpu = find_accelerator(inputs.gpu)
     fabric = build_gpu_interconnect(gpu, inputs.network_rate, gpus_per_domain=inputs.domain or 0)
     serving = ServingSetup(
         weight_format=inputs.weights,
@@ -261,11 +309,19 @@ def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     uncached_tokens = max(1.0, inputs.prompt * (1 - inputs.cached_share))
     context = inputs.prompt + inputs.answer / 2
-    plain = decode = decode_step_time(placed, inputs.batch, context)
-    prefill = prefill_step_time(placed, uncached_tokens)
+    host = _compute_host_layer_times(inputs, uncached_tokens)
+    plain = decode = dataclasses.replace(
+        decode_step_time(placed, inputs.batch, context), host_layers=host.token.usual
+    )
+    # The GPU computes a prompt in all layers, wherever they are kept.
+    whole = _place(find_model(inputs.model), inputs) if inputs.gpu_layers else placed
+    prefill = dataclasses.replace(
+        prefill_step_time(whole, uncached_tokens), host_layers=host.prompt.usual
+    )
     ttft = placed.seconds_before_prompt + prefill.total
     if inputs.chunk and inputs.chunk < uncached_tokens:
         ttft = _chunked_prefill_time(inputs, placed, inputs.chunk, uncached_tokens)
+        ttft += host.prompt.usual
     acceptance = typed_or_usual_acceptance(inputs.acceptance, placed.model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
     tokens = draft.tokens_per_step
@@ -302,6 +358,37 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         ),
         measurements=find_measurement_coverage(placed),
         start_refusal=find_start_refusal_of_replica(placed),
+        host_layers=host,
+    )
+
+
+# Shares of the data sheet's bandwidth at which llama.cpp reads layers in host memory: 0.61 of two
+# channels of DDR4-2666 (inventivehq.com/blog/vram-offload-cliff-gpu-layers-benchmark), about 0.5 of
+# four channels of DDR4-2933 (github.com/AlexsJones/llmfit/pull/774).
+HOST_BANDWIDTH_SHARES = TimeRange(0.55, 0.85, 0.4)
+# Rates at which the weights there are sent to the GPU for a prompt [B/s]: 1.6 to 2.7 GB/s from
+# pageable memory in 2024 (github.com/ggml-org/llama.cpp/pull/6083), at most that of PCIe 4.
+SENDING_RATES = TimeRange(6e9, 25e9, 1.6e9)
+PROMPT_BATCH = 512  # Tokens of a prompt that llama.cpp computes at once (-ub).
+
+
+def _compute_host_layer_times(inputs: LatencyInputs, uncached_tokens: float) -> HostLayerTimes:
+    """Return what the layers in host memory add.
+
+    The processor computes the tokens of an answer; the weights are sent to the GPU for a prompt.
+    """
+    on_host = find_layers_on_host(find_model(inputs.model), inputs.gpu_layers)
+    if on_host is None:
+        return _NO_HOST_LAYERS
+    placed = _place(on_host, inputs)
+    read = weight_bytes_read_per_gpu(placed, 1.0)
+    read += cache_bytes_read_per_gpu(placed, 1.0, inputs.prompt + inputs.answer / 2)
+    sent = weight_bytes_read_per_gpu(placed, float(PROMPT_BATCH))
+    sent *= math.ceil(uncached_tokens / PROMPT_BATCH)
+    return HostLayerTimes(
+        TimeRange(*(sent / rate for rate in SENDING_RATES)),
+        TimeRange(*(read / (inputs.host_bandwidth * share) for share in HOST_BANDWIDTH_SHARES)),
+        read,
     )
 
 
@@ -390,12 +477,13 @@ _MOST_ROWS = 65536
 
 
 def name_largest_step_part(step: InferenceStepTime) -> str:
-    """Return the largest part of a step: memory, compute, exchange or overhead."""
+    """Return the largest part of a step: memory, compute, exchange, overhead or host memory."""
     parts = {
         "memory": step.weights + step.attention,
         "compute": step.compute,
         "communication": step.communication,
         "overhead": step.launch + step.host,
+        "host memory": step.host_layers,
     }
     return max(parts, key=lambda name: parts[name])
 
@@ -410,6 +498,8 @@ def datasheet_peak(placed: PlacedModel) -> float:
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the sequences with which vLLM starts, and the batch that is not memory-bound."""
     refused = result.start_refusal if result.fits else None
+    if not result.fits and result.inputs.engine == common_inputs.LLAMA_CPP:
+        return _find_gpu_layer_flips(result.inputs)
     starts = build_vllm_start_flips(refused)
     if starts and refused:
         limited = dataclasses.replace(result.inputs, max_sequences=refused.advised_sequences)
@@ -420,3 +510,21 @@ def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     becomes = "Memory no longer bounds it."
     flip = VerdictFlip("batch", "Sequences at once", now, then, becomes)
     return (*starts, add_vllm_start_change(flip, refused))
+
+
+def _find_gpu_layer_flips(inputs: LatencyInputs) -> tuple[VerdictFlip, ...]:
+    """Return the most layers that surely fit on the GPUs if the rest stays on the host."""
+    if inputs.batch > 1 or inputs.draft_tokens:
+        return ()
+
+    def is_too_large(layers: int) -> bool:
+        placed = place_requested_model(dataclasses.replace(inputs, gpu_layers=layers))
+        return lacking_bytes_at_upper_bound(placed, 1, inputs.prompt + inputs.answer) > 0
+
+    layers = range(1, find_model(inputs.model).layers + 1)
+    most = bisect.bisect_left(layers, True, key=is_too_large)
+    if not most:
+        return ()
+    now = "all" if inputs.gpu_layers is None else str(inputs.gpu_layers)
+    becomes = "Fits, the other layers in the memory of the host."
+    return (VerdictFlip("gpu_layers", "Layers on the GPUs", now, str(most), becomes),)

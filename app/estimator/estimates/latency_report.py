@@ -5,8 +5,13 @@ from collections.abc import Callable
 
 from app.estimator.data_files import rate_with_error_range, time_with_error_range
 from app.estimator.estimates.latency import (
+    HOST_BANDWIDTH_SHARES,
+    PROMPT_BATCH,
+    SENDING_RATES,
+    HostLayerTimes,
     LatencyInputs,
     LatencyResult,
+    TimeRange,
     compute_latency,
     datasheet_peak,
     find_flips,
@@ -57,6 +62,30 @@ from app.estimator.training.flops import mixer_flops_outside_matrices
 from app.estimator.units import format_count, format_number, format_value
 
 _Read = Callable[[LatencyResult], float]
+_ReadHost = Callable[[LatencyResult], TimeRange]
+
+
+def _no_host_time(_: LatencyResult) -> TimeRange:
+    return TimeRange()
+
+
+def _host_time_of_answer(result: LatencyResult) -> TimeRange:
+    times, more = result.host_layers, result.inputs.answer - 1
+    pairs = zip(times.prompt, times.token, strict=True)
+    return TimeRange(*(prompt + more * token for prompt, token in pairs))
+
+
+def _time_with_range(
+    result: LatencyResult, phase: str, seconds: float, floor: float, host: TimeRange
+) -> OutputValue:
+    """Return a time with its range, of which layers on the host have one of their own."""
+    on_gpus = time_with_error_range(
+        result.error_interval_name(phase), seconds - host.usual, floor - host.least
+    )
+    if not host.usual:
+        return on_gpus
+    low, high = (on_gpus.low or 0.0) + host.least, (on_gpus.high or seconds) + host.most
+    return OutputValue(seconds, low, high)
 
 
 def _time_output(
@@ -67,13 +96,14 @@ def _time_output(
     *,
     primary: bool = False,
     read_floor: _Read = lambda _: 0.0,
+    read_host: _ReadHost = _no_host_time,
 ) -> OutputSpec[LatencyResult]:
     return ModeledOutput(
         name,
         label,
         "s",
         "less",
-        lambda r: time_with_error_range(r.error_interval_name(phase), read(r), read_floor(r)),
+        lambda r: _time_with_range(r, phase, read(r), read_floor(r), read_host(r)),
         primary=primary,
     )
 
@@ -82,17 +112,18 @@ def _rate_output(
     name: str, label: str, count_tokens: Callable[[LatencyResult], int]
 ) -> OutputSpec[LatencyResult]:
     """Declare a modeled rate [token/s] of tokens that are decoded together."""
-    return ModeledOutput(
-        name,
-        label,
-        "token/s",
-        "more",
-        lambda r: rate_with_error_range(
-            r.error_interval_name("decode"),
-            count_tokens(r) / r.time_per_output_token,
-            count_tokens(r) / r.least_time_per_output_token,
-        ),
-    )
+
+    def rate(result: LatencyResult) -> OutputValue:
+        tokens, seconds = count_tokens(result), result.time_per_output_token
+        floor, host = result.least_time_per_output_token, result.host_layers.token
+        if host.usual:
+            pace = _time_with_range(result, "decode", seconds, floor, host)
+            low, high = (tokens / (bound or seconds) for bound in (pace.high, pace.low))
+            return OutputValue(tokens / seconds, low, high)
+        interval = result.error_interval_name("decode")
+        return rate_with_error_range(interval, tokens / seconds, tokens / floor)
+
+    return ModeledOutput(name, label, "token/s", "more", rate)
 
 
 OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
@@ -103,6 +134,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         "prefill",
         primary=True,
         read_floor=lambda r: r.least_prefill_time,
+        read_host=lambda r: r.host_layers.prompt,
     ),
     _time_output(
         "tpot",
@@ -110,6 +142,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         lambda r: r.time_per_output_token,
         primary=True,
         read_floor=lambda r: r.least_time_per_output_token,
+        read_host=lambda r: r.host_layers.token,
     ),
     _time_output(
         "total",
@@ -118,6 +151,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         read_floor=lambda r: (
             r.least_prefill_time + (r.inputs.answer - 1) * r.least_time_per_output_token
         ),
+        read_host=_host_time_of_answer,
     ),
     _time_output(
         "prefill_time",
@@ -125,12 +159,14 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         lambda r: r.prefill_step.total,
         "prefill",
         read_floor=lambda r: r.least_prefill_time,
+        read_host=lambda r: r.host_layers.prompt,
     ),
     _time_output(
         "decode_time",
         "One decoding step",
         lambda r: r.decode_seconds,
         read_floor=lambda r: r.least_decode_time,
+        read_host=lambda r: r.host_layers.token,
     ),
     _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
     _time_output("compute_time", "Computing", lambda r: r.decode_step.compute),
@@ -171,6 +207,7 @@ def estimate(inputs: LatencyInputs) -> Estimate:
         notes=(
             *fp8_weight_only_notes(placed.gpu, placed.weight_format),
             *_build_notes(result),
+            *_describe_host_layers(result.host_layers),
             real_capacity_note(placed.gpu),
         ),
         flips=find_flips(result),
@@ -182,6 +219,7 @@ _LEADS = {
     "compute": "Decoding is bound by compute.",
     "communication": "Decoding is bound by communication.",
     "overhead": "Decoding is bound by overhead.",
+    "host memory": "Decoding is bound by the memory of the host.",
 }
 
 
@@ -352,6 +390,7 @@ _PARTS = {
     "communication": "exchange",
     "launch": "launches",
     "host": "host and sampling",
+    "host_layers": "layers in host memory",
 }
 
 
@@ -417,6 +456,7 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
         ("Exchange", "communication"),
         ("Launches", "launch"),
         ("Host", "host"),
+        *((("Layers in host memory", "host_layers"),) if result.host_layers.token.usual else ()),
     )
     rows: list[tuple[TableCell, ...]] = [
         (label, (getattr(result.prefill_step, name), "s"), (getattr(result.decode_step, name), "s"))
@@ -486,6 +526,20 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
     return tuple(notes)
+
+
+def _describe_host_layers(host: HostLayerTimes) -> tuple[str, ...]:
+    if not host.token.usual:
+        return ()
+    read = format_value(host.bytes_per_token, "B")
+    share, most, least = (format_value(share, "%") for share in HOST_BANDWIDTH_SHARES)
+    rate, fastest, slowest = (format_value(rate, "B/s") for rate in SENDING_RATES)
+    note = (
+        f"The processor computes the layers in host memory: each token reads {read} there, at "
+        f"{share} of the data sheet's bandwidth ({least} to {most}). For each {PROMPT_BATCH} tokens "
+        f"of a prompt the weights there are sent to the GPU, at {rate} ({slowest} to {fastest})."
+    )
+    return (note,)
 
 
 ENTRY = EstimateSpec(

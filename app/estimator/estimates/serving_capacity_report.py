@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
+from app.estimator.common_inputs import LLAMA_CPP
 from app.estimator.estimates.serving_capacity import (
     PRESET_TPOT,
     SHARES,
@@ -138,11 +139,18 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
             *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
             *whole_experts_note(given.expert_parallel, inputs.expert_parallel),
             *longer_requests_note(profile.placed.model, profile.request_pattern),
+            *(() if result.fits_memory or inputs.engine != LLAMA_CPP else (_HOST_LAYERS,)),
             *list_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             real_capacity_note(profile.placed.gpu),
         ),
         flips=add_chosen_split(given, inputs, find_flips(result)),
     )
+
+
+_HOST_LAYERS = (
+    "llama.cpp can keep layers in the memory of the host (-ngl), which is far slower: latency and "
+    "inference-memory estimate that."
+)
 
 
 def closest_split_notes(typed_inputs: Any, gpus: int) -> tuple[str, ...]:

@@ -125,6 +125,31 @@ def split_into_serving_stages(model: Architecture, stages: int) -> tuple[Serving
     return tuple(found.values())
 
 
+def keep_layers_on_gpus(model: Architecture, gpu_layers: int | None) -> Architecture:
+    """Return what llama.cpp keeps on GPUs with `-ngl gpu_layers`, as a model of its own.
+
+    The output layer counts as the first of them, then the last layers of the model. The input table
+    stays in host memory. None, or more than there are: all, and the table is counted with them.
+    From llama_model::load_tensors in llama.cpp, src/llama-model.cpp.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> keep_layers_on_gpus(find_model("llama-3-8b"), 20).layers
+    19
+    """
+    if gpu_layers is None or gpu_layers > model.layers:
+        return model
+    first_on_gpus = model.layers + 1 - gpu_layers
+    return _stage_as_model(model, model.decoder_layers[first_on_gpus:], False, True)
+
+
+def find_layers_on_host(model: Architecture, gpu_layers: int | None) -> Architecture | None:
+    """Return the layers that llama.cpp keeps in host memory, as a model without tables; or None."""
+    if gpu_layers is None or gpu_layers > model.layers:
+        return None
+    on_host = model.layers + 1 - gpu_layers
+    return _stage_as_model(model, model.decoder_layers[:on_host], False, False)
+
+
 def _stage_as_model(
     model: Architecture, layers: tuple[Layer, ...], is_first: bool, is_last: bool
 ) -> Architecture:

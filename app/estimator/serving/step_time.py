@@ -82,10 +82,11 @@ class InferenceStepTime:
     communication: float
     launch: float
     host: float
+    host_layers: float = 0.0
 
     @property
     def total(self) -> float:
-        work = self.weights + self.compute + self.attention
+        work = self.weights + self.compute + self.attention + self.host_layers
         return work + self.communication + self.launch + self.host
 
     @property
