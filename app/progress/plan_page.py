@@ -408,7 +408,8 @@ def serve_calendar_feed(
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
     exam_name = library.syllabus.exam or library.syllabus.title
-    text = format_icalendar(ctx, load_study_plan(ctx), exam_name, learner.key)
+    plan = None if learner.exam_result else load_study_plan(ctx)  # as on Today
+    text = format_icalendar(ctx, plan, exam_name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})
 
 

@@ -180,10 +180,12 @@ def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
     clock.tick(days=1)
     assert "How did it go?" in words_of(rosa)
     assert words_of(rosa).count('data-key="enter"') == 1  # the day's list, until there is a result
+    assert 'id="todays"' in rosa.get("/plan").text
     for result, heading in (("passed", "You passed"), ("failed", "Plan a second try")):
         assert rosa.post("/exam-result", data={"result": result}).status_code == 303
         assert heading in words_of(rosa)
         assert 'class="todo"' not in words_of(rosa)
+        assert 'id="todays"' not in rosa.get("/plan").text
 
     rosa.post("/plan", data={"exam_day": "2026-07-19", "minutes_a_day": "30"})
     assert "<b>29</b> days to your exam" in words_of(rosa)
