@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 from app.clock import study_day_at, time_zone_or_utc
@@ -77,6 +78,30 @@ class PlanCalendar:
             if days_late <= _MOST_DAYS_LATE or planned_day == self.mock_exam_days[-1]
             else None
         )
+
+    def find_sittings_of_mock_exams(
+        self, sitting_days: Iterable[dt.date]
+    ) -> dict[dt.date, dt.date]:
+        """Return the day on which each planned mock exam that was taken was sat, by its date.
+
+        On a day on which none is due, the next one is taken early.
+        """
+        sat_on_by_mock: dict[dt.date, dt.date] = {}
+        last = None
+        for day in sorted(sitting_days):
+            mock = self.find_due_mock_exam_day(day, last)
+            if (mock is None or mock in sat_on_by_mock) and day >= self.first_day:
+                mock = min((later for later in self.mock_exam_days if later > day), default=None)
+            if mock is not None:
+                sat_on_by_mock.setdefault(mock, day)
+            last = day
+        return sat_on_by_mock
+
+    def without_mock_exams_taken_early(self, sitting_days: Iterable[dt.date]) -> "PlanCalendar":
+        """Return the dates without those of mock exams that were sat before."""
+        sat_on_by_mock = self.find_sittings_of_mock_exams(sitting_days)
+        left = (mock for mock in self.mock_exam_days if sat_on_by_mock.get(mock, mock) >= mock)
+        return dataclasses.replace(self, mock_exam_days=tuple(left))
 
 
 def plan_mock_exam_days(

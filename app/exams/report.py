@@ -136,7 +136,8 @@ def describe_cards_of_exam(
 ) -> str:
     """Return which missed and blank questions are among the learner's cards, in sentences.
 
-    Blank ones after the question `last_reached_number` became no cards for that reason.
+    Blank ones after `last_reached_number` became no cards for that reason. They may have been seen:
+    a question is stored only once it is changed or left for another.
     """
     missed, blank = (
         [item.question_number for item in items]
@@ -144,7 +145,7 @@ def describe_cards_of_exam(
     )
     missed_cards = sum(number in numbers_with_card for number in missed)
     blank_cards = sum(number in numbers_with_card for number in blank)
-    unreached = sum(n > last_reached_number for n in blank if n not in numbers_with_card)
+    at_end = sum(n > last_reached_number for n in blank if n not in numbers_with_card)
     sentences = []
     if missed and blank and missed_cards + blank_cards == len(missed) + len(blank):
         return f"All {len(missed) + len(blank)} are in your cards now."
@@ -152,7 +153,7 @@ def describe_cards_of_exam(
         sentences.append(_describe_missed_cards(missed_cards, len(missed)))
     if blank:
         sentence = _describe_blank_cards(
-            blank_cards, len(blank), unreached, missed_cards if missed else None
+            blank_cards, len(blank), at_end, missed_cards if missed else None
         )
         sentences.append(sentence)
     return " ".join(sentences)
@@ -174,14 +175,14 @@ def _describe_missed_cards(cards: int, count: int) -> str:
     return f"Of the {count} you missed, {cards} {verb} in your cards now, marked below."
 
 
-def _describe_blank_cards(cards: int, count: int, unreached: int, missed_cards: int | None) -> str:
+def _describe_blank_cards(cards: int, count: int, at_end: int, missed_cards: int | None) -> str:
     """Return the sentence after that about the missed ones; `missed_cards` is None without any."""
     adverb = "too" if missed_cards else "now"
     left = count - cards
     reason = ""
-    if unreached:
-        which = f"{unreached} of them" if unreached < left else "it" if left == 1 else "them"
-        reason = f": you did{_NOT} reach {which}"
+    if at_end:
+        which = f"{at_end} of them" if at_end < left else "it" if left == 1 else "they"
+        reason = f": {which} {'was' if at_end == 1 else 'were'} left blank at the end"
     if 0 < cards < count:
         verb = "is" if cards == 1 else "are"
         other = f"the other one is{_NOT}" if left == 1 else f"the other {left} are{_NOT}"

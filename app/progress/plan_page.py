@@ -36,8 +36,14 @@ from app.study_plan.day_list import (
     list_unread_pages,
 )
 from app.study_plan.facts import LearnerFacts
-from app.study_plan.loader import DayListEnsured, StudyPlan, find_planned_route, load_study_plan
-from app.study_plan.store import load_learner_facts, load_newest_list
+from app.study_plan.loader import (
+    DayListEnsured,
+    StudyPlan,
+    find_planned_route,
+    load_calendar,
+    load_study_plan,
+)
+from app.study_plan.store import load_learner_facts, load_newest_list, load_sitting_days
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
@@ -87,8 +93,8 @@ def format_icalendar(
         f"X-WR-CALNAME:{escape_ical(f'Study for {exam_title}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
-    calendar = ctx.learner.plan_calendar_as_of(ctx.study_day)
-    events = list(_yield_calendar_events(ctx, plan, exam_title))
+    calendar = load_calendar(ctx, ctx.study_day)
+    events = list(_yield_calendar_events(ctx, calendar, plan, exam_title))
     for day, title, parts in events or [CalendarEvent(now.date(), "Headroom: no exam day ahead")]:
         hour = ctx.learner.reminder_hour if parts or day in calendar.mock_exam_days else None
         lines += _format_all_day_event(day, title, parts, event_id_seed, now, hour)
@@ -97,9 +103,8 @@ def format_icalendar(
 
 
 def _yield_calendar_events(
-    ctx: RequestContext, plan: StudyPlan | None, exam_title: str
+    ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None, exam_title: str
 ) -> Iterator[CalendarEvent]:
-    calendar = ctx.learner.plan_calendar_as_of(ctx.study_day)
     if plan is not None and plan.tasks:
         parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
         title = f"Headroom: {format_minutes_at_least_one(plan.minutes_today)}".replace(NBSP, " ")
@@ -320,7 +325,9 @@ def _render_plan_page(
 ) -> HTMLResponse:
     """Render the plan, with the typed values and status 422 if there are problems."""
     learner, day = ctx.learner, ctx.study_day
-    plan, calendar = load_study_plan(ctx), learner.plan_calendar_as_of(day)
+    plan, planned = load_study_plan(ctx), learner.plan_calendar_as_of(day)
+    sitting_days = load_sitting_days(ctx.db, learner, ctx.library) if learner.mock_days else []
+    calendar = planned.without_mock_exams_taken_early(sitting_days)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.render_page(
@@ -333,6 +340,8 @@ def _render_plan_page(
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
+        planned_mocks=[mock for mock in planned.mock_exam_days if mock >= day],
+        mock_sittings=planned.find_sittings_of_mock_exams(sitting_days),
         weeks=build_plan_weeks(ctx, calendar, record),
         verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
@@ -408,7 +417,8 @@ def serve_calendar_feed(
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
     exam_name = library.syllabus.exam or library.syllabus.title
-    text = format_icalendar(ctx, load_study_plan(ctx), exam_name, learner.key)
+    plan = None if learner.exam_result else load_study_plan(ctx)  # as on Today
+    text = format_icalendar(ctx, plan, exam_name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})
 
 

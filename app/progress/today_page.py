@@ -38,6 +38,7 @@ from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
     find_planned_route,
+    load_calendar,
     load_cards_on_day_list,
     load_study_plan,
 )
@@ -176,7 +177,7 @@ def _progress_context(
         "trend": draw_score_trend(trend, None, height=50),
         "week": build_week_days(
             ctx.study_day,
-            ctx.learner.plan_calendar_as_of(ctx.study_day),
+            load_calendar(ctx, ctx.study_day),
             record,
             is_list_done=plan.is_done,
         ),

@@ -138,8 +138,7 @@ def choose_new_cards(
 
     while left and len(chosen) < max_cards:
         domains = sorted({course.pages[slug].domain for slug in left})
-        all_begun = begun.total() + 1
-        domain = max(domains, key=lambda d: weights[d] * all_begun - begun[d])
+        domain = max(domains, key=lambda d: weights[d] * (begun.total() + 1) - begun[d])
         slug = max((slug for slug in left if course.pages[slug].domain == domain), key=gain)
         card = left[slug].pop(0)
         if not left[slug]:

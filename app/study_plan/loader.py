@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext
+from app.accounts.learner import PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import ReadingRoute
@@ -87,6 +88,12 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
     )
 
 
+def load_calendar(ctx: RequestContext, day: dt.date) -> PlanCalendar:
+    """Return the dates of the plan as of `day`, without mock exams that were taken early."""
+    sat = store.load_sitting_days(ctx.db, ctx.learner, ctx.library) if ctx.learner.mock_days else ()
+    return ctx.learner.plan_calendar_as_of(day).without_mock_exams_taken_early(sat)
+
+
 def find_planned_route(ctx: RequestContext) -> ReadingRoute:
     """Return the route of the day's list, or what it would be for the present plan."""
     learner, day = ctx.learner, ctx.study_day
@@ -105,7 +112,7 @@ def build_next_day_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()
 
     What is assumed counts as read, and mock exams until then as sat. None if no such day is left.
     """
-    days = ctx.learner.plan_calendar_as_of(ctx.study_day).list_reading_days_after(ctx.study_day)
+    days = load_calendar(ctx, ctx.study_day).list_reading_days_after(ctx.study_day)
     made = _build_unsaved_list(ctx, days[0], assumed) if days else None
     return made.day_list if made else None
 
@@ -175,13 +182,12 @@ def _build_unsaved_list(
                 estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
-    calendar, minutes = learner.plan_calendar_as_of(day), learner.minutes_as_if_not_off(day)
     day_list = make_day_list(
         course,
         facts,
-        calendar,
+        load_calendar(ctx, day),
         estimate,
-        day_minutes=minutes,
+        day_minutes=learner.minutes_as_if_not_off(day),
         amount=learner.card_amount,
         length=length,
         seed=learner.key,

@@ -52,7 +52,6 @@ def load_learner_facts(
     cards, added, unavailable = _load_cards_by_use(db, values, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
-    exam = cached_course_facts(library).main_exam_slug
     return LearnerFacts(
         day=day,
         readings=_load_readings(db, values, learner, library),
@@ -62,7 +61,7 @@ def load_learner_facts(
         due_added_cards=added,
         unavailable_cards=unavailable,
         paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
-        last_exam_day=_load_day_of_last_exam(db, learner, exam),
+        last_exam_day=max(load_sitting_days(db, learner, library), default=None),
     )
 
 
@@ -146,16 +145,12 @@ def _load_cards_by_use(
     return cards, added, frozenset(unavailable)
 
 
-_LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
-    _SITTING.c.learner_id == _learner,
-    _SITTING.c.exam == bindparam("exam"),
-    _SITTING.c.closed_at.is_not(None),
-)
-
-
-def _load_day_of_last_exam(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
-    at = db.connection().scalar(_LAST_SAT, {"learner": learner.id, "exam": exam})
-    return learner.study_day(from_milliseconds(at)) if at else None
+def load_sitting_days(db: Session, learner: LearnerProfile, library: Library) -> list[dt.date]:
+    """Return the study days of the finished sittings of the mock exam that is planned."""
+    exam = cached_course_facts(library).main_exam_slug
+    mine = _SITTING.c.learner_id == learner.id, _SITTING.c.exam == exam
+    sat = select(_SITTING.c.started_at).where(*mine, _SITTING.c.closed_at.is_not(None))
+    return [learner.study_day(from_milliseconds(at)) for at in db.connection().scalars(sat)]
 
 
 # Put aside, or skipped until a later day: nothing is left to do with it.
@@ -185,7 +180,7 @@ def load_day_activity(
     read = sum_readings_by_page(_load_readings(db, values, learner, library))
     pages = {page.slug for task in day_list.tasks for page in task.pages} | library.topics.keys()
     left = pages - library.topics.keys()  # pages that left the course
-    sat = _load_day_of_last_exam(db, learner, day_list.exam) if day_list.exam else None
+    sat = load_sitting_days(db, learner, library) if day_list.exam else []
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
     answered = db.connection().execute(_ANSWERED, values).all()
     return DayActivity(
@@ -196,7 +191,7 @@ def load_day_activity(
         essentials_read={p for p in pages if p in left or read[p].covers_essential_sections},
         answered_questions=frozenset(question for question, _ in answered),
         answered_only_on_pages=frozenset(question for question, on_page in answered if on_page),
-        has_sat_exam=sat is not None and sat >= day_list.day,
+        has_sat_exam=any(day >= day_list.day for day in sat),
     )
 
 

@@ -38,6 +38,26 @@ def test_the_four_pages_are_accessible_and_as_wide_as_the_screen(
         assert serious(page) == [], address
 
 
+def test_on_a_phone_no_row_of_the_list_is_seen_in_part_around_its_button(
+    server: Server, page: Page
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 664})
+    set_exam(page, server, 30)
+    read_first_page(page, server)
+    button = page.locator(".bigbtn")
+    expect(button).to_be_in_viewport()
+
+    shadow = button.evaluate("one => getComputedStyle(one.closest('.do > *')).boxShadow")
+    sheet = page.locator(".hero").evaluate("one => getComputedStyle(one).backgroundColor")
+    assert shadow.count(sheet) == 2  # above and below
+
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    row, box = page.locator(".todo > li").last.bounding_box(), button.bounding_box()
+    assert row
+    assert box
+    assert row["y"] + row["height"] <= box["y"]
+
+
 def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> None:
     set_exam(page, server, 30)
     read_first_page(page, server)

@@ -119,7 +119,7 @@ def test_the_report_marks_the_questions_that_come_back(rosa) -> None:
     assert (
         "<p>Of the 5 blank ones, 2 are in "
         '<a href="/flashcards/deck#own">your cards</a> now, marked below; the other 3 '
-        "aren\N{RIGHT SINGLE QUOTATION MARK}t: you didn\N{RIGHT SINGLE QUOTATION MARK}t reach them.</p>"
+        "aren\N{RIGHT SINGLE QUOTATION MARK}t: they were left blank at the end.</p>"
     ) in html
 
 

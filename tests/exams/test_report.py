@@ -70,7 +70,7 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
 
 
 def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -> None:
-    # (missed, cards of them, blank, cards of them, blank ones without a card not reached)
+    # (missed, cards of them, blank, cards of them, blank ones without a card at the end)
     for counts, words in {
         (1, 1, 0, 0, 0): "The one you missed is in your cards now.",
         (2, 2, 0, 0, 0): "The 2 you missed are in your cards now.",
@@ -79,22 +79,35 @@ def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -
         (3, 1, 0, 0, 0): "Of the 3 you missed, 1 is in your cards now, marked below.",
         (3, 2, 0, 0, 0): "Of the 3 you missed, 2 are in your cards now, marked below.",
         (1, 1, 40, 0, 40): "The one you missed is in your cards now. The 40 blank ones aren't: "
-        "you didn't reach them.",
+        "they were left blank at the end.",
         (1, 1, 1, 0, 1): "The one you missed is in your cards now. The blank one isn't: "
-        "you didn't reach it.",
+        "it was left blank at the end.",
         (2, 2, 3, 3, 0): "All 5 are in your cards now.",
         (1, 1, 5, 2, 3): "The one you missed is in your cards now. Of the 5 blank ones, 2 are in "
-        "your cards too, marked below; the other 3 aren't: you didn't reach them.",
+        "your cards too, marked below; the other 3 aren't: they were left blank at the end.",
         (1, 0, 4, 0, 4): "The one you missed isn't in your cards. The 4 blank ones aren't either: "
-        "you didn't reach them.",
+        "they were left blank at the end.",
         (1, 0, 4, 0, 0): "The one you missed isn't in your cards. The 4 blank ones aren't either.",
-        (0, 0, 1, 0, 1): "The blank one isn't in your cards: you didn't reach it.",
+        (0, 0, 1, 0, 1): "The blank one isn't in your cards: it was left blank at the end.",
         (0, 0, 1, 1, 0): "The blank one is in your cards now.",
-        (0, 0, 4, 0, 3): "The 4 blank ones aren't in your cards: you didn't reach 3 of them.",
+        (
+            0,
+            0,
+            4,
+            0,
+            3,
+        ): "The 4 blank ones aren't in your cards: 3 of them were left blank at the end.",
+        (
+            0,
+            0,
+            4,
+            0,
+            1,
+        ): "The 4 blank ones aren't in your cards: 1 of them was left blank at the end.",
         (0, 0, 4, 3, 1): "Of the 4 blank ones, 3 are in your cards now, marked below; "
-        "the other one isn't: you didn't reach it.",
+        "the other one isn't: it was left blank at the end.",
         (0, 0, 4, 1, 2): "Of the 4 blank ones, 1 is in your cards now, marked below; "
-        "the other 3 aren't: you didn't reach 2 of them.",
+        "the other 3 aren't: 2 of them were left blank at the end.",
         (0, 0, 0, 0, 0): "",
     }.items():
         missed, missed_cards, blank, blank_cards, unreached = counts

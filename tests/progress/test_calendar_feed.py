@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.progress.plan_page import escape_ical, fold_ical_line
+from tests.conftest import Clock
+from tests.exams.sitting import begin, finish
 
 
 def unfolded(text: str) -> list[str]:
@@ -63,6 +65,29 @@ def test_a_program_that_has_the_calendar_is_told_so(aiming: TestClient, milo: Te
 
     aiming.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "45"})
     assert milo.get(known, headers={"if-none-match": tag}).status_code == 200
+
+
+def test_the_list_is_in_the_calendar_until_the_exam_has_a_result(aiming: TestClient, clock: Clock):
+    aiming.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    aiming.post("/plan/calendar", data={"wish": "new"})
+    feed = address(aiming.get("/plan").text)
+    clock.tick(days=21)
+    assert re.search(r"SUMMARY:Headroom: \d+ minutes", aiming.get(feed).text)
+
+    aiming.post("/exam-result", data={"result": "failed"})
+
+    assert re.findall("SUMMARY:(.*)", aiming.get(feed).text.replace("\r", "")) == [
+        "Headroom: no exam day ahead"
+    ]
+
+
+def test_a_mock_exam_taken_early_leaves_the_calendar(aiming: TestClient):
+    aiming.post("/plan/calendar", data={"wish": "new"})
+    finish(aiming, begin(aiming))
+
+    feed = aiming.get(address(aiming.get("/plan").text)).text
+
+    assert feed.count("SUMMARY:Headroom: Mock exam") == 1
 
 
 def test_a_new_address_ends_the_old_one(aiming: TestClient):

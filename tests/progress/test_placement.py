@@ -45,6 +45,8 @@ def test_the_list_of_added_cards_says_which_missed_questions_it_will_hold(
     assert "Questions missed on a page, in practice or in a mock exam appear here" in deck
     assert "Those missed in the placement test don" in deck
 
+    assert "not in the placement test" in rosa.get("/settings").text
+
     rosa.post("/settings", data={"missed": "no"})
     deck = " ".join(rosa.get("/flashcards/deck").text.split())
     assert "Questions missed" not in deck

@@ -359,6 +359,28 @@ def test_a_mock_exam_that_was_taken_has_its_result_with_a_link_to_the_report(
     assert '<a href="/">Back to Today</a>' in report
 
 
+def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
+    reader: TestClient, clock: Clock, session: Session
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=5)
+    finish(reader, begin(reader))
+
+    for days in (0, 5):  # the day itself, the planned one
+        clock.tick(days=days)
+        plan = text_of(reader, "/plan")
+        row = plan.partition('id="mocks"')[2].partition("<li")[2].partition("</li>")[0]
+        assert "Friday, June 19" in row
+        assert "taken today" in row if not days else "taken on Sunday, June 14" in row
+        assert plan.count("Move the mock exam of") == 2
+        assert plan.count("mock exam taken") == 1
+    assert 'value="today"' in text_of(reader)  # questions of a usual day
+    clock.tick(days=7)
+    assert 'value="today"' not in text_of(reader)
+    session.rollback()
+    assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
+
+
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
     clock.tick(days=10)

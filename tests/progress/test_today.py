@@ -174,16 +174,21 @@ def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
     clock.tick(days=10)
     page = words_of(rosa)
     assert "Your exam is today" in page
+    assert "whole pages" not in page
     assert "Good luck." in page
     assert "Photo ID" in page
 
     clock.tick(days=1)
     assert "How did it go?" in words_of(rosa)
     assert words_of(rosa).count('data-key="enter"') == 1  # the day's list, until there is a result
+    assert 'id="todays"' in rosa.get("/plan").text
+    assert "Read “" in words_of(rosa)
+    assert "With no exam ahead, your list has whole pages." in words_of(rosa)
     for result, heading in (("passed", "You passed"), ("failed", "Plan a second try")):
         assert rosa.post("/exam-result", data={"result": result}).status_code == 303
         assert heading in words_of(rosa)
         assert 'class="todo"' not in words_of(rosa)
+        assert 'id="todays"' not in rosa.get("/plan").text
 
     rosa.post("/plan", data={"exam_day": "2026-07-19", "minutes_a_day": "30"})
     assert "<b>29</b> days to your exam" in words_of(rosa)

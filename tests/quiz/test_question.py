@@ -142,14 +142,20 @@ def test_a_list_shows_the_numbers_that_the_question_asks(client) -> None:
     assert asked[0] in client.get("/quiz/kv-cache").text
 
 
-def test_a_choice_of_several_says_how_many_are_right(client, course) -> None:
+def test_a_choice_of_several_says_how_many_are_right(client, course, form) -> None:
     kind = "multiple"
     right = sum(
         option.right for option in course.get_current_library().questions[kind].answer.options
     )
     names = {2: "two", 3: "three"}
 
-    assert f"(Choose {names[right]}.)" in client.get(f"/quiz/kv-cache/{kind}").text
+    page = client.get(f"/quiz/kv-cache/{kind}").text
+    sent = form(page)
+    headers = {"HX-Request": "true"}
+    feedback = client.post(sent.action, data={**sent.values, "answer": "lmnp"}, headers=headers)
+
+    assert page.count(f"(Choose {names[right]}.)") == 1
+    assert feedback.text.count(f"(Choose {names[right]}.)") == 1
 
 
 def test_an_excerpt_ends_with_the_question_above_an_output() -> None:

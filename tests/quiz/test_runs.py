@@ -91,6 +91,15 @@ def test_the_page_lists_every_way_to_practice(client) -> None:
     assert "Missed before" not in html, "nothing was missed yet"
 
 
+def test_practice_says_that_a_question_on_two_objectives_is_in_both_rows(client, course) -> None:
+    said = "A question on two objectives is in both rows."
+    assert said not in client.get("/quiz").text
+
+    course.edit("multiple", objectives=("2.1", "2.2"))
+
+    assert said in client.get("/quiz").text
+
+
 def test_a_run_goes_question_by_question_and_remembers_where(client, form) -> None:
     run = begin(client, count=3)
     first = client.get(run)

@@ -67,6 +67,26 @@ def test_one_that_was_sat_is_not_due_again() -> None:
     assert planned.find_due_mock_exam_day(second, first) == second
 
 
+def test_one_that_was_sat_early_counts_as_the_next_and_moves_no_date() -> None:
+    planned = calendar(24)
+    first, second, last = planned.mock_exam_days
+    for sat, taken in (
+        ([first], {first: first}),
+        ([first + DAY], {first: first + DAY}),  # late
+        ([BEGIN, BEGIN + DAY], {first: BEGIN}),  # two before the first date count once
+        ([BEGIN, first], {first: BEGIN, second: first}),
+        ([first, first + DAY], {first: first, second: first + DAY}),
+        ([first + 3 * DAY], {second: first + 3 * DAY}),  # the first one was missed
+        ([last - DAY], {last: last - DAY}),
+        ([BEGIN - DAY, last + DAY], {last: last + DAY}),
+    ):
+        assert planned.find_sittings_of_mock_exams(reversed(sat)) == taken
+        early = {mock for mock, day in taken.items() if day < mock}
+        left = planned.without_mock_exams_taken_early(sat)
+        assert {*planned.mock_exam_days} - {*left.mock_exam_days} == early
+        assert all(left.find_due_mock_exam_day(mock, sat[-1]) is None for mock in early)
+
+
 def test_a_mock_exam_can_be_moved_to_another_day_before_the_exam() -> None:
     planned = calendar(24)
     old = planned.mock_exam_days[0]
