@@ -30,17 +30,17 @@ from app.database.engine import (
     create_write_session_opener,
     make_engine,
 )
-from app.database.installation import Installation, configured_or_stored_or_new_secret_key
+from app.database.installation import Installation, load_or_create_secret_key
 from app.database.quotas import DailyByteQuota, StorageLimit
-from app.database.secure_delete import WalTruncation
+from app.database.secure_delete import WalTruncator
 from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
-from app.exams.sitting import run_sitting_closer
+from app.exams.sitting import close_overdue_sittings_in_background
 from app.import_export import anki_card_pages
 from app.import_export.anki_package_import import BackgroundImports
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
-from app.progress.weekly_mail import MailServer, run_weekly_mails
+from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
 from app.resources import ROOT
 from app.settings import Settings
 from app.web import course_chooser, errors, monitoring
@@ -87,7 +87,7 @@ def create_app(
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
     app.state.turn = _create_write_session_factory(app)
-    app.state.log_truncation = WalTruncation(app.state.engine)
+    app.state.log_truncation = WalTruncator(app.state.engine)
     app.state.imports = BackgroundImports(app.state.turn, clock)
     app.state.storage = StorageLimit(app.state.engine, settings.data, settings.max_data_gb)
     app.state.daily_quota = DailyByteQuota(settings.client_data_mb * 1e6)
@@ -132,7 +132,7 @@ def create_session_cookies(settings: Settings) -> SessionCookies:
     """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
         Signer(
-            configured_or_stored_or_new_secret_key(settings.secret, settings.data / "secret"),
+            load_or_create_secret_key(settings.secret, settings.data / "secret"),
             salt="learner",
         ),
         settings.cookie,
@@ -157,8 +157,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as background_tasks:
         for task in (
             run_daily_backups(installation, state.clock),
-            run_sitting_closer(state.engine, state.courses, state.clock),
-            run_weekly_mails(state.engine, state.courses, mail_server, state.clock),
+            close_overdue_sittings_in_background(state.engine, state.courses, state.clock),
+            run_weekly_mail_sender(state.engine, state.courses, mail_server, state.clock),
             state.imports.lifespan(),
         ):
             await background_tasks.enter_async_context(task)

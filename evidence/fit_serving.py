@@ -23,7 +23,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from app.estimator import data_files as catalogue
-from app.estimator.estimates.latency import LatencyInputs, place_requested_model, resolve_inputs
+from app.estimator.estimates.latency import (
+    LatencyInputs,
+    fill_in_formats_and_gpus,
+    place_requested_model,
+)
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, build_serving_setup
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, build_gpu_interconnect
@@ -45,8 +49,8 @@ from app.estimator.serving.replica import (
     median_ttft,
     median_ttft_on_idle_replica,
     min_mixed_step_time,
+    profile_replica_by_batch,
     split_run_into_rounds,
-    time_replica_by_batch,
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -128,7 +132,7 @@ def prepare_fit_case(case: ReferenceCase, file: CaseFile) -> FitCase:
         placed = place_model(model, gpu, fabric, build_serving_setup(inputs))
         full = max(
             1.0,
-            time_replica_by_batch(placed, traffic, inputs.memory_utilization).max_reserved_batch,
+            profile_replica_by_batch(placed, traffic, inputs.memory_utilization).max_reserved_batch,
         )
         run = (inputs.run_requests or full) / (inputs.replicas or 1)
         batches = split_run_into_rounds(run, full)
@@ -189,7 +193,7 @@ def predict(row: FitCase, constants: Constants) -> float:
 def _time_batch(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
     step = recorded = decode_step_time(placed, batch, traffic.mean_context)
-    filled = placed.engine.padded_batch(batch)
+    filled = placed.engine.pad_to_cuda_graph_batch(batch)
     if filled > batch:
         recorded = decode_step_time(placed, filled, traffic.mean_context)
     cost = added_prompt_time(placed, traffic, batch, step.total)
@@ -347,7 +351,7 @@ def format_measurement_counts(rows: Iterable[FitCase]) -> str:
     for case in single.cases:
         query = translate(case, single) if case.kind == "decode_tpot" else None
         if isinstance(query, CalculatorQuery):
-            inputs = resolve_inputs(parse_inputs(LatencyInputs, query.typed))
+            inputs = fill_in_formats_and_gpus(parse_inputs(LatencyInputs, query.typed))
             placed.append(place_requested_model(inputs))
     keys = Counter(" ".join(classify_setup(one)) for one in placed)
     lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]

@@ -126,7 +126,7 @@ _REASONS: dict[AuthorLinkState, str] = {
 
 
 @router.get("")
-def show_author_link_button(
+def show_author_sign_in_button(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Query()] = ""
 ) -> HTMLResponse:
     """Show only a button, so that a link preview does not use up the link."""
@@ -142,7 +142,7 @@ def sign_in_with_author_link(
 ) -> Response:
     """Use up the link and sign this browser in."""
     digest = hash_session_key(token)
-    if not author_store.use_up_author_link(db, digest, now):
+    if not author_store.redeem_author_link(db, digest, now):
         state = author_store.find_author_link_state(db, digest, now)
         # A clock that is set back makes an expired link good again after it was refused.
         return _link_refused_page(request, _REASONS.get(state, _REASONS["expired"]))

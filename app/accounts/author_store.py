@@ -64,7 +64,7 @@ class AuditRecord:
     subject: str = ""
 
 
-def store_link_and_delete_old_links(db: Session, token_digest: str, now: dt.datetime) -> None:
+def insert_author_link_and_purge_expired(db: Session, token_digest: str, now: dt.datetime) -> None:
     """Store a new link, and delete those that expired long ago."""
     cutoff = to_milliseconds(now - _USED_LINK_REPORTED_FOR)
     db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < cutoff))
@@ -92,7 +92,7 @@ def find_author_link_state(db: Session, token_digest: str, now: dt.datetime) -> 
     return "good" if link.expires_at > to_milliseconds(now) else "expired"
 
 
-def use_up_author_link(db: Session, token_digest: str, now: dt.datetime) -> bool:
+def redeem_author_link(db: Session, token_digest: str, now: dt.datetime) -> bool:
     """Use up a link. Returns whether it was valid; of two concurrent uses one succeeds."""
     link_id = db.scalar(
         update(AuthorLink)

@@ -64,7 +64,7 @@ def _create_unsaved_profile(visitor: Visitor, course: str, zone: str) -> Learner
     )
 
 
-async def load_learner_in_own_session(request: Request) -> LearnerProfile:
+async def load_learner_in_separate_db_session(request: Request) -> LearnerProfile:
     """Return the current learner, without a reader slot while the route waits afterwards."""
     async with open_read_only_session(request) as db:
         return await get_current_learner(request, db)
@@ -89,7 +89,7 @@ def redirect_with_session_cookie(url: str, cookie_line: bytes) -> Response:
     return response
 
 
-async def enroll_current_learner(
+async def get_or_create_learner_for_write(
     request: Request,
     learner: Annotated[LearnerProfile, Depends(get_current_learner)],
     db: DbSession,
@@ -111,11 +111,11 @@ async def enroll_current_learner(
             db, "after_commit", lambda _db: rates.count_request(*rate_limit_key), once=True
         )
     return await run_in_thread_unless_sqlite(
-        db, lambda: _enroll_or_record_visit(db, learner, request, now)
+        db, lambda: _insert_learner_or_record_visit(db, learner, request, now)
     )
 
 
-def _enroll_or_record_visit(
+def _insert_learner_or_record_visit(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
@@ -158,7 +158,7 @@ def count_bytes_toward_quota(request: Request, size_bytes: int) -> None:
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(get_current_learner)]
-EnrolledLearner = Annotated[LearnerProfile, Depends(enroll_current_learner)]
+EnrolledLearner = Annotated[LearnerProfile, Depends(get_or_create_learner_for_write)]
 """For routes that write; all others use `CurrentLearner`."""
 
 Result = TypeVar("Result")
@@ -224,7 +224,9 @@ async def open_write_context(request: Request) -> AsyncIterator[RequestContext]:
     write_session: OpenWriteSession = request.app.state.turn
     async with write_session() as db:
         learner = await get_current_learner(request, db)
-        learner = await enroll_current_learner(request, learner, db, await current_time(request))
+        learner = await get_or_create_learner_for_write(
+            request, learner, db, await current_time(request)
+        )
         yield await build_request_context(request, learner, db)
 
 

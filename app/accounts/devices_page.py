@@ -17,7 +17,7 @@ from app.accounts.current_learner import (
     redirect_with_session_cookie,
 )
 from app.accounts.learner_store import LearnerDataSummary
-from app.accounts.settings_page import CodeForm, build_settings_form, render_settings_page
+from app.accounts.settings_page import DeviceCodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
 from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
@@ -44,7 +44,7 @@ _MAX_CODE_LENGTH = 40  # characters of a code, separators included
 _NOT_VALID = "This code is not valid. A code works once, for ten minutes."
 
 
-class _CodeError(Exception):
+class _DeviceCodeError(Exception):
     """A rejected code. The message says why."""
 
     def __init__(
@@ -67,31 +67,33 @@ def create_device_code(ctx: WriteContext) -> HTMLResponse:
 
 
 @router.get("/continue")
-def show_code_entry(
+def show_device_code_form(
     ctx: ReadContext, code: Annotated[str, Query(max_length=_MAX_CODE_LENGTH)] = ""
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
-    if not code or not _is_navigation_or_own_request(ctx.request):
-        return _render_code_entry(ctx, code)
+    if not code or not _is_navigation_or_same_origin(ctx.request):
+        return _render_device_code_form(ctx, code)
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, code)
-    except _CodeError as error:
-        return _render_code_entry(ctx, code, error)
-    return _render_code_confirmation(ctx, CodeForm(code=code), owner_summary)
+    except _DeviceCodeError as error:
+        return _render_device_code_form(ctx, code, error)
+    return _render_device_sign_in_confirmation(ctx, DeviceCodeForm(code=code), owner_summary)
 
 
 @router.post("/continue")
-def confirm_or_sign_in_with_code(ctx: ReadContext, form: Annotated[CodeForm, Form()]) -> Response:
+def confirm_or_sign_in_with_code(
+    ctx: ReadContext, form: Annotated[DeviceCodeForm, Form()]
+) -> Response:
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     try:
         owner_summary = _verify_code_and_summarize_owner(ctx, form.code)
         if not form.confirm or (ctx.learner.row_id_in_any_course and not form.leave):
-            return _render_code_confirmation(ctx, form, owner_summary)
-    except _CodeError as error:
-        return _render_code_entry(ctx, form.code, error)
-    owner = learner_store.use_up_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
+            return _render_device_sign_in_confirmation(ctx, form, owner_summary)
+    except _DeviceCodeError as error:
+        return _render_device_code_form(ctx, form.code, error)
+    owner = learner_store.redeem_device_code(ctx.db, _device_code_digest(ctx, form.code), ctx.now)
     if owner is None:  # another browser used it first
-        return _render_code_entry(ctx, form.code, _CodeError(_NOT_VALID))
+        return _render_device_code_form(ctx, form.code, _DeviceCodeError(_NOT_VALID))
     learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
     session_key = create_session_key()
     visit = build_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
@@ -132,7 +134,7 @@ def sign_out_this_browser(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
     return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
 
 
-def _is_navigation_or_own_request(request: Request) -> bool:
+def _is_navigation_or_same_origin(request: Request) -> bool:
     """Return False for what other sites request in the background: no wrong code counts there."""
     site = request.headers.get("sec-fetch-site", "none")
     is_document = request.headers.get("sec-fetch-dest") == "document"
@@ -140,10 +142,10 @@ def _is_navigation_or_own_request(request: Request) -> bool:
 
 
 def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerDataSummary:
-    """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
+    """Return whose data a code gives access to. Raises _DeviceCodeError, and counts wrong codes."""
     if len(normalize_device_code(code)) != CODE_LENGTH:
         problem = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
-        raise _CodeError(
+        raise _DeviceCodeError(
             f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = ctx.request.app.state.rates
@@ -153,19 +155,19 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
     )
     if seconds := rates.seconds_until_allowed("codes", *rate_limit_key):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
-        raise _CodeError(message, 429, {"retry-after": str(seconds)})
+        raise _DeviceCodeError(message, 429, {"retry-after": str(seconds)})
     owner = learner_store.find_device_code_owner(ctx.db, _device_code_digest(ctx, code), ctx.now)
     if owner is None:
         rates.raise_if_over_limit_else_count("codes", *rate_limit_key)
-        raise _CodeError(_NOT_VALID)
+        raise _DeviceCodeError(_NOT_VALID)
     owner_summary = learner_store.summarize_learner_data(ctx.db, owner)
     if owner_summary.person == ctx.learner.person:
-        raise _CodeError("This code leads to the records that are here already.", 409)
+        raise _DeviceCodeError("This code leads to the records that are here already.", 409)
     return owner_summary
 
 
-def _render_code_entry(
-    ctx: RequestContext, code: str, error: _CodeError | None = None
+def _render_device_code_form(
+    ctx: RequestContext, code: str, error: _DeviceCodeError | None = None
 ) -> HTMLResponse:
     response = ctx.render_page(
         "accounts/continue.html",
@@ -177,8 +179,8 @@ def _render_code_entry(
     return response
 
 
-def _render_code_confirmation(
-    ctx: RequestContext, form: CodeForm, owner_summary: LearnerDataSummary
+def _render_device_sign_in_confirmation(
+    ctx: RequestContext, form: DeviceCodeForm, owner_summary: LearnerDataSummary
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
     home, message = (

@@ -227,7 +227,7 @@ class LearnerProfile:
         """Return a moment in the learner's time zone."""
         return moment.astimezone(time_zone_or_utc(self.zone))
 
-    def minutes_as_if_not_off(self, day: dt.date) -> int:
+    def minutes_ignoring_days_off(self, day: dt.date) -> int:
         """Return the minutes to study on a day, as if no day were off."""
         last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK_DAYS
         return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)

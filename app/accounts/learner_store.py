@@ -74,11 +74,13 @@ def insert_browser_session(db: Session, learner_id: int, visit: BrowserVisit) ->
         last_seen=visited_at,
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
-        person_rows = col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id))
+        person_rows = col(LearnerSession.learner_id).in_(
+            select_learner_ids_of_same_person(learner_id)
+        )
         raise_if_row_quota_exceeded(db, SESSIONS, person_rows)
 
 
-def person_learner_ids_query(learner_id: int) -> Any:
+def select_learner_ids_of_same_person(learner_id: int) -> Any:
     """Return a query for the ids of all rows of the person, one per course."""
     person = select(col(Learner.person)).where(col(Learner.id) == learner_id)
     return select(col(Learner.id)).where(col(Learner.person) == person.scalar_subquery())
@@ -105,7 +107,7 @@ def list_browser_sessions(
             col(LearnerSession.digest) == current_session_key_digest,
         )
         .where(
-            col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id)),
+            col(LearnerSession.learner_id).in_(select_learner_ids_of_same_person(learner_id)),
             col(LearnerSession.revoked_at).is_(None),
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
@@ -131,7 +133,7 @@ def revoke_session_and_return_digest(
         _revoke_statement(now)
         .where(
             col(LearnerSession.id) == session_id,
-            col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id)),
+            col(LearnerSession.learner_id).in_(select_learner_ids_of_same_person(learner_id)),
         )
         .returning(col(LearnerSession.digest))
     )
@@ -143,7 +145,7 @@ def revoke_other_sessions(
 ) -> None:
     db.execute(
         _revoke_statement(now).where(
-            col(LearnerSession.learner_id).in_(person_learner_ids_query(learner_id)),
+            col(LearnerSession.learner_id).in_(select_learner_ids_of_same_person(learner_id)),
             col(LearnerSession.digest) != kept_session_key_digest,
         )
     )
@@ -250,11 +252,11 @@ def find_learner_by_session(
         "row_id_in_any_course": columns["id"],
     }
     if columns["course"] != course:
-        columns = _find_row_in_course_or_draft(db, columns, course)
+        columns = _find_or_build_row_in_course(db, columns, course)
     return _learner_from_columns(columns, **session)
 
 
-def _find_row_in_course_or_draft(
+def _find_or_build_row_in_course(
     db: Session, columns: dict[str, Any], course: str
 ) -> dict[str, Any]:
     """Return the person's row in another course, or a new one with what courses share."""
@@ -347,7 +349,7 @@ def update_learner_columns(
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values_by_column))
     shared = {name: value for name, value in values_by_column.items() if name in _SHARED_COLUMNS}
     if shared:
-        person_rows = col(Learner.id).in_(person_learner_ids_query(learner_id))
+        person_rows = col(Learner.id).in_(select_learner_ids_of_same_person(learner_id))
         db.execute(update(Learner).where(person_rows).values(**shared))
 
 
@@ -356,14 +358,14 @@ def count_course_learners(db: Session, course: str) -> int:
     return db.scalar(query) or 0
 
 
-class AdoptedLearners(NamedTuple):
+class LearnerAdoptionCounts(NamedTuple):
     """How many learners were moved into a course, and how many had begun in it again."""
 
     moved_count: int
     not_moved_count: int
 
 
-def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
+def adopt_learners_without_course(db: Session, course: str) -> LearnerAdoptionCounts:
     """Move learners from when the server had one course, except those with a row in `course`."""
     people_in_course = select(col(Learner.person)).where(col(Learner.course) == course)
     result = db.execute(
@@ -372,7 +374,7 @@ def adopt_learners_without_course(db: Session, course: str) -> AdoptedLearners:
         .values(course=course, changes=Learner.changes + 1)
     )
     moved = int(result.rowcount)  # type: ignore[attr-defined] # a cursor result
-    return AdoptedLearners(moved, not_moved_count=count_course_learners(db, ""))
+    return LearnerAdoptionCounts(moved, not_moved_count=count_course_learners(db, ""))
 
 
 def replace_device_code(
@@ -385,7 +387,7 @@ def replace_device_code(
     )
 
 
-def use_up_device_code(db: Session, code_digest: str, now: dt.datetime) -> int | None:
+def redeem_device_code(db: Session, code_digest: str, now: dt.datetime) -> int | None:
     """Use up a code and return its learner; None if it is used, expired or unknown."""
     return db.scalar(
         update(DeviceCode)
@@ -412,7 +414,7 @@ def _valid_code_conditions(code_digest: str, now: dt.datetime) -> tuple[ColumnEl
 
 def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     """Summarize a person's data in all courses."""
-    learner_ids = person_learner_ids_query(learner_id)
+    learner_ids = select_learner_ids_of_same_person(learner_id)
     person, name, created = db.execute(
         select(
             func.max(col(Learner.person)),
@@ -452,7 +454,7 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
 def invalidate_device_codes(db: Session, learner_id: int) -> None:
     db.execute(
         delete(DeviceCode).where(
-            col(DeviceCode.learner_id).in_(person_learner_ids_query(learner_id))
+            col(DeviceCode.learner_id).in_(select_learner_ids_of_same_person(learner_id))
         )
     )
 
@@ -577,7 +579,7 @@ def _countable_row_conditions(table: Table) -> tuple[ColumnElement[bool], ...]:
 
 def has_running_exam(db: Session, learner_id: int) -> bool:
     open_sittings = select(func.count()).where(
-        col(Sitting.learner_id).in_(person_learner_ids_query(learner_id)),
+        col(Sitting.learner_id).in_(select_learner_ids_of_same_person(learner_id)),
         col(Sitting.closed_at).is_(None),
     )
     return bool(db.scalar(open_sittings))
@@ -587,11 +589,13 @@ def erase_learner(db: Session, learner_id: int) -> None:
     """Delete a learner with all rows, in every course; see `app.database.secure_delete`."""
     mark_database_for_vacuum(db)
     db.execute(
-        sqlalchemy_delete(Learner).where(col(Learner.id).in_(person_learner_ids_query(learner_id)))
+        sqlalchemy_delete(Learner).where(
+            col(Learner.id).in_(select_learner_ids_of_same_person(learner_id))
+        )
     )
 
 
-def erase_batch_and_report_more(db: Session, learner_id: int) -> bool:
+def erase_row_batch_and_check_for_more(db: Session, learner_id: int) -> bool:
     """Delete some rows of a learner; returns whether there may be more.
 
     A single statement for all rows would block other writers for seconds. The learner
@@ -617,22 +621,22 @@ def erase_batch_and_report_more(db: Session, learner_id: int) -> bool:
 def list_tables_with_learner_rows() -> tuple[Table, ...]:
     """Return the learner table and all tables with rows of learners, parents first."""
     tables = SQLModel.metadata.sorted_tables
-    return tuple(table for table in tables if _link_toward_learner(table) is not None)
+    return tuple(table for table in tables if _find_foreign_key_toward_learner(table) is not None)
 
 
-class ParentLink(NamedTuple):
+class ParentForeignKey(NamedTuple):
     """The column of a table that refers to the rows of another, with which its rows are erased."""
 
     column: str
     parent: Table
 
 
-def _link_toward_learner(table: Table) -> ParentLink | None:
+def _find_foreign_key_toward_learner(table: Table) -> ParentForeignKey | None:
     """Return the link that leads from a table to the learner, directly or by other tables."""
     if table.name == Learner.__tablename__:
-        return ParentLink("id", table)
+        return ParentForeignKey("id", table)
     links = [
-        ParentLink(key.parent.name, key.column.table)
+        ParentForeignKey(key.parent.name, key.column.table)
         for key in sorted(table.foreign_keys, key=lambda key: key.parent.name)
         if key.ondelete == "CASCADE"
     ]
@@ -640,17 +644,17 @@ def _link_toward_learner(table: Table) -> ParentLink | None:
         if link.parent.name == Learner.__tablename__:
             return link
     for link in links:
-        if link.parent is not table and _link_toward_learner(link.parent) is not None:
+        if link.parent is not table and _find_foreign_key_toward_learner(link.parent) is not None:
             return link
     return None
 
 
 def _learner_rows_condition(table: Table, learner_id: int) -> ColumnElement[bool]:
     """Return the condition that selects a learner's rows, in every course."""
-    link = _link_toward_learner(table)
+    link = _find_foreign_key_toward_learner(table)
     if link is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     if link.parent.name == Learner.__tablename__:
-        return table.c[link.column].in_(person_learner_ids_query(learner_id))
+        return table.c[link.column].in_(select_learner_ids_of_same_person(learner_id))
     parent_rows = _learner_rows_condition(link.parent, learner_id)
     return table.c[link.column].in_(select(link.parent.c.id).where(parent_rows))

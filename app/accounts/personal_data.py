@@ -24,7 +24,7 @@ from app.accounts import learner_store
 from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
-    load_learner_in_own_session,
+    load_learner_in_separate_db_session,
     redirect_with_session_cookie,
     run_in_read_session,
 )
@@ -151,7 +151,7 @@ CONFIRMATION_WORD = "erase"
 
 @router.get("/export")
 async def export_archive(request: Request, now: Now) -> Response:
-    learner = await load_learner_in_own_session(request)
+    learner = await load_learner_in_separate_db_session(request)
     downloads: DownloadQueue = request.app.state.downloads
 
     def write(db: Session, file: IO[bytes]) -> None:
@@ -179,7 +179,7 @@ async def erase_my_data(
     while rows_remain:
         async with write_session() as db:
             rows_remain = await run_in_threadpool(
-                learner_store.erase_batch_and_report_more, db, learner_id
+                learner_store.erase_row_batch_and_check_for_more, db, learner_id
             )
     async with write_session() as db:
         await run_in_threadpool(learner_store.erase_learner, db, learner_id)

@@ -32,7 +32,7 @@ _MAX_NAME_LENGTH = 80
 _MAX_QUOTED_LENGTH = 40  # characters of an input that an error message repeats
 
 
-class CodeForm(BaseModel):
+class DeviceCodeForm(BaseModel):
     """A submitted device code, and the boxes that were ticked."""
 
     model_config = ConfigDict(extra="ignore")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from app.accounts.current_learner import ReadContext
-from app.api.openapi import CATALOGUES, build_openapi_document, describe_estimate_for_list
+from app.api.openapi import CATALOGUES, build_estimate_list_entry, build_openapi_document
 from app.calculators.exports import build_estimate_json, dump_json
 from app.calculators.pages import run_in_thread_if_slow
 from app.errors import InvalidInputError, NotFoundError
@@ -21,7 +21,7 @@ from app.estimator.hardware.part_values import UNITS
 from app.estimator.inputs import parse_inputs
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import PUBLISHED, resolve_weight_format
+from app.estimator.models.number_formats import PUBLISHED, find_weight_format
 from app.web.dependencies import public_base_url
 from app.widgets.calculator_form import parse_query_inputs
 
@@ -65,7 +65,7 @@ def _model_to_dict(model: Architecture) -> dict[str, Any]:
     fields = {_API_NAMES.get(name, name): getattr(model, name) for name in names}
     return fields | {
         "tower_parameters": model.tower_parameters,
-        "published_weights": resolve_weight_format(model, PUBLISHED).label,
+        "published_weights": find_weight_format(model, PUBLISHED).label,
     }
 
 
@@ -128,7 +128,7 @@ def show_openapi_document() -> Response:
 @router.get("/api/v1/estimates")
 def list_estimates() -> Response:
     return _json_response(
-        {"estimates": [describe_estimate_for_list(entry) for entry in registry.list_estimates()]}
+        {"estimates": [build_estimate_list_entry(entry) for entry in registry.list_estimates()]}
     )
 
 

@@ -137,7 +137,7 @@ def build_pydantic_model_of_inputs(entry: EstimateSpec) -> type[BaseModel]:
     return model
 
 
-def describe_estimate_for_list(entry: EstimateSpec) -> dict[str, Any]:
+def build_estimate_list_entry(entry: EstimateSpec) -> dict[str, Any]:
     """Return an estimate as the list of estimates shows it: inputs with units and ranges."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     return {
@@ -222,7 +222,7 @@ def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) ->
     )[1]
     paths: dict[str, Any] = {
         "/api/v1/estimates": {
-            "get": _get_operation_without_parameters(
+            "get": _build_parameterless_get_operation(
                 "List the estimates, their inputs, units and ranges"
             )
         }
@@ -234,7 +234,7 @@ def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) ->
             "post": _estimate_post_operation(entry, models[entry.name].__name__),
         }
     for name, summary in CATALOGUES.items():
-        paths[f"/api/v1/catalogue/{name}"] = {"get": _get_operation_without_parameters(summary)}
+        paths[f"/api/v1/catalogue/{name}"] = {"get": _build_parameterless_get_operation(summary)}
     for endpoint in _COURSE_ENDPOINTS:
         paths[f"/api/v1/courses{endpoint.path}"] = {"get": _course_operation(endpoint)}
     return {
@@ -251,7 +251,7 @@ def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) ->
     }
 
 
-def _get_operation_without_parameters(summary: str) -> dict[str, Any]:
+def _build_parameterless_get_operation(summary: str) -> dict[str, Any]:
     return {
         "summary": summary,
         "responses": {
@@ -272,9 +272,9 @@ def _course_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
         parameter: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
         schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
         parameters.append(parameter | {"description": "Of one topic only", "schema": schema})
-    responses = {"200": _describe_response(endpoint.summary, endpoint.response_model.__name__)}
+    responses = {"200": _build_response_object(endpoint.summary, endpoint.response_model.__name__)}
     if parameters:
-        responses["404"] = _describe_response("There is no such course or topic", "Problems")
+        responses["404"] = _build_response_object("There is no such course or topic", "Problems")
     return {"summary": endpoint.summary, "parameters": parameters, "responses": responses}
 
 
@@ -305,13 +305,13 @@ def _estimate_operation(
         "operationId": f"{method}_{entry.name.replace('-', '_')}",
         **request,
         "responses": {
-            "200": _describe_response("The answer", "Answer"),
-            "422": _describe_response("What cannot be used, by field", "Problems"),
+            "200": _build_response_object("The answer", "Answer"),
+            "422": _build_response_object("What cannot be used, by field", "Problems"),
         },
     }
 
 
-def _describe_response(description: str, schema_name: str) -> dict[str, Any]:
+def _build_response_object(description: str, schema_name: str) -> dict[str, Any]:
     return {"description": description, "content": _json_content(schema_name)}
 
 

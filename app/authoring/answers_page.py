@@ -75,7 +75,7 @@ class AnswerFilterForm(BaseModel):
         return AnswerFilter(*days, self.context, self.repeated)
 
 
-class AcceptanceForm(BaseModel):
+class AcceptAnswerForm(BaseModel):
     """The text to accept, in the gap with this key; `revision` is what the author saw."""
 
     answer: str = Field(min_length=1, max_length=MAX_RESPONSE_LENGTH)
@@ -125,7 +125,7 @@ async def accept_answer_and_regrade(
     library: AuthoredLibrary,
     author: CurrentAuthor,
     now: Now,
-    form: Annotated[AcceptanceForm, Form()],
+    form: Annotated[AcceptAnswerForm, Form()],
 ) -> RedirectResponse:
     """Write an accepted answer into the file, then regrade the answers given before."""
     question = require_question(library, item)
@@ -137,7 +137,7 @@ async def accept_answer_and_regrade(
     accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
     live: LiveLibrary = request.state.live
     live_question = await run_in_threadpool(
-        _write_accepted_answer_until_live, live, question, accepted
+        _write_accepted_answer_and_wait_until_live, live, question, accepted
     )
     regraded_count = 0
     write_session: OpenWriteSession = request.app.state.turn
@@ -156,7 +156,7 @@ async def accept_answer_and_regrade(
     return RedirectResponse(f"/authoring/questions/{quote(item)}/answers?{query}", 303)
 
 
-def _write_accepted_answer_until_live(
+def _write_accepted_answer_and_wait_until_live(
     live_library: LiveLibrary, question: Question, accepted_text: AcceptedText
 ) -> Question:
     """Write the file and return the question as it is live afterward.

@@ -23,12 +23,12 @@ from app.questions.model import Question
 from app.web.dependencies import CurrentLibrary
 
 
-async def get_course_with_drafts(library: CurrentLibrary) -> Library:
+async def get_library_with_drafts(library: CurrentLibrary) -> Library:
     """Return the course of the request with its drafts; `async`, because it is only a lookup."""
     return library.with_drafts()
 
 
-AuthoredLibrary = Annotated[Library, Depends(get_course_with_drafts)]
+AuthoredLibrary = Annotated[Library, Depends(get_library_with_drafts)]
 
 COVERAGE_COLUMN_TITLES = {
     "pages": "pages",

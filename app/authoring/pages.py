@@ -43,7 +43,7 @@ from app.authoring.to_do import (
     build_problem_list,
     compute_blind_guess_percent,
     find_fix_reasons_in_statistics,
-    find_topic_of_path,
+    find_topic_slug_of_path,
     list_problems_of_topic,
     list_unpublished_content,
     make_problem_key_for_url,
@@ -129,13 +129,13 @@ def preview_topic(
         problems=problems,
         outdated=topic_page is not None and topic_page.place.path in library.outdated_paths,
         name_of=make_problem_key_for_url,
-        open_questions=_open_page_questions(library, rendered) if rendered else {},
+        open_questions=_build_open_questions_of_page(library, rendered) if rendered else {},
         questions=[(q, make_question_title(q)) for q in questions],
         cards=[library.cards[i] for i in topic_page.cards] if topic_page else [],
     )
 
 
-def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, OpenQuestion]:
+def _build_open_questions_of_page(library: Library, page: RenderedPage) -> dict[str, OpenQuestion]:
     """Return the questions of the page, with forms that try answers without recording them."""
     return {
         item: OpenQuestion(
@@ -209,7 +209,7 @@ def show_problem_list(
         else [],
         query=query,
         name_of=make_problem_key_for_url,
-        topic_of=find_topic_of_path,
+        topic_of=find_topic_slug_of_path,
         reports=store.list_learner_reports(context.db, context.learner.course),
     )
 
@@ -355,7 +355,7 @@ def show_question(
             key=lambda reason: -reason.severity_weight,
         ),
         options=statistics_tables.build_option_rows(question, current_statistics),
-        tallies=_count_response_habits(context, question),
+        tallies=_count_response_patterns(context, question),
         wordings=statistics_tables.list_wording_statistics(
             question,
             statistics_tables.merge_equal_wordings(
@@ -379,7 +379,7 @@ def show_question_fragment(
 
 
 @authoring_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in QuestionInUrl
-def try_answer(
+def grade_trial_answer(
     request: Request,
     library: AuthoredLibrary,
     db: DbSession,
@@ -397,14 +397,14 @@ def try_answer(
     return render_page(request, "quiz/_verdict.html", outcome=outcome)
 
 
-class _HabitCount(NamedTuple):
+class _ResponsePatternCount(NamedTuple):
     habit: str
     learner_count: int
 
 
-def _count_response_habits(
+def _count_response_patterns(
     context: RequestContext, question: Question
-) -> dict[str, list[_HabitCount]]:
+) -> dict[str, list[_ResponsePatternCount]]:
     """Return what learners did in a question, by title, most frequent first."""
     newest_responses = store.load_newest_responses(
         context.db, context.learner.course, question.id, question.revision
@@ -413,9 +413,9 @@ def _count_response_habits(
         SubmittedResponse(draw_variant(question, seed).answer, fields)
         for seed, fields in newest_responses
     )
-    tallies = types.question_type_of(question).count_response_habits(responses)
+    tallies = types.question_type_of(question).count_response_patterns(responses)
     return {
-        title: [_HabitCount(*counted) for counted in counts.most_common(12)]
+        title: [_ResponsePatternCount(*counted) for counted in counts.most_common(12)]
         for title, counts in tallies.items()
     }
 

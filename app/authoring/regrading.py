@@ -106,7 +106,7 @@ def preview_regrade(
     answers = store.load_regradable_attempts(db, course_name, question.id, revision)
     seen_revisions = {wording.revision for wording in store.list_seen_wordings(db, question.id)}
     wordings = {
-        name: _load_wording_or_none(db, question.id, name)
+        name: _load_question_revision_or_none(db, question.id, name)
         for name in seen_revisions | {answer.revision for answer in answers}
     } | {question.revision: question}
     versions = [question]
@@ -156,7 +156,7 @@ def _score_by_policy(
 
 def has_only_key_changed_since(db: Session, question: Question, revision: str) -> bool:
     """Return whether only the key changed since a revision, so that regrading makes sense."""
-    answered_wording = _load_wording_or_none(db, question.id, revision)
+    answered_wording = _load_question_revision_or_none(db, question.id, revision)
     return answered_wording is not None and is_only_key_changed(answered_wording, question)
 
 
@@ -242,7 +242,7 @@ def _count_regrade_impact(new_scores: Sequence[NewScore]) -> RegradeImpact:
     )
 
 
-def _load_wording_or_none(db: Session, item: str, revision: str) -> Question | None:
+def _load_question_revision_or_none(db: Session, item: str, revision: str) -> Question | None:
     try:
         return load_question_if_stored(db, item, revision)
     except ValueError:  # stored in the format of an older version

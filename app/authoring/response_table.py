@@ -27,7 +27,7 @@ from app.questions.question_type import (
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
-    have_same_words,
+    is_same_phrase,
     normalize_search_text,
 )
 from app.questions.types.cloze import ClozeSpec
@@ -70,7 +70,7 @@ class ResponseGroup:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PartResponse:
+class PartResponseCount:
     """What was entered in one part: the text, how often, and whether it is right there."""
 
     text: str
@@ -88,7 +88,7 @@ class PartResponseTable:
     right_answer: str
     right_count: int
     count: int
-    responses: tuple[PartResponse, ...]
+    responses: tuple[PartResponseCount, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def _tabulate_responses_by_part(
         ):
             is_right = normalize_search_text(text) in right_texts
             can_accept = key in typed_keys and not is_right
-            responses.append(PartResponse(text, count, is_right, text if can_accept else ""))
+            responses.append(PartResponseCount(text, count, is_right, text if can_accept else ""))
         first = marks[0]
         tables.append(
             PartResponseTable(
@@ -381,7 +381,7 @@ def _add_text_as_option(file_text: str, question: Question, text: str) -> str:
             continue
         if option["tick"].strip().lower() == "x":
             last_ticked = line_index
-        elif have_same_words(option["text"].strip("`"), text):
+        elif is_same_phrase(option["text"].strip("`"), text):
             lines[line_index] = (
                 f"{option['box']}x{option['end']}{option['text']}{_find_line_ending(lines[line_index])}"
             )
@@ -391,7 +391,7 @@ def _add_text_as_option(file_text: str, question: Question, text: str) -> str:
         raise _build_key_not_found_error(question)
     option_text = text + format_numeric_tolerance(question.answer)
     line = f"{ticked['box']}x{ticked['end']}`{option_text}`{_find_line_ending(lines[last_ticked])}"
-    insert_index = _find_index_behind_option(lines, last_ticked)
+    insert_index = _find_line_index_after_option(lines, last_ticked)
     if not _find_line_ending(lines[insert_index - 1]):
         lines[insert_index - 1] += "\n"
     lines.insert(insert_index, line)
@@ -436,7 +436,7 @@ def _iterate_line_indices_of_question(lines: Sequence[str], question: Question) 
         yield index
 
 
-def _find_index_behind_option(lines: Sequence[str], option_index: int) -> int:
+def _find_line_index_after_option(lines: Sequence[str], option_index: int) -> int:
     """Return the index behind an option and its indented reason."""
     index = option_index + 1
     while index < len(lines) and re.match(r"\s+\S", lines[index]):

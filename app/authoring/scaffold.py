@@ -79,7 +79,7 @@ def read_scaffold_target(folder: Path) -> ScaffoldTarget:
 
 def create_course(folder: Path, title: str, exam_name: str, today: dt.date) -> list[Path]:
     """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
-    _check_slug_and_title(folder.name, title)
+    _require_valid_slug_and_title(folder.name, title)
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another name.")
     values = {"heading": _quote_text(title), "exam": _quote_text(exam_name or title)}
@@ -98,7 +98,7 @@ def create_topic(
     target: ScaffoldTarget, topic_slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:
     """Write a page, starting questions and two cards; returns the files."""
-    _check_slug_and_title(topic_slug, title)
+    _require_valid_slug_and_title(topic_slug, title)
     folder = target.course_folder / "topics" / topic_slug
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
@@ -145,7 +145,7 @@ def add_question_or_card(
     if item_id in target.used_ids:
         raise ScaffoldError(f"The id “{item_id}” was used before; choose another.")
     if item_id:
-        _check_slug_and_title(item_id)
+        _require_valid_slug_and_title(item_id)
     stem = "cards" if item_type == "card" else "quiz"
     path = target.course_folder / "topics" / topic_slug / f"{stem}.md"
     old_text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -201,7 +201,7 @@ def create_exam(
 
     If too few questions are live for it, drafts are counted as well.
     """
-    _check_slug_and_title(exam_slug, title)
+    _require_valid_slug_and_title(exam_slug, title)
     path = target.course_folder / "exams" / f"{exam_slug}.toml"
     if path.exists():
         raise ScaffoldError(f"{path} is there already; choose another slug.")
@@ -303,7 +303,7 @@ def _reserve_unused_id(name: str, used_ids: set[str]) -> str:
     return unused_id
 
 
-def _check_slug_and_title(slug: str, title: str = "x") -> None:
+def _require_valid_slug_and_title(slug: str, title: str = "x") -> None:
     if not is_slug(slug) or len(slug) > LONGEST_ID:
         raise ScaffoldError(
             f"“{slug}” cannot stand in an address; use lower-case letters, digits "

@@ -41,8 +41,8 @@ from app.authoring.to_do import (
     build_item_to_fix,
     compute_blind_guess_percent,
     find_fix_reasons_in_statistics,
-    list_lapse_reasons,
-    list_report_and_regrade_reasons,
+    list_card_fix_reasons,
+    list_report_and_regrade_fix_reasons,
 )
 from app.content.courses import SINGLE_COURSE, LiveLibrary
 from app.content.library import Library
@@ -97,7 +97,7 @@ class QuestionStatisticsRow:
     unregraded_count: int = 0
 
     @property
-    def sufficient_statistics(self) -> ItemStatistics | None:
+    def statistics_if_enough_responses(self) -> ItemStatistics | None:
         """The statistics if there are enough answers to show an index, otherwise None."""
         has_enough = self.statistics is not None and self.statistics.has_enough_responses
         return self.statistics if has_enough else None
@@ -108,19 +108,19 @@ class QuestionStatisticsRow:
             return self.statistics.count if self.statistics else 0
         if column == "guess":
             return self.guess_percent
-        number: float | None = getattr(self.sufficient_statistics, column, None)
+        number: float | None = getattr(self.statistics_if_enough_responses, column, None)
         return number
 
     @property
     def discrimination_interval(self) -> tuple[float, float] | None:
         """The interval of the discrimination; None if there is nothing to show yet."""
-        statistics = self.sufficient_statistics
+        statistics = self.statistics_if_enough_responses
         return statistics.discrimination_interval if statistics else None
 
     @property
     def option_shares(self) -> tuple[OptionShare, ...]:
         """How the answers are spread over the options, if there are enough."""
-        statistics = self.sufficient_statistics
+        statistics = self.statistics_if_enough_responses
         if statistics is None:
             return ()
         letters = assign_option_letters(self.question)
@@ -216,13 +216,15 @@ def list_items_to_fix(
     """Return the questions and cards to fix, worst first."""
     items = []
     for row in rows:
-        reasons = list_report_and_regrade_reasons(row.report_count, row.unregraded_count)
+        reasons = list_report_and_regrade_fix_reasons(row.report_count, row.unregraded_count)
         reasons = [*row.fix_reasons, *reasons]
         items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
         card = library.cards.get(lapses.card_id)
         if card is not None:
-            items.append(build_item_to_fix(card.id, "card", card.place, list_lapse_reasons(lapses)))
+            items.append(
+                build_item_to_fix(card.id, "card", card.place, list_card_fix_reasons(lapses))
+            )
     return sorted((i for i in items if i.reasons), key=lambda i: (-i.sort_weight, i.item_id))
 
 
@@ -310,7 +312,7 @@ def hash_statistically_relevant_content(question: Question) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def hash_relevant_stored_content(body: str, revision: str) -> str:
+def hash_stored_question_content(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
         return hash_statistically_relevant_content(QUESTION.validate_json(body))
@@ -531,7 +533,7 @@ def _compute_statistics(
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
-            RevisionDigest(item, revision, hash_relevant_stored_content(body, revision))
+            RevisionDigest(item, revision, hash_stored_question_content(body, revision))
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )

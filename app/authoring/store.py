@@ -182,12 +182,12 @@ def list_logged_answers(
         conditions.append(col(Attempt.first).is_(True))
     if answer_filter.context:
         conditions.append(col(Attempt.context) == answer_filter.context)
-    conditions += _day_limit_conditions(
+    conditions += _build_day_range_conditions(
         col(Attempt.at), answer_filter.answered_since, answer_filter.answered_until
     )
     joined_since, joined_until = answer_filter.joined_since, answer_filter.joined_until
     if joined_since or joined_until:
-        limits = _day_limit_conditions(col(Learner.created_at), joined_since, joined_until)
+        limits = _build_day_range_conditions(col(Learner.created_at), joined_since, joined_until)
         conditions.append(col(Attempt.learner_id).in_(select(col(Learner.id)).where(*limits)))
     rows = db.execute(
         select(
@@ -205,7 +205,7 @@ def list_logged_answers(
     return [LoggedAnswer(*row) for row in rows]
 
 
-def _day_limit_conditions(
+def _build_day_range_conditions(
     milliseconds_column: Mapped[int], first_day: dt.date | None, last_day: dt.date | None
 ) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions that limit a column of milliseconds to days in UTC."""

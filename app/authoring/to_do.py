@@ -92,7 +92,7 @@ def make_problem_key_for_url(problem: ContentProblem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
 
-def find_topic_of_path(path: str) -> str:
+def find_topic_slug_of_path(path: str) -> str:
     """Return the slug of the topic that a file belongs to; empty for course-wide files."""
     parts = path.split("/")
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
@@ -115,7 +115,7 @@ def read_lines_around(
 
 def list_problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
     """Return the problems in the files of one topic, worst first."""
-    matching = [p for p in problems if find_topic_of_path(p.path) == topic]
+    matching = [p for p in problems if find_topic_slug_of_path(p.path) == topic]
     return sorted(matching, key=lambda p: (p.severity, p))
 
 
@@ -213,7 +213,7 @@ def find_fix_reasons_in_statistics(
         return []
     return [
         *_find_option_reasons(question, statistics),
-        *_find_item_index_reasons(question, statistics),
+        *_find_facility_and_discrimination_reasons(question, statistics),
     ]
 
 
@@ -225,7 +225,9 @@ def build_item_to_fix(
     )
 
 
-def list_report_and_regrade_reasons(report_count: int, unregraded_count: int) -> list[FixReason]:
+def list_report_and_regrade_fix_reasons(
+    report_count: int, unregraded_count: int
+) -> list[FixReason]:
     """Return the reasons for learner reports, and for answers that keep a wrong score."""
     reasons = []
     if report_count:  # few reports are false alarms, so the weight is high
@@ -238,7 +240,7 @@ def list_report_and_regrade_reasons(report_count: int, unregraded_count: int) ->
     return reasons
 
 
-def list_lapse_reasons(card: CardLapses) -> list[FixReason]:
+def list_card_fix_reasons(card: CardLapses) -> list[FixReason]:
     reasons = []
     if card.leech_learner_count:
         subject = (
@@ -306,7 +308,9 @@ def _quote_option(text: str) -> str:
     return f"“{shortened}”"
 
 
-def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
+def _find_facility_and_discrimination_reasons(
+    question: Question, statistics: ItemStatistics
+) -> list[FixReason]:
     """Judge an index by its 95% interval: what chance can explain is no reason to fix anything."""
     facility, guess = statistics.facility, compute_blind_guess_percent(question)
     reasons = []

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from app.estimator import registry
 from app.estimator.result import Chart, ChartLine
 from app.estimator.units import format_number
-from app.widgets.bar_charts import ErrorStrip, PredictionError, draw_error_strips
+from app.widgets.bar_charts import ErrorStrip, PredictionErrorPoint, draw_error_strips
 from app.widgets.estimate_view import LONGEST_LINK, TextLink, calculator_url
 from app.widgets.line_charts import draw_line_chart
 from app.widgets.svg import SvgChart
@@ -116,7 +116,7 @@ def _load_results_by_kind() -> dict[str, dict[str, Any]]:
 
 def _error_strip(kind_results: dict[str, Any]) -> ErrorStrip:
     errors = tuple(
-        PredictionError(case["predicted"] / case["expected"] - 1, "calibration" in case)
+        PredictionErrorPoint(case["predicted"] / case["expected"] - 1, "calibration" in case)
         for case in kind_results["results"]
         if "predicted" in case and case["expected"]
     )

@@ -179,7 +179,9 @@ def _describe_main_difference(
     """
     first = next(iter(estimates.values()))
     differing = [
-        f for f in first.figures if len(set(_texts_by_letter(estimates, f.name).values())) > 1
+        f
+        for f in first.figures
+        if len(set(_collect_figure_texts_by_scenario(estimates, f.name).values())) > 1
     ]
     if not differing:
         return ""
@@ -192,12 +194,14 @@ def _describe_main_difference(
             not f.primary,
         ),
     )
-    texts = _texts_by_letter(estimates, shown.name)
+    texts = _collect_figure_texts_by_scenario(estimates, shown.name)
     values = ", ".join(f"{value} with {letter}" for letter, value in texts.items())
     return f"{shown.label}: {values}."
 
 
-def _texts_by_letter(estimates: Mapping[str, Estimate], name: str) -> dict[str, str]:
+def _collect_figure_texts_by_scenario(
+    estimates: Mapping[str, Estimate], name: str
+) -> dict[str, str]:
     figures = {letter.upper(): e.find_figure(name) for letter, e in estimates.items()}
     return {letter: figure.formatted_value for letter, figure in figures.items() if figure}
 
@@ -391,7 +395,7 @@ def compare_scenarios_if_all_computed(
     return Comparison(
         lead=summarize_comparison(estimates, differing, entry.most_important_outputs),
         differing_inputs=tuple(specs[name].label for name in differing),
-        list_prices_note=_list_prices_note(scenarios),
+        list_prices_note=_describe_differing_list_prices(scenarios),
         overlapping_figure_labels=_labels_of_overlapping_figures(
             list(estimates.values()), differing, entry.most_important_outputs
         ),
@@ -404,7 +408,7 @@ def compare_scenarios_if_all_computed(
     )
 
 
-def _list_prices_note(scenarios: Mapping[str, Scenario]) -> str:
+def _describe_differing_list_prices(scenarios: Mapping[str, Scenario]) -> str:
     """Return the list prices behind the costs; empty if all are of one provider."""
     price_texts, providers = [], set()
     for letter, scenario in scenarios.items():

@@ -83,10 +83,12 @@ def format_estimate_csv(estimate: Estimate) -> str:
         )
         for f in estimate.figures
     ]
-    return write_csv(("name", "label", "value", "unit", "low", "high", "text"), rows)
+    return format_csv_for_spreadsheet(
+        ("name", "label", "value", "unit", "low", "high", "text"), rows
+    )
 
 
-def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def format_csv_for_spreadsheet(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return rows for a spreadsheet, with a byte order mark and without cells that it would run."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -195,7 +197,7 @@ def format_comparison_csv(scenarios: Mapping[str, Scenario]) -> str:
         figures = [e.find_figure(figure.name) for e in estimates]
         values = [f.value if f else None for f in figures]
         rows.append((figure.name, figure.label, figure.unit, *values))
-    return write_csv(("name", "label", "unit", *scenarios), rows)
+    return format_csv_for_spreadsheet(("name", "label", "unit", *scenarios), rows)
 
 
 def format_comparison_markdown(entry: EstimateSpec, comparison: Comparison, link: str) -> str:

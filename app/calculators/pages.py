@@ -53,7 +53,7 @@ from app.widgets.calculator_form import (
     catalog_options,
     comparison_url,
     encode_typed_query,
-    find_empty_other_values,
+    find_unfilled_other_fields,
     first_nonempty_values,
     parse_query_inputs,
 )
@@ -62,7 +62,7 @@ from app.widgets.estimate_view import (
     LONGEST_LINK,
     build_estimate_view,
     calculator_url,
-    draw_picture,
+    draw_estimate_chart,
     encode_inputs_query,
 )
 from app.widgets.svg import standalone_svg
@@ -98,7 +98,7 @@ class EstimateRunner:
     def names_of_measured_estimates(self) -> tuple[str, ...]:
         return tuple(self._seconds)
 
-    async def run_estimate(
+    async def run_in_thread_unless_quick(
         self, name: str, work: Callable[[], Answer], *, is_search: bool = False
     ) -> Answer:
         """Run the estimate `name`, in a thread unless it is usually quick.
@@ -145,7 +145,7 @@ def run_in_thread_if_slow(route: Callable[..., Answer]) -> Callable[..., Awaitab
         name = f"{route.__name__} {entry.name if entry else ''}"
         is_search = entry is not None and entry.is_search
         work = functools.partial(route, **arguments)
-        return await ESTIMATE_RUNNER.run_estimate(name, work, is_search=is_search)
+        return await ESTIMATE_RUNNER.run_in_thread_unless_quick(name, work, is_search=is_search)
 
     return run
 
@@ -161,7 +161,7 @@ class CalculatorListItem:
     figure_value: str
 
 
-def group_estimates_by_topic() -> dict[str, list[EstimateSpec]]:
+def group_estimates_for_list() -> dict[str, list[EstimateSpec]]:
     groups: dict[str, list[EstimateSpec]] = {}
     for entry in registry.list_estimates():
         groups.setdefault(entry.group, []).append(entry)
@@ -184,7 +184,7 @@ def find_quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, 
 
 def calculator_numbers_by_name() -> dict[str, int]:
     """Return the number of each calculator by name, in the order of the list."""
-    names = (entry.name for group in group_estimates_by_topic().values() for entry in group)
+    names = (entry.name for group in group_estimates_for_list().values() for entry in group)
     return {name: number for number, name in enumerate(names, 1)}
 
 
@@ -195,7 +195,7 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
     return CalculatorListItem(
         number=number,
         entry=entry,
-        default_inputs_text=_default_catalog_names(entry),
+        default_inputs_text=_format_default_models_and_hardware(entry),
         figure_label=_figure_label(first) if first else "",
         figure_value=_format_short_figure(first) if first else "",
     )
@@ -214,7 +214,7 @@ def _format_short_figure(figure: Figure) -> str:
     return figure.formatted_value
 
 
-def _default_catalog_names(entry: EstimateSpec) -> str:
+def _format_default_models_and_hardware(entry: EstimateSpec) -> str:
     """Return the catalog names among the default inputs of a calculator."""
     inputs = entry.inputs_type()
     shown_names = []
@@ -337,13 +337,13 @@ def _require_calculator(name: str) -> EstimateSpec:
     return entry
 
 
-def _query_inputs(request: Request) -> dict[str, str]:
+def _read_query_string_inputs(request: Request) -> dict[str, str]:
     # `request.url` would first build the whole URL.
     text: bytes = request.scope["query_string"]
     return parse_query_inputs(text.decode(errors="replace"))
 
 
-QueriedInputs = Annotated[dict[str, str], Depends(_query_inputs)]
+QueriedInputs = Annotated[dict[str, str], Depends(_read_query_string_inputs)]
 
 
 async def _read_form_or_file_inputs(request: Request) -> dict[str, str]:
@@ -383,15 +383,17 @@ quick = (
 
 async def _compute_result_fragment(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
-    typed = _query_inputs(request)
+    typed = _read_query_string_inputs(request)
     library = await current_library(request)
 
     def work() -> Response:
-        if problems := find_empty_other_values(entry, typed):
+        if problems := find_unfilled_other_fields(entry, typed):
             return _render_input_problems(request, problems)
         return _render_result_or_problems(request, entry, typed, library, short=short)
 
-    return await ESTIMATE_RUNNER.run_estimate(entry.name, work, is_search=entry.is_search)
+    return await ESTIMATE_RUNNER.run_in_thread_unless_quick(
+        entry.name, work, is_search=entry.is_search
+    )
 
 
 @router.get("")
@@ -401,7 +403,7 @@ def list_calculators(ctx: ReadContext) -> Response:
         "calculators/index.html",
         groups={
             title: [_calculator_list_item(entry, numbers[entry.name]) for entry in entries]
-            for title, entries in group_estimates_by_topic().items()
+            for title, entries in group_estimates_for_list().items()
         },
         starts=EXAMPLE_QUESTIONS,
     )
@@ -475,7 +477,9 @@ def download_chart(request: Request, name: str, typed: QueriedInputs) -> Respons
         raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
     stylesheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
-    return _download_response(name, "svg", standalone_svg(draw_picture(pictures[0]), *stylesheets))
+    return _download_response(
+        name, "svg", standalone_svg(draw_estimate_chart(pictures[0]), *stylesheets)
+    )
 
 
 @router.get("/{name}/result.{kind}")
@@ -605,7 +609,7 @@ def _render_result_or_problems(
     """Return the result fragment, or why there is no result."""
     try:
         inputs = parse_inputs(entry.inputs_type, typed_by_field)
-        estimate = entry.compute_with_typed_number_notes(inputs, typed_by_field)
+        estimate = entry.compute_with_k_suffix_notes(inputs, typed_by_field)
     except InvalidInputsError as error:
         return _render_input_problems(request, error.problems)
     view = build_estimate_view(entry, inputs, estimate, linkable_topics=library.topics)

@@ -118,7 +118,7 @@ def _run_server(options: argparse.Namespace) -> int:
     with exit_at_once_on_stop_signal():
         with exempt_imports_from_garbage_collection():
             from app.cli import server
-        return server.serve(options)
+        return server.run_serve_command(options)
 
 
 def _run_command(options: argparse.Namespace) -> int:
@@ -178,7 +178,7 @@ def build_parser() -> argparse.ArgumentParser:
     ):
         add(name, "estimate", text, **verbatim).add_argument("arguments", nargs="*")
     _add_catalogue_options(add("catalogue", "estimate", "list the hardware with its values"))
-    _add_new_options(add("new", "content", "write a commented starting point"))
+    _add_new_command_options(add("new", "content", "write a commented starting point"))
     coverage = add("coverage", "content", "count what the course has for each objective")
     _add_folder_and_course_options(coverage)
     _add_regrade_options(
@@ -247,7 +247,7 @@ def _add_catalogue_options(catalogue: argparse.ArgumentParser) -> None:
     catalogue.add_argument("--json", action="store_true")
 
 
-def _add_new_options(new: argparse.ArgumentParser) -> None:
+def _add_new_command_options(new: argparse.ArgumentParser) -> None:
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("--content", "--dir", type=Path, metavar="DIR", help="the course")
     _add_course_option(folder)

@@ -37,8 +37,8 @@ from app.content.file_watcher import SHARED_FOLDER, WatchedFiles
 from app.content.library import assemble_library
 from app.content.reading_routes import (
     has_course_short_route,
-    list_questions_on_folded_sections,
-    measure_short_route,
+    list_questions_with_folded_answers,
+    measure_short_route_coverage,
 )
 from app.markup.problems import (
     LOG,
@@ -100,7 +100,7 @@ def _check_and_print_each_course(options: argparse.Namespace) -> int:
     problems: list[ContentProblem] = []
     for name, folder in find_course_folders(content).items():
         if options.fix:
-            _apply_fixes(folder, options)
+            _apply_fixes_and_print_diff(folder, options)
         course_problems = [
             _with_path_relative_to_content_folder(name, problem) for problem in check_course(folder)
         ]
@@ -143,7 +143,7 @@ def _with_path_relative_to_content_folder(course: str, problem: ContentProblem) 
     return dataclasses.replace(problem, path=f"{parent}/{problem.path}")
 
 
-def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
+def _apply_fixes_and_print_diff(folder: Path, options: argparse.Namespace) -> None:
     """Apply `--fix`, or only compute it; prints the diff, to standard error beside JSON."""
     if not options.dry_run:
         raise_if_packaged_course(folder)
@@ -240,8 +240,8 @@ def check_course_at_each_change(
 def describe_fixed_and_new_problems(problems_before: Problems, problems_now: Problems) -> str:
     """Return which problems were fixed, which are new, and how many are left."""
     old_index, new_index = (
-        _index_problems_without_line(problems_before),
-        _index_problems_without_line(problems_now),
+        _index_problems_ignoring_line(problems_before),
+        _index_problems_ignoring_line(problems_now),
     )
     lines = [f"fixed   {_format_problem(p)}" for k, p in old_index.items() if k not in new_index]
     for problem in (p for key, p in new_index.items() if key not in old_index):
@@ -261,7 +261,7 @@ class ProblemKey(NamedTuple):
     occurrence: int
 
 
-def _index_problems_without_line(problems: Problems) -> dict[ProblemKey, ContentProblem]:
+def _index_problems_ignoring_line(problems: Problems) -> dict[ProblemKey, ContentProblem]:
     index: dict[ProblemKey, ContentProblem] = {}
     for problem in problems:
         key = ProblemKey(problem.path, problem.code, problem.message, occurrence=0)
@@ -283,12 +283,12 @@ def run_coverage_command(options: argparse.Namespace) -> int:
         for title, cell in zip(COVERAGE_COLUMN_TITLES.values(), row.cells, strict=True):
             print(f"  {title}: {cell}")
     if has_course_short_route(library.topics.values()):
-        short = measure_short_route(library)
+        short = measure_short_route_coverage(library)
         print(
             f"short route: {short.word_count:,} words, {short.covered_question_count:,} of {short.question_count:,} "
             "exam-level questions"
         )
-        for item in list_questions_on_folded_sections(library):
+        for item in list_questions_with_folded_answers(library):
             print(f"asked on the short route, which folds its answer: {item}")
     for title, count in count_disjoint_papers_by_title(library).items():
         print(f"{title}: {count} papers without a repeat")
@@ -310,7 +310,7 @@ def run_new_command(options: argparse.Namespace) -> int:
         else:
             folder = options.content or find_course_folder(options.course)
             raise_if_packaged_course(folder)
-            print(_create_in_course(options, folder))
+            print(_create_topic_question_or_exam(options, folder))
     except (ScaffoldError, OSError) as error:
         raise CommandError(str(error)) from None
     return 0
@@ -338,7 +338,7 @@ def _folder_of_new_course(requested: Path | None) -> Path:
     return content_folder
 
 
-def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
+def _create_topic_question_or_exam(options: argparse.Namespace, folder: Path) -> str:
     course = read_scaffold_target(folder)
     if options.kind == "topic":
         files = scaffold.create_topic(

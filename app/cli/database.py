@@ -34,8 +34,8 @@ from app.database.file_guards import (
     give_root_files_to_folder_owner,
     make_file_private,
     make_private_folder,
+    set_temporary_folder_and_purge_leftovers,
     set_umask_for_private_files,
-    use_temporary_folder_and_delete_old,
 )
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
@@ -88,7 +88,7 @@ def migrate_and_secure_database(installation: Installation, now: dt.datetime) ->
             engine, lambda old: back_up_before_migration(installation, old, now)
         )
         engine.dispose()
-        use_temporary_folder_and_delete_old(
+        set_temporary_folder_and_purge_leftovers(
             installation.data_folder / "tmp"
         )  # for VACUUM and uploads
         _vacuum_after_erasure(engine)
@@ -133,7 +133,7 @@ def _vacuum_after_erasure(engine: Engine) -> None:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
 
-def create_installation(settings: Settings) -> Installation:
+def build_installation(settings: Settings) -> Installation:
     return Installation(
         settings.data, settings.database_url_or_default, settings.secret, settings.backups_folder
     )
@@ -142,9 +142,9 @@ def create_installation(settings: Settings) -> Installation:
 @contextlib.contextmanager
 def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = create_installation(settings).sqlite_path_or_none
+    file = build_installation(settings).sqlite_path_or_none
     engine = make_engine(settings.database_url_or_default)
-    with restore_file_ownership(settings):
+    with give_new_root_files_to_owner(settings):
         try:
             # Opening a missing SQLite file would create it.
             if (file and not file.is_file()) or not is_schema_current(engine):
@@ -158,13 +158,13 @@ def open_database(settings: Settings) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def restore_file_ownership(settings: Settings) -> Iterator[None]:
+def give_new_root_files_to_owner(settings: Settings) -> Iterator[None]:
     """Give files that root creates during the block to the owner of the data folder."""
     try:
         yield
     finally:
         give_root_files_to_folder_owner(settings.data)
-        file = create_installation(settings).sqlite_path_or_none
+        file = build_installation(settings).sqlite_path_or_none
         if file is not None and file.parent != settings.data:
             give_root_files_to_folder_owner(file.parent, file.name, REPLACED_FILES_PREFIX)
 
@@ -188,11 +188,11 @@ def create_data_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def migrate_and_hold_data_folder(settings: Settings) -> Iterator[None]:
+def migrate_and_lock_data_folder(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
-    installation = create_installation(settings)
+    installation = build_installation(settings)
     try:
-        with restore_file_ownership(settings), installation.hold_shared_lock():
+        with give_new_root_files_to_owner(settings), installation.hold_shared_lock():
             migrate_and_secure_database(installation, dt.datetime.now(dt.UTC))
             yield
     except InstallationError as error:
@@ -205,7 +205,7 @@ def run_database_command(options: argparse.Namespace) -> int:
     if options.action == "vacuum":
         return _vacuum_database(settings)
     create_data_folder(settings.data)
-    with migrate_and_hold_data_folder(settings):
+    with migrate_and_lock_data_folder(settings):
         print(
             f"The database {redact_passwords_of_url(settings.database_url_or_default)} is up to date."
         )
@@ -232,9 +232,9 @@ def _vacuum_database(settings: Settings) -> int:
 def run_backup_restore_or_doctor(options: argparse.Namespace) -> int:
     """Run backup, restore or doctor. Returns 1 if the doctor found problems."""
     settings = read_settings()
-    installation = create_installation(settings)
+    installation = build_installation(settings)
     now = dt.datetime.now(dt.UTC)
-    with restore_file_ownership(settings):
+    with give_new_root_files_to_owner(settings):
         set_umask_for_private_files()
         try:
             if options.command == "doctor":

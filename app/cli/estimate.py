@@ -25,7 +25,7 @@ from app.estimator.inputs import (
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep, SubEstimate
 from app.estimator.units import format_value
-from app.widgets.estimate_view import format_interval_or_exact, verdict_in_sentence
+from app.widgets.estimate_view import format_interval_or_exact, format_verdict_within_sentence
 
 _WIDTH = 88
 _OWN_CASES = (
@@ -37,7 +37,7 @@ _OWN_CASES = (
 def run_estimate_command(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
-        print(_answer_estimate_arguments(arguments), end="")
+        print(_build_estimate_command_output(arguments), end="")
     except InvalidInputsError as error:
         for problem in error.problems:
             message = f"--{problem.field.replace('_', '-')}: {problem.message}"
@@ -65,7 +65,7 @@ def run_accuracy_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _answer_estimate_arguments(arguments: Sequence[str]) -> str:
+def _build_estimate_command_output(arguments: Sequence[str]) -> str:
     as_json = "--json" in arguments
     if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
         entries = registry.list_estimates()
@@ -78,7 +78,7 @@ def _answer_estimate_arguments(arguments: Sequence[str]) -> str:
         return _format_help_of_estimate(entry)
     typed = _parse_field_arguments(entry, arguments[1:])
     values = parse_inputs(entry.inputs_type, typed)
-    estimate = entry.compute_with_typed_number_notes(values, {} if as_json else typed)
+    estimate = entry.compute_with_k_suffix_notes(values, {} if as_json else typed)
     if as_json:
         return f"{dump_json(build_estimate_json(entry, values, estimate), indent=2)}\n"
     return _format_estimate(estimate)
@@ -188,7 +188,7 @@ def _describe_accepted_values(spec: InputSpec) -> str:
 def _format_estimate(estimate: Estimate) -> str:
     verdict = estimate.verdict
     changes = [
-        f"{c.label}: now {c.current_value}; at {c.flip_values_text}: {verdict_in_sentence(c.verdict_after)}"
+        f"{c.label}: now {c.current_value}; at {c.flip_values_text}: {format_verdict_within_sentence(c.verdict_after)}"
         for c in estimate.flips
     ]
     parts = [

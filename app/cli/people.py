@@ -49,7 +49,7 @@ def create_author_link(engine: Engine, base_url: str, now: dt.datetime) -> str:
     token = generate_author_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        author_store.store_link_and_delete_old_links(db, hash_session_key(token), now)
+        author_store.insert_author_link_and_purge_expired(db, hash_session_key(token), now)
         db.commit()
     return f"{base_url}/authoring/enter?token={token}"
 

@@ -17,7 +17,7 @@ from app.cli import LOCAL_DATA, CommandError, create_server_app
 from app.cli.database import (
     create_data_folder,
     get_server_url,
-    migrate_and_hold_data_folder,
+    migrate_and_lock_data_folder,
     open_database,
     read_settings,
 )
@@ -39,10 +39,10 @@ from app.web.monitoring import configure_logging, share_metrics_between_processe
 _SECONDS_TO_STOP = 8  # seconds that requests have to finish when the server is stopped
 
 
-def serve(options: argparse.Namespace) -> int:
+def run_serve_command(options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
     if options.folder:
-        _use_course_folder(options.folder.absolute())
+        _set_folder_environment_variables(options.folder.absolute())
     for name, value in (("HEADROOM_HOST", options.host), ("HEADROOM_PORT", options.port)):
         if value is not None:
             os.environ[name] = value
@@ -57,7 +57,7 @@ def serve(options: argparse.Namespace) -> int:
     if settings.data == settings.content / LOCAL_DATA:
         (settings.data / ".gitignore").write_text("*\n", encoding="utf-8")
     _check_port_available(settings)
-    with migrate_and_hold_data_folder(settings):
+    with migrate_and_lock_data_folder(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
         _announce_price_file(settings, app.state.prices)
@@ -66,7 +66,7 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _use_course_folder(course_folder: Path) -> None:
+def _set_folder_environment_variables(course_folder: Path) -> None:
     """Set the folders of course and data in the environment; a data folder that is set stays."""
     if not any(any(course_folder.glob(name)) for name in ("syllabus.toml", "*/syllabus.toml")):
         raise CommandError(

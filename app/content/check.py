@@ -14,8 +14,8 @@ from app.content.course_rules import (
     ParsedCourse,
     find_id_owners,
     find_review_date_of_item_page,
-    is_key_changed_since_review,
-    map_new_option_keys_to_counted_keys,
+    is_answer_key_changed_since_review,
+    map_new_option_keys_to_former_keys,
 )
 from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles, locate_course_file, pause_garbage_collection
@@ -218,7 +218,7 @@ def _update_reviewed_key(
         or lock_entry.retired_on
     ):
         return lock_entry
-    if lock_entry.reviewed_key_hash and is_key_changed_since_review(
+    if lock_entry.reviewed_key_hash and is_answer_key_changed_since_review(
         lock_entry, fingerprint, page_reviewed_on, today
     ):
         return lock_entry
@@ -231,7 +231,7 @@ def _update_reviewed_key(
 
 def _build_lock_entry(owner: ItemIdClaim, old_entry: LockEntry | None, today: dt.date) -> LockEntry:
     fingerprint = owner.fingerprint
-    counted_keys = map_new_option_keys_to_counted_keys(old_entry, fingerprint) if old_entry else {}
+    counted_keys = map_new_option_keys_to_former_keys(old_entry, fingerprint) if old_entry else {}
     options = (o._replace(key=counted_keys.get(o.key, o.key)) for o in fingerprint.options)
     return LockEntry(
         fingerprint.id,
@@ -377,10 +377,10 @@ def format_problems(problems: Sequence[ContentProblem], output_format: str = "te
     summary = (
         ", ".join(format_count_noun(*count) for count in counts) if problems else "No problems"
     )
-    return "\n".join([*map(_problem_sentence, problems), f"{summary}."])
+    return "\n".join([*map(_format_problem_as_text, problems), f"{summary}."])
 
 
-def _problem_sentence(problem: ContentProblem) -> str:
+def _format_problem_as_text(problem: ContentProblem) -> str:
     location = f"{problem.path}:{problem.line}:{problem.column}"
     line = f"{location} {problem.code} {problem.message}"
     return f"{line}\n    {problem.hint}" if problem.hint else line

@@ -105,10 +105,10 @@ ENOUGH_ANSWERED_SHARE = (
 )
 
 
-def has_enough_answers(answered_count: int, question_count: int) -> bool:
+def is_enough_of_paper_answered(answered_count: int, question_count: int) -> bool:
     """Return whether enough of a paper was answered to compare its score with a forecast.
 
-    >>> has_enough_answers(45, 50), has_enough_answers(44, 50), has_enough_answers(0, 0)
+    >>> is_enough_of_paper_answered(45, 50), is_enough_of_paper_answered(44, 50), is_enough_of_paper_answered(0, 0)
     (True, False, False)
     """
     return question_count > 0 and answered_count >= ENOUGH_ANSWERED_SHARE * question_count

@@ -24,10 +24,10 @@ from app.markup.problems import (
     make_reference_problem,
 )
 from app.markup.text import (
+    add_boundaries_in_unspaced_scripts,
     closest_word,
     content_hash,
     is_slug,
-    mark_unspaced_letters,
     reduce_to_words,
     shorten_with_ellipsis,
     slugify,
@@ -86,7 +86,7 @@ class ParsedCourse:
         pairs = {slug: closest_word(slug, unlisted) for slug in missing_topics}
         return {slug: closest for slug, closest in pairs.items() if closest}
 
-    def sort_listed_topics_first(self) -> list[ParsedFile]:
+    def sort_files_of_listed_topics_first(self) -> list[ParsedFile]:
         """Return the files, with those of topics that the syllabus does not list at the end.
 
         If two topics contain the same items, the listed one owns them and the other is
@@ -100,7 +100,7 @@ class ParsedCourse:
 
     def list_item_id_claims(self) -> list[ItemIdClaim]:
         """Return every question and card with the path of its file, originals before copies."""
-        files = self.sort_listed_topics_first()
+        files = self.sort_files_of_listed_topics_first()
         return [ItemIdClaim(f.path, fingerprint) for f in files for fingerprint in f.fingerprints]
 
 
@@ -113,7 +113,7 @@ def find_id_owners(
     )
 
 
-def map_new_option_keys_to_counted_keys(
+def map_new_option_keys_to_former_keys(
     lock_entry: LockEntry, fingerprint: ItemFingerprint
 ) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
@@ -163,13 +163,13 @@ def check_cross_references(course: ParsedCourse) -> list[ContentProblem]:
             if reference.kind in unread:
                 continue
             if reference.kind not in known_by_kind:
-                problems += _check_reference_outside_registers(path, reference, course)
+                problems += _check_file_link_or_calculator_reference(path, reference, course)
             elif reference.target not in known_by_kind[reference.kind]:
                 known_values = known_by_kind[reference.kind]
                 hint = _build_moved_topic_hint(path, reference, renamed) or _suggest_known_name(
                     reference, known_values, hints
                 )
-                problems.append(_build_unknown_mention_problem(path, reference, hint))
+                problems.append(_build_unknown_reference_problem(path, reference, hint))
     return problems
 
 
@@ -185,7 +185,7 @@ def _build_moved_topic_hint(
     return f"Did you mean “{new_slug}”?" if new_slug else ""
 
 
-def _check_reference_outside_registers(
+def _check_file_link_or_calculator_reference(
     path: str, reference: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check dates, calculators, pictures, drawings, terms and links (E13, E61, W95 and others)."""
@@ -220,7 +220,7 @@ def _suggest_known_name(
     return hint_cache.get(hint_key, "")
 
 
-def _build_unknown_mention_problem(
+def _build_unknown_reference_problem(
     path: str, reference: CrossReference, hint: str
 ) -> ContentProblem:
     code, expected = {
@@ -263,7 +263,7 @@ def check_near_duplicate_stems(
     ]
     stems = {c.fingerprint.id: questions[c.fingerprint.id].stem.plain for c in claims}
     words_by_id = {
-        item_id: frozenset(reduce_to_words(mark_unspaced_letters(stem)).split())
+        item_id: frozenset(reduce_to_words(add_boundaries_in_unspaced_scripts(stem)).split())
         for item_id, stem in stems.items()
     }
     common = Counter(word for claim in claims for word in words_by_id[claim.fingerprint.id])
@@ -487,7 +487,7 @@ def _check_blueprints(
     for question in questions:
         if question.status == "live" and not question.is_for_exams:
             excluded_counts[question.find_domain(domain_of)][
-                _name_excluded_kind_in_plural(question)
+                _name_reason_for_exam_exclusion(question)
             ] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in exam_questions:
@@ -516,7 +516,7 @@ def _check_blueprints(
                 yield make_problem(location, "E71", message, hint)
 
 
-def _name_excluded_kind_in_plural(question: Question) -> str:
+def _name_reason_for_exam_exclusion(question: Question) -> str:
     if not types.question_type_of(question).is_allowed_in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"
@@ -543,7 +543,7 @@ def _build_domain_shortage_hint(
 _LEAST_QUESTIONS = 5
 
 
-def check_topics(
+def check_topic_completeness(
     topics: Mapping[str, Topic],
     parsed_files: Mapping[str, ParsedFile],
     questions: Mapping[str, Question],
@@ -573,13 +573,13 @@ def check_topics(
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
             problems.append(_build_incomplete_topic_problem(topic, message, drafts))
-        problems += _check_extra_memory_hooks(topic, page_file)
+        problems += _check_at_most_one_tip_alert(topic, page_file)
         problems += _check_too_few_questions(topic, parsed_files, questions.values())
         problems += _check_folder_name_is_slug(topic)
     return problems
 
 
-def _check_extra_memory_hooks(topic: Topic, parsed_file: ParsedFile) -> Iterator[ContentProblem]:
+def _check_at_most_one_tip_alert(topic: Topic, parsed_file: ParsedFile) -> Iterator[ContentProblem]:
     hooks = [alert.line for alert in parsed_file.alert_lines if alert.kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
@@ -650,7 +650,7 @@ def _build_incomplete_topic_problem(
 _NO_KEY = content_hash("")[:6]
 
 
-def check_keys_changed_since_review(
+def check_answer_keys_changed_since_review(
     parsed_files: Mapping[str, ParsedFile], today: dt.date
 ) -> Iterator[ContentProblem]:
     """Report W19: the key of an item changed since its last review."""
@@ -662,7 +662,7 @@ def check_keys_changed_since_review(
             entry = entries.get(fingerprint.id)
             if not entry or not reviewed:
                 continue
-            if is_key_changed_since_review(entry, fingerprint, reviewed, today):
+            if is_answer_key_changed_since_review(entry, fingerprint, reviewed, today):
                 message = f"What is right in “{fingerprint.id}” changed after {entry.reviewed_on}."
                 hint = "Read it against its sources, write the date of today behind "
                 hint += f"“reviewed:” in {page}, and run the check with --fix."
@@ -683,7 +683,7 @@ def find_review_date_of_item_page(
     return page.topic.reviewed if page and page.topic else None
 
 
-def is_key_changed_since_review(
+def is_answer_key_changed_since_review(
     lock_entry: LockEntry, fingerprint: ItemFingerprint, reviewed_on: dt.date, today: dt.date
 ) -> bool:
     """Return whether the key changed after the last review.

@@ -129,7 +129,7 @@ class LiveLibrary:
             state = self._state
             if state is not None and not state.stamps_or_deadline.is_reload_due():
                 return state.library
-            self._state = self._renew_state()
+            self._state = self._reload_library_or_keep_previous()
             self._checked_at = now
             return self._state.library
 
@@ -140,7 +140,7 @@ class LiveLibrary:
         errors = sum(p.severity == "error" for p in library.problems)
         return CourseStatus(bool(library.topics), library.outdated_paths, errors)
 
-    def _renew_state(self) -> _LibraryState:
+    def _reload_library_or_keep_previous(self) -> _LibraryState:
         """Reload the course. On failure, return the previous state with the error."""
         try:
             parsed_files, stamps = self._files.parse_current_files()

@@ -21,8 +21,8 @@ from app.content.item_rules import (
 from app.content.item_splitter import (
     ProseRegion,
     Region,
-    find_blocks_from_stray_answers,
     find_next_heading_index,
+    find_token_ranges_of_stray_answers,
     match_unspaced_heading,
     replace_checkboxes_by_symbols,
     report_unspaced_heading,
@@ -58,8 +58,8 @@ from app.markup.html_renderer import RenderContext, assign_heading_anchor, rende
 from app.markup.images import sanitize_svg
 from app.markup.markdown_tokens import (
     find_closing_index,
-    first_line,
-    last_line,
+    get_first_line_number,
+    get_last_line_number,
     parse_markdown,
     plain_text,
     pop_pinned_key,
@@ -153,7 +153,7 @@ def lay_out_page(
             builder.embed_item(item_by_key.get(ItemKey(region.comment.id, region.line)))
         else:
             hidden_indices = {
-                i for block in find_blocks_from_stray_answers(region.tokens) for i in block
+                i for block in find_token_ranges_of_stray_answers(region.tokens) for i in block
             }
             shown = [t for i, t in enumerate(region.tokens) if i not in hidden_indices]
             builder.add_prose(shown)
@@ -218,7 +218,7 @@ class _PageBuilder:
 
     def _report_and_track_heading_level(self, token: Token) -> None:
         level = int(token.tag[1])
-        line = first_line(token)
+        line = get_first_line_number(token)
         if level == 1:
             hint = "The title comes from the front matter; begin with ##."
             message = "A page has no heading of the first level."
@@ -237,7 +237,9 @@ class _PageBuilder:
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
-                self.context.source_file.report("W64", first_line(block[0]), 1, message, hint)
+                self.context.source_file.report(
+                    "W64", get_first_line_number(block[0]), 1, message, hint
+                )
             self.open = _OpenSection(anchor, title, self.numbered)
             self.context.section_title = title
             self.context.has_steps_aside = False
@@ -253,7 +255,9 @@ class _PageBuilder:
         if key in self.notes:
             message = f"“[^{key}]:” stands on this page a second time."
             hint = "Keep one of the two; the text may cite it more than once."
-            self.context.source_file.report("E11", first_line(block[0]), 1, message, hint)
+            self.context.source_file.report(
+                "E11", get_first_line_number(block[0]), 1, message, hint
+            )
         self.notes[key] = render_tokens(block[1:2], self.context)
 
     def _add_picture(self, image: Token, block: list[Token]) -> None:
@@ -261,7 +265,7 @@ class _PageBuilder:
         caption = str(image.attrs.pop("title", ""))
         text = render_tokens(_prevent_paragraph_unwrapping(block), self.context)
         file = str(image.attrs.get("src", ""))
-        lines = first_line(block[0]), last_line(block[0])
+        lines = get_first_line_number(block[0]), get_last_line_number(block[0])
         caption = check_and_unlink_figures(caption, FIGURE_LINK, self.context.source_file, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
@@ -274,7 +278,9 @@ class _PageBuilder:
             return
         replace_checkboxes_by_symbols(tokens)
         boxes = [t for t in tokens if t.meta.get("alert")]
-        self.alert_lines += [AlertLine(str(t.meta["alert"]), first_line(t)) for t in boxes]
+        self.alert_lines += [
+            AlertLine(str(t.meta["alert"]), get_first_line_number(t)) for t in boxes
+        ]
         text = render_tokens(_prevent_paragraph_unwrapping(tokens), self.context)
         if text.html:
             self.open.pieces.append(HtmlBlock(self.linker.link_first_mentions(text.html)))
@@ -283,7 +289,7 @@ class _PageBuilder:
     def _add_calculator(self, token: Token) -> None:
         source_file = self.context.source_file
         name = token.info.strip().partition(" ")[2].strip()
-        line = first_line(token)
+        line = get_first_line_number(token)
         fields = strict_yaml.parse_mapping(token.content, source_file.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
         effort = parsing_effort_of_estimate(name)
@@ -373,7 +379,9 @@ def _build_items(
     items: ItemByKey = {}
     fingerprints: list[ItemFingerprint] = []
     source_file = context.source_file
-    for source in _limit_items([r for r in regions if isinstance(r, ItemSource)], source_file):
+    for source in _drop_items_beyond_limit(
+        [r for r in regions if isinstance(r, ItemSource)], source_file
+    ):
         first_problem = source_file.problem_count_before_item = len(source_file.problems)
         parsed_item, is_over_limit = _build_and_check_item(source, file_kind, front_matter, context)
         errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
@@ -409,7 +417,9 @@ def _build_unidentified_item(source: ItemSource, source_file: SourceFile) -> Uni
     )
 
 
-def _limit_items(sources: list[ItemSource], source_file: SourceFile) -> list[ItemSource]:
+def _drop_items_beyond_limit(
+    sources: list[ItemSource], source_file: SourceFile
+) -> list[ItemSource]:
     if len(sources) > MOST_ITEMS:
         source_file.current_item = ""
         message = f"The file has {len(sources):,} items; the limit is {MOST_ITEMS:,}."
@@ -646,15 +656,19 @@ def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
         if tokens[index].type == "heading_open" and tokens[index].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
-                source_file.report("E88", first_line(tokens[index]), 1, message, "Keep fewer.")
+                source_file.report(
+                    "E88", get_first_line_number(tokens[index]), 1, message, "Keep fewer."
+                )
                 break
             terms.append(_build_term(tokens[index:end], context))
-            line = first_line(tokens[index])
+            line = get_first_line_number(tokens[index])
             report_term_heading_problems(terms[-1].name, tokens[index].tag, line, source_file)
         elif tokens[index].type == "heading_open" and index and tokens[index].tag == "h1":
             title = plain_text(tokens[index + 1 : index + 2])[:60]
             message = f"“{title}” is a title, and no term."
-            source_file.report("W64", first_line(tokens[index]), 1, message, f"Write ## {title}")
+            source_file.report(
+                "W64", get_first_line_number(tokens[index]), 1, message, f"Write ## {title}"
+            )
         else:
             report_misread_term_and_meaning("", 1, tokens[index:end], source_file)
         index = end
@@ -664,7 +678,7 @@ def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
 def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
     pinned = pop_pinned_key(block[1])
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
-    line = first_line(block[0])
+    line = get_first_line_number(block[0])
     body, related = _split_see_also(block[3:])
     report_misread_term_and_meaning(name, line, body, context.source_file)
     locate_text = context.source_file.locate_text
@@ -677,7 +691,9 @@ def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
         context.source_file.report("E10", line, 1, "A term has no name.", hint)
     for token in body:
         if token.type == "inline" and (no_heading := match_unspaced_heading(token)):
-            report_unspaced_heading("E10", first_line(token), no_heading, context.source_file)
+            report_unspaced_heading(
+                "E10", get_first_line_number(token), no_heading, context.source_file
+            )
     meaning = render_tokens(body, context) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
@@ -741,7 +757,7 @@ def parse_file(text: str, path: str, glossary_names: GlossaryNames = _NO_NAMES) 
         source_file.edits.clear()
         source_file.unidentified_items.clear()
         parsed = ParsedFile(path)
-    return _add_collected_records(source_file, parsed)
+    return _add_problems_edits_and_references(source_file, parsed)
 
 
 def _parse_by_file_type(source_file: SourceFile, glossary_names: GlossaryNames) -> ParsedFile:
@@ -790,7 +806,7 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
 }
 
 
-def _add_collected_records(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _add_problems_edits_and_references(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
     has_prose = source_file.path.endswith((".md", ".svg"))
     return dataclasses.replace(

@@ -253,7 +253,7 @@ class FileStamps:
         return any(_read_file_stamp(path) != stamp for path, stamp in self.stamp_by_path.items())
 
 
-def stamp_files_and_folders(folder: Path, course_paths: list[str]) -> FileStamps:
+def read_file_and_folder_stamps(folder: Path, course_paths: list[str]) -> FileStamps:
     """Record the timestamps of the files, and of folders in which new files may appear."""
     folders = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     folders += folder.glob("topics/*/**/")  # folders with pictures
@@ -279,7 +279,7 @@ class FileContent(NamedTuple):
     glossary_names: GlossaryNames
 
 
-class RememberedFile(NamedTuple):
+class MemoryCachedFile(NamedTuple):
     file: FileContent
     parsed_file: ParsedFile
 
@@ -293,12 +293,12 @@ class WatchedFiles:
         self.folder = course_folder
         self.last_good_files = last_good
         self.cache = ParseCacheFolder(cache_folder) if cache_folder else None
-        self.remembered: dict[str, RememberedFile] = {}
+        self.remembered: dict[str, MemoryCachedFile] = {}
         self.last_good: dict[str, ParsedFile] = {}
 
     def parse_current_files(self) -> CurrentFiles:
         paths = list_course_files(self.folder)
-        stamps = stamp_files_and_folders(self.folder, paths)
+        stamps = read_file_and_folder_stamps(self.folder, paths)
         with pause_garbage_collection():
             names = self._parse_glossary_names(paths)
             parsed_files = self._parse_or_reuse(paths, names)
@@ -365,7 +365,7 @@ class WatchedFiles:
         parsed_files: dict[str, ParsedFile] = {}
         uncached_files: list[FileContent] = []
         for path in paths:
-            content = self._read_bytes(path)
+            content = self._read_bytes_or_unreadable_file(path)
             if isinstance(content, ParsedFile):
                 parsed_files[path] = content
                 continue
@@ -378,11 +378,11 @@ class WatchedFiles:
             ParseJob(f.content.decode("utf-8"), f.path, f.glossary_names) for f in uncached_files
         ]
         for file, parsed_file in zip(uncached_files, parse_files(jobs), strict=True):
-            self._remember_and_cache(file, parsed_file)
+            self._cache_in_memory_and_folder(file, parsed_file)
             parsed_files[file.path] = parsed_file
         return {path: parsed_files[path] for path in paths}
 
-    def _read_bytes(self, path: str) -> bytes | ParsedFile:
+    def _read_bytes_or_unreadable_file(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""
         try:
             with locate_course_file(self.folder, path).open("rb") as stream:
@@ -408,11 +408,11 @@ class WatchedFiles:
             return None
         parsed_file = self.cache.read_entry(self.cache.make_entry_file_name(*file))
         if parsed_file is not None:
-            self.remembered[file.path] = RememberedFile(file, parsed_file)
+            self.remembered[file.path] = MemoryCachedFile(file, parsed_file)
         return parsed_file
 
-    def _remember_and_cache(self, file: FileContent, parsed_file: ParsedFile) -> None:
-        self.remembered[file.path] = RememberedFile(file, parsed_file)
+    def _cache_in_memory_and_folder(self, file: FileContent, parsed_file: ParsedFile) -> None:
+        self.remembered[file.path] = MemoryCachedFile(file, parsed_file)
         # Do not cache unexpected failures: they may succeed at the next start.
         if self.cache and not any(p.code == "E00" for p in parsed_file.problems):
             self.cache.write_entry(self.cache.make_entry_file_name(*file), parsed_file)
@@ -465,7 +465,7 @@ def check_folder_layout(
     """Report E00: files and folders that are missing, empty, or read by nothing."""
     yield from _check_required_files(parsed_files)
     for path in list_ignored_files(folder):
-        yield _build_unread_file_problem(path)
+        yield _build_ignored_file_problem(path)
     for name, intended_name in map_misnamed_files_to_right_names(folder).items():
         message = "Nothing reads a file or folder of this name."
         yield _build_layout_problem(name, message, f"Is it to be {intended_name}?")
@@ -495,7 +495,7 @@ def _check_required_files(parsed_files: Mapping[str, ParsedFile]) -> list[Conten
     ]
 
 
-def _build_unread_file_problem(path: str) -> ContentProblem:
+def _build_ignored_file_problem(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
     nearest_name = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
     if nearest_name:

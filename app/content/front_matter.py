@@ -219,7 +219,7 @@ def _read_references(
     mentions: list[str] = []
     for key in (name, f"{name}s"):
         node = fields.values.get(key)
-        scalars = strict_yaml.texts_of_word_or_list(node)
+        scalars = strict_yaml.collect_texts_of_node(node)
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
@@ -233,7 +233,7 @@ def _read_references(
 
 def _read_level(fields: YamlMapping, source_file: SourceFile) -> Level:
     """Return the level; anything but `deeper` is reported."""
-    return "deeper" if _is_set_to_keyword(fields, "level", "deeper", source_file) else ""
+    return "deeper" if _read_keyword_flag_or_report(fields, "level", "deeper", source_file) else ""
 
 
 def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
@@ -249,7 +249,7 @@ def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
     return status or "draft"
 
 
-def _is_set_to_keyword(
+def _read_keyword_flag_or_report(
     fields: YamlMapping, key: str, keyword: str, source_file: SourceFile
 ) -> bool:
     node = fields.values.get(key)
@@ -262,11 +262,11 @@ def _is_set_to_keyword(
 
 
 def _read_text_list(fields: YamlMapping, key: str) -> tuple[str, ...]:
-    return tuple(w.text for w in strict_yaml.texts_of_word_or_list(fields.values.get(key)))
+    return tuple(w.text for w in strict_yaml.collect_texts_of_node(fields.values.get(key)))
 
 
 def _read_required_topics(fields: YamlMapping, source_file: SourceFile) -> tuple[str, ...]:
-    scalars = strict_yaml.texts_of_word_or_list(fields.values.get("requires"))
+    scalars = strict_yaml.collect_texts_of_node(fields.values.get("requires"))
     for scalar in scalars:
         source_file.add_reference("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
@@ -301,7 +301,7 @@ def read_item_metadata(
     fields = comment.fields
     _report_inapplicable_keys(comment, type_name, source_file)
     is_question = is_page or type_name != "card"
-    for_exam = is_question and _is_set_to_keyword(fields, "use", "exam", source_file)
+    for_exam = is_question and _read_keyword_flag_or_report(fields, "use", "exam", source_file)
     if is_page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")

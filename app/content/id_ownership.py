@@ -29,7 +29,7 @@ _MOST_COMPARED = 20  # lines compared with one item
 _HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 
 
-class HasTextHashes(Protocol):
+class ItemTextHashes(Protocol):
     """The hashed words of an item; see `ItemFingerprint` and `UnidentifiedItem`."""
 
     @property
@@ -103,18 +103,18 @@ class IdEvidence:
         topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
         return topic_slug_of_path(path) in topics
 
-    def score_entry_resemblance(self, entry: LockEntry, wording: HasTextHashes) -> float:
+    def score_entry_resemblance(self, entry: LockEntry, wording: ItemTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         equal_parts = entry.heading == wording.heading != "", entry.body == wording.body != ""
         return _compute_similarity_to_entry(entry, wording) + sum(equal_parts)
 
-    def is_text_replaced(self, entry: LockEntry, wording: HasTextHashes) -> bool:
+    def is_text_replaced(self, entry: LockEntry, wording: ItemTextHashes) -> bool:
         """Return whether an item's text is quite different from its line."""
         if entry in self._find_entries_sharing_heading_or_body(wording):
             return False
         return bool(entry.sketch) and _compute_similarity_to_entry(entry, wording) < _REPLACED
 
-    def find_closer_entry(self, own_entry: LockEntry, wording: HasTextHashes) -> LockEntry | None:
+    def find_closer_entry(self, own_entry: LockEntry, wording: ItemTextHashes) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
             return None
@@ -135,8 +135,8 @@ class IdEvidence:
         lead -= self.score_entry_resemblance(own_entry, wording)
         return best if lead >= CLEAR_MARGIN else None
 
-    def find_missing_entry(
-        self, wording: HasTextHashes, candidate_ids: Collection[str] = ()
+    def find_similar_missing_entry(
+        self, wording: ItemTextHashes, candidate_ids: Collection[str] = ()
     ) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         missing = self.missing_entries
@@ -147,16 +147,16 @@ class IdEvidence:
             entries += self._find_similar_entries(wording, missing)
         return self._find_nearest_entry(entries, wording)
 
-    def find_nearest_missing_entry(self, wording: HasTextHashes) -> LockEntry | None:
+    def find_nearest_missing_entry(self, wording: ItemTextHashes) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
         return self._find_nearest_entry([*self.missing_entries.values()], wording)
 
     def _find_nearest_entry(
-        self, entries: Sequence[LockEntry], wording: HasTextHashes
+        self, entries: Sequence[LockEntry], wording: ItemTextHashes
     ) -> LockEntry | None:
         return max(entries, key=lambda e: self.score_entry_resemblance(e, wording), default=None)
 
-    def _find_entries_sharing_heading_or_body(self, wording: HasTextHashes) -> list[LockEntry]:
+    def _find_entries_sharing_heading_or_body(self, wording: ItemTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
         for text in (f"#{wording.heading}", wording.body):
@@ -164,13 +164,13 @@ class IdEvidence:
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _find_similar_entries_with_shared_text(self, wording: HasTextHashes) -> list[LockEntry]:
+    def _find_similar_entries_with_shared_text(self, wording: ItemTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body whose text is not entirely different."""
         sharing_entries = self._find_entries_sharing_heading_or_body(wording)
         return [e for e in sharing_entries if _compute_similarity_to_entry(e, wording) >= _REPLACED]
 
     def _find_similar_entries(
-        self, wording: HasTextHashes, candidates: Mapping[str, LockEntry]
+        self, wording: ItemTextHashes, candidates: Mapping[str, LockEntry]
     ) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.sketch_with_comment}
@@ -183,7 +183,7 @@ class IdEvidence:
         ]
 
 
-def _compute_similarity_to_entry(entry: LockEntry, wording: HasTextHashes) -> float:
+def _compute_similarity_to_entry(entry: LockEntry, wording: ItemTextHashes) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
     similarity = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
@@ -232,7 +232,7 @@ def assign_id_owners(
         if item_id in evidence.broken_comment_places:
             _report_id_in_broken_comment(claimed, evidence, owners)
         elif item_id not in evidence.entries:
-            _assign_new_id_owner(claimed, evidence, owners)
+            _assign_owner_of_unlocked_id(claimed, evidence, owners)
         elif item_id in ids_accepted_as_unchanged and len(claimed) == 1:
             owners.owner_claim_by_id[item_id] = claimed[0]
         else:
@@ -255,7 +255,7 @@ def _report_id_in_broken_comment(
         owners.report_problem(claim, "E04", message, hint)
 
 
-def _assign_new_id_owner(
+def _assign_owner_of_unlocked_id(
     rival_claims: list[ItemIdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id that is not in ids.lock."""
@@ -270,7 +270,7 @@ def _assign_new_id_owner(
     for claim in rival_claims:
         if claim is not owner:
             _report_copy_or_other_item(claim, owner, evidence, owners)
-    if missing_id := evidence.find_missing_entry(owner.fingerprint):
+    if missing_id := evidence.find_similar_missing_entry(owner.fingerprint):
         owners.doubtful_ids.add(item_id)
         _report_relocated_id(missing_id, owner.location, f" as “{item_id}”", evidence, owners)
     elif evidence.has_lock and not owner.fingerprint.is_broken:
@@ -386,7 +386,10 @@ def _report_copy_or_other_item(
     claim: ItemIdClaim, owner: ItemIdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E08 for a copy of an item, or E04 for a different item with its id."""
-    item_id, missing_entry = claim.fingerprint.id, evidence.find_missing_entry(claim.fingerprint)
+    item_id, missing_entry = (
+        claim.fingerprint.id,
+        evidence.find_similar_missing_entry(claim.fingerprint),
+    )
     if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPY_SIMILARITY:
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
@@ -454,7 +457,7 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, parsed_file in evidence.parsed_files.items():
         for item in parsed_file.unidentified_items:
-            if missing_id := evidence.find_missing_entry(item, item.possible_ids):
+            if missing_id := evidence.find_similar_missing_entry(item, item.possible_ids):
                 location = ProblemLocation(path, *item.insertion.position)
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:

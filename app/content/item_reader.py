@@ -22,7 +22,7 @@ from app.content.item_rules import report_markup_typos
 from app.content.misread_markup import report_foreign_markup, report_misread_answer_lines
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, check_and_unlink_figure_links, render_tokens
-from app.markup.markdown_tokens import find_closing_index, first_line
+from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, reduce_to_words, suggest_known_words
@@ -91,7 +91,7 @@ def build_item(
         hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
         hint += "a heading and its answer as text, without type: and boxes."
         source_file.report("E13", *location, message, hint)
-    _report_unread_options(source, parts, item_type, source_file)
+    _report_unsupported_options(source, parts, item_type, source_file)
     metadata = read_item_metadata(
         source.comment, item_type, front_matter, source_file, is_page=file_kind == "page"
     )
@@ -107,7 +107,7 @@ def build_item(
     return ParsedItem(question, authored)
 
 
-def _report_unread_options(
+def _report_unsupported_options(
     source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
 ) -> None:
     """Report E24: options in a question type that takes none."""
@@ -131,7 +131,7 @@ def _report_options_on_card(source: ItemSource, source_file: SourceFile) -> None
         if token.type == "bullet_list_open" and is_task_list(source.body[at:]):
             message = "A card reads no options in boxes."
             hint = "Take the boxes out; or make it a question: take type: card out, in quiz.md."
-            source_file.report("E24", first_line(token), 1, message, hint)
+            source_file.report("E24", get_first_line_number(token), 1, message, hint)
             return
 
 
@@ -144,7 +144,7 @@ def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> 
         message = "A card with a gap is its heading alone: the back is the same, filled."
         hint = "Write ### A sentence with its [[gap]]. and nothing below it, "
         hint += "or take the brackets out."
-        line = first_line(token) if token else source.line
+        line = get_first_line_number(token) if token else source.line
         source_file.report_at_text("E54", "[[", line, line + 20, message, hint)
     elif gap and reverse:
         message = "A card with a gap cannot be asked the other way round."
@@ -219,7 +219,7 @@ def _store_if_answer_block(
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
-            source_file.report("E24", first_line(block[0]), 1, message, hint)
+            source_file.report("E24", get_first_line_number(block[0]), 1, message, hint)
         parts.options.extend(read_task_list_options(block, source_file))
         return True
     if is_answer_form and not parts.answer_block:
@@ -251,7 +251,7 @@ def _store_if_quote_below_answer(
     message = "This reason is not indented, so that it stands below no option."
     option = textwrap.shorten(parts.options[-1].plain_text, 40, placeholder="…")
     hint = f"Write two spaces before its >; it is taken for “{option}”."
-    source_file.report("W25", first_line(block[0]), 1, message, hint)
+    source_file.report("W25", get_first_line_number(block[0]), 1, message, hint)
     return True
 
 

@@ -15,7 +15,7 @@ from app.markup.expressions import (
     replace_rich_texts_within,
 )
 from app.markup.html_renderer import KINDS, RenderContext, can_highlight_language
-from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
+from app.markup.markdown_tokens import MISBEGUN, get_first_line_number, get_last_line_number
 from app.markup.model import Flashcard, QuestionParameters, RichText
 from app.markup.problems import (
     COMBINATION_EFFORT,
@@ -48,7 +48,7 @@ _WORDS = re.compile(r"\w+")
 _LINES = 1_000  # maximum lines of an item
 
 
-class _ComputedQuestionCheck:
+class _ComputedQuestionChecker:
     """The check of a question with parameters: E46, E47, W48, W49, and its type's own rules."""
 
     def __init__(
@@ -61,14 +61,14 @@ class _ComputedQuestionCheck:
         self.expressions = [text for _, text in parameters.named_expressions]
         self.seeds = model.list_seeds_up_to_variant_limit(question)
         self.templates: list[str] = []
-        replace_rich_texts_within(question, self._add_template)
+        replace_rich_texts_within(question, self._collect_template)
         self.templates += self.kind.extra_placeholder_texts(question.answer)
 
-    def _add_template(self, text: RichText) -> RichText:
+    def _collect_template(self, text: RichText) -> RichText:
         self.templates.append(text.plain)
         return text
 
-    def run(self) -> None:
+    def check_and_report(self) -> None:
         if not self._check_parameter_names():
             return
         self.source_file.spend_parsing_effort(self._estimate_microseconds())
@@ -136,7 +136,9 @@ class _ComputedQuestionCheck:
         chosen = model.build_nth_combination(self.computed, seed)
         try:
             values = model.evaluate_combination(self.computed, chosen)
-            return tuple(self.kind.right_answer_texts(self.kind.fill_values(answer, values)))
+            return tuple(
+                self.kind.right_answer_texts(self.kind.fill_answer_placeholders(answer, values))
+            )
         except ExpressionError:
             return ()
 
@@ -160,14 +162,14 @@ class _ComputedQuestionCheck:
             for malformed in find_malformed_placeholders(text, known_names):
                 message = f"“{malformed[:40]}” is not a placeholder, and is shown as it is."
                 hint = "Write {name} or {name:.3g}, and compute in let."
-                self._report_placeholder(malformed, message, hint)
+                self._report_problem_at_placeholder(malformed, message, hint)
             for name, spec in dict.fromkeys(PLACEHOLDER.findall(text)):
                 if name not in known_names:
                     self._report_undefined_placeholder(name, known_names)
                 elif not SPEC.match(spec):
                     message = f"“{spec}” is not a number format."
                     hint = "Use , or .2f or .3g."
-                    self._report_placeholder(f"{{{name}:{spec}", message, hint)
+                    self._report_problem_at_placeholder(f"{{{name}:{spec}", message, hint)
         mentioned_names = set(_WORDS.findall(" ".join(self.expressions)))
         for name in self.computed.possible_values_by_name:
             if name not in used_names | mentioned_names:
@@ -181,9 +183,11 @@ class _ComputedQuestionCheck:
         hint = f"Known: {', '.join(sorted(known_names))}."
         if re.search(rf"[\\_^}}]\w*\{{{name}", self.source_file.lines[line - 1]):
             hint += f" For a brace of a formula leave spaces: {{ {name} }}"
-        self._report_placeholder(f"{{{name}", f"The placeholder {{{name}}} is not defined.", hint)
+        self._report_problem_at_placeholder(
+            f"{{{name}", f"The placeholder {{{name}}} is not defined.", hint
+        )
 
-    def _report_placeholder(self, needle: str, message: str, hint: str) -> None:
+    def _report_problem_at_placeholder(self, needle: str, message: str, hint: str) -> None:
         first = self.question.place.line
         self.source_file.report_at_text("E46", needle, first, 10**6, message, hint)
 
@@ -207,7 +211,7 @@ def report_item_problems(question: Question | Flashcard, authored: AuthoredItem)
         for p in source_file.problems[source_file.problem_count_before_item :]
     )
     if question.computed and not has_errors:
-        _ComputedQuestionCheck(question, question.computed, authored).run()
+        _ComputedQuestionChecker(question, question.computed, authored).check_and_report()
     elif not question.computed:
         _report_placeholders_without_parameters(authored.source, source_file)
     _report_wording_problems(question, authored.source.heading, source_file)
@@ -215,7 +219,7 @@ def report_item_problems(question: Question | Flashcard, authored: AuthoredItem)
 
 def _report_wording_problems(question: Question, heading: Token, source_file: SourceFile) -> None:
     """Report W29, W65, W67: negation, length, hints; and the type's own wording rules."""
-    line = first_line(heading)
+    line = get_first_line_number(heading)
     _report_unemphasized_negation(heading, line, source_file)
     types.question_type_of(question).report_wording_problems(
         question.answer, question.stem, line, source_file
@@ -233,7 +237,7 @@ def _report_footnotes_in_item(source: ItemSource, source_file: SourceFile) -> No
         if token.type == "note_open":
             message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
             hint = f"Move it to the page, or write source: {token.content} in the item."
-            source_file.report("W96", first_line(token), 1, message, hint)
+            source_file.report("W96", get_first_line_number(token), 1, message, hint)
 
 
 def _report_placeholders_without_parameters(
@@ -241,7 +245,7 @@ def _report_placeholders_without_parameters(
 ) -> None:
     """Report E46: a placeholder in an item without parameters."""
     for token in (source.heading, *source.body):
-        first = first_line(token) if token.type == "inline" else 0
+        first = get_first_line_number(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
             match = PLACEHOLDER.search(child.content) if child.type == "text" else None
             if match is None or f"\\{match[0]}" in token.content:
@@ -362,7 +366,7 @@ def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
         if "\0" in sentence:
             continue
         for match in _NUMBER.finditer(sentence):
-            first, last = first_line(inline), last_line(inline)
+            first, last = get_first_line_number(inline), get_last_line_number(inline)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = "End its sentence with the [^key] of a source; in a course with "
             hint += f"calculators one can compute it: [{match[0]}](calc:…#output)."
@@ -484,7 +488,7 @@ def report_markup_typos(tokens: Sequence[Token], source_file: SourceFile) -> Non
                 _report_stray_comment_or_alert(token, source_file)
             _report_unpaired_dollars(token, source_file)
             _report_misplaced_checkboxes(token, source_file)
-            _report_unread_markup(token, source_file)
+            _report_unrecognized_markup(token, source_file)
             _report_unclosed_picture_or_formula(token, source_file)
             report_foreign_markup(token, source_file)
 
@@ -494,11 +498,13 @@ def _report_fence_problems(token: Token, source_file: SourceFile) -> None:
     if not _is_fence_closed(token, source_file):
         message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
-        source_file.report("E10", first_line(token), 1, message, hint, hides_rest_of_file=True)
+        source_file.report(
+            "E10", get_first_line_number(token), 1, message, hint, hides_rest_of_file=True
+        )
         return
     if name in _BLOCKS or can_highlight_language(name):
         return
-    line = first_line(token)
+    line = get_first_line_number(token)
     message = f"Nothing reads a block named “{name[:40]}”."
     suggestion = closest_word(name.strip("{.}"), _BLOCKS)
     hint = f"Did you mean “{suggestion}”?" if suggestion else _CODE_HINT
@@ -513,14 +519,14 @@ def _report_options_in_code(token: Token, source_file: SourceFile) -> None:
         if _CODED_BOX.match(line):
             message = f"“{line.strip()[:40]}” is indented so far that it is code."
             hint = "Take the spaces before it away."
-            source_file.report("E24", first_line(token) + number, 1, message, hint)
+            source_file.report("E24", get_first_line_number(token) + number, 1, message, hint)
             return
 
 
 def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> None:
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
-        location = (first_line(inline) + number, 1)
+        location = (get_first_line_number(inline) + number, 1)
         if MISBEGUN.match(line):
             message = f"“{line[:40]}” does not begin a comment."
             hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
@@ -548,21 +554,21 @@ def _is_fence_closed(fence: Token, source_file: SourceFile) -> bool:
 
 def _report_unknown_alert_kind(token: Token, source_file: SourceFile) -> None:
     name = token.meta.get("alert", "")
-    if not name and (match := _BOXLESS.match(source_file.lines[first_line(token) - 1])):
+    if not name and (match := _BOXLESS.match(source_file.lines[get_first_line_number(token) - 1])):
         message = f"“{match['box']}” is not a kind of box."
         hint = f"Write > [!{match['name'].upper()}]"
-        source_file.report("E74", first_line(token), 1, message, hint)
+        source_file.report("E74", get_first_line_number(token), 1, message, hint)
         return
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
         hint = f"Write > [!{kind}]" if kind else suggest_known_words(name, KINDS)
-        source_file.report("E74", first_line(token), 1, message, hint)
+        source_file.report("E74", get_first_line_number(token), 1, message, hint)
 
 
-def _report_unread_markup(inline: Token, source_file: SourceFile) -> None:
+def _report_unrecognized_markup(inline: Token, source_file: SourceFile) -> None:
     """Report E61, E86, W68: links, footnotes and tables that are read as text."""
-    first = first_line(inline)
+    first = get_first_line_number(inline)
     last = first + inline.content.count("\n")
     for child in inline.children or ():
         if child.type != "text":
@@ -589,7 +595,7 @@ def _report_misplaced_checkboxes(inline: Token, source_file: SourceFile) -> None
     for number, line in enumerate(inline.content.split("\n")):
         misplaced_box = _LOST_BOX.match(line) if number or not inline.level > 1 else None
         if misplaced_box or (not number and _SECOND_BOX.match(line)):
-            location = (first_line(inline) + number, 1)
+            location = (get_first_line_number(inline) + number, 1)
             message = f"“{line[:40]}” is read as text, not as an option."
             if not misplaced_box:
                 message = f"“{line[:40]}” holds two boxes."
@@ -621,7 +627,10 @@ def _report_unpaired_dollars(inline: Token, source_file: SourceFile) -> None:
         match = _OPENING.search(child.content) if child.type == "text" else None
         if match:
             excerpt = child.content[match.start() : match.start() + 20]
-            first, last = first_line(inline), first_line(inline) + inline.content.count("\n")
+            first, last = (
+                get_first_line_number(inline),
+                get_first_line_number(inline) + inline.content.count("\n"),
+            )
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
             source_file.report_at_text("W69", excerpt, first, last, message, hint)
@@ -637,7 +646,7 @@ def _report_alert_marker_problems(
     )
     if inline is None or inline.type != "inline":
         return
-    line = first_line(quote)
+    line = get_first_line_number(quote)
     if source_file.lines[line - 1].startswith(">>>>>>>"):
         return  # a conflict marker, which is reported as such
     is_closed_next = (
@@ -675,7 +684,7 @@ def _report_quote_named_like_alert(
     name = match["sign"] or match["bold"] or match["plain"]
     message = f"“> {match[0]}” begins a plain quote here, and no box."
     hint = f"Write > [!{_BOX_NAMES[name.lower()]}] on a line above it."
-    source_file.report("W74", first_line(inline), 1, message, hint)
+    source_file.report("W74", get_first_line_number(inline), 1, message, hint)
 
 
 def _report_misplaced_alert_marker(
@@ -702,7 +711,7 @@ def _report_misplaced_alert_marker(
 
 def _report_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:
     """Report E61, W69: an unclosed picture or display formula."""
-    first = first_line(inline)
+    first = get_first_line_number(inline)
     last = first + inline.content.count("\n")
     for child in inline.children or ():
         if child.type != "text":

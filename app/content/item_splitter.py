@@ -16,8 +16,8 @@ from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
     MISBEGUN,
     find_closing_index,
-    first_line,
-    last_line,
+    get_first_line_number,
+    get_last_line_number,
     parse_markdown,
 )
 from app.markup.problems import IdInsertion, SourceFile, TextPosition, UnidentifiedItem
@@ -39,7 +39,7 @@ _BLANKS = {kind.name: kind.gap_pattern for kind in QUESTION_TYPES.values() if ki
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
-def find_blocks_from_stray_answers(
+def find_token_ranges_of_stray_answers(
     prose: Sequence[Token], *, is_page: bool = True
 ) -> Iterator[range]:
     """Yield the indices from an answer that belongs to no item to the next heading.
@@ -109,12 +109,12 @@ _INDEPENDENT = frozenset({"E61", "E74", "E86"})
 
 def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, is_page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
-    for block in find_blocks_from_stray_answers(prose, is_page=is_page):
+    for block in find_token_ranges_of_stray_answers(prose, is_page=is_page):
         heading_index = block.start
         while heading_index > 0 and prose[heading_index].type != "heading_open":
             heading_index -= 1
-        last = max(last_line(prose[at]) for at in block)
-        section_lines = range(first_line(prose[heading_index]), last + 1)
+        last = max(get_last_line_number(prose[at]) for at in block)
+        section_lines = range(get_first_line_number(prose[heading_index]), last + 1)
         errors = (p for p in source_file.problems if p.severity == "error")
         if not any(p.line in section_lines and p.code not in _INDEPENDENT for p in errors):
             _report_stray_answer(prose[block.start : block.stop], source_file)
@@ -122,7 +122,7 @@ def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, is_
 
 def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> None:
     token = next(t for t in block if _gives_answer_away(t, is_question_asked=True))
-    first, last = first_line(token), last_line(token)
+    first, last = get_first_line_number(token), get_last_line_number(token)
     if _COMMENT.match(token.content):
         message = "The comment of a question is read as text."
         hint = "Write <!-- before q: and --> behind it."
@@ -224,7 +224,9 @@ def split_and_check_regions(
             report_stray_answers(region.tokens, source_file, is_page=file_kind == "page")
             for token in region.tokens:
                 if is_misread_item_comment(token):
-                    source_file.record_broken_comment_id(token.content, first_line(token))
+                    source_file.record_broken_comment_id(
+                        token.content, get_first_line_number(token)
+                    )
             if file_kind == "quiz":
                 _report_quiz_heading_without_item(region.tokens, source_file)
             if file_kind == "cards":
@@ -305,21 +307,21 @@ def _report_comment_without_heading(
 ) -> None:
     """Report E02: a comment that is not right below a heading."""
     source_file.current_item = ""
-    source_file.record_broken_comment_id(token.content, first_line(token))
+    source_file.record_broken_comment_id(token.content, get_first_line_number(token))
     if _report_unspaced_heading_above(token, source_file):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
     headings = (t for t in reversed(tokens_above) if t.type == "heading_open" and not t.level)
     if heading := next(headings, None):
-        hint = f"Move it up, right below the heading in line {first_line(heading)}; or, "
+        hint = f"Move it up, right below the heading in line {get_first_line_number(heading)}; or, "
         hint += "if it is of another question, write that above it as a heading: ### What …"
-    source_file.report("E02", first_line(token), 1, message, hint)
+    source_file.report("E02", get_first_line_number(token), 1, message, hint)
 
 
 def _report_unspaced_heading_above(token: Token, source_file: SourceFile) -> bool:
     """Report E02: the line above a comment lacks the space of a heading."""
-    line_above = first_line(token) - 1
+    line_above = get_first_line_number(token) - 1
     while line_above > 0 and not source_file.lines[line_above - 1].strip():
         line_above -= 1
     line = source_file.lines[line_above - 1] if line_above > 0 else ""
@@ -361,16 +363,22 @@ def _find_end_of_item(tokens: list[Token], heading_index: int) -> int:
 def _build_item_source(
     tokens: list[Token], heading_index: int, end_index: int, source_file: SourceFile
 ) -> ItemSource:
-    line = first_line(tokens[heading_index])
-    last = first_line(tokens[end_index]) - 1 if end_index < len(tokens) else len(source_file.lines)
+    line = get_first_line_number(tokens[heading_index])
+    last = (
+        get_first_line_number(tokens[end_index]) - 1
+        if end_index < len(tokens)
+        else len(source_file.lines)
+    )
     before = len(source_file.problems)
     comment = parse_item_comment(
-        tokens[heading_index + 3].content, first_line(tokens[heading_index + 3]), source_file
+        tokens[heading_index + 3].content,
+        get_first_line_number(tokens[heading_index + 3]),
+        source_file,
     )
     has_errors = any(p.severity == "error" for p in source_file.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
     text = replace_figure_links_by_text("\n".join(source_file.lines[line - 1 : last]))
-    body_lines = source_file.lines[last_line(tokens[heading_index + 3]) : last]
+    body_lines = source_file.lines[get_last_line_number(tokens[heading_index + 3]) : last]
     body_text = replace_figure_links_by_text("\n".join(body_lines))
     body = tokens[heading_index + 4 : end_index]
     for token in filter(_is_item_comment, body):
@@ -383,12 +391,12 @@ def _build_item_source(
 
 
 def _report_second_comment(token: Token, source_file: SourceFile) -> None:
-    source_file.record_broken_comment_id(token.content, first_line(token))
+    source_file.record_broken_comment_id(token.content, get_first_line_number(token))
     if _report_unspaced_heading_above(token, source_file):
         return
     hint = "An item has one comment: keep the id that it had first."
     message = "The item has a second question comment."
-    source_file.report("E02", first_line(token), 1, message, hint)
+    source_file.report("E02", get_first_line_number(token), 1, message, hint)
 
 
 def _report_answers_below_other_heading(
@@ -412,7 +420,7 @@ def _report_answers_below_other_heading(
     source_file.current_item = region_above.comment.id
     message = f"The answers of the question in line {region_above.line} stand apart from it."
     hint = "Delete this heading, or give it more # than the question has."
-    source_file.report("E24", first_line(prose[0]), 1, message, hint)
+    source_file.report("E24", get_first_line_number(prose[0]), 1, message, hint)
     return True
 
 
@@ -452,13 +460,13 @@ def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFil
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
         section = prose[at : find_next_heading_index(prose, at)]
-        lines = range(first_line(token), max(map(last_line, section)) + 1)
+        lines = range(get_first_line_number(token), max(map(get_last_line_number, section)) + 1)
         if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
             source_file.current_item = ""
             message = "This heading has no id, and nothing reads what stands below it."
             hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
             hint += "put all of it between <!-- and -->."
-            source_file.report("E01", first_line(token), 1, message, hint)
+            source_file.report("E01", get_first_line_number(token), 1, message, hint)
 
 
 def _report_empty_headings(
@@ -476,7 +484,7 @@ def _report_empty_headings(
         next_tag = prose[end].tag if end < len(prose) else ""
         if isinstance(following_region, ItemSource) and not next_tag:
             next_tag = f"h{following_region.level}"
-        line = first_line(token)
+        line = get_first_line_number(token)
         is_reported = any(p.line == line for p in source_file.problems if p.severity == "error")
         if section_body or is_reported or next_tag > token.tag:
             continue
@@ -502,8 +510,8 @@ def _report_unrecognized_cards(prose: list[Token], source_file: SourceFile) -> N
         if not (is_topic_heading or is_pair or is_list) or token.map is None:
             continue
         reported_lines = {p.line for p in source_file.problems if p.severity == "error"}
-        first = first_line(token)
-        if reported_lines.isdisjoint(range(first - 2, last_line(token) + 1)):
+        first = get_first_line_number(token)
+        if reported_lines.isdisjoint(range(first - 2, get_last_line_number(token) + 1)):
             excerpt = source_file.lines[first - 1].strip("# ")[:_MAX_REGION_SHOWN]
             message = f"“{excerpt}” is no card: nothing reads it."
             hint = "Write the front behind ### and the back below it; for a gap, ### with [[word]]."
@@ -573,18 +581,18 @@ def _report_heading_without_id(
         message = f"The comment of this {noun} has no id."
         if _KEYS_FIRST.match(comment.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
-            source_file.report("E01", first_line(comment), 1, message, hint)
+            source_file.report("E01", get_first_line_number(comment), 1, message, hint)
             source_file.unidentified_items.append(
                 _build_unidentified_item(prose, heading_index, source_file)
             )
             return
-        source_file.record_broken_comment_id(comment.content, first_line(comment))
+        source_file.record_broken_comment_id(comment.content, get_first_line_number(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
-        source_file.report("E01", first_line(comment), 1, message, hint)
+        source_file.report("E01", get_first_line_number(comment), 1, message, hint)
         return
     match = match_unspaced_heading(heading)
     if match:
-        report_unspaced_heading("E01", first_line(heading), match, source_file)
+        report_unspaced_heading("E01", get_first_line_number(heading), match, source_file)
         return
     if stray_line := _find_stray_comment_line_or_zero(prose, heading_index, source_file):
         excerpt = source_file.lines[stray_line - 1].strip()[:40]
@@ -596,7 +604,7 @@ def _report_heading_without_id(
     if source_file.path.endswith("concept.md"):
         hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
-    source_file.report("E01", first_line(heading), 1, message, hint)
+    source_file.report("E01", get_first_line_number(heading), 1, message, hint)
     source_file.unidentified_items.append(
         _build_unidentified_item(prose, heading_index, source_file)
     )
@@ -607,10 +615,14 @@ def _find_stray_comment_line_or_zero(
 ) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[heading_index : find_next_heading_index(prose, heading_index)]
-    end = max(map(last_line, section))
-    fences = [range(first_line(t), last_line(t) + 1) for t in section if t.type == "fence"]
+    end = max(map(get_last_line_number, section))
+    fences = [
+        range(get_first_line_number(t), get_last_line_number(t) + 1)
+        for t in section
+        if t.type == "fence"
+    ]
     code_lines = {line for fence in fences for line in fence}
-    for line in range(last_line(section[0]) + 1, end + 1):
+    for line in range(get_last_line_number(section[0]) + 1, end + 1):
         text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
         if line not in code_lines and _STRAY.match(text):
             return line
@@ -621,14 +633,14 @@ def _build_unidentified_item(
     prose: list[Token], heading_index: int, source_file: SourceFile
 ) -> UnidentifiedItem:
     section = prose[heading_index : find_next_heading_index(prose, heading_index)]
-    first, end = last_line(section[0]), max(map(last_line, section))
+    first, end = get_last_line_number(section[0]), max(map(get_last_line_number, section))
     body_text = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
     title = replace_figure_links_by_text(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
     line = source_file.lines[first - 1]
     insertion = IdInsertion(TextPosition(first, 1), line, f"{line}\n<!-- q: ", " -->")
     if comment := _find_comment_without_id_below(prose, heading_index):
-        insertion = _plan_id_insertion(first_line(comment), source_file)
+        insertion = _build_id_insertion(get_first_line_number(comment), source_file)
     return UnidentifiedItem(
         insertion,
         title,
@@ -639,7 +651,7 @@ def _build_unidentified_item(
     )
 
 
-def _plan_id_insertion(line: int, source_file: SourceFile) -> IdInsertion:
+def _build_id_insertion(line: int, source_file: SourceFile) -> IdInsertion:
     """Return how an id is written into the comment that begins in a line."""
     text = source_file.lines[line - 1]
     start = text.index("<!--")
@@ -666,7 +678,7 @@ def remove_items_from_page_source(text: str) -> str:
         if isinstance(region, ItemSource):
             removed_lines |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
-        for block in find_blocks_from_stray_answers(region.tokens):
+        for block in find_token_ranges_of_stray_answers(region.tokens):
             removed_lines |= {n for at in block for n in _line_numbers(region.tokens[at])}
         for token in region.tokens:
             if token.type == "html_block" and _OPENING in token.content:
@@ -679,7 +691,7 @@ def remove_items_from_page_source(text: str) -> str:
 
 def _line_numbers(token: Token) -> range:
     start, end = token.map or (0, 0)
-    first = first_line(token)
+    first = get_first_line_number(token)
     return range(first, first + end - start)
 
 

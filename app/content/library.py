@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 from app.content import course_rules
 from app.content.course_rules import (
     ParsedCourse,
+    check_answer_keys_changed_since_review,
     check_coverage,
     check_duplicate_card_fronts,
-    check_keys_changed_since_review,
     check_links_to_drafts,
+    check_topic_completeness,
     check_topic_list,
-    check_topics,
 )
 from app.content.file_watcher import (
     WatchedFiles,
@@ -75,7 +75,7 @@ class CourseWithDrafts:
     cards: Mapping[str, Flashcard]
 
     @property
-    def count_unpublished(self) -> int:
+    def unpublished_count(self) -> int:
         """The number of topics and items that are not live."""
         cards = [c for c in self.cards.values() if not c.is_reverse]
         items: list[Topic | Question | Flashcard]
@@ -146,7 +146,7 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     questions, cards = _collect_owned_items(course, pages, owners.owner_claim_by_id)
     problems = [
         *_check_rules_across_files(course, pages, questions, cards),
-        *_check_changed_keys_of_owners(course, owners.owner_claim_by_id),
+        *_check_changed_answer_keys_of_owners(course, owners.owner_claim_by_id),
     ]
     missing_page_problems = _check_items_without_topic(course, pages)
     problems += missing_page_problems
@@ -173,7 +173,9 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     # good version, so its current problems must not remove items.
     problems += [p for r in course.parsed_files.values() for p in r.problems]
     problems += check_coverage(course, authored.questions.values(), authored.cards.values())
-    problems += check_topics(topics, course.parsed_files, authored.questions, authored.cards)
+    problems += check_topic_completeness(
+        topics, course.parsed_files, authored.questions, authored.cards
+    )
     all_problems = tuple(sorted(set(drop_scaffold_warnings_in_drafts(problems, authored))))
     return AssembledCourse(topics, questions, cards, all_problems, authored)
 
@@ -199,11 +201,11 @@ def _check_rules_across_files(
     yield from (_build_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
-def _check_changed_keys_of_owners(
+def _check_changed_answer_keys_of_owners(
     course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for problem in check_keys_changed_since_review(course.parsed_files, course.checked_on):
+    for problem in check_answer_keys_changed_since_review(course.parsed_files, course.checked_on):
         if _is_owner_at(owner_claim_by_id.get(problem.item), problem.path, problem.line):
             yield problem
 
@@ -267,10 +269,10 @@ def _collect_owned_items(
     course: ParsedCourse, pages: Mapping[str, Topic], owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> OwnedItems:
     """Return the items that own their ids, completed from their page and drawings."""
-    counted_keys = _map_option_keys_to_counted_keys(course, owner_claim_by_id)
+    counted_keys = _map_option_keys_to_former_keys(course, owner_claim_by_id)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
-    for parsed_file in course.sort_listed_topics_first():
+    for parsed_file in course.sort_files_of_listed_topics_first():
         for question in parsed_file.questions:
             if _is_owner_at(
                 owner_claim_by_id.get(question.id), parsed_file.path, question.place.line
@@ -330,7 +332,7 @@ def _embed_figures_in_question(question: Question, course: ParsedCourse) -> Ques
     return dataclasses.replace(question, answer=answer, revision=revision)
 
 
-def _map_option_keys_to_counted_keys(
+def _map_option_keys_to_former_keys(
     course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> CountedOptionKeys:
     return {
@@ -338,7 +340,7 @@ def _map_option_keys_to_counted_keys(
         for entry in map_lock_entries_by_id(course.parsed_files).values()
         if entry.id in owner_claim_by_id
         and (
-            names := course_rules.map_new_option_keys_to_counted_keys(
+            names := course_rules.map_new_option_keys_to_former_keys(
                 entry, owner_claim_by_id[entry.id].fingerprint
             )
         )
@@ -511,17 +513,17 @@ def _assemble_or_fall_back(
     try:
         return CheckedCourse(course, assemble_course(course))
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        return _assemble_without_file(course, error, previous_files)
+        return _assemble_without_failing_file(course, error, previous_files)
 
 
-def _assemble_without_file(
+def _assemble_without_failing_file(
     course: ParsedCourse, error: Exception, previous_files: Mapping[str, ParsedFile]
 ) -> CheckedCourse:
     """Assemble the course without the current version of the one file that fails.
 
     If several files fail, the whole previous course is used.
     """
-    for path, parsed_files in _list_trial_file_sets(course.parsed_files, previous_files):
+    for path, parsed_files in _iterate_fallback_file_sets(course.parsed_files, previous_files):
         reduced_course = dataclasses.replace(course, parsed_files=parsed_files)
         try:
             assembled_course = assemble_course(reduced_course)
@@ -540,16 +542,16 @@ def _assemble_without_file(
     return CheckedCourse(empty_course, AssembledCourse({}, {}, {}, (problem,)))
 
 
-class TrialFileSet(NamedTuple):
+class FallbackFileSet(NamedTuple):
     """Files to assemble, and the path of the one replaced or left out; "" for all."""
 
     replaced_path: str
     parsed_files: Mapping[str, ParsedFile]
 
 
-def _list_trial_file_sets(
+def _iterate_fallback_file_sets(
     parsed_files: Mapping[str, ParsedFile], previous_files: Mapping[str, ParsedFile]
-) -> Iterator[TrialFileSet]:
+) -> Iterator[FallbackFileSet]:
     for path, parsed_file in parsed_files.items():
         trial_files = dict(parsed_files)
         del trial_files[path]
@@ -557,12 +559,12 @@ def _list_trial_file_sets(
             trial_files[path] = dataclasses.replace(
                 previous_files[path], problems=parsed_file.problems, is_outdated=True
             )
-        yield TrialFileSet(path, trial_files)
+        yield FallbackFileSet(path, trial_files)
     if previous_files:
         files = previous_files.items()
         changed = {p for p, r in files if parsed_files.get(p) != r}
         marked = {p: dataclasses.replace(r, is_outdated=p in changed) for p, r in files}
-        yield TrialFileSet("", marked)
+        yield FallbackFileSet("", marked)
 
 
 def _find_picture_faults(parsed_files: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:

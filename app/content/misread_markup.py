@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from markdown_it.token import Token
 
-from app.markup.markdown_tokens import first_line, last_line
+from app.markup.markdown_tokens import get_first_line_number, get_last_line_number
 from app.markup.problems import SourceFile, TextPosition
 from app.questions.question_type import ItemParts, ItemSource
 
@@ -103,7 +103,10 @@ def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> 
     for child in inline.children or ():
         match = _EMPHASIS_MARKS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
-            first, last = first_line(inline), first_line(inline) + inline.content.count("\n")
+            first, last = (
+                get_first_line_number(inline),
+                get_first_line_number(inline) + inline.content.count("\n"),
+            )
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
             source_file.report_at_text("W74", match[0], first, last, message, hint)
@@ -118,7 +121,7 @@ def report_foreign_markup(inline: Token, source_file: SourceFile) -> None:
     reported_offsets: set[int] = set()
     for pattern, remedy in _FOREIGN if source_file.current_item else (*_FOREIGN, _TASK):
         for match in pattern.finditer(text):
-            line = first_line(inline) + text.count("\n", 0, match.start())
+            line = get_first_line_number(inline) + text.count("\n", 0, match.start())
             if line in box_error_lines or not reported_offsets.isdisjoint(range(*match.span())):
                 continue
             reported_offsets.update(range(*match.span()))
@@ -170,7 +173,9 @@ def report_misread_answer_lines(
     handled_lines |= {option.line for option in parts.options}
     handled_lines |= _list_block_lines(source, *_LITERAL_BLOCKS)
     if type_name == "order":
-        handled_lines |= {first_line(t) for t in source.body if t.type == "list_item_open"}
+        handled_lines |= {
+            get_first_line_number(t) for t in source.body if t.type == "list_item_open"
+        }
     lines = {*_find_matching_lines(_OPTION, source, source_file, handled_lines)}
     if parts.options:
         matching_lines = _find_matching_lines(_BESIDE, source, source_file, handled_lines)
@@ -195,7 +200,7 @@ def _report_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
         if match:
             message = f"“{match[0]}” begins the explanation, which is shown after the answer."
             hint = "For a hint write > [!TIP] on a line above, and > before each line of its text."
-            source_file.report("W74", first_line(token), 1, message, hint)
+            source_file.report("W74", get_first_line_number(token), 1, message, hint)
 
 
 _WORDS = {
@@ -228,7 +233,7 @@ def _find_lines_near_options(source: ItemSource) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
     lists = _list_block_lines(source, "bullet_list_open")
     quotes = (t for t in source.body if t.type == "blockquote_open")
-    lines_above_quotes = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
+    lines_above_quotes = {get_first_line_number(t) - 1 for t in quotes if not t.meta.get("alert")}
     return lines_above_quotes | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
@@ -238,7 +243,7 @@ def _find_list_items_next_to_options(
     """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
     lists = [
-        {*range(first_line(t), last_line(t) + 1)}
+        {*range(get_first_line_number(t), get_last_line_number(t) + 1)}
         for t in source.body
         if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
     ]
@@ -250,7 +255,7 @@ def _find_list_items_next_to_options(
         if all(map(str.strip, lines_between)) and has_upper != has_lower:
             starts |= lower_list if has_upper else upper_list
     items = (t for t in source.body if t.type == "list_item_open" and t.level == 1)
-    return starts & {first_line(t) for t in items}
+    return starts & {get_first_line_number(t) for t in items}
 
 
 def _report_lines_joined_to_option(
@@ -264,8 +269,10 @@ def _report_lines_joined_to_option(
     option_lines = {option.line for option in parts.options}
     quotes = _list_block_lines(source, "blockquote_open")
     items = [t for t in source.body if t.type == "list_item_open" and t.level == 1]
-    option_items = [t for t in items if first_line(t) in option_lines]
-    line_ranges = [range(first_line(t) + 1, last_line(t) + 1) for t in option_items]
+    option_items = [t for t in items if get_first_line_number(t) in option_lines]
+    line_ranges = [
+        range(get_first_line_number(t) + 1, get_last_line_number(t) + 1) for t in option_items
+    ]
     continuation_lines = {line for lines in line_ranges for line in lines}
     for line in sorted(continuation_lines - handled_lines):
         raw = source_file.lines[line - 1]
@@ -279,7 +286,11 @@ def _report_lines_joined_to_option(
 
 def _list_block_lines(source: ItemSource, *token_types: str) -> set[int]:
     blocks = (token for token in source.body if token.type in token_types)
-    return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}
+    return {
+        line
+        for t in blocks
+        for line in range(get_first_line_number(t), get_last_line_number(t) + 1)
+    }
 
 
 # A bold word and a colon or a dash, at the beginning of a paragraph or list item.
@@ -333,17 +344,17 @@ def report_misread_term_and_meaning(
     for at, token in enumerate(body):
         if token.type == "html_block" and _COMMENT.match(token.content):
             message = "Nothing reads the names in this comment."
-            source_file.report("W70", first_line(token), 1, message, _PLACE_OF_NAMES)
+            source_file.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
         if token.type != "inline":
             continue
         if body[at - 1].type == "th_open" and _TERM_COLUMN.match(token.content):
             message = f"This table {misreading}."
             hint = "Write each term as ## and its name, and its meaning below it."
-            source_file.report("W70", first_line(token), 1, message, hint)
+            source_file.report("W70", get_first_line_number(token), 1, message, hint)
         elif match := _OTHER_NAMES.match(token.content):
             message = f"“{match[0]}” {misreading}."
-            source_file.report("W70", first_line(token), 1, message, _PLACE_OF_NAMES)
+            source_file.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
         elif match := _BOLD_TERM.match(token.content):
             message = f"“{match['term']}” {misreading}."
             hint = f"For a term of its own write ## {match['term']} and its meaning below it."
-            source_file.report("W70", first_line(token), 1, message, hint)
+            source_file.report("W70", get_first_line_number(token), 1, message, hint)

@@ -220,14 +220,14 @@ class LastGoodFiles:
             if self.read_copy(path) == content:
                 return
             try:
-                self._remove_obstacles(path)
+                self._remove_files_blocking_path(path)
                 make_folder_in_existing_root(self._data, (self.folder / path).parent)
                 replace_file_atomically(self.folder / path, content, flush_to_disk=True)
             except OSError as error:
                 if not tries_left:
                     self._log_failure(error)
 
-    def _remove_obstacles(self, path: str) -> None:
+    def _remove_files_blocking_path(self, path: str) -> None:
         """Delete files where folders are needed, and a folder at the path of the copy."""
         copy = self.folder / path
         for parent in (self.folder, *reversed(copy.parents[: path.count("/")])):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from app.content.library import Library
 from app.markup.model import QuestionBlock, Section, Topic
-from app.markup.text import count_words, mark_unspaced_letters
+from app.markup.text import add_boundaries_in_unspaced_scripts, count_words
 from app.questions import types
 from app.questions.model import Question
 
@@ -95,7 +95,7 @@ class ShortRouteCoverage:
     question_count: int
 
 
-def measure_short_route(library: Library) -> ShortRouteCoverage:
+def measure_short_route_coverage(library: Library) -> ShortRouteCoverage:
     """Count the exam-level questions that the short route covers.
 
     A question is covered if the essential sections of its page have three quarters of the
@@ -107,17 +107,19 @@ def measure_short_route(library: Library) -> ShortRouteCoverage:
     exam_questions = [
         q for q in library.questions.values() if not q.level and q.topic in library.topics
     ]
-    covered = sum(_is_covered(q, library.topics[q.topic], weights) for q in exam_questions)
+    covered = sum(
+        _is_answer_on_short_route(q, library.topics[q.topic], weights) for q in exam_questions
+    )
     word_count = sum(
         count_words(s.plain) for t in topics for s in list_sections_on_route(t, "short")
     )
     return ShortRouteCoverage(word_count, covered, len(exam_questions))
 
 
-def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
+def list_questions_with_folded_answers(library: Library) -> tuple[str, ...]:
     """Return the questions that pages ask on the short route though it folds their answer.
 
-    A question on a page is covered by its essential sections as `measure_short_route` says. For a
+    A question on a page is covered by its essential sections as `measure_short_route_coverage` says. For a
     number, whose digits say little, the section that shares most with the question is essential, too.
     """
     weights = _compute_inverse_section_frequencies(library.topics.values())
@@ -129,13 +131,13 @@ def list_questions_on_folded_sections(library: Library) -> tuple[str, ...]:
         if isinstance(piece, QuestionBlock)
         and piece.question in library.questions
         and not (
-            _is_covered(library.questions[piece.question], topic, weights)
-            and _is_number_explained(library.questions[piece.question], topic, weights)
+            _is_answer_on_short_route(library.questions[piece.question], topic, weights)
+            and _is_numeric_answer_on_short_route(library.questions[piece.question], topic, weights)
         )
     )
 
 
-def _is_number_explained(
+def _is_numeric_answer_on_short_route(
     question: Question, topic: Topic, weight_by_word: Mapping[str, float]
 ) -> bool:
     """Return whether the section closest to a numeric question is essential; True for others."""
@@ -151,7 +153,9 @@ def _is_number_explained(
     return closest in list_sections_on_route(topic, "short")
 
 
-def _is_covered(question: Question, topic: Topic, weight_by_word: Mapping[str, float]) -> bool:
+def _is_answer_on_short_route(
+    question: Question, topic: Topic, weight_by_word: Mapping[str, float]
+) -> bool:
     """Return whether the essential sections of its page have the words of a right answer."""
     right_answers = " ".join(types.question_type_of(question).right_answer_texts(question.answer))
     page_words = frozenset(
@@ -190,9 +194,9 @@ def _collect_distinct_section_words(sections: Iterable[Section]) -> frozenset[st
 
 def _collect_distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
-    words = _WORD.findall(mark_unspaced_letters(text.lower()))
+    words = _WORD.findall(add_boundaries_in_unspaced_scripts(text.lower()))
     return frozenset(
         w[:_STEM] if w.isalpha() else w
         for w in words
-        if len(w) > 2 or w.isdigit() or mark_unspaced_letters(w) != w
+        if len(w) > 2 or w.isdigit() or add_boundaries_in_unspaced_scripts(w) != w
     )

@@ -175,7 +175,7 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
     texts = [text for value in values if (text := _plain_text_or_none(value)) is not None]
     if len(texts) < len(values):
         _report_bad_value(key, "a list of texts in quotes", source_file)
-    return tuple(_limit_rows(texts, key, source_file))
+    return tuple(_drop_rows_beyond_limit(texts, key, source_file))
 
 
 def _read_text(
@@ -196,15 +196,15 @@ def _plain_text_or_none(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
 
-def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> list[Any]:
+def _read_table_array(table: Mapping[str, Any], key: str, source_file: SourceFile) -> list[Any]:
     value = table.get(key, [])
     rows = [r for r in value if isinstance(r, dict)] if isinstance(value, list) else []
     if not isinstance(value, list) or len(rows) < len(value):
         _report_bad_value(key, f"written as [[{key}]]", source_file)
-    return _limit_rows(rows, key, source_file)
+    return _drop_rows_beyond_limit(rows, key, source_file)
 
 
-def _limit_rows(rows: list[Any], key: str, source_file: SourceFile) -> list[Any]:
+def _drop_rows_beyond_limit(rows: list[Any], key: str, source_file: SourceFile) -> list[Any]:
     if len(rows) > MOST_ENTRIES:
         location = locate_toml_value(key, source_file)
         message = f"“{key}” has {len(rows):,} entries."
@@ -233,7 +233,7 @@ def parse_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     sources = []
     lines = map_register_entries_to_lines(source_file)
     tables = parse_toml_or_report(source_file)
-    for key in _limit_rows(list(tables), "sources", source_file):
+    for key in _drop_rows_beyond_limit(list(tables), "sources", source_file):
         table, location = tables[key], TextPosition(lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
@@ -294,7 +294,7 @@ def parse_syllabus(source_file: SourceFile) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
     tables = parse_toml_or_report(source_file)
     _report_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
-    rows = _read_rows(tables, "domains", source_file)
+    rows = _read_table_array(tables, "domains", source_file)
     weight_sum = _infer_expected_weight_sum(rows)
     domains = tuple(_read_domain(r, weight_sum, source_file) for r in rows)
     _report_duplicate_numbers(domains, source_file)
@@ -393,7 +393,7 @@ def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: Sourc
         number_location = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
         message = f"The domain “{number}” has no weight."
         source_file.report("E10", *number_location, message, "Write weight = 40 below it.")
-    for row in _read_rows(table, "objectives", source_file):
+    for row in _read_table_array(table, "objectives", source_file):
         _report_unknown_keys(row, _OBJECTIVE_KEYS, source_file)
         _report_missing_number_or_title("objective", row, source_file)
     objectives = tuple(
@@ -403,7 +403,7 @@ def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: Sourc
             number,
             _read_objective_short_name(r, source_file),
         )
-        for r in _read_rows(table, "objectives", source_file)
+        for r in _read_table_array(table, "objectives", source_file)
     )
     if not objectives:
         number_location = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
@@ -484,7 +484,7 @@ def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) ->
     names = [n for n, count in domains.items() if count != 0 and not isinstance(count, dict)]
     counts = {
         n: _read_whole_number(domains, n, MOST_ENTRIES, source_file)
-        for n in _limit_rows(names, "domains", source_file)
+        for n in _drop_rows_beyond_limit(names, "domains", source_file)
     }
     return {name: count for name, count in counts.items() if count}
 

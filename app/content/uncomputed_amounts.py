@@ -97,7 +97,7 @@ class DoubtfulRatio:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShownEstimate:
+class EstimatedAmount:
     """An amount that is shown as a figure, and the estimate that it is computed by."""
 
     amount: str
@@ -109,7 +109,7 @@ class FileAmounts:
     """The amounts of one file: plain ones, estimates, doubtful ratios."""
 
     plain_amounts: tuple[PlainAmount, ...] = ()
-    shown_estimates: tuple[ShownEstimate, ...] = ()
+    shown_estimates: tuple[EstimatedAmount, ...] = ()
     doubtful_ratios: tuple[DoubtfulRatio, ...] = ()
 
 
@@ -168,7 +168,7 @@ def find_amounts_in_source(text: str) -> FileAmounts:
     """
     title = _TITLE.search(text)
     title_parts = _find_named_part_ids(" ".join(filter(None, title.groups()))) if title else ()
-    prose = _mask_unread_markup(text)
+    prose = _mask_front_matter_code_and_comments(text)
     unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain_amounts: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
@@ -179,7 +179,7 @@ def find_amounts_in_source(text: str) -> FileAmounts:
             ratios += _find_doubtful_ratio(text, first, prose[first:last])
             if len(plain_amounts) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
-    return FileAmounts(tuple(plain_amounts), tuple(_find_estimate_figures(prose)), tuple(ratios))
+    return FileAmounts(tuple(plain_amounts), tuple(_find_estimated_amounts(prose)), tuple(ratios))
 
 
 @dataclasses.dataclass
@@ -194,7 +194,7 @@ class _Section:
         return _find_named_part_ids(self.source_text)
 
 
-def _mask_unread_markup(text: str) -> str:
+def _mask_front_matter_code_and_comments(text: str) -> str:
     """Return the text with spaces in place of front matter, code and comments."""
     lines = text.split("\n")
     closing_mark = "---" if lines[0] == "---" else ""
@@ -242,11 +242,11 @@ def _locate_offset(text: str, offset: int) -> TextPosition:
     return TextPosition(line, offset - text.rfind("\n", 0, offset))
 
 
-def _find_estimate_figures(prose: str) -> Iterator[ShownEstimate]:
+def _find_estimated_amounts(prose: str) -> Iterator[EstimatedAmount]:
     for match in itertools.chain(FIGURE_LINK.finditer(prose), SVG_FIGURE.finditer(prose)):
         amount = _AMOUNT.search(match["text"])
         if amount and match["target"].startswith("calc:"):
-            yield ShownEstimate(_normalize_amount(amount["amount"]), unescape(match["target"]))
+            yield EstimatedAmount(_normalize_amount(amount["amount"]), unescape(match["target"]))
 
 
 def _normalize_amount(amount: str) -> str:

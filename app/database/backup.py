@@ -27,7 +27,7 @@ from app.database.engine import redact_passwords_in_message
 from app.database.file_guards import (
     PRIVATE_FOLDER_MODE,
     LockHeldError,
-    file_lock,
+    hold_file_lock,
     make_private_folder,
     name_folder_for_replaced_files,
     open_new_private_file,
@@ -87,26 +87,26 @@ class BackupReader:
     def __init__(self, zip_file: zipfile.ZipFile, path: Path) -> None:
         self._zipped = zip_file
         self._path = path
-        with _report_damaged_archive_errors(path), zip_file.open(MANIFEST) as source:
+        with _convert_archive_errors(path), zip_file.open(MANIFEST) as source:
             content = source.read(_LONGEST_MANIFEST)
         self.manifest = _read_manifest(content, path)
         self.has_key = SECRET in zip_file.namelist()
 
     def verify_files(self) -> None:
         """Verify every file in the backup. Raises InstallationError if one is damaged."""
-        with _report_damaged_archive_errors(self._path):
+        with _convert_archive_errors(self._path):
             if name := self._zipped.testzip():
                 raise zipfile.BadZipFile(f"{name} is damaged")
 
     def read_secret_key(self) -> str:
-        with _report_damaged_archive_errors(self._path):
+        with _convert_archive_errors(self._path):
             return self._zipped.read(SECRET).decode()
 
     def extract(self, name: str, new_path: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with (
             os.fdopen(open_new_private_file(new_path), "wb") as target,
-            _report_damaged_archive_errors(self._path),
+            _convert_archive_errors(self._path),
             self._zipped.open(name) as source,
         ):
             shutil.copyfileobj(source, target, _CHUNK_BYTES)
@@ -117,7 +117,7 @@ class BackupReader:
 def open_backup(path: Path) -> Iterator[BackupReader]:
     """Open a backup for reading. Raises InstallationError if the file is no valid backup."""
     with contextlib.ExitStack() as stack:
-        with _report_damaged_archive_errors(path):
+        with _convert_archive_errors(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
         yield BackupReader(zipped, path)
 
@@ -140,7 +140,7 @@ def _read_manifest(content: bytes, path: Path) -> BackupManifest:
 
 
 @contextlib.contextmanager
-def _report_damaged_archive_errors(path: Path) -> Iterator[None]:
+def _convert_archive_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -162,7 +162,7 @@ def create_backup(
     It contains everything that was committed before it began. `call_regularly` is called
     regularly; if it raises, the backup is canceled and removed.
     """
-    with _engine_with_reported_errors(installation, f"the backup {target}") as engine:
+    with _open_engine_converting_errors(installation, f"the backup {target}") as engine:
         revision = read_schema_revision(engine)
         if not revision:
             raise InstallationError(
@@ -229,7 +229,9 @@ def _database_kind(engine: Engine) -> Kind:
 
 
 @contextlib.contextmanager
-def _engine_with_reported_errors(installation: Installation, target_label: str) -> Iterator[Engine]:
+def _open_engine_converting_errors(
+    installation: Installation, target_label: str
+) -> Iterator[Engine]:
     """Yield an engine; raises InstallationError if it, or writing `target_label`, is refused."""
     engine = installation.make_engine()
     try:
@@ -330,7 +332,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
     folder is in use.
     """
     with (
-        _engine_with_reported_errors(installation, str(installation.data_folder)) as engine,
+        _open_engine_converting_errors(installation, str(installation.data_folder)) as engine,
         open_backup(source) as backup,
     ):
         manifest = backup.manifest
@@ -492,8 +494,10 @@ async def run_daily_backups(
     """
     schedule_stopping, backup_stopping = asyncio.Event(), threading.Event()
     with installation.hold_shared_lock():
-        daily_backup = _DailyBackup(installation, clock, backup_stopping)
-        schedule = asyncio.create_task(daily_backup.run(schedule_stopping, first_delay))
+        daily_backup = _DailyBackupScheduler(installation, clock, backup_stopping)
+        schedule = asyncio.create_task(
+            daily_backup.run_until_stopping(schedule_stopping, first_delay)
+        )
         try:
             yield
         finally:
@@ -520,7 +524,7 @@ def create_daily_backup_if_due(
         raise InstallationError(f"the data folder {installation.data_folder} is gone: put it back.")
     _make_private_backup_folder(folder)
     try:
-        with file_lock(folder / _LOCK, wait=False):
+        with hold_file_lock(folder / _LOCK, wait=False):
             # Left by a process that was killed while it made a backup.
             for temporary_folder in folder.glob(".headroom-*.zip.*"):
                 shutil.rmtree(temporary_folder, ignore_errors=True)
@@ -551,7 +555,7 @@ def back_up_before_migration(
     _make_private_backup_folder(folder)
     target = folder / name_migration_backup(_utc_day(now), old_revision, latest_schema_revision())
     try:
-        with file_lock(folder / _LOCK):
+        with hold_file_lock(folder / _LOCK):
             create_backup(installation, target, now)
     except InstallationError as error:
         raise InstallationError(
@@ -560,7 +564,7 @@ def back_up_before_migration(
         ) from None
 
 
-class _DailyBackup:
+class _DailyBackupScheduler:
     """Checks whether a backup is due. Logs a failure once and retries."""
 
     def __init__(self, installation: Installation, clock: Clock, stop: threading.Event) -> None:
@@ -570,7 +574,7 @@ class _DailyBackup:
         self._logged = ""
         self._vacuumed: dt.date | None = None
 
-    async def run(self, stopping: asyncio.Event, first_delay: float) -> None:
+    async def run_until_stopping(self, stopping: asyncio.Event, first_delay: float) -> None:
         seconds = first_delay
         while not stopping.is_set():
             with contextlib.suppress(TimeoutError):

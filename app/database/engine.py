@@ -41,7 +41,7 @@ from sqlmodel import Session, SQLModel
 
 from app.database.file_guards import (
     GUARD_OPTION,
-    JournalProbe,
+    FileSystemJournalProbe,
     ReplacedFileGuard,
     expect_same_database_file,
 )
@@ -111,7 +111,7 @@ _PAUSE = 0.002
 def create_write_session_opener(engine: Engine) -> OpenWriteSession:
     """Return what opens write sessions; the writes are on disk once its block exits."""
     if engine.dialect.name == "sqlite":
-        disk = JournalProbe(Path(engine.url.database or "").resolve().parent)
+        disk = FileSystemJournalProbe(Path(engine.url.database or "").resolve().parent)
         return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
     return functools.partial(_concurrent_writer_session, engine, asyncio.Semaphore(WRITERS))
 
@@ -135,7 +135,7 @@ async def _concurrent_writer_session(
 
 @contextlib.asynccontextmanager
 async def _single_writer_session(
-    engine: Engine, lock: asyncio.Lock, disk: JournalProbe
+    engine: Engine, lock: asyncio.Lock, disk: FileSystemJournalProbe
 ) -> AsyncIterator[Session]:
     """Yield a session that is the only one of this process that writes, on SQLite."""
     deadline = time.monotonic() + BUSY / 1000
@@ -186,7 +186,7 @@ def _begin_write_or_raise_if_locked(engine: Engine) -> Connection:
     return connection
 
 
-def _commit_and_probe_disk(connection: Connection, disk: JournalProbe) -> None:
+def _commit_and_probe_disk(connection: Connection, disk: FileSystemJournalProbe) -> None:
     driver: Any = connection.connection.dbapi_connection
     # A full disk rolls back the whole transaction, and SQLite accepts a commit of nothing.
     if not driver.in_transaction:
@@ -208,7 +208,7 @@ _UNSTORABLE = (
 )
 
 
-def _explain_unstorable_value(context: ExceptionContext) -> Exception | None:
+def _convert_unstorable_value_error(context: ExceptionContext) -> Exception | None:
     error = context.original_exception
     # The SQLite driver raises Python errors before the database sees the value.
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
@@ -269,7 +269,7 @@ def make_engine(database_url: str) -> Engine:
     event.listen(engine, "engine_disposed", replaced_file_guard.forget_file)
     event.listen(engine, "connect", _configure_sqlite_connection)
     event.listen(engine, "begin", _begin_sqlite_transaction)
-    event.listen(engine, "handle_error", _explain_unstorable_value)
+    event.listen(engine, "handle_error", _convert_unstorable_value_error)
     return engine
 
 
@@ -360,7 +360,7 @@ def _make_postgresql_engine(address: str) -> Engine:
     )
     event.listen(engine, "connect", _configure_postgresql_connection)
     event.listen(engine, "set_connection_execution_options", _set_write_isolation_level)
-    event.listen(engine, "handle_error", _explain_unstorable_value)
+    event.listen(engine, "handle_error", _convert_unstorable_value_error)
     return engine
 
 

@@ -34,7 +34,7 @@ class LockHeldError(Exception):
 
 
 @contextlib.contextmanager
-def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
+def hold_file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
     """Hold a lock on a file, which remains: deleting it would let two processes hold it."""
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -51,7 +51,7 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 _SIZES = 4096  # an empty file, so that changing its size takes no space
 
 
-class JournalProbe:
+class FileSystemJournalProbe:
     """Detects an aborted journal on the file system of a folder, through an unnamed file."""
 
     def __init__(self, folder: Path) -> None:
@@ -131,7 +131,7 @@ def set_umask_for_private_files() -> None:
     os.umask(0o077)
 
 
-def use_temporary_folder_and_delete_old(folder: Path) -> None:
+def set_temporary_folder_and_purge_leftovers(folder: Path) -> None:
     """Make this process and its children use `folder` for temporary files.
 
     The system's folder may be in memory, and uploads may be large. A TMPDIR in the
@@ -163,7 +163,7 @@ def make_private_folder(path: Path) -> None:
     for folder in reversed(new):
         handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _give_away_if_root_owned(folder.name, handle, _folder_owner(folder.parent))
+            _chown_if_root_owned(folder.name, handle, _folder_owner(folder.parent))
         finally:
             os.close(handle)
 
@@ -187,7 +187,7 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
         for name in (*folders, *files):
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
-                _give_away_if_root_owned(name, handle, owner)
+                _chown_if_root_owned(name, handle, owner)
 
 
 class FileOwner(NamedTuple):
@@ -200,7 +200,7 @@ def _folder_owner(folder: Path) -> FileOwner:
     return FileOwner(status.st_uid, status.st_gid)
 
 
-def _give_away_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) -> None:
+def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) -> None:
     """Give one file or folder that root owns to `owner`.
 
     Skips a file with several hard links: the folder's owner could have linked a system

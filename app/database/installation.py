@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.database.engine import make_engine, parse_database_url, redact_passwords_in_message
 from app.database.file_guards import (
     LockHeldError,
-    file_lock,
+    hold_file_lock,
     make_file_private,
     make_private_folder,
     sync_to_disk,
@@ -60,7 +60,7 @@ class Installation:
     def read_secret_key(self) -> str:
         """Return the configured key or that of the file; raises InstallationError for no key."""
         if self.configured_key:
-            return configured_or_stored_or_new_secret_key(self.configured_key, self.secret_file)
+            return load_or_create_secret_key(self.configured_key, self.secret_file)
         return read_secret_key_file(self.secret_file)
 
     def make_engine(self) -> Engine:
@@ -86,7 +86,7 @@ class Installation:
     def _hold_lock(self, *, shared: bool, refusal: str) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(file_lock(self.lock_file, shared=shared, wait=False))
+                stack.enter_context(hold_file_lock(self.lock_file, shared=shared, wait=False))
             except LockHeldError:
                 raise InstallationError(
                     f"the data folder {self.data_folder} cannot be used now, for {refusal}: "
@@ -100,7 +100,7 @@ MIN_SECRET_LENGTH = 32
 _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
 
-def configured_or_stored_or_new_secret_key(configured_key: str, key_file: Path) -> str:
+def load_or_create_secret_key(configured_key: str, key_file: Path) -> str:
     """Return the signing key: `configured_key` from a setting, or the one in the file at `key_file`.
 
     Creates the file if it is missing. Raises InstallationError for a key that is too

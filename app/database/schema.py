@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
 from app.database.engine import is_disk_full_error
-from app.database.file_guards import file_lock, make_file_private, open_sqlite_file
+from app.database.file_guards import hold_file_lock, make_file_private, open_sqlite_file
 from app.resources import ROOT
 
 FOLDER = ROOT / "migrations"
@@ -267,7 +267,7 @@ def hold_migration_lock(engine: Engine) -> AbstractContextManager[None]:
             f"the folder {path.parent} of the database is missing: make it, or set "
             "HEADROOM_DATABASE_URL to another place."
         )
-    return file_lock(Path(f"{path}.lock"))
+    return hold_file_lock(Path(f"{path}.lock"))
 
 
 def make_database_private(engine: Engine) -> None:

@@ -42,7 +42,7 @@ def mark_database_for_vacuum(db: Session) -> None:
         db.connection().exec_driver_sql(f"PRAGMA user_version = {mark}")
 
 
-class WalTruncation:
+class WalTruncator:
     """Truncates the write-ahead log on request, at most once in `min_seconds_between` seconds."""
 
     def __init__(self, engine: Engine, min_seconds_between: float = _PAUSE) -> None:

@@ -22,7 +22,7 @@ from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
-    resolve_cache_format,
+    replace_published_cache_format,
     usual_gguf_mixture,
 )
 from app.estimator.serving import engine
@@ -129,7 +129,7 @@ tensor_parallel_input = partial(
 )
 
 
-def declare_shared_gpus_input(
+def declare_gpus_per_replica_input(
     count_usual_gpus: Callable[[Any], int], help_text: str, **spec: Any
 ) -> Any:
     """Declare the GPUs that share a served model; the estimate fills in an empty field."""
@@ -166,7 +166,7 @@ def _default_gpus_for_method(inputs: Any, default_gpus: int) -> int:
     return default_gpus if inputs.method == "full" else 1
 
 
-def fill_in_zero_and_recompute(
+def fill_in_zero_stage_and_recompute(
     inputs: Any,
     framework: TrainingFramework,
     compute_stage_memory: Callable[[Any], StageMemory],
@@ -250,14 +250,14 @@ method_input = partial(
     term="lora",
 )
 rank_input = partial(
-    RECIPE.add_folded_input,
+    RECIPE.add_advanced_input,
     default=16,
     label="Adapter rank",
     limits=(1, 4096),
     help="Rank of the adapters, for LoRA and QLoRA.",
 )
 targets_input = partial(
-    RECIPE.add_folded_input,
+    RECIPE.add_advanced_input,
     default="all-linear",
     label="Adapted matrices",
     choices=(
@@ -277,14 +277,14 @@ network_rate_input = partial(
     help="Rate of one GPU's adapter in one direction: 400 Gbit/s is NDR.",
 )
 network_input = partial(
-    NETWORK.add_folded_input,
+    NETWORK.add_advanced_input,
     default="infiniband",
     label="Network",
     choices=NETWORKS,
     help="What joins the nodes; it decides the latency.",
 )
 domain_input = partial(
-    NETWORK.add_folded_input,
+    NETWORK.add_advanced_input,
     default=None,
     label="GPUs per link domain",
     kind="count",
@@ -301,7 +301,7 @@ pipeline_input = partial(
     term="pipeline-parallelism",
 )
 serving_pipeline_input = partial(
-    HARDWARE.add_folded_input,
+    HARDWARE.add_advanced_input,
     default=1,
     label="Pipeline stages",
     limits=(1, 64),
@@ -325,7 +325,7 @@ zero_input = partial(
     term="zero",
 )
 context_parallel_input = partial(
-    LAYOUT.add_folded_input,
+    LAYOUT.add_advanced_input,
     default=1,
     label="Context parallel",
     limits=(1, 4096),
@@ -333,7 +333,7 @@ context_parallel_input = partial(
     term="context-parallelism",
 )
 experts_input = partial(
-    LAYOUT.add_folded_input,
+    LAYOUT.add_advanced_input,
     default=1,
     label="Expert parallel",
     limits=(1, 4096),
@@ -341,7 +341,7 @@ experts_input = partial(
     term="expert-parallelism",
 )
 sequence_parallel_input = partial(
-    LAYOUT.add_folded_input,
+    LAYOUT.add_advanced_input,
     default=True,
     label="Sequence parallel",
     help="Divides norms as well when tensor parallel is above 1.",
@@ -379,7 +379,7 @@ recompute_input = partial(
     term="activation-checkpointing",
 )
 training_software_input = partial(
-    RECIPE.add_folded_input,
+    RECIPE.add_advanced_input,
     default=USUAL_SOFTWARE,
     label="Software",
     choices=(
@@ -392,7 +392,7 @@ training_software_input = partial(
 )
 TRANSFORMERS, LLAMA_CPP = "transformers", "llama.cpp"
 engine_input = partial(
-    ENGINE.add_folded_input,
+    ENGINE.add_advanced_input,
     default="vllm",
     label="Engine",
     choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
@@ -405,7 +405,7 @@ engine_input = partial(
     help="Which measured engine the overheads are modeled on.",
 )
 gpu_layers_input = partial(
-    ENGINE.add_folded_input,
+    ENGINE.add_advanced_input,
     default=None,
     label="Layers on the GPUs",
     kind="count",
@@ -416,7 +416,7 @@ gpu_layers_input = partial(
 )
 # Two channels of DDR5-5600, each 8 B wide.
 host_bandwidth_input = partial(
-    HARDWARE.add_folded_input,
+    HARDWARE.add_advanced_input,
     default=2 * 8 * 5.6e9,
     label="Memory bandwidth of the host",
     unit="B/s",
@@ -425,7 +425,7 @@ host_bandwidth_input = partial(
     "DDR5-5600.",
 )
 cached_share_input = partial(
-    ENGINE.add_folded_input,
+    ENGINE.add_advanced_input,
     default=0.0,
     label="Prompt already cached",
     unit="%",
@@ -433,7 +433,7 @@ cached_share_input = partial(
     help="Share of the prompt whose cache is there from earlier requests.",
 )
 draft_tokens_input = partial(
-    ENGINE.add_folded_input,
+    ENGINE.add_advanced_input,
     default=0,
     label="Draft tokens",
     unit="token",
@@ -443,7 +443,7 @@ draft_tokens_input = partial(
     term="speculative-decoding",
 )
 acceptance_input = partial(
-    ENGINE.add_folded_input,
+    ENGINE.add_advanced_input,
     default=None,
     label="Acceptance",
     unit="%",
@@ -456,7 +456,7 @@ acceptance_input = partial(
     term="speculative-decoding",
 )
 draft_cost_input = partial(
-    ENGINE.add_folded_input,
+    ENGINE.add_advanced_input,
     default=0.05,
     label="Draft step",
     unit="%",
@@ -477,7 +477,7 @@ training_tokens_input = partial(
     MODEL.add_input, default=1e12, label="Training tokens", unit="token", limits=(1, 1e18)
 )
 pue_input = partial(
-    COST.add_folded_input,
+    COST.add_advanced_input,
     default=1.3,
     label="PUE",
     limits=(1.0, 5.0),
@@ -495,11 +495,11 @@ usable_share_input = partial(
 )
 
 
-def resolve_published_formats(inputs: Any) -> Any:
+def replace_as_published_formats(inputs: Any) -> Any:
     """Return the inputs with the formats that “as published” means for their model and engine."""
     changes, is_llama_cpp = {}, getattr(inputs, "engine", "") == LLAMA_CPP
     if getattr(inputs, "cache", "") == PUBLISHED:
-        published_cache = resolve_cache_format(find_model(inputs.model), PUBLISHED)
+        published_cache = replace_published_cache_format(find_model(inputs.model), PUBLISHED)
         changes["cache"] = "fp16" if is_llama_cpp else published_cache
     published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
     if published and is_llama_cpp:
@@ -543,10 +543,10 @@ def reject_impossible_tensor_parallel(model: Architecture, gpus: int) -> None:
 
 def reject_gpu_without_rates(gpu: Accelerator, number_format: str = "bf16") -> None:
     """Reject a GPU without the rates, memory or number format that a time needs."""
-    rates = (gpu.peak_rate("bf16"), gpu.memory_bandwidth)
+    rates = (gpu.dense_peak_rate("bf16"), gpu.memory_bandwidth)
     if None in rates or not gpu.engine_visible_memory:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise impossible_input_error("gpu", gpu.id, message)
-    if gpu.peak_rate(number_format) is None:
+    if gpu.dense_peak_rate(number_format) is None:
         message = f"The {gpu.name} does not compute in {number_format.upper()}."
         raise impossible_input_error("number_format", number_format, message)

@@ -199,11 +199,11 @@ def kv_cache_formula(
     return " + ".join(parts) or format_term(0.0, "B")
 
 
-def kv_cache_source(model: Architecture, default_source: str) -> str:
+def kv_cache_publication_id(model: Architecture, default_source: str) -> str:
     """Return the source for the model's kind of cache, `default_source` for standard attention.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> kv_cache_source(find_model("deepseek-v3"), "shazeer-2019")
+    >>> kv_cache_publication_id(find_model("deepseek-v3"), "shazeer-2019")
     'deepseek-v2'
     """
     kinds = {a.mixer.kind for a, _ in model.layer_counts if a.mixer.cache_elements_per_token}

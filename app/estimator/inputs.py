@@ -124,7 +124,7 @@ class InputGroup:
     def add_input(self, default: Any, label: str, **spec: Any) -> Any:
         return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
 
-    def add_folded_input(self, default: Any, label: str, **spec: Any) -> Any:
+    def add_advanced_input(self, default: Any, label: str, **spec: Any) -> Any:
         """Declare an input that the form shows under “More inputs”."""
         return self.add_input(default, label, advanced=True, **spec)
 
@@ -225,11 +225,11 @@ def format_typed_value(spec: InputSpec, value: Any) -> str:
     return f"{number} {spec.unit}" if spec.typed_unit and spec.unit else number
 
 
-def describe_how_thousands_were_read(inputs_type: type, typed_by_field: Mapping[str, Any]) -> str:
+def describe_how_k_suffixes_were_read(inputs_type: type, typed_by_field: Mapping[str, Any]) -> str:
     """Say how tokens that are typed with k or K were read, as sentences; empty without any.
 
     >>> from app.estimator.estimates.inference_memory import InferenceMemoryInputs
-    >>> describe_how_thousands_were_read(InferenceMemoryInputs, {"context": "128k"})
+    >>> describe_how_k_suffixes_were_read(InferenceMemoryInputs, {"context": "128k"})
     'Context: 128k is 128,000 tokens; 128K would be 131,072.'
     """
     sentences = []
@@ -318,7 +318,7 @@ def _parse_value(spec: InputSpec, typed_value: Any) -> Any:
                 f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a whole number."
             )
         number = int(number)
-    _check_range(spec, typed_value, number)
+    _require_in_range(spec, typed_value, number)
     return number
 
 
@@ -350,7 +350,7 @@ def _parse_number(spec: InputSpec, typed_value: Any) -> float:
     return number
 
 
-def _check_range(spec: InputSpec, typed_value: Any, number: float) -> None:
+def _require_in_range(spec: InputSpec, typed_value: Any, number: float) -> None:
     too_small = spec.minimum is not None and number < spec.minimum
     if too_small or (spec.maximum is not None and number > spec.maximum):
         size = "small" if too_small else "large"

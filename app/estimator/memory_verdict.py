@@ -89,7 +89,9 @@ def build_memory_verdict(
     need_text = format_value(needed_bytes, "B", extra_decimals)
     if status == "no" and need_text == format_value(limit, "B"):
         need_text = f"{format_value(needed_bytes - limit, 'B')} more than {need_text}"
-    if uncertainty := _crossed_limit_text(needed_bytes, limit, min_needed_bytes, max_needed_bytes):
+    if uncertainty := _range_crosses_limit_text(
+        needed_bytes, limit, min_needed_bytes, max_needed_bytes
+    ):
         verb = "would need" if needed_bytes > limit else "needs"
         text = f"{subject} {verb} {need_text} and {capacity_clause}; {uncertainty}"
         return Verdict("tight", UNSURE_LEAD, text)
@@ -103,7 +105,7 @@ def build_memory_verdict(
     return Verdict(status, _LEADS[status], text)
 
 
-def _crossed_limit_text(
+def _range_crosses_limit_text(
     needed_bytes: float,
     limit: float,
     min_needed_bytes: float | None,
@@ -121,7 +123,7 @@ def _crossed_limit_text(
 LONGER_CONTEXT_LEAD = "Longer than the model takes."
 
 
-def replace_verdict_if_context_is_longer(
+def replace_verdict_if_context_exceeds_max(
     verdict: Verdict, tokens: float, most_tokens: int | None
 ) -> Verdict:
     r"""Return the verdict, or that engines refuse more tokens than a model is configured for.
@@ -130,9 +132,9 @@ def replace_verdict_if_context_is_longer(
     be scaled.
 
     >>> fits = Verdict("fits", "Fits.", "It needs 2 GB.")
-    >>> replace_verdict_if_context_is_longer(fits, 4096, 4096).lead
+    >>> replace_verdict_if_context_exceeds_max(fits, 4096, 4096).lead
     'Fits.'
-    >>> longer = replace_verdict_if_context_is_longer(fits, 4097, 4096)
+    >>> longer = replace_verdict_if_context_exceeds_max(fits, 4097, 4096)
     >>> longer.status, longer.lead, longer.text.replace("\u00a0", " ")[:36]
     ('tight', 'Longer than the model takes.', 'It is configured for 4,096 tokens, a')
     """
@@ -147,10 +149,10 @@ def replace_verdict_if_context_is_longer(
     return Verdict("tight", LONGER_CONTEXT_LEAD, text)
 
 
-def lacking_memory_text(lacking_bytes: float) -> str:
+def memory_lacking_at_upper_bound_text(lacking_bytes: float) -> str:
     r"""Return a sentence on what GPUs lack by the upper end of an estimate; empty if nothing.
 
-    >>> lacking_memory_text(2e9).replace("\u00a0", " "), lacking_memory_text(-1.0)
+    >>> memory_lacking_at_upper_bound_text(2e9).replace("\u00a0", " "), memory_lacking_at_upper_bound_text(-1.0)
     ('It fits by the central estimate; by the upper end of its range, each GPU lacks 2 GB.', '')
     """
     if lacking_bytes <= 0:
@@ -166,7 +168,7 @@ MOST_SEQUENCES = ("max_sequences", f"Most sequences of the engine ({MAX_NUM_SEQS
 """The field of what vLLM calls max-num-seqs, and its label as a change of its own."""
 
 
-def build_vllm_start_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictFlip, ...]:
+def build_max_num_seqs_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictFlip, ...]:
     """Return the most sequences with which vLLM starts, if it refuses those it has."""
     if refusal is None or not refusal.advised_sequences:
         return ()
@@ -177,7 +179,7 @@ def build_vllm_start_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictFli
     return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
 
 
-def add_vllm_start_change(flip: VerdictFlip, refusal: VllmStartRefusal | None) -> VerdictFlip:
+def add_max_num_seqs_change(flip: VerdictFlip, refusal: VllmStartRefusal | None) -> VerdictFlip:
     """Return a flip with fewer sequences as a second change, if vLLM refuses to start with it alone.
 
     `refusal` are the sequences that it refuses then.
@@ -313,10 +315,10 @@ def find_root_by_secants(
     return second_guess if abs(high) < 1e-6 else None
 
 
-def round_past_limit(value: float, *, rounds_up: bool) -> str:
+def format_rounded_past_limit(value: float, *, rounds_up: bool) -> str:
     """Round to three digits, toward the side on which the verdict has flipped.
 
-    >>> round_past_limit(4.9862, rounds_up=True), round_past_limit(4.9862, rounds_up=False)
+    >>> format_rounded_past_limit(4.9862, rounds_up=True), format_rounded_past_limit(4.9862, rounds_up=False)
     ('4.99', '4.98')
     """
     if value <= 0:
@@ -351,5 +353,5 @@ def build_number_flip(
     if not is_allowed_after_rounding(inputs_type, field, value):
         return ()
     now = f"{format_number(getattr(inputs, field) / unit_factor)}{unit}"
-    then = f"{round_past_limit(value / unit_factor, rounds_up=rounds_up)}{unit}"
+    then = f"{format_rounded_past_limit(value / unit_factor, rounds_up=rounds_up)}{unit}"
     return (VerdictFlip(field, input_specs(inputs_type)[field].label, now, then, verdict_after),)

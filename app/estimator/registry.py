@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.estimator.common_inputs import LLAMA_CPP, resolve_published_formats
-from app.estimator.inputs import describe_how_thousands_were_read, input_specs, parse_inputs
+from app.estimator.common_inputs import LLAMA_CPP, replace_as_published_formats
+from app.estimator.inputs import describe_how_k_suffixes_were_read, input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
     assumed_shape_notes,
@@ -49,7 +49,7 @@ class EstimateSpec:
 
     def compute(self, inputs: Any) -> Estimate:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
-        typed, inputs = inputs, resolve_published_formats(inputs)
+        typed, inputs = inputs, replace_as_published_formats(inputs)
         cache = inputs.cache if getattr(typed, "cache", "") == PUBLISHED else ""
         estimate = self.compute_estimate(inputs)
         model = _requested_model(inputs)
@@ -87,12 +87,12 @@ class EstimateSpec:
         )
         return tuple(dict.fromkeys((*asked_for, *self.most_important_outputs)))
 
-    def compute_with_typed_number_notes(
+    def compute_with_k_suffix_notes(
         self, inputs: Any, typed_by_field: Mapping[str, Any]
     ) -> Estimate:
         """Compute the estimate, and say how the numbers of tokens that were typed were read."""
         estimate = self.compute(inputs)
-        reading = describe_how_thousands_were_read(self.inputs_type, typed_by_field)
+        reading = describe_how_k_suffixes_were_read(self.inputs_type, typed_by_field)
         return dataclasses.replace(estimate, notes=(*filter(None, [reading]), *estimate.notes))
 
 

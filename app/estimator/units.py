@@ -337,12 +337,12 @@ def round_estimate(value: float, unit: str) -> float:
     return float(round(value / factor / scale) * scale * factor)
 
 
-def is_measurement_as_displayed(written_number: float, value: float, unit: str) -> bool:
+def matches_displayed_measurement(written_number: float, value: float, unit: str) -> bool:
     """Return whether a written value is a measured amount in the digits that pages show.
 
     Amounts of money may be written so, too; they are shown in full where they are exact.
 
-    >>> is_measurement_as_displayed(5640.0, 5641.3, "token/s"), is_measurement_as_displayed(5640.0, 5641.0, "token")
+    >>> matches_displayed_measurement(5640.0, 5641.3, "token/s"), matches_displayed_measurement(5640.0, 5641.0, "token")
     (True, False)
     """
     close = math.isclose(written_number, round_estimate(value, unit), rel_tol=1e-9)
@@ -381,7 +381,7 @@ def format_value(
         return f"{_format_scientific(value, 3 + extra_decimals)}{NBSP}FLOP"
     if unit in _MONEY:
         return f"{_format_money(value, extra_decimals)}{NBSP}{unit}"
-    return _format_scaled(value, unit, extra_decimals)
+    return _format_in_display_unit(value, unit, extra_decimals)
 
 
 def format_range(low: float, high: float, unit: str = "", value: float | None = None) -> str:
@@ -417,7 +417,7 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
 _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 
 
-def _format_scaled(value: float, unit: str, extra_decimals: int) -> str:
+def _format_in_display_unit(value: float, unit: str, extra_decimals: int) -> str:
     unit_name, factor = _display_unit(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
     if unit in _ONE_DECIMAL:

@@ -48,11 +48,11 @@ from app.exams.report import (
     PastSitting,
     build_exam_score_trend,
     build_score_report,
-    describe_cards_of_exam,
+    describe_missed_questions_in_cards,
     draw_report_charts,
     find_first_page_by_objective,
     list_short_names_by_objective,
-    score_missed_pages,
+    score_pages_with_missed_questions,
 )
 from app.exams.sitting import (
     NO_CONFLICT,
@@ -123,7 +123,7 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     if exam is None:
         whole_exam = ctx.library.exams.get(assembly.strip_derived_exam_suffix(slug))
         derived = (
-            _yield_startable_derived_exams(ctx, whole_exam, _count_all_and_missed(ctx))
+            _yield_startable_derived_exams(ctx, whole_exam, _count_all_and_missed_by_domain(ctx))
             if whole_exam
             else ()
         )
@@ -150,7 +150,7 @@ def _yield_startable_derived_exams(
     return assembly.yield_exams_derived_from(exam, ctx.library.syllabus.domains, counts)
 
 
-def _count_all_and_missed(ctx: RequestContext) -> assembly.DomainQuestionCounts:
+def _count_all_and_missed_by_domain(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     questions = list_solvable_questions(ctx.library)
     missed = _list_missed_questions(ctx, questions)
     return assembly.DomainQuestionCounts(
@@ -196,7 +196,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.question_count, e.slug))
     sittings = store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
     finished = [_build_past_sitting(ctx.library, sitting) for sitting in sittings]
-    counts = _count_all_and_missed(ctx)
+    counts = _count_all_and_missed_by_domain(ctx)
     return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
@@ -352,13 +352,15 @@ def show_exam_question(
 
     `told` is the message code about an answer that was just sent.
     """
-    state = _load_sitting_closing_overdue(ctx, sitting)
+    state = _load_and_close_overdue_sitting(ctx, sitting)
     slot = _require_paper_item(state, number)
     if state.closed_at is not None:
         return _render_solution(ctx, state, slot, reported=reported)
-    frame = _build_exam_frame(ctx, state, number, AnswerConflictNote(told))
+    frame = _build_exam_template_variables(ctx, state, number, AnswerConflictNote(told))
     return ctx.render_page(
-        "exams/question.html", open_question=_open_exam_question(ctx, state, slot, frame), **frame
+        "exams/question.html",
+        open_question=_build_open_exam_question(ctx, state, slot, frame),
+        **frame,
     )
 
 
@@ -367,14 +369,14 @@ def save_answer_form(
     ctx: WriteContext, sitting: RowNumber, number: RowNumber, form: PostedExamAnswer
 ) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
-    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    state = _load_and_close_overdue_sitting_in_write(ctx, sitting)
     slot = _require_paper_item(state, number)
     if state.closed_at is not None:
         return _respond_exam_closed(ctx, state)
     merged = store.save_answer(ctx.db, state, _build_answer_change(ctx, slot, form), ctx.now)
     saved_at = ctx.learner.local_time(merged.saved_at) if merged.saved_at else None
     note = AnswerConflictNote(merged.message_key, saved_at)
-    frame = _build_exam_frame(ctx, state, number, note)
+    frame = _build_exam_template_variables(ctx, state, number, note)
     if is_htmx_request(ctx.request):
         status = 409 if merged.kept_newer_answer else 200
         return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
@@ -392,7 +394,7 @@ def save_answer_form(
 @router.get("/sittings/{sitting}/review")
 def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -> Response:
     """The review screen before the end: what is unanswered, what is flagged."""
-    state = _load_sitting_closing_overdue(ctx, sitting)
+    state = _load_and_close_overdue_sitting(ctx, sitting)
     if state.closed_at is not None:
         return RedirectResponse(f"/exams/sittings/{state.sitting_id}/report", 303)
     answers = store.load_answers_by_number(ctx.db, state.sitting_id)
@@ -405,7 +407,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
         )
         for slot in state.items
     }
-    frame = _build_exam_frame(ctx, state, 0)
+    frame = _build_exam_template_variables(ctx, state, 0)
     rows = build_paper_rows(state.items, answers, excerpts, frame["unreadable"])
     return ctx.render_page(
         "exams/review.html",
@@ -418,7 +420,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
 @router.post("/sittings/{sitting}/submission")
 def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     """Submit the exam; a second submission changes nothing and says so."""
-    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    state = _load_and_close_overdue_sitting_in_write(ctx, sitting)
     if state.closed_at is not None:
         return _respond_exam_closed(ctx, state)
     close_and_grade_sitting(ctx.db, ctx.library, state, "learner", ctx.now)
@@ -427,7 +429,7 @@ def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
 
 @router.get("/sittings/{sitting}/report")
 def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) -> Response:
-    state = _load_sitting_closing_overdue(ctx, sitting)
+    state = _load_and_close_overdue_sitting(ctx, sitting)
     if state.closed_at is None:
         return RedirectResponse(_build_resume_url(ctx, state), 303)
     paper = load_graded_items(ctx.db, ctx.library, state)
@@ -454,7 +456,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         ),
         paper=paper,
         numbers_with_card=numbers_with_card,
-        cards_text=describe_cards_of_exam(report, numbers_with_card, last_reached),
+        cards_text=describe_missed_questions_in_cards(report, numbers_with_card, last_reached),
         again=to_repeat,
         practicable={
             "missed": len(_list_practicable_questions(ctx, report.missed_items)),
@@ -501,7 +503,7 @@ def _find_page_to_read_next(
     """
     library, scores = (
         ctx.library,
-        score_missed_pages(ctx.library, _sort_in_learning_order(ctx, paper)),
+        score_pages_with_missed_questions(ctx.library, _sort_in_learning_order(ctx, paper)),
     )
     coming = build_next_day_list(ctx)
     for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
@@ -524,7 +526,7 @@ def practice_questions_of_exam(
     ctx: WriteContext, sitting: RowNumber, form: PostedAnswerAgain
 ) -> Response:
     """Start a practice run of what was missed, or left open, in a closed exam."""
-    state = _load_sitting_closing_overdue_in_write(ctx, sitting)
+    state = _load_and_close_overdue_sitting_in_write(ctx, sitting)
     if state.closed_at is None:
         raise ConflictError("This exam is not over yet.", "End it first.")
     report = build_score_report(load_graded_items(ctx.db, ctx.library, state))
@@ -577,11 +579,11 @@ def _list_numbers_with_card(ctx: RequestContext, graded_items: Sequence[GradedIt
     )
 
 
-def _load_sitting_closing_overdue(ctx: RequestContext, sitting: int) -> SittingState:
+def _load_and_close_overdue_sitting(ctx: RequestContext, sitting: int) -> SittingState:
     return _close_if_overdue(ctx, store.load_sitting(ctx.db, ctx.learner.id, sitting))
 
 
-def _load_sitting_closing_overdue_in_write(ctx: RequestContext, sitting: int) -> SittingState:
+def _load_and_close_overdue_sitting_in_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
     state = store.load_sitting(ctx.db, ctx.learner.id, sitting)
     return close_sitting_if_past_deadline(ctx.db, ctx.library, state, ctx.now)
@@ -670,7 +672,7 @@ def _respond_exam_closed(ctx: RequestContext, sitting: SittingState) -> Response
     return RedirectResponse(f"/exams/sittings/{sitting.sitting_id}/report?late=1", 303)
 
 
-def _open_exam_question(
+def _build_open_exam_question(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, frame: Mapping[str, Any]
 ) -> OpenQuestion:
     saved: SavedAnswer = frame["saved_answer"]
@@ -690,7 +692,7 @@ def _open_exam_question(
     )
 
 
-def _build_exam_frame(
+def _build_exam_template_variables(
     ctx: RequestContext, sitting: SittingState, number: int, note: AnswerConflictNote = NO_CONFLICT
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from app.content.course_facts import has_enough_answers
+from app.content.course_facts import is_enough_of_paper_answered
 from app.content.library import Library
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
 from app.web.formatting import format_percent, format_points, format_short_date
@@ -121,7 +121,7 @@ class ScoreReport:
     @property
     def is_conclusive(self) -> bool:
         """Whether enough was answered to estimate a similar paper."""
-        return has_enough_answers(self.answered_count, self.question_count)
+        return is_enough_of_paper_answered(self.answered_count, self.question_count)
 
     @property
     def questions_to_repeat(self) -> tuple[GradedItem, ...]:
@@ -131,7 +131,7 @@ class ScoreReport:
         )
 
 
-def describe_cards_of_exam(
+def describe_missed_questions_in_cards(
     report: ScoreReport, numbers_with_card: Collection[int], last_reached_number: int
 ) -> str:
     """Return which missed and blank questions are among the learner's cards, in sentences.
@@ -201,7 +201,7 @@ CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
     """Return the score report of a paper; partial credit counts as part of a point."""
     score = sum(m.score for m in graded)
-    low, high = compute_similar_score_range(score, len(graded))
+    low, high = compute_score_range_of_similar_exam(score, len(graded))
     answered = [m for m in graded if m.is_answered]
     return ScoreReport(
         score=score,
@@ -249,7 +249,9 @@ class PageScore(NamedTuple):
         return self.right / self.asked
 
 
-def score_missed_pages(library: Library, graded: Iterable[GradedItem]) -> dict[str, PageScore]:
+def score_pages_with_missed_questions(
+    library: Library, graded: Iterable[GradedItem]
+) -> dict[str, PageScore]:
     """Return the pages with a question that was answered and missed."""
     results = collections.defaultdict[str, list[bool]](list)
     for item in graded:
@@ -259,12 +261,12 @@ def score_missed_pages(library: Library, graded: Iterable[GradedItem]) -> dict[s
     return {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
 
 
-def compute_similar_score_range(score: float, count: int) -> tuple[float, float]:
+def compute_score_range_of_similar_exam(score: float, count: int) -> tuple[float, float]:
     """Return the score range that a similar paper would give, in points.
 
     The range holds it in 95% of cases.
 
-    >>> [round(x, 1) for x in compute_similar_score_range(37, 50)]
+    >>> [round(x, 1) for x in compute_score_range_of_similar_exam(37, 50)]
     [30.2, 42.1]
     """
     if count == 0:
@@ -415,9 +417,9 @@ class PastSitting:
 
         None if too few of its questions were answered.
         """
-        if not has_enough_answers(self.answered_count, self.question_count):
+        if not is_enough_of_paper_answered(self.answered_count, self.question_count):
             return None
-        low, high = compute_similar_score_range(self.score, self.question_count)
+        low, high = compute_score_range_of_similar_exam(self.score, self.question_count)
         return low / self.question_count, high / self.question_count
 
 

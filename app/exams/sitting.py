@@ -1,7 +1,7 @@
 """Start, resume, close and grade a sitting, and hold its timer.
 
 The timer is the deadline, stored when a sitting starts. A request after it closes the sitting, and
-so does `run_sitting_closer` in the background.
+so does `close_overdue_sittings_in_background` in the background.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ def close_and_grade_sitting(
     if store.mark_sitting_closed(db, sitting, closed_by, closed_at):
         answers = store.load_answers_by_number(db, sitting.sitting_id)
         graded = [
-            _grade_slot(
+            _grade_paper_item(
                 quiz_store.load_question_in_revision(db, library, slot.question_id, slot.revision),
                 slot,
                 answers[slot.question_number],
@@ -205,7 +205,7 @@ def _grade_first_answer(question: Question, slot: PaperItem, saved: SavedAnswer)
     ):
         return None
     first = dataclasses.replace(saved, raw_response=saved.first_response or {})
-    return _grade_slot(question, slot, first).score
+    return _grade_paper_item(question, slot, first).score
 
 
 @cache_by_library
@@ -257,7 +257,7 @@ def _find_unreadable_response(
     return verdict if isinstance(verdict, UnreadableResponse) else None
 
 
-def _grade_slot(question: Question, slot: PaperItem, saved: SavedAnswer) -> GradedAnswer:
+def _grade_paper_item(question: Question, slot: PaperItem, saved: SavedAnswer) -> GradedAnswer:
     try:
         verdict = grade(draw_variant(question, slot.seed), saved.raw_response)
     except ExpressionError as error:  # the estimator changed during the exam
@@ -384,14 +384,14 @@ _log = logging.getLogger("headroom")
 
 
 @contextlib.asynccontextmanager
-async def run_sitting_closer(
+async def close_overdue_sittings_in_background(
     engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Close overdue sittings in the background while the server runs.
 
     Several processes may run this at once; each sitting is closed only once.
     """
-    watch = asyncio.create_task(_watch_deadlines(engine, courses, clock))
+    watch = asyncio.create_task(_close_overdue_sittings_repeatedly(engine, courses, clock))
     try:
         yield
     finally:
@@ -421,7 +421,7 @@ def close_overdue_sittings(
     return len(overdue)
 
 
-async def _watch_deadlines(
+async def _close_overdue_sittings_repeatedly(
     engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> None:
     while True:

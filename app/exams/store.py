@@ -229,7 +229,7 @@ def load_finished_sittings(db: Session, learner_id: int) -> list[FinishedSitting
     ]
 
 
-def count_attempts_in_practice_and_exams(db: Session, learner_id: int) -> Counter[str]:
+def count_attempts_by_question(db: Session, learner_id: int) -> Counter[str]:
     """Return how often the learner answered each question, in practice and in exams."""
     rows = db.exec(
         select(Attempt.item, func.count())
@@ -254,7 +254,7 @@ def load_questions_seen(db: Session, learner_id: int) -> SeenQuestions:
         .order_by(col(Sitting.started_at).desc())
     )
     papers = [frozenset(slot[1] for slot in json.loads(paper)) for paper in rows]
-    times_seen = count_attempts_in_practice_and_exams(db, learner_id)
+    times_seen = count_attempts_by_question(db, learner_id)
     for item in frozenset().union(*papers):
         times_seen[item] = max(times_seen[item], 1)
     return SeenQuestions(next(iter(papers), frozenset()), times_seen)
@@ -316,7 +316,7 @@ def record_graded_answers(
     db: Session, sitting: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
 ) -> None:
     """Write the graded answers of a closed sitting into the attempt log, once."""
-    times_answered = count_attempts_in_practice_and_exams(db, sitting.learner_id)
+    times_answered = count_attempts_by_question(db, sitting.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sitting.learner_id)).first()
     day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
     totals = DayTotals()

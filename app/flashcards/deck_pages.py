@@ -21,7 +21,7 @@ from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
 from app.flashcards.forms import CardWantedForm, ManualEditForm, ReviewFilterQuery
 from app.flashcards.review_page import (
-    hash_showing_token,
+    build_showing_token,
     is_too_late_for_new_cards,
     parse_review_filter,
     require_visible_card,
@@ -42,8 +42,8 @@ from app.spaced_repetition.added_cards import (
     set_card_declined_if_added,
 )
 from app.spaced_repetition.card_content import (
-    ResolvedCard,
-    resolve_cards_by_id,
+    CardWithOrigin,
+    load_cards_with_origin,
 )
 from app.spaced_repetition.card_ids import (
     OWN,
@@ -113,13 +113,13 @@ def build_added_cards_page(ctx: RequestContext, page_number: int) -> AddedCardsP
     added = load_newest_added_cards(
         db, learner, limit=_ROWS_PER_PAGE, offset=(number - 1) * _ROWS_PER_PAGE
     )
-    cards = resolve_cards_by_id(ctx, [record.card for record in added])
-    rows = tuple(build_listed_card(ctx, record, cards.get(record.card)) for record in added)
+    cards = load_cards_with_origin(ctx, [record.card for record in added])
+    rows = tuple(build_listed_added_card(ctx, record, cards.get(record.card)) for record in added)
     return AddedCardsPage(rows, number, pages, count)
 
 
-def build_listed_card(
-    ctx: RequestContext, added: AddedCardRecord, card_found: ResolvedCard | None
+def build_listed_added_card(
+    ctx: RequestContext, added: AddedCardRecord, card_found: CardWithOrigin | None
 ) -> ListedCard:
     kind, name = parse_card_id(added.card)
     return ListedCard(
@@ -140,7 +140,7 @@ def _build_listed_course_card(
     state = status.state if status else None
     return ListedCard(
         card_id=card,
-        excerpt=excerpt_for_title(resolve_cards_by_id(ctx, [card])[card].card.front),
+        excerpt=excerpt_for_title(load_cards_with_origin(ctx, [card])[card].card.front),
         state_text=describe_card_state(ctx, state.state, state.due_day) if state else "new",
         is_suspended=status is not None and status.is_suspended,
         is_leech=state is not None and state.lapses >= LEECH_LAPSES,
@@ -236,10 +236,10 @@ def _yield_listed_cards(ctx: RequestContext, card_ids: list[str]) -> Iterator[Li
     added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, added_names)
     course_names = [name for name in card_ids if not is_added_card_id(name)]
     statuses = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course_names)
-    cards = resolve_cards_by_id(ctx, card_ids)
+    cards = load_cards_with_origin(ctx, card_ids)
     for name in card_ids:
         if name in added:
-            yield build_listed_card(ctx, added[name], cards.get(name))
+            yield build_listed_added_card(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
             topic = ctx.library.topics[ctx.library.cards[name].topic]
             yield _build_listed_course_card(ctx, name, statuses.get(name), topic.title)
@@ -255,7 +255,7 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     chosen = require_topic(ctx.library, query.topic) if query.topic else None
     topic = chosen or (topics[0] if topics else None)
     suspended = review_log.list_suspended_cards(ctx.db, ctx.learner.id) if ctx.learner.id else ()
-    resolved = resolve_cards_by_id(ctx, [*(topic.cards if topic else ()), *suspended])
+    resolved = load_cards_with_origin(ctx, [*(topic.cards if topic else ()), *suspended])
     statuses = (
         queue.load_statuses_of_topic_by_card(ctx.db, ctx.learner.id, topic.slug) if topic else {}
     )
@@ -286,10 +286,12 @@ def add_or_decline_card(
     was_added = set_card_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not was_added and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
-    return _respond_to_card_choice(ctx, card, wanted=chosen.wanted, back=chosen.back)
+    return _respond_after_adding_or_declining(ctx, card, wanted=chosen.wanted, back=chosen.back)
 
 
-def _respond_to_card_choice(ctx: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
+def _respond_after_adding_or_declining(
+    ctx: RequestContext, card: str, *, wanted: bool, back: str
+) -> Response:
     kind, name = parse_card_id(card)
     if not is_htmx_request(ctx.request):
         default_url = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
@@ -319,7 +321,7 @@ class HistoryLine:
     is_undone: bool
 
 
-class CardFigure(NamedTuple):
+class CardStatistic(NamedTuple):
     """What is known of a card: a name, and a value in words."""
 
     name: str
@@ -332,7 +334,7 @@ class CardDetails:
 
     card: Flashcard
     links: tuple[tuple[str, str], ...]
-    figures: tuple[CardFigure, ...]
+    figures: tuple[CardStatistic, ...]
     history: tuple[HistoryLine, ...]
     showing_token: str
     is_suspended: bool
@@ -352,9 +354,9 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
     return CardDetails(
         card=resolved.card,
         links=resolved.links,
-        figures=tuple(_yield_card_figures(ctx, record, history)),
+        figures=tuple(_yield_card_statistics(ctx, record, history)),
         history=tuple(_describe_log_row(ctx, row) for row in history),
-        showing_token=hash_showing_token(card_id, record.log_row_count),
+        showing_token=build_showing_token(card_id, record.log_row_count),
         is_suspended=record.is_suspended,
         is_editable=parse_card_id(card_id).source_kind in ("", OWN),
         undo_log_id=last_undoable.id if last_undoable and last_undoable.card == card_id else 0,
@@ -363,24 +365,26 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
     )
 
 
-def _yield_card_figures(
+def _yield_card_statistics(
     ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
-) -> Iterator[CardFigure]:
+) -> Iterator[CardStatistic]:
     state = record.card_state
-    yield CardFigure("State", "put aside" if record.is_suspended else _describe_state(ctx, record))
+    yield CardStatistic(
+        "State", "put aside" if record.is_suspended else _describe_state(ctx, record)
+    )
     bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
     if state is None and bury_days and max(bury_days) > ctx.study_day.isoformat():
         day = dt.date.fromisoformat(max(bury_days))
-        yield CardFigure("Skipped until", format_date_with_year(day))
+        yield CardStatistic("Skipped until", format_date_with_year(day))
     if state is None:
         return
     if state.state == "review":  # FSRS knows too little about a card that is still in its steps
         recall_percent = f"{round(compute_retrievability_on_day(state, ctx.study_day) * 100)}%"
-        yield CardFigure("Chance of recall today", recall_percent)
-    yield CardFigure("Recall falls to 90% after", format_days(max(1, round(state.stability))))
-    yield CardFigure("Last review", format_date_with_year(state.last_day))
-    yield CardFigure("Reviews", f"{state.reviews:,}")
-    yield CardFigure("Times forgotten", f"{state.lapses:,}")
+        yield CardStatistic("Chance of recall today", recall_percent)
+    yield CardStatistic("Recall falls to 90% after", format_days(max(1, round(state.stability))))
+    yield CardStatistic("Last review", format_date_with_year(state.last_day))
+    yield CardStatistic("Reviews", f"{state.reviews:,}")
+    yield CardStatistic("Times forgotten", f"{state.lapses:,}")
 
 
 def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:

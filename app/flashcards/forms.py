@@ -38,7 +38,7 @@ class CardPagesQuery(ReviewScopeForm):
     shown_at_ms: int = Field(0, alias="since", ge=0, lt=2**53)
 
 
-class GradeForm(ReviewScopeForm):
+class RatingForm(ReviewScopeForm):
     """A rating: 1 again, 2 hard, 3 good, 4 easy.
 
     A rating sent later has `given`, its moment (milliseconds since 1970, by the browser's clock),
@@ -85,10 +85,10 @@ _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"
 
 
-async def parse_rating_form(request: Request) -> GradeForm:
+async def parse_rating_form(request: Request) -> RatingForm:
     """Return a rating as FastAPI would for a declared `Form`: an empty field was not sent."""
     fields = await _form_fields(request)
-    return validate_form(GradeForm, {name: value for name, value in fields.items() if value != ""})
+    return validate_form(RatingForm, {name: value for name, value in fields.items() if value != ""})
 
 
 async def _form_fields(request: Request) -> dict[str, str]:

@@ -287,7 +287,7 @@ def restore_course_text(ctx: WriteContext, card: str) -> Response:
     """Show a course card with the course's text again; what was learned stays."""
     if card not in ctx.library.cards:
         raise NotFoundError(f"There is no card “{card}” in the course.")
-    added_cards.delete_text_of_course_card(ctx.db, ctx.learner.id, card)
+    added_cards.delete_own_text_of_course_card(ctx.db, ctx.learner.id, card)
     return RedirectResponse(f"/flashcards?card={quote(card)}", 303)
 
 
@@ -327,7 +327,9 @@ def _render_card_form(
         draft=draft,
         card=card,
         token=token or make_submission_token(),
-        is_edited=bool(added_cards.load_texts_of_course_cards(ctx.db, learner_id, course_cards)),
+        is_edited=bool(
+            added_cards.load_own_texts_of_course_cards(ctx.db, learner_id, course_cards)
+        ),
         saved=ctx.request.query_params.get("kept") == "yes",
         **{**defaults, **more},
     )

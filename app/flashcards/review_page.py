@@ -26,7 +26,7 @@ from app.database.engine import open_read_only_session, run_in_thread_unless_sql
 from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
     CardTask,
-    GradeForm,
+    RatingForm,
     ReviewFilterQuery,
     ReviewScopeForm,
     SuspensionForm,
@@ -39,10 +39,10 @@ from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_content import (
     CardLink,
-    ResolvedCard,
+    CardWithOrigin,
     describe_origin_and_recall,
     is_card_visible,
-    resolve_cards_by_id,
+    load_cards_with_origin,
 )
 from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.review_log import CardRecord
@@ -102,7 +102,7 @@ class ReviewFilter:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class GradeButton:
+class RatingButton:
     """A rating button, with the time until the card would be asked again.
 
     It `is_shortened_for_exam` if the plan asks for the card sooner than FSRS.
@@ -128,7 +128,7 @@ class CardView:
     sources: tuple[CitedSource, ...]
     today: dt.date
     last_settable_day: dt.date
-    grade_buttons: tuple[GradeButton, ...] = ()
+    grade_buttons: tuple[RatingButton, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class ReviewPage:
     card_view: CardView | None
     no_cards_due: NoCardsDueInfo | None
     undo_log_id: int
-    leech: ResolvedCard | None
+    leech: CardWithOrigin | None
     saved_rating_name: str
 
 
@@ -183,12 +183,12 @@ def build_review_page(
     shown_at_ms: int = 0,
     showing_token: str = "",
     undo_log_id: int = 0,
-    leech: ResolvedCard | None = None,
+    leech: CardWithOrigin | None = None,
     earlier_rating: int = 0,
 ) -> ReviewPage:
     """Build the page with the most urgent card, or the reason why there is none.
 
-    `hash_showing_token` identifies the showing of the card, if it was shown before. `undo_log_id`
+    `build_showing_token` identifies the showing of the card, if it was shown before. `undo_log_id`
     is that of the review to undo, 0 for the last of this study day.
     """
     listed = load_cards_on_day_list(ctx)
@@ -226,7 +226,7 @@ def build_review_page(
         ),
         no_cards_due=None
         if record
-        else _explain_no_cards_due(ctx, review_filter, todays_queue, listed),
+        else _build_no_cards_due_info(ctx, review_filter, todays_queue, listed),
         undo_log_id=undo_log_id or _find_undoable_review_today(ctx),
         leech=leech,
         saved_rating_name=GRADES[earlier_rating - 1] if earlier_rating else "",
@@ -243,9 +243,9 @@ def _find_counter_of_card(record: CardRecord, queue: TodaysQueue) -> str:
     return "due" if record.card_state.state == "review" else "learning"
 
 
-def require_visible_card(ctx: RequestContext, card: str) -> ResolvedCard:
+def require_visible_card(ctx: RequestContext, card: str) -> CardWithOrigin:
     """Return the card; raises NotFoundError, or ConflictError during a mock exam with it."""
-    resolved = resolve_cards_by_id(ctx, [card]).get(card)
+    resolved = load_cards_with_origin(ctx, [card]).get(card)
     if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
     if resolved.is_hidden_by_running_exam:
@@ -256,7 +256,7 @@ def require_visible_card(ctx: RequestContext, card: str) -> ResolvedCard:
     return resolved
 
 
-def hash_showing_token(card: str, log_row_count: int) -> str:
+def build_showing_token(card: str, log_row_count: int) -> str:
     """Return the token of one showing of a card, the same in every tab that shows it."""
     return f"{card}.{log_row_count}"
 
@@ -279,7 +279,7 @@ def build_card_view(
     card, sources = resolved.card, ctx.library.sources
     return CardView(
         card=card,
-        showing_token=showing_token or hash_showing_token(record.card_id, record.log_row_count),
+        showing_token=showing_token or build_showing_token(record.card_id, record.log_row_count),
         learner_key_hash=hash_learner_key(ctx.learner),
         shown_at_ms=shown_at_ms or to_milliseconds(ctx.now),
         origin_and_recall_text=describe_origin_and_recall(
@@ -290,11 +290,11 @@ def build_card_view(
         sources=tuple(sources[k] for k in card.sources if k in sources),
         today=ctx.study_day,
         last_settable_day=compute_last_settable_due_day(ctx.study_day, ctx.learner.exam_day),
-        grade_buttons=_build_grade_buttons(ctx, record) if show_answer_side else (),
+        grade_buttons=_build_rating_buttons(ctx, record) if show_answer_side else (),
     )
 
 
-def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
+def _build_rating_buttons(ctx: RequestContext, record: CardRecord) -> tuple[RatingButton, ...]:
     review_event = ReviewEvent(3, ctx.now, ctx.study_day, ctx.learner.retention)
     outcomes = preview_states_by_rating(record.card_state, review_event, record.card_id)
     calendar, exam = ctx.learner.plan_calendar_as_of(ctx.study_day), ctx.learner.exam_day
@@ -303,9 +303,9 @@ def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Grade
         days = review_log.count_review_days_by_card(ctx.db, ctx.learner.id, record.card_id)
         later_reviews = days.get(record.card_id, 0) - (record.card_state.last_day == ctx.study_day)
 
-    def make_button(rating: int, label: str, outcome: CardState) -> GradeButton:
+    def make_button(rating: int, label: str, outcome: CardState) -> RatingButton:
         if outcome.state != "review" or exam is None or not is_exam_ahead:
-            return GradeButton(rating, label, format_interval(outcome, review_event))
+            return RatingButton(rating, label, format_interval(outcome, review_event))
         fact = CardFact(
             card=record.card_id,
             note="",
@@ -318,7 +318,7 @@ def _build_grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Grade
         )
         day = compute_planned_review_day(fact, calendar)
         interval = format_days((day - ctx.study_day).days) if day < exam else "after the exam"
-        return GradeButton(rating, label, interval, day < outcome.due_day)
+        return RatingButton(rating, label, interval, day < outcome.due_day)
 
     return tuple(
         make_button(rating, label, outcome)
@@ -344,7 +344,7 @@ def _choose_next_card(
     )
 
 
-def _explain_no_cards_due(
+def _build_no_cards_due_info(
     ctx: RequestContext,
     review_filter: ReviewFilter,
     todays_queue: TodaysQueue,
@@ -413,7 +413,7 @@ def respond_with_next_card(
     review_filter: ReviewFilter,
     *,
     undo_log_id: int = 0,
-    leech: ResolvedCard | None = None,
+    leech: CardWithOrigin | None = None,
     earlier_rating: int = 0,
 ) -> Response:
     """Return the next card as a fragment, or a redirect to its page."""
@@ -457,7 +457,7 @@ def _require_same_learner(ctx: RequestContext, learner_key_hash: str) -> None:
         )
 
 
-def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: GradeForm) -> Response:
+def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: RatingForm) -> Response:
     """Save a rating that waited in the browser; the response has no next card.
 
     Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
@@ -519,7 +519,7 @@ def show_review(
         show_answer_side=show,
         shown_at_ms=query.shown_at_ms,
         showing_token=token,
-        leech=resolve_cards_by_id(ctx, [query.leech]).get(query.leech),
+        leech=load_cards_with_origin(ctx, [query.leech]).get(query.leech),
         earlier_rating=earlier_rating or query.saved_rating,
     )
     has_due = page.no_cards_due and page.no_cards_due.next_day
@@ -567,7 +567,9 @@ async def grade_review(request: Request) -> Response:
             return await run_in_thread_unless_sqlite(
                 ctx.db, lambda: _save_delayed_rating(ctx, card, graded)
             )
-        respond = await run_in_thread_unless_sqlite(ctx.db, lambda: _save_rating(ctx, card, graded))
+        respond = await run_in_thread_unless_sqlite(
+            ctx.db, lambda: _save_rating_and_prepare_response(ctx, card, graded)
+        )
     async with open_read_only_session(request) as db:
         # In a thread: on some days the first rating waits for the plan of the day.
         return await run_in_threadpool(
@@ -575,8 +577,8 @@ async def grade_review(request: Request) -> Response:
         )
 
 
-def _save_rating(
-    ctx: RequestContext, card: str, graded: GradeForm
+def _save_rating_and_prepare_response(
+    ctx: RequestContext, card: str, graded: RatingForm
 ) -> Callable[[RequestContext], Response]:
     """Save a rating; returns the function that makes the response after the commit."""
     resolved = require_visible_card(ctx, card)
@@ -652,11 +654,11 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
     todays_ids = [record.card_id for record in cards.today]
     later = [record for record in cards.due_by_tomorrow if record.card_id not in todays_ids]
     ids = [*todays_ids, *(record.card_id for record in later)]
-    resolved = resolve_cards_by_id(ctx, ids[:_MAX_OFFLINE_CARDS])
+    resolved = load_cards_with_origin(ctx, ids[:_MAX_OFFLINE_CARDS])
 
     def list_offline_cards(records: Sequence[CardRecord]) -> list[OfflineCard]:
         return [
-            OfflineCard(found.card, hash_showing_token(record.card_id, record.log_row_count))
+            OfflineCard(found.card, build_showing_token(record.card_id, record.log_row_count))
             for record in records
             if (found := resolved.get(record.card_id)) and not found.is_hidden_by_running_exam
         ]

@@ -16,7 +16,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     count_bytes_toward_quota,
-    load_learner_in_own_session,
+    load_learner_in_separate_db_session,
     open_write_context,
     refuse_when_storage_or_quota_full,
     run_in_read_session,
@@ -44,7 +44,7 @@ from app.import_export.card_export import (
 )
 from app.import_export.import_store import ImportedCard
 from app.spaced_repetition.card_ids import build_question_card_id
-from app.spaced_repetition.review_log import delete_empty_days
+from app.spaced_repetition.review_log import delete_empty_day_totals
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
 from app.web.request_limits import client_address_or_network_of_scope
@@ -85,7 +85,7 @@ async def _create_package_download(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
         )
-    learner = await load_learner_in_own_session(request)
+    learner = await load_learner_in_separate_db_session(request)
     live: LiveLibrary = request.state.live
     course = ExportCourse(library, live.folder)
 
@@ -128,7 +128,7 @@ async def import_cards_file(
             package = await run_in_threadpool(_read_and_match_upload, library, file, name)
             sizes = await run_in_read_session(
                 request,
-                lambda ctx: import_store.read_person_picture_sizes(
+                lambda ctx: import_store.load_picture_sizes_in_all_courses(
                     ctx.db, ctx.learner.row_id_in_any_course
                 ),
             )
@@ -177,7 +177,7 @@ def _begin_import(
         db, learner.id, package.imported_cards, picture_sizes
     )
     try:
-        import_store.expect_room_for_own_cards(db, learner.id, cards)
+        import_store.raise_if_too_many_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
     skipped_cards = dict(package.skipped_card_count_by_reason)
@@ -268,7 +268,7 @@ async def remove_own_deck_or_imported_reviews(
                 _remove_batch, ctx.db, ctx.learner.id, library, removal_target, cards
             )
     async with open_write_context(request) as ctx:
-        await run_in_threadpool(delete_empty_days, ctx.db, ctx.learner.id)
+        await run_in_threadpool(delete_empty_day_totals, ctx.db, ctx.learner.id)
         await run_in_threadpool(import_store.delete_unused_pictures, ctx.db, ctx.learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 

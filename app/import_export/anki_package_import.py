@@ -23,7 +23,7 @@ from app.import_export import import_progress_store, import_store
 from app.import_export.anki.card_templates import (
     convert_anki_formulas_to_tex,
     is_blank_html,
-    use_stored_pictures_and_count_lost_media,
+    replace_media_with_stored_pictures,
 )
 from app.import_export.anki.package_format import build_stored_picture_name_or_empty
 from app.import_export.anki.package_reader import (
@@ -102,7 +102,7 @@ def match_package_with_course(package: AnkiPackage, library: Library) -> Matched
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
             if not reason and parse_card_id(card_id).source_kind == OWN:
-                content = _read_own_card(card, stored_names)
+                content = _convert_to_own_card_content(card, stored_names)
         except ItemSkippedError as error:
             reason = str(error)
         if reason:
@@ -163,16 +163,16 @@ class _OwnContent:
     lost_media_count: int = 0
 
 
-def _read_own_card(card: PackageCard, stored_name_by_picture: Mapping[str, str]) -> _OwnContent:
+def _convert_to_own_card_content(
+    card: PackageCard, stored_name_by_picture: Mapping[str, str]
+) -> _OwnContent:
     """Return the content of an own card; raises ItemSkippedError."""
     _require_importable_text(card)
     addresses = {file: f"{PICTURES}{name}" for file, name in stored_name_by_picture.items()}
     lost_count, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.render_sides():
-        replaced = use_stored_pictures_and_count_lost_media(
-            convert_anki_formulas_to_tex(face), addresses
-        )
+        replaced = replace_media_with_stored_pictures(convert_anki_formulas_to_tex(face), addresses)
         faces.append(sanitize_html(replaced.html))
         lost_count, files = (
             lost_count + replaced.lost_media_count,

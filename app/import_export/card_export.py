@@ -14,7 +14,7 @@ from app.import_export.anki.package_format import (
     build_package_picture_name,
     build_stored_picture_name_or_empty,
     find_stored_picture_names,
-    use_package_picture_names,
+    replace_picture_urls_with_package_names,
 )
 from app.import_export.anki.package_writer import (
     AddedCardInfo,
@@ -145,7 +145,7 @@ class _PicturePacker:
                 if content:
                     self._package.add_media(build_package_picture_name(name), content)
         return dataclasses.replace(
-            note, faces_html=tuple(map(use_package_picture_names, note.faces_html))
+            note, faces_html=tuple(map(replace_picture_urls_with_package_names, note.faces_html))
         )
 
 

@@ -81,7 +81,7 @@ def build_topic_update(import_result: ImportResult, target_topic: TargetTopic) -
     Markdown would be parsed as something else.
     """
     texts = {
-        name: _start_file_text_if_empty(name, text, target_topic)
+        name: _add_front_matter_if_empty(name, text, target_topic)
         for name, text in target_topic.text_by_file_name.items()
     }
     ids = set(target_topic.used_ids)
@@ -130,7 +130,7 @@ def _fill_in_first_variant(item: Item) -> Item:
     return next(iter(read_items_of_course_file(text, "topics/t/quiz.md").items), item)
 
 
-def _start_file_text_if_empty(file_name: str, current_text: str, target_topic: TargetTopic) -> str:
+def _add_front_matter_if_empty(file_name: str, current_text: str, target_topic: TargetTopic) -> str:
     """Return the file to append to, or new front matter."""
     if current_text.strip():
         return current_text
@@ -150,7 +150,7 @@ def _fit_item_to_topic(item: Item, target_topic: TargetTopic) -> Item:
     objectives = () if objectives == (target_topic.default_objective,) else objectives
     sources = () if sources == (target_topic.default_source,) else sources
     adapted = dataclasses.replace(item, objectives=objectives, sources=sources)
-    return _mark_shared_right_sides(ensure_heading_paragraph(adapted))
+    return _give_reason_for_shared_right_sides(ensure_heading_paragraph(adapted))
 
 
 def _add_loss_to_item(item: Item, loss: str) -> Item:
@@ -173,7 +173,7 @@ def _make_picture_names_unique(item: Item) -> _ItemAndPictures:
     return _ItemAndPictures(rename_or_drop_images(item, names), shown_pictures)
 
 
-def _mark_shared_right_sides(item: Item) -> Item:
+def _give_reason_for_shared_right_sides(item: Item) -> Item:
     """Mark equal right sides as intended, which other formats do not require."""
     rights = [p.right for p in item.pairs if p.left]
     pairs = tuple(
@@ -191,7 +191,7 @@ def _explain_refusal(item: Item, item_id: str, file_name: str, target_topic: Tar
     if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in answers):
         return "the answer of a gap holds one of | ? [ ] ~"
     path = f"topics/{target_topic.slug}/{file_name}"
-    source = f"{_start_file_text_if_empty(file_name, '', target_topic)}\n{write_item_as_markdown(item, item_id)}"
+    source = f"{_add_front_matter_if_empty(file_name, '', target_topic)}\n{write_item_as_markdown(item, item_id)}"
     parsed = parse_file(source, path)
     problems = [p for p in parsed.problems if p.severity == "error"]
     if problems:

@@ -40,9 +40,13 @@ from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
 from app.questions import model, types
-from app.questions.lab import Lab, find_shortest_command_indices
+from app.questions.lab import Lab, find_shortest_solution
 from app.questions.model import Question
-from app.questions.options import ParsedOption, format_box_of_wrong_option, sole_code_span_or_none
+from app.questions.options import (
+    ParsedOption,
+    format_checkbox_of_wrong_option,
+    sole_code_span_or_none,
+)
 from app.questions.question_type import ItemComment, ItemParts, ItemSource
 from app.questions.types.console import ConsoleSpec
 from app.questions.types.hotspot import split_region_and_label
@@ -105,7 +109,7 @@ def _convert_item_source(
     values: Mapping[str, Value] = {}
     question = built.item
     if isinstance(question, Question) and question.computed:
-        values = _evaluate_combination_of_seed(question, seed)
+        values = _draw_values_for_seed(question, seed)
         plain = dataclasses.replace(
             item_source_copy, comment=_remove_computed_keys_of_comment(item_source_copy)
         )
@@ -124,7 +128,7 @@ def _is_computed_item(region: Region) -> bool:
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
 
 
-def _evaluate_combination_of_seed(question: Question, seed: int) -> Mapping[str, Value]:
+def _draw_values_for_seed(question: Question, seed: int) -> Mapping[str, Value]:
     computed = question.computed
     if computed is None:
         return {}
@@ -225,7 +229,7 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
 
 def _write_solution_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
-    commands = [lab.commands[index] for index in find_shortest_command_indices(lab) or ()]
+    commands = [lab.commands[index] for index in find_shortest_solution(lab) or ()]
     lines = [f"$ {c.sample_line_without_prompt}\n{c.output.plain}".rstrip() for c in commands]
     return "\n".join(["```", *lines, "```"])
 
@@ -313,7 +317,11 @@ def write_item_as_markdown(item: Item, item_id: str) -> str:
     heading = re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", join_into_one_line(heading))
     comment = "\n".join([f"<!-- q: {item_id}", *_write_comment_lines(item)])
     comment += "\n-->" if "\n" in comment else " -->"
-    parts = [f"### {heading}\n{comment}", rest, *_use_stars_after_list(rest, _write_answers(item))]
+    parts = [
+        f"### {heading}\n{comment}",
+        rest,
+        *_mark_options_with_stars_after_list(rest, _write_answers(item)),
+    ]
     parts += [_write_alert("TIP", hint) for hint in item.hints]
     parts += [_write_alert("NOTE", item.explanation), _write_alert("CAUTION", item.mistake)]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -383,8 +391,8 @@ def _quote_list(values: tuple[str, ...]) -> str:
 
 def _write_answers(item: Item) -> list[str]:
     if item.kind == "order":
-        steps = [_write_option(f"{n}. ", s) for n, s in enumerate(item.steps, 1)]
-        return ["\n".join(steps), "\n".join(map(_write_choice, item.options))]
+        steps = [_write_option_after_prefix(f"{n}. ", s) for n, s in enumerate(item.steps, 1)]
+        return ["\n".join(steps), "\n".join(map(_write_option_with_checkbox, item.options))]
     if item.kind == "match":
         return [_write_pair_table(item.titles, item.pairs)]
     if item.kind == "cloze":
@@ -394,10 +402,10 @@ def _write_answers(item: Item) -> list[str]:
     options = item.options
     if item.kind == "short":
         options = tuple(dataclasses.replace(o, text=write_code_span(o.text)) for o in options)
-    return ["\n".join(map(_write_choice, options))]
+    return ["\n".join(map(_write_option_with_checkbox, options))]
 
 
-def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
+def _mark_options_with_stars_after_list(stem: str, answers: list[str]) -> list[str]:
     """Separate options with stars from a stem that ends in a list, which would absorb them."""
     lines = [line for line in stem.split("\n") if line and not line.startswith(" ")]
     if not answers or not lines or not lines[-1].startswith("- "):
@@ -405,12 +413,12 @@ def _use_stars_after_list(stem: str, answers: list[str]) -> list[str]:
     return [_OPTION.sub("* [", answers[0]), *answers[1:]]
 
 
-def _write_choice(option: ItemOption) -> str:
-    box = "[x]" if option.right else format_box_of_wrong_option(option.credit)
-    return _write_option(f"- {box} ", option)
+def _write_option_with_checkbox(option: ItemOption) -> str:
+    box = "[x]" if option.right else format_checkbox_of_wrong_option(option.credit)
+    return _write_option_after_prefix(f"- {box} ", option)
 
 
-def _write_option(checkbox: str, option: ItemOption) -> str:
+def _write_option_after_prefix(checkbox: str, option: ItemOption) -> str:
     text = (
         write_code_span(format_range_as_authored(option.span))
         if option.span is not None

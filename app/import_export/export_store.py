@@ -80,37 +80,45 @@ class LearnerCards:
         undo_row = LOG.alias()
         is_effective = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
         undone = select(undo_row.c.id).where(undo_row.c.voids == LOG.c.id).exists()
-        started = self._select_of_learner(LOG, LOG.c.card).where(is_effective, ~undone).distinct()
-        suspended = self._select_of_learner(SUSPENSION, SUSPENSION.c.card)
-        added = self._select_of_learner(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
+        started = (
+            self._select_rows_of_learner(LOG, LOG.c.card).where(is_effective, ~undone).distinct()
+        )
+        suspended = self._select_rows_of_learner(SUSPENSION, SUSPENSION.c.card)
+        added = self._select_rows_of_learner(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
         queries = (started.order_by(LOG.c.card), suspended, added.order_by(ADDED.c.id))
         id_groups = (self._db.scalars(query) for query in queries)
         card_ids = dict.fromkeys(itertools.chain.from_iterable(id_groups))
         return [card for card in card_ids if card not in self._excluded]
 
     def map_cards_to_anki_origins(self) -> dict[str, AnkiOrigin]:
-        rows = self._db.execute(self._select_of_learner(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
+        rows = self._db.execute(
+            self._select_rows_of_learner(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal)
+        )
         return {row.card: AnkiOrigin(row.guid, row.ordinal) for row in rows}
 
     def find_first_review_day(self) -> dt.date | None:
-        days = self._select_of_learner(MEMORY, func.min(MEMORY.c.first_day))
+        days = self._select_rows_of_learner(MEMORY, func.min(MEMORY.c.first_day))
         first = self._db.scalar(days.where(MEMORY.c.first_day != ""))
         return dt.date.fromisoformat(first) if first else None
 
     def read_picture(self, name: str) -> bytes | None:
-        query = self._select_of_learner(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
+        query = self._select_rows_of_learner(PICTURE, PICTURE.c.content).where(
+            PICTURE.c.name == name
+        )
         content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
     def read_study_data(self, card_ids: Sequence[str]) -> StudiedCards:
         execute = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
-        log = execute(self._select_of_cards(card_ids, LOG, *LOGGED).order_by(*order))
-        suspended = self._db.scalars(self._select_of_cards(card_ids, SUSPENSION, SUSPENSION.c.card))
-        seeds = self._select_of_cards(card_ids, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        log = execute(self._select_rows_of_cards(card_ids, LOG, *LOGGED).order_by(*order))
+        suspended = self._db.scalars(
+            self._select_rows_of_cards(card_ids, SUSPENSION, SUSPENSION.c.card)
+        )
+        seeds = self._select_rows_of_cards(card_ids, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         added = execute(seeds.where(ADDED.c.declined.is_(False)))
-        due = execute(self._select_of_cards(card_ids, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
-        own = execute(self._select_of_cards(card_ids, OWN, OWN.c.card, *OWN_TEXT))
+        due = execute(self._select_rows_of_cards(card_ids, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = execute(self._select_rows_of_cards(card_ids, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
                 card: [_convert_log_row(row) for row in drop_undone_rows(rows)]
@@ -126,12 +134,12 @@ class LearnerCards:
             {row[0]: OwnCardText(*row[1:]) for row in own},
         )
 
-    def _select_of_cards(
+    def _select_rows_of_cards(
         self, card_ids: Sequence[str], table: Table, *columns: ColumnElement[Any]
     ) -> Select[Any]:
-        return self._select_of_learner(table, *columns).where(table.c.card.in_(card_ids))
+        return self._select_rows_of_learner(table, *columns).where(table.c.card.in_(card_ids))
 
-    def _select_of_learner(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+    def _select_rows_of_learner(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
         return select(*columns).where(table.c.learner_id == self._learner_id)
 
 

@@ -192,11 +192,13 @@ def is_hiding_style(style: str, *, is_background_dark: bool = False) -> bool:
     plain = _COMMENT.sub("", style)
     tiny = _TINY.search(plain) and _CUT.search(plain)
     return bool(
-        tiny or _HIDES.search(plain) or _is_colorless(plain, is_background_dark=is_background_dark)
+        tiny
+        or _HIDES.search(plain)
+        or _is_text_color_invisible(plain, is_background_dark=is_background_dark)
     )
 
 
-def _is_colorless(style: str, *, is_background_dark: bool) -> bool:
+def _is_text_color_invisible(style: str, *, is_background_dark: bool) -> bool:
     """Return whether text has the color of its background, or is transparent."""
     colors = _COLOR.findall(style)
     backgrounds = _BACKGROUND.findall(style)

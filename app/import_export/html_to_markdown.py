@@ -25,12 +25,12 @@ from app.import_export.markdown_text import (
     EMPHASIS_MARK_BY_TAG,
     LINE_BREAK_CHARACTER,
     LINK_CHARACTER,
+    apply_emphasis_and_trim_spaces,
     collapse_spaces,
     escape_except_formulas,
     escape_line_start,
     escape_markdown,
     find_formulas,
-    finish_inline_line,
     is_display_formula,
     make_emphasis_placeholder,
     make_formulas_inline,
@@ -38,8 +38,8 @@ from app.import_export.markdown_text import (
     write_code_block,
     write_code_span_per_line,
     write_code_spans_on_one_line,
+    write_line_or_display_formula,
     write_markdown_table,
-    write_paragraph_line,
 )
 
 MAX_NESTING = 60
@@ -269,7 +269,7 @@ class _OpenElement(NamedTuple):
     has_dark_background: bool
 
 
-class HtmlReader(HTMLParser):
+class HtmlToMarkdownParser(HTMLParser):
     """Builds blocks from a sanitized fragment, which limits the nesting."""
 
     def __init__(
@@ -515,15 +515,17 @@ class HtmlReader(HTMLParser):
             self.prefix.pop()
 
     def _flush_line(self) -> None:
-        text = finish_inline_line(self.line)
+        text = apply_emphasis_and_trim_spaces(self.line)
         self.line = ""
         if text:
             first, *others = text.split(LINE_BREAK_CHARACTER)
             label, self.label = self.label, ""
             first_line = (
-                f"{label} {make_formulas_inline(first)}" if label else write_paragraph_line(first)
+                f"{label} {make_formulas_inline(first)}"
+                if label
+                else write_line_or_display_formula(first)
             )
-            self._add_block("\\\n".join([first_line, *map(write_paragraph_line, others)]))
+            self._add_block("\\\n".join([first_line, *map(write_line_or_display_formula, others)]))
 
     def _write_pending_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
@@ -562,7 +564,7 @@ class HtmlReader(HTMLParser):
             self._flush_line()
             self.rows = rows
         elif tag in {"td", "th"} and self.rows:
-            cell = make_formulas_inline(finish_inline_line(self.line))
+            cell = make_formulas_inline(apply_emphasis_and_trim_spaces(self.line))
             self.rows[-1].append(cell.replace(LINE_BREAK_CHARACTER, "<br>"))
             self.line = ""
         elif tag == "table":
@@ -617,7 +619,9 @@ def convert_html_to_markdown(
         return ConvertedHtml(
             plain_markdown, (f"its tags are left out: more than {MAX_NESTING} stand in each other",)
         )
-    reader = HtmlReader(name_picture or (lambda _address: ""), find_hiding_selectors(html))
+    reader = HtmlToMarkdownParser(
+        name_picture or (lambda _address: ""), find_hiding_selectors(html)
+    )
     if _DRAWN.search(html):
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(sanitize_for_conversion(html))
@@ -660,9 +664,9 @@ def _write_paragraphs(lines: Sequence[str]) -> list[str]:
     for line in escape_except_formulas("\n".join(lines)).split("\n"):
         text = " ".join(line.split())
         if is_display_formula(text):
-            blocks += [[write_paragraph_line(text)], []]
+            blocks += [[write_line_or_display_formula(text)], []]
         elif text:
-            blocks[-1].append(write_paragraph_line(text))
+            blocks[-1].append(write_line_or_display_formula(text))
     return ["\\\n".join(block) for block in blocks if block]
 
 

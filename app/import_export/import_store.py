@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import person_learner_ids_query
+from app.accounts.learner_store import select_learner_ids_of_same_person
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG, OWN_CARDS, raise_if_row_quota_exceeded
@@ -47,11 +47,11 @@ from app.import_export.export_store import (
 from app.import_export.import_progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.queue import DayCounts, count_new_cards_left
+from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_left
 from app.spaced_repetition.review_log import (
     build_columns_of_replayed_card,
     increment_manual_edit_counter,
-    load_added_card_starts,
+    load_added_card_initial_states,
     replace_in_day_totals,
     replay_card,
 )
@@ -95,7 +95,7 @@ def rebuild_card_states(
         if card in log_rows_by_card or card not in cards_with_row
     ]
     suspended = _load_suspended(db, learner_id, rebuilt)
-    added = load_added_card_starts(db, learner_id, rebuilt)
+    added = load_added_card_initial_states(db, learner_id, rebuilt)
     rows = []
     for card in rebuilt:
         log, start, placement = (
@@ -202,7 +202,7 @@ class ImportedCard:
     due_since_ms: int | None = None
 
 
-class _LoggedAct(NamedTuple):
+class _LogEntryKey(NamedTuple):
     card_id: str
     rating_or_edit: int | str
 
@@ -212,13 +212,15 @@ class _ExistingCards:
     """What a learner already had of some cards; the times are in order."""
 
     log_rows_by_card: LogRowsByCard
-    times_ms_by_act: dict[_LoggedAct, list[int]]
+    times_ms_by_act: dict[_LogEntryKey, list[int]]
     begun_card_ids: set[str]
     added_card_ids: set[str]
     own_text_by_card: dict[str, OwnCardText]
 
 
-def expect_room_for_own_cards(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
+def raise_if_too_many_own_cards(
+    db: Session, learner_id: int, cards: Iterable[ImportedCard]
+) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
     query = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own_cards = set(db.connection().scalars(query))
@@ -240,10 +242,10 @@ def estimate_stored_bytes(cards: Iterable[ImportedCard]) -> int:
 
 def batch_cards_by_write_cost(cards: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Yield cards in batches, each of which holds the write lock only briefly."""
-    return _batch_by_cost(cards, _write_cost_in_rows, _MOST_ROWS_OF_BATCH)
+    return _batch_by_cost(cards, _estimate_write_cost_in_rows, _MOST_ROWS_OF_BATCH)
 
 
-def _write_cost_in_rows(card: ImportedCard) -> int:
+def _estimate_write_cost_in_rows(card: ImportedCard) -> int:
     pictures = sum(map(len, card.picture_by_name.values()))
     return _ROWS_OF_CARD + len(card.log_entries) + pictures // _PICTURE_BYTES_AS_COSTLY_AS_ROW
 
@@ -269,8 +271,8 @@ def import_cards(
     if any(row["act"] for row in rows):
         increment_manual_edit_counter(db, learner.id)
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
-    new_cards = _select_gained_cards(cards, existing, first_reviews)
-    waiting_cards = _schedule_added_cards(
+    new_cards = _select_cards_new_to_learner(cards, existing, first_reviews)
+    waiting_cards = _save_and_stagger_added_cards(
         db, learner, new_cards, at, first_reviews, earlier_waiting_card_count
     )
     store_pictures(db, learner.id, cards, at)
@@ -307,11 +309,11 @@ def _rebuild_card_states_and_day_totals(
 
 
 def _load_existing(db: Session, learner_id: int, card_ids: Sequence[str]) -> _ExistingCards:
-    times = collections.defaultdict[_LoggedAct, list[int]](list)
+    times = collections.defaultdict[_LogEntryKey, list[int]](list)
     logs = load_log_rows_by_card(db, learner_id, card_ids)
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
-            times[_LoggedAct(row.card, row.rating or row.act)].append(row.at)
+            times[_LogEntryKey(row.card, row.rating or row.act)].append(row.at)
     connection = db.connection()
 
     def load_ids(table: Table) -> set[str]:
@@ -337,7 +339,7 @@ def _build_log_rows(
     today = learner.study_day(from_milliseconds(now_ms))
     free_entries = CARD_LOG.max_rows - len(existing.log_rows_by_card.get(card.card_id, ()))
     for entry in card.log_entries:
-        times = existing.times_ms_by_act.get(_LoggedAct(card.card_id, entry.rating_or_edit), [])
+        times = existing.times_ms_by_act.get(_LogEntryKey(card.card_id, entry.rating_or_edit), [])
         is_earlier_burial = entry.edit_kind == "bury" and entry.at_ms < now_ms
         if is_earlier_burial and learner.study_day(from_milliseconds(entry.at_ms)) < today:
             continue  # a burial ends with its study day, in Anki too
@@ -377,7 +379,7 @@ def _build_log_row(
     }
 
 
-def _select_gained_cards(
+def _select_cards_new_to_learner(
     cards: Sequence[ImportedCard], existing: _ExistingCards, reviewed_card_ids: Collection[str]
 ) -> list[ImportedCard]:
     """Return the cards that are new for the learner: reviewed course cards, all added ones."""
@@ -391,7 +393,7 @@ def _select_gained_cards(
     ]
 
 
-def _schedule_added_cards(
+def _save_and_stagger_added_cards(
     db: Session,
     learner: LearnerProfile,
     cards: Sequence[ImportedCard],
@@ -404,7 +406,7 @@ def _schedule_added_cards(
     Otherwise all cards of a new deck of a thousand would be due today. `earlier_waiting_card_count` counts
     such cards in earlier batches. Returns how many this batch adds.
     """
-    cards_per_day = max(1, count_new_cards_left(learner.minutes_a_day, DayCounts(0, 0, 0)))
+    cards_per_day = max(1, count_new_cards_left(learner.minutes_a_day, StudyDayCardCounts(0, 0, 0)))
     waiting_before = earlier_waiting_card_count
     rows = []
     for card in cards:
@@ -600,7 +602,7 @@ SizeByPicture = Mapping[_StoredPicture, int]
 """Sizes of pictures in bytes."""
 
 
-def read_person_picture_sizes(db: Session, learner_id: int) -> SizeByPicture:
+def load_picture_sizes_in_all_courses(db: Session, learner_id: int) -> SizeByPicture:
     """Return the size of every picture of a person, in all courses.
 
     The database reads all of them, so call this before a write transaction.
@@ -609,7 +611,7 @@ def read_person_picture_sizes(db: Session, learner_id: int) -> SizeByPicture:
 
 
 def _same_person_picture_condition(any_learner_id: int) -> ColumnElement[bool]:
-    return PICTURE.c.learner_id.in_(person_learner_ids_query(any_learner_id))
+    return PICTURE.c.learner_id.in_(select_learner_ids_of_same_person(any_learner_id))
 
 
 def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> SizeByPicture:

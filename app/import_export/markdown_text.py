@@ -115,7 +115,7 @@ def find_formulas(text: str) -> Iterator[FormulaRange]:
         yield FormulaRange(match.start(), at)
 
 
-def write_paragraph_line(line: str) -> str:
+def write_line_or_display_formula(line: str) -> str:
     """Return a line of a paragraph; a formula alone on it becomes a display formula."""
     match = _SET_OFF.fullmatch(line)
     if match:
@@ -136,7 +136,7 @@ def write_code_spans_on_one_line(code: str) -> str:
     """Return code in one Markdown line: a span for each of its lines, indents kept."""
     lines = (line.rstrip(" \xa0") for line in code.split(LINE_BREAK_CHARACTER))
     return LINE_BREAK_CHARACTER.join(
-        write_code_span(_harden_indent(line)) for line in lines if line.strip()
+        write_code_span(_replace_indent_with_hard_spaces(line)) for line in lines if line.strip()
     )
 
 
@@ -149,7 +149,7 @@ def write_code_span_per_line(code: str) -> str:
     )
 
 
-def _harden_indent(line: str) -> str:
+def _replace_indent_with_hard_spaces(line: str) -> str:
     """Return a line indented with spaces that no program strips."""
     text = line.lstrip(" \xa0")
     indent = len(line) - len(text)
@@ -173,7 +173,7 @@ def collapse_spaces(text: str) -> str:
     return _SPACES.sub(collapse, text)
 
 
-def finish_inline_line(line: str) -> str:
+def apply_emphasis_and_trim_spaces(line: str) -> str:
     """Return one line without extra spaces, with marks written and unpaired ones dropped."""
     lines = map(
         _keep_hard_spaces_in_indent, line.replace(LINK_CHARACTER, "").split(LINE_BREAK_CHARACTER)

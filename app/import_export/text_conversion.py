@@ -59,7 +59,7 @@ class PicturesAndLosses:
         self.loss_texts[loss] = None
 
 
-class SourceItem(NamedTuple):
+class UnreadItem(NamedTuple):
     """An item of a file before it is read: its name and line for reports, and its pictures."""
 
     name: str
@@ -68,7 +68,7 @@ class SourceItem(NamedTuple):
     find_picture: Callable[[str], bytes | None] | None = None
 
 
-def read_source_items(sources: Iterable[SourceItem], *remarks_on_file: str) -> ImportResult:
+def read_items_or_refuse(sources: Iterable[UnreadItem], *remarks_on_file: str) -> ImportResult:
     """Read items; one that raises ItemSkippedError is refused with its message."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
@@ -103,11 +103,11 @@ def convert_text_to_markdown(text: str, text_format: str, losses: PicturesAndLos
     `moodle` is plain text in which tags count if there are any.
     """
     if text_format == "markdown":
-        return convert_html_noting_losses(_MARKDOWN.render(text.strip()), losses)
+        return convert_html_to_markdown_recording_losses(_MARKDOWN.render(text.strip()), losses)
     if text_format == "moodle" and _TAG.search(text):
-        return convert_html_noting_losses(_convert_newlines_to_br_tags(text), losses)
+        return convert_html_to_markdown_recording_losses(_convert_newlines_to_br_tags(text), losses)
     return (
-        convert_html_noting_losses(text, losses)
+        convert_html_to_markdown_recording_losses(text, losses)
         if text_format == "html"
         else convert_plain_text_to_markdown(text)
     )
@@ -120,14 +120,14 @@ def _convert_newlines_to_br_tags(text: str) -> str:
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
-def convert_html_noting_losses(html: str, losses: PicturesAndLosses) -> str:
+def convert_html_to_markdown_recording_losses(html: str, losses: PicturesAndLosses) -> str:
     converted = convert_html_to_markdown(html, losses.image_collector.collect_and_name_image)
     for loss in converted.losses:
         losses.add_loss(loss)
     return converted.markdown
 
 
-def plain_text_of_markdown_or_none(markdown: str) -> str | None:
+def get_one_line_plain_text_or_none(markdown: str) -> str | None:
     """Return the text of Markdown that is plain text in one line, otherwise None."""
     markup = convert_markdown_to_html(markdown)
     if "<" in markup or "\n" in markup or "\\(" in markup or "\\[" in markup:

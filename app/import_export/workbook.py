@@ -88,7 +88,7 @@ def read_workbook(data: bytes, error_prefix: str) -> WorkbookSheets:
     return WorkbookSheets([Sheet(*sheet) for sheet in result["sheets"]], result["hidden_names"])
 
 
-def _read_workbook_from_standard_input() -> None:
+def _convert_stdin_workbook_to_json() -> None:
     """Read a workbook from standard input; write its sheets, or the error."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     data = sys.stdin.buffer.read()
@@ -341,4 +341,4 @@ def _format_digits(value: Decimal, whole_pattern: str, decimals_pattern: str) ->
 
 
 if __name__ == "__main__":
-    _read_workbook_from_standard_input()
+    _convert_stdin_workbook_to_json()

@@ -69,7 +69,7 @@ _KNOWN = {
 
 def decode_unicode(data: bytes) -> str:
     """Decode UTF-8, or UTF-16 and UTF-32 with a byte order mark; raises UnusableFileError."""
-    return _decode_as(data, "utf-8")
+    return _decode_and_validate_text(data, "utf-8")
 
 
 # Character sequences no word has in Windows-1252: they show that the encoding is another one.
@@ -96,7 +96,7 @@ def decode_unicode_or_windows_1252(data: bytes) -> DecodedText:
         return DecodedText(decode_unicode(data))
     except UnusableFileError as error:
         try:
-            text = _decode_as(data, "cp1252")
+            text = _decode_and_validate_text(data, "cp1252")
         except UnusableFileError:
             raise error from None
     if _ODD_WORD.search(text):
@@ -108,7 +108,7 @@ def decode_unicode_or_windows_1252(data: bytes) -> DecodedText:
     )
 
 
-def _decode_as(data: bytes, encoding: str) -> str:
+def _decode_and_validate_text(data: bytes, encoding: str) -> str:
     if len(data) > MAX_XML_BYTES:
         raise UnusableFileError(f"The file is larger than {MAX_XML_BYTES // 1_000_000} MB.")
     for mark, name in _BOMS:
@@ -146,7 +146,7 @@ def parse_xml_and_locate_elements(data: bytes, *located_elements: str) -> XmlDoc
     name = declared[1].decode().lower() if declared else "utf-8"
     if name not in _KNOWN and not name.startswith(("utf-16", "utf-32")):
         raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
-    text = _decode_as(data, _KNOWN.get(name, "utf-8"))
+    text = _decode_and_validate_text(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
     lines = _check_xml_and_find_lines(plain, located_elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity

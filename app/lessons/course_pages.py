@@ -295,7 +295,7 @@ class NextPage:
         return f"/concepts/{self.topic.slug}{'?route=short' if self.route == 'short' else ''}"
 
 
-def find_next_page(
+def find_first_unread_page(
     library: Library,
     todays: DayList | None,
     sections_read: Mapping[str, Collection[str]],
@@ -323,7 +323,7 @@ def find_next_page(
     return NextPage(None, reading_route, bool(listed))
 
 
-def load_next_page(
+def find_next_page_across_day_lists(
     ctx: RequestContext,
     reading_route: ReadingRoute,
     sections_read: Mapping[str, Collection[str]] | None = None,
@@ -338,17 +338,17 @@ def load_next_page(
     if sections_read is None:
         sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     if todays is not None:
-        listed = find_next_page(library, todays.day_list, sections_read, reading_route)
+        listed = find_first_unread_page(library, todays.day_list, sections_read, reading_route)
         if listed.is_on_day_list and listed.topic:
             return listed
         if (coming := build_next_day_list(ctx)) is not None:
-            following = find_next_page(library, coming, sections_read, reading_route)
+            following = find_first_unread_page(library, coming, sections_read, reading_route)
             if following.is_on_day_list:
                 return following
-    return find_next_page(library, None, sections_read, reading_route)
+    return find_first_unread_page(library, None, sections_read, reading_route)
 
 
-def _find_next_page_by_list_or_course(
+def _find_next_page_after_reading(
     ctx: RequestContext,
     slug: str,
     sections_read: Mapping[str, Collection[str]],
@@ -361,7 +361,9 @@ def _find_next_page_by_list_or_course(
     """
     todays = load_stored_day_list(ctx)
     day_list = todays.day_list if todays else None
-    following = find_next_page(ctx.library, day_list, sections_read, reading_route, left_page=slug)
+    following = find_first_unread_page(
+        ctx.library, day_list, sections_read, reading_route, left_page=slug
+    )
     has_plan = (
         todays is not None or ctx.learner.plan_calendar_as_of(ctx.study_day).exam_day is not None
     )
@@ -431,7 +433,7 @@ def show_course(
         },
         progress=pages,
         read=read,
-        next=load_next_page(ctx, reading_route, sections_read),
+        next=find_next_page_across_day_lists(ctx, reading_route, sections_read),
         pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
         route=reading_route,
         minutes={
@@ -457,7 +459,9 @@ def show_lesson(
     read = _list_pages_with_essentials_read(library, sections_read)
     return ctx.render_page(
         "lessons/show.html",
-        open_questions=_open_questions_by_id(ctx.library, page, ctx.learner.key, earlier_seeds),
+        open_questions=_build_open_questions_by_id(
+            ctx.library, page, ctx.learner.key, earlier_seeds
+        ),
         labs=_find_lab_headings_by_url(ctx.library, page),
         past=earlier_seeds,
         missed_questions=store.list_questions_missed_last_time(
@@ -470,7 +474,7 @@ def show_lesson(
             for slug_before in page.topic.requires
             if slug_before in library.topics and slug_before not in read
         ],
-        next=_find_next_page_by_list_or_course(ctx, slug, sections_read, page.route),
+        next=_find_next_page_after_reading(ctx, slug, sections_read, page.route),
         **_section_list_context(page, frozenset(sections_read.get(slug, ()))),
     )
 
@@ -498,7 +502,7 @@ def record_sections_read(
     address = "/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end"
     if then == "next":
         sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
-        address = _find_next_page_by_list_or_course(ctx, slug, sections_read, page.route).url
+        address = _find_next_page_after_reading(ctx, slug, sections_read, page.route).url
     return render_fragment_or_redirect(
         ctx.request,
         "lessons/_toc.html",
@@ -590,7 +594,7 @@ def show_sources(
     )
 
 
-def _open_questions_by_id(
+def _build_open_questions_by_id(
     library: Library,
     page: RenderedPage,
     learner_key: str,

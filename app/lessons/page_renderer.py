@@ -28,7 +28,7 @@ from app.markup.model import (
 )
 from app.markup.text import ENDS, UNSPACED_ENDS
 from app.web.dependencies import collect_course_link_targets
-from app.web.render import create_language_marks
+from app.web.render import create_language_variables
 from app.widgets.calculator_form import build_calculator_form
 
 RenderedPart = Markup | QuestionBlock
@@ -144,7 +144,7 @@ class RenderedPageCache:
             title=section.title,
             number=section.number,
             minutes=section.minutes,
-            parts=_join_finished_parts(
+            parts=_join_adjacent_html_parts(
                 [
                     self._render_piece(library, piece, f"c{index}-{number}")
                     for number, piece in enumerate(section.pieces)
@@ -156,7 +156,7 @@ class RenderedPageCache:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
-            english = create_language_marks(library.syllabus.language)["english"]
+            english = create_language_variables(library.syllabus.language)["english"]
             label_in_english = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, label_in_english)
             return Markup(_TERM.sub(_link_with_definition_popover, html))  # noqa: S704 - app.content sanitized it
@@ -173,7 +173,7 @@ class RenderedPageCache:
         return self._render(library, "calculators/_form.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
-        variables = {**create_language_marks(library.syllabus.language), **context}
+        variables = {**create_language_variables(library.syllabus.language), **context}
         html = self._templates.get_template(template).render(variables)
         return Markup(html)  # noqa: S704 - a template escaped it
 
@@ -183,7 +183,7 @@ def _link_with_definition_popover(link: re.Match[str]) -> str:
     return f'{link[0]} interestfor="g-{link[1]}"'
 
 
-def _join_finished_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, ...]:
+def _join_adjacent_html_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, ...]:
     """Join neighboring rendered parts."""
     joined: list[RenderedPart] = []
     for part in parts:
@@ -323,7 +323,7 @@ def build_cheat_sheet(
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
-    own_lines = tuple(_cut_first_line(line) for line in note_texts if line.strip())[:_OWN]
+    own_lines = tuple(_shorten_first_line(line) for line in note_texts if line.strip())[:_OWN]
     topics = list_pages_by_home_domain(library, domain)
     entries = [_build_entry_without_errors_and_terms(topic) for topic in topics]
     elsewhere = tuple(_yield_other_domains_covering(library, domain))
@@ -331,11 +331,11 @@ def build_cheat_sheet(
         letter_limit - CheatSheet(domain, tuple(entries), own_lines, elsewhere).letter_count
     )
     if letters_left < 0:
-        entries, letters_left = _cut_tested_to_fit(entries, letters_left)
-    errors, letters_left = _fill_room_in_turn(
+        entries, letters_left = _keep_tested_sentences_that_fit(entries, letters_left)
+    errors, letters_left = _take_fitting_items_in_turn(
         [_list_common_error_sentences(topic) for topic in topics], letters_left
     )
-    terms, _ = _fill_room_in_turn(
+    terms, _ = _take_fitting_items_in_turn(
         [_list_introduced_terms(library, topic) for topic in topics], letters_left
     )
     filled = (
@@ -418,13 +418,13 @@ def _list_introduced_terms(library: Library, topic: Topic) -> list[TermSentence]
     return [term for term in terms_and_sentences if term.sentence][:_TERMS]
 
 
-def _cut_tested_to_fit(
+def _keep_tested_sentences_that_fit(
     entries: Sequence[CheatSheetEntry], letters_left: int
 ) -> tuple[list[CheatSheetEntry], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_text_of_html, entry.tested_html)) for entry in entries]
     matches = [_SENTENCE.findall(text) for text in texts]
-    fitting_sentences, letters_left = _fill_room_in_turn(
+    fitting_sentences, letters_left = _take_fitting_items_in_turn(
         matches, letters_left + sum(map(len, texts))
     )
     cut_texts = [
@@ -436,7 +436,7 @@ def _cut_tested_to_fit(
     ], letters_left
 
 
-def _fill_room_in_turn(
+def _take_fitting_items_in_turn(
     lists: Sequence[Sequence[T]], letters_left: int
 ) -> tuple[list[tuple[T, ...]], int]:
     """Return what fits of `lists`, one from each page in turn, and the space left.
@@ -492,6 +492,6 @@ def _first_sentence_if_short(text: str) -> str:
     return sentence if len(sentence) <= _MAX_SENTENCE_LENGTH else ""
 
 
-def _cut_first_line(line: str) -> str:
+def _shorten_first_line(line: str) -> str:
     first = line.strip().splitlines()[0]
     return first if len(first) <= _MAX_SENTENCE_LENGTH else f"{first[: _MAX_SENTENCE_LENGTH - 1]}…"

@@ -24,7 +24,7 @@ from app.lessons.notes import build_notes_pages
 from app.lessons.store import load_saved_notes
 from app.markup.mathml import latex_to_plain_characters
 from app.markup.model import Flashcard, Topic
-from app.markup.text import BOUNDARY, ENDS, mark_unspaced_letters
+from app.markup.text import BOUNDARY, ENDS, add_boundaries_in_unspaced_scripts
 from app.questions.question_form import excerpt_for_title
 from app.questions.question_type import (
     normalize_search_text,
@@ -300,7 +300,7 @@ def split_search_words(query: str) -> tuple[str, ...]:
 def count_word_occurrences(texts: Iterable[str]) -> dict[str, int]:
     known: dict[str, int] = {}
     for text in texts:
-        for word in re.findall(r"\w+", mark_unspaced_letters(text.casefold())):
+        for word in re.findall(r"\w+", add_boundaries_in_unspaced_scripts(text.casefold())):
             known[word] = known.get(word, 0) + 1
     return known
 
@@ -325,16 +325,16 @@ def list_singular_and_spelling_variants(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def list_unspaced_letter_pairs(words: Iterable[str]) -> list[str]:
+def list_bigrams_of_unspaced_scripts(words: Iterable[str]) -> list[str]:
     """Return all pairs of neighboring letters, where a word may be several without spaces.
 
-    >>> list_unspaced_letter_pairs(["缓存大", "gpu"])
+    >>> list_bigrams_of_unspaced_scripts(["缓存大", "gpu"])
     ['缓存', '存大']
     """
     parts = [
-        mark_unspaced_letters(word).split(BOUNDARY)
+        add_boundaries_in_unspaced_scripts(word).split(BOUNDARY)
         for word in words
-        if mark_unspaced_letters(word) != word
+        if add_boundaries_in_unspaced_scripts(word) != word
     ]
     return [a + b for part in parts for a, b in itertools.pairwise(filter(None, part))]
 
@@ -344,7 +344,7 @@ def build_fts_match_expression(words: Sequence[str], operator: str = "AND") -> s
     return f" {operator} ".join(
         "("
         + " OR ".join(
-            f'"{mark_unspaced_letters(form)}"*'
+            f'"{add_boundaries_in_unspaced_scripts(form)}"*'
             for form in list_singular_and_spelling_variants(word)
         )
         + ")"
@@ -355,7 +355,7 @@ def build_fts_match_expression(words: Sequence[str], operator: str = "AND") -> s
 def is_beginning_of_known_word(word: str, known_words: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
     starts = [
-        re.split(r"\W", mark_unspaced_letters(form).lstrip(BOUNDARY))[0]
+        re.split(r"\W", add_boundaries_in_unspaced_scripts(form).lstrip(BOUNDARY))[0]
         for form in list_singular_and_spelling_variants(word)
     ]
     return any(k.startswith(start) for start in starts for k in known_words)
@@ -540,11 +540,11 @@ def search_course(
     search_words = split_search_words(query)
     if not search_words:
         return SearchResults()
-    return _build_index(_CourseVersion(library)).search(search_words, limit_per_kind)
+    return _build_index(_LibraryCacheKey(library)).search(search_words, limit_per_kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _CourseVersion:
+class _LibraryCacheKey:
     """A version of the course, compared and hashed by its version only."""
 
     library: Library
@@ -553,14 +553,14 @@ class _CourseVersion:
         return hash(self.library.version)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _CourseVersion) and other.library.version == self.library.version
+        return isinstance(other, _LibraryCacheKey) and other.library.version == self.library.version
 
 
 class _SearchIndex:
     """The full-text index of one course version."""
 
     def __init__(self, documents: Sequence[SearchDocument]) -> None:
-        cleaned = [_clean_document(document) for document in documents]
+        cleaned = [_strip_invisible_characters(document) for document in documents]
         self._documents = cleaned
         self._known = count_word_occurrences(f"{d.title} {d.body}" for d in cleaned)
         self._lock = threading.Lock()
@@ -570,7 +570,11 @@ class _SearchIndex:
         self._rows.executemany(
             "INSERT INTO document VALUES (?, ?, ?)",
             (
-                (mark_unspaced_letters(d.title), mark_unspaced_letters(d.body), index)
+                (
+                    add_boundaries_in_unspaced_scripts(d.title),
+                    add_boundaries_in_unspaced_scripts(d.body),
+                    index,
+                )
                 for index, d in enumerate(cleaned)
             ),
         )
@@ -588,7 +592,7 @@ class _SearchIndex:
         for operator, query_words in (
             ("AND", corrected_words),
             ("OR", corrected_words),
-            ("OR", list_unspaced_letter_pairs(words)),
+            ("OR", list_bigrams_of_unspaced_scripts(words)),
         ):
             rows = (
                 self._query_rows(build_fts_match_expression(query_words, operator))
@@ -635,7 +639,7 @@ class _SearchIndex:
         matches = len(set(_HIT.findall(marked_title.casefold())))
         if document.kind == "card":
             group = 6
-        elif document.kind == "place" or query in _list_names_in_title(title):
+        elif document.kind == "place" or query in _list_title_variants(title):
             group = 0
         elif document.kind == "part" and set(query.split()) >= set(title.split()):
             group = 1
@@ -646,10 +650,10 @@ class _SearchIndex:
         return group, -matches, not title.startswith(query)
 
 
-def _list_names_in_title(title: str) -> set[str]:
+def _list_title_variants(title: str) -> set[str]:
     """Return what a title calls its subject.
 
-    >>> sorted(_list_names_in_title("Multi-Instance GPU (MIG)"))
+    >>> sorted(_list_title_variants("Multi-Instance GPU (MIG)"))
     ['mig', 'multi-instance gpu', 'multi-instance gpu (mig)']
     """
     whole = title.casefold()
@@ -657,7 +661,7 @@ def _list_names_in_title(title: str) -> set[str]:
     return {whole, name, short.rstrip(")")} - {""}
 
 
-def _clean_document(document: SearchDocument) -> SearchDocument:
+def _strip_invisible_characters(document: SearchDocument) -> SearchDocument:
     title, body = (
         remove_invisible_characters(document.title),
         remove_invisible_characters(document.body),
@@ -688,14 +692,14 @@ def _cut_to_whole_sentences(marked_text: str) -> str:
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
-def _build_index(course_version: _CourseVersion) -> _SearchIndex:
+def _build_index(course_version: _LibraryCacheKey) -> _SearchIndex:
     return _SearchIndex(list_search_documents(course_version.library, registry.list_estimates()))
 
 
 _MOST_OWN_OF_A_KIND = 5
 
 
-def search_own_writing(ctx: RequestContext, query: str) -> list[SearchHit]:
+def search_notes_and_own_cards(ctx: RequestContext, query: str) -> list[SearchHit]:
     """Return the learner's notes and own cards that contain all words, at most five of each."""
     words = split_search_query(query[:_MAX_QUERY_LENGTH])
     if not (words and ctx.learner.id):
@@ -722,7 +726,7 @@ def _yield_own_card_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[
     found = added_cards.search_own_card_ids(ctx.db, ctx.learner.id, words)
     cards = list(itertools.islice(found, 2 * _MOST_OWN_OF_A_KIND))  # some may have been removed
     records = added_cards.load_added_card_records(ctx.db, ctx.learner.id, cards)
-    details = added_cards.load_added_card_details(ctx.db, ctx.learner.id, cards, ctx.now)
+    details = added_cards.load_added_card_contents(ctx.db, ctx.learner.id, cards, ctx.now)
     for card in cards:
         if card in records and not records[card].is_declined and (faces := details[card].own_faces):
             front = excerpt_for_title(build_own_card(card, faces).front)
@@ -749,7 +753,7 @@ def show_search_page(ctx: ReadContext, q: SearchText = "", *, whole: bool = Fals
         "lessons/search.html",
         query=q,
         results=search_course(ctx.library, q, EVERY if whole else _MOST_OF_A_KIND),
-        own_hits=search_own_writing(ctx, q),
+        own_hits=search_notes_and_own_cards(ctx, q),
     )
 
 
@@ -760,5 +764,5 @@ def show_search_results(ctx: ReadContext, q: SearchText = "") -> HTMLResponse:
         "lessons/_search_results.html",
         query=q,
         results=search_course(ctx.library, q),
-        own_hits=search_own_writing(ctx, q),
+        own_hits=search_notes_and_own_cards(ctx, q),
     )

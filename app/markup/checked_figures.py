@@ -13,7 +13,13 @@ from markdown_it.token import Token
 
 from app.estimator.hardware.part_values import part_url
 from app.estimator.result import Estimate, FormulaStep
-from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value, is_measurement_as_displayed
+from app.estimator.units import (
+    COUNT_SUFFIX,
+    MINUS,
+    NBSP,
+    format_value,
+    matches_displayed_measurement,
+)
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
 from app.markup.problems import (
@@ -217,7 +223,7 @@ def compare_figure_with_value(text: str, value: Value) -> FigureComparison:
     scaled = value.value * scale
     if abs(scaled - displayed.value) <= 0.5000001 * 10.0**-displayed.decimal_places:
         return FigureComparison()
-    if is_measurement_as_displayed(displayed.value / scale, value.value, value.unit or ""):
+    if matches_displayed_measurement(displayed.value / scale, value.value, value.unit or ""):
         return FigureComparison()
     return FigureComparison("E82", _format_like_displayed_number(displayed, scaled))
 
@@ -370,7 +376,7 @@ def _format_like_displayed_number(displayed: DisplayedNumber, value: float) -> s
     return f"{displayed.text_before}{number}{displayed.space_before_unit}{displayed.unit}"
 
 
-def join_numbers_to_units(text: str) -> str:
+def prevent_breaks_before_units(text: str) -> str:
     """Join number and unit with no-break spaces."""
     return re.sub(r"(?<=\d) (?=[A-Za-z%µ$])", NBSP, text)
 
@@ -383,7 +389,7 @@ def render_figure_steps(figure_text: str, output_name: str, computed_figure: Com
     steps = _recorded_steps_of_output(output_name.replace("-", "_"), computed_figure)
     if not steps:
         return ""
-    displayed_text = escapeHtml(join_numbers_to_units(figure_text))
+    displayed_text = escapeHtml(prevent_breaks_before_units(figure_text))
     results = [f"{s.substituted} = {format_value(s.value, s.unit)}" for s in steps]
     lines = "".join(
         f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"

@@ -204,7 +204,7 @@ def compile_expression(text: str) -> Expression:
         raise ExpressionError("E45", "The expression is longer than 500 characters.")
     _reject_hyphenated_estimate_name(text)
     try:
-        tree = ast.parse(_wrap_numbers_with_units(text.strip()), mode="eval").body
+        tree = ast.parse(_rewrite_quantities_as_calls(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
         for pattern, better_hint in _OTHERWISE.items():
@@ -224,7 +224,7 @@ def _reject_hyphenated_estimate_name(text: str) -> None:
             raise ExpressionError("E44", message, hint)
 
 
-def _wrap_numbers_with_units(text: str) -> str:
+def _rewrite_quantities_as_calls(text: str) -> str:
     def rewrite(match: re.Match[str]) -> str:
         if match["string"]:
             return match["string"]
@@ -256,7 +256,7 @@ def _check_node_and_collect_used_names(node: ast.AST, used_names: _UsedNames) ->
             _check_node_and_collect_used_names(right, used_names)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
             _check_node_and_collect_used_names(left, used_names)
-            _check_unit(unit)
+            _raise_if_unknown_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
             _check_estimate_call_and_collect_used_names(call, used_names)
         case ast.Call(func=ast.Name(id=name)):
@@ -278,7 +278,7 @@ def _raise_unsupported_node(node: ast.AST) -> None:
     raise ExpressionError("E45", f"“{node_source[:60]}” is not allowed in an expression.", hint)
 
 
-def _check_unit(node: ast.expr) -> None:
+def _raise_if_unknown_unit(node: ast.expr) -> None:
     if not isinstance(node, ast.Constant):
         unit_source = ast.unparse(node)
         hint = quantities.closest_unit_hint(unit_source)
@@ -398,13 +398,13 @@ def _evaluate_number(node: ast.AST, value_by_name: Mapping[str, Value]) -> Quant
 def evaluate_call_inputs(call: ast.Call, value_by_name: Mapping[str, Value]) -> dict[str, str]:
     """Return the inputs of an estimate call as form text."""
     return {
-        k.arg: format_as_typed(_evaluate_node(k.value, value_by_name))
+        k.arg: format_as_form_input(_evaluate_node(k.value, value_by_name))
         for k in call.keywords
         if k.arg is not None
     }
 
 
-def format_as_typed(value: Value) -> str:
+def format_as_form_input(value: Value) -> str:
     """Format a value as a person would type it into a calculator form."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -425,10 +425,10 @@ def _evaluate_function_call(node: ast.Call, value_by_name: Mapping[str, Value]) 
         return functools.reduce(
             lambda a, b: quantities.combine_in_common_unit(a, b, choose), values
         )
-    return _round_value(name, values)
+    return _evaluate_rounding_function(name, values)
 
 
-def _round_value(name: str, values: list[Quantity]) -> Quantity:
+def _evaluate_rounding_function(name: str, values: list[Quantity]) -> Quantity:
     first, *rest = values
     if name == "round" and len(rest) <= 1:
         digits = int(rest[0].value) if rest else 0

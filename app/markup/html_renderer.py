@@ -20,8 +20,8 @@ from app.markup import checked_figures
 from app.markup.expressions import FigureError
 from app.markup.markdown_tokens import (
     find_closing_index,
-    first_line,
-    last_line,
+    get_first_line_number,
+    get_last_line_number,
     plain_text,
     pop_pinned_key,
     text_or_none_if_marked_up,
@@ -280,7 +280,10 @@ class RenderContext:
     def remember_block_lines(self, token: Token) -> None:
         """Remember the block being rendered, for problem locations."""
         if token.map:
-            self.first_line, self.last_line = first_line(token), last_line(token)
+            self.first_line, self.last_line = (
+                get_first_line_number(token),
+                get_last_line_number(token),
+            )
             self.source_file.current_line = self.first_line
         if token.type == "inline":
             self.is_in_top_level_block = token.level == 1
@@ -587,7 +590,7 @@ def _render_checked_figure_opening(
     if computed_figure is None:
         return _render_link_as_span(tokens, index)
     if inner.type == "text":
-        inner.content = checked_figures.join_numbers_to_units(inner.content)
+        inner.content = checked_figures.prevent_breaks_before_units(inner.content)
     is_requested = tokens[index].attrs.get("title") == "working"
     shows_steps = is_requested or (context.is_in_top_level_block and not context.has_steps_aside)
     if context.is_concept_page and computed_figure.estimate is not None and shows_steps:

@@ -214,7 +214,7 @@ def _parse_and_sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     reader = _SvgParser()
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _raise_for_doctype
-    parser.ProcessingInstructionHandler = _raise_for_instruction
+    parser.ProcessingInstructionHandler = _raise_for_processing_instruction
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.add_text
@@ -260,7 +260,7 @@ def _raise_for_doctype(*_: object) -> None:
     raise _SvgError("a document type is not allowed", "Delete <!DOCTYPE …>.")
 
 
-def _raise_for_instruction(*_: object) -> None:
+def _raise_for_processing_instruction(*_: object) -> None:
     remedy = "Delete what stands between <? and ?>."
     raise _SvgError("a processing instruction is not allowed", remedy)
 

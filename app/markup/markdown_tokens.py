@@ -125,7 +125,7 @@ def _parse_inline(state: StateCore) -> None:
             token.children.append(Token("text", "", 0, content=token.content))
         count += len(token.children)
         if count > MOST_BLOCKS:
-            raise LimitExceededError(_MANY, _PART, first_line(token))
+            raise LimitExceededError(_MANY, _PART, get_first_line_number(token))
 
 
 _MANY = "The file has too many words and marks to be read at once."
@@ -286,12 +286,12 @@ def find_closing_index(tokens: Sequence[Token], index: int) -> int:
     return len(tokens) - 1
 
 
-def first_line(token: Token) -> int:
+def get_first_line_number(token: Token) -> int:
     """Return the line, from 1, on which a block begins."""
     return token.map[0] + 1 if token.map else 1
 
 
-def last_line(token: Token) -> int:
+def get_last_line_number(token: Token) -> int:
     """Return the last line, from 1, of a block."""
     return max(token.map[1], token.map[0] + 1) if token.map else 1
 

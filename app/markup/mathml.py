@@ -138,7 +138,7 @@ def _replace_latex_command(match: re.Match[str]) -> str:
     return _SIGNS.get(name, match[0])
 
 
-def convert_html_formulas(html: str) -> str:
+def convert_html_formulas_to_mathml(html: str) -> str:
     r"""Convert formulas written as \(…\) or \[…\] in safe HTML to MathML.
 
     A formula that cannot be converted stays unchanged.

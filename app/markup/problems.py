@@ -436,7 +436,7 @@ def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[Cont
 
     They are reported once the other one is corrected.
     """
-    problems = _drop_explained_problems(list(problems))
+    problems = _drop_problems_caused_by_others(list(problems))
     unread_paths = {p.path for p in problems if _leaves_file_unread(p)}
     unread_topics = {topic_slug_of_path(path) for path in unread_paths} - {""}
     errors = (p for p in problems if p.severity == "error" and not p.is_consequence)
@@ -478,7 +478,7 @@ def _message_names_topic(problem: ContentProblem, topics: set[str]) -> bool:
     return any(name.removeprefix("/concepts/").partition("#")[0] in topics for name in quoted)
 
 
-def _drop_explained_problems(problems: list[ContentProblem]) -> list[ContentProblem]:
+def _drop_problems_caused_by_others(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Drop problems below an unclosed block, and those that another error of the item or file explains."""
     unread_from_line = {p.path: p.line for p in problems if p.hides_rest_of_file}
     errors = {(p.path, p.item) for p in problems if p.severity == "error" and not p.is_consequence}

@@ -157,7 +157,7 @@ def base_unit_of(unit: str) -> str:
     return UNITS[unit].base_unit if unit in UNITS else unit
 
 
-def base_factor_of(unit: str) -> float:
+def get_factor_to_base_unit(unit: str) -> float:
     """Return how many base units a unit is."""
     return UNITS[unit].base_units_per_unit if unit in UNITS else 1.0
 
@@ -176,7 +176,7 @@ def unit_dimension(unit: str) -> UnitDimension:
         for name in part.split("*"):
             if name and name != "1":
                 powers[name] += sign
-    return UnitDimension(base_factor_of(unit), powers)
+    return UnitDimension(get_factor_to_base_unit(unit), powers)
 
 
 def format_unit_dimension(unit: str) -> str:
@@ -196,10 +196,10 @@ def _format_unit_powers(powers: Counter[str]) -> str:
 
 
 def _format_dimension_without_counts(unit: str) -> str:
-    return _format_unit_powers(_without_counts(unit_dimension(unit).power_by_base_unit))
+    return _format_unit_powers(_drop_count_units(unit_dimension(unit).power_by_base_unit))
 
 
-def _without_counts(powers: Counter[str]) -> Counter[str]:
+def _drop_count_units(powers: Counter[str]) -> Counter[str]:
     return Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
 
 
@@ -264,7 +264,7 @@ def _multiply_in_base_units(left: Quantity, right: Quantity, power_of_right: int
     right_value = right.value * right_factor
     left_value = left.value * left_factor
     value = left_value * right_value if power_of_right > 0 else left_value / right_value
-    return Quantity(value, _format_unit_powers(_without_counts(powers)))
+    return Quantity(value, _format_unit_powers(_drop_count_units(powers)))
 
 
 SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")

@@ -331,7 +331,7 @@ class _NodeConverter:
         return YamlMapping(values, keys, *location)
 
 
-def texts_of_word_or_list(node: Node | None) -> tuple[YamlText, ...]:
+def collect_texts_of_node(node: Node | None) -> tuple[YamlText, ...]:
     """Return the texts of a value that is one word or a list of words."""
     if isinstance(node, YamlText):
         return (node,) if node.text else ()

@@ -38,10 +38,10 @@ def text_direction(language_tag: str) -> str:
     return "rtl" if is_right_to_left else "ltr"
 
 
-def mark_unspaced_letters(text: str) -> str:
+def add_boundaries_in_unspaced_scripts(text: str) -> str:
     """Return the text with a boundary before and after each letter that may be a word.
 
-    >>> mark_unspaced_letters("GPU 缓存").replace(BOUNDARY, "|")
+    >>> add_boundaries_in_unspaced_scripts("GPU 缓存").replace(BOUNDARY, "|")
     'GPU |缓||存|'
     """
     return _LETTER.sub(rf"{BOUNDARY}\g<0>{BOUNDARY}", text) if not text.isascii() else text
@@ -148,7 +148,9 @@ def hash_words(text: str) -> str:
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
-    words = " ".join(_WORD.findall(mark_unspaced_letters(text.lower()))).encode().split()
+    words = (
+        " ".join(_WORD.findall(add_boundaries_in_unspaced_scripts(text.lower()))).encode().split()
+    )
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])

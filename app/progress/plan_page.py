@@ -210,7 +210,7 @@ def _build_plan_day(
 ) -> PlanDay:
     state = find_day_state(day, calendar, record, ctx.study_day)
     return PlanDay(
-        day, state, 0 if state in {"off", "exam"} else ctx.learner.minutes_as_if_not_off(day)
+        day, state, 0 if state in {"off", "exam"} else ctx.learner.minutes_ignoring_days_off(day)
     )
 
 
@@ -222,7 +222,7 @@ _MOST_SUGGESTED_MINUTES = 240  # a day
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlanVerdict:
+class ReadingTimeVerdict:
     """Whether what is unread fits: how many pages, the minutes for it, the minutes for reading.
 
     Of the `available_minutes`, `minutes_on_list` are those of today's list that are left.
@@ -267,7 +267,7 @@ class PlanVerdict:
 
 def compare_unread_pages_with_time(
     ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
-) -> PlanVerdict | None:
+) -> ReadingTimeVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
     if calendar.exam_day is None or calendar.exam_day <= ctx.study_day:
         return None
@@ -275,15 +275,15 @@ def compare_unread_pages_with_time(
     reading_route = find_planned_route(ctx)
     if learner.id:
         facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.study_day)
-    minutes = learner.minutes_as_if_not_off(ctx.study_day)
+    minutes = learner.minutes_ignoring_days_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
     today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
-    course, by_route = cached_course_facts(ctx.library), dict[ReadingRoute, PlanVerdict]()
+    course, by_route = cached_course_facts(ctx.library), dict[ReadingRoute, ReadingTimeVerdict]()
     for counted in (reading_route, "short"):
         unread = list_unread_pages(course, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
-        by_route[counted] = PlanVerdict(
+        by_route[counted] = ReadingTimeVerdict(
             unread_count, begun_count, counted, needed, today + later, today
         )
     whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))

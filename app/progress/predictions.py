@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from app.content.course_facts import has_enough_answers
+from app.content.course_facts import is_enough_of_paper_answered
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_short_date
 from app.widgets.svg import (
@@ -72,7 +72,7 @@ class PredictionOutcome:
     @property
     def is_comparable(self) -> bool:
         """Whether it can be compared: there was a prediction, and enough questions were answered."""
-        enough = has_enough_answers(self.result.answered_count, self.result.question_count)
+        enough = is_enough_of_paper_answered(self.result.answered_count, self.result.question_count)
         return self.last_prediction_before is not None and enough
 
     @property
@@ -117,7 +117,7 @@ def _find_last_prediction_before(
     return max(earlier, key=lambda p: p.shown_at_ms, default=None)
 
 
-def describe_share_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
+def describe_share_of_results_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
     """Return a sentence with the share of results inside the range; empty if none is comparable.
 
     The range is meant to cover nine results of ten, so the sentence names that number too.

@@ -20,7 +20,7 @@ from app.progress.predictions import (
     PredictionOutcome,
     attach_predictions_to_results,
     build_score_trend,
-    describe_share_in_range,
+    describe_share_of_results_in_range,
     draw_score_trend,
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
@@ -119,7 +119,7 @@ def build_prediction_chart(
     outcomes: Sequence[PredictionOutcome], study_day_of_ms: Callable[[int], dt.date]
 ) -> PredictionChart:
     """Return the last exams; `study_day_of_ms` maps a moment in ms to the learner's study day."""
-    sentence = describe_share_in_range(outcomes)
+    sentence = describe_share_of_results_in_range(outcomes)
     caption = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
         rows=tuple(
@@ -262,7 +262,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     )
     target = compute_target_right_answers(plan, learner.target)
     first_answer_counts = (
-        progress_store.count_first_answers_by_level_and_right(ctx.db, learner.id)
+        progress_store.count_first_answers_by_confidence_and_correctness(ctx.db, learner.id)
         if learner.id
         else {}
     )

@@ -68,7 +68,7 @@ _FIRST_LIST = (
 )
 
 
-def load_known_cards_of_first_list(db: Session, learner_id: int, since: dt.date) -> int | None:
+def load_known_card_count_of_first_list(db: Session, learner_id: int, since: dt.date) -> int | None:
     """Return how many cards were known when the first list from `since` on was made.
 
     None if no list was stored since.
@@ -199,7 +199,7 @@ def find_running_exam(db: Session, learner_id: int, now_ms: int) -> RunningExam 
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StudyHistory:
+class DailyStudyTotals:
     """The totals of recent days by ISO date, and the `first_study_day` of all days with work."""
 
     totals_by_day: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
@@ -220,14 +220,14 @@ _RECENT = select(_DAY.c.day, *_SUMS).where(*_MINE, _DAY.c.day >= bindparam("sinc
 _FIRST = select(func.min(_DAY.c.day)).where(*_MINE)
 
 
-def load_daily_study_history(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
+def load_daily_study_totals(db: Session, learner_id: int, since: dt.date) -> DailyStudyTotals:
     """Return what was done on each day from `since` on, and the first day."""
     if not learner_id:
-        return StudyHistory()
+        return DailyStudyTotals()
     values = {"learner": learner_id, "since": since.isoformat()}
     first = db.connection().scalar(_FIRST, values)
     rows = db.connection().execute(_RECENT, values)
-    return StudyHistory(
+    return DailyStudyTotals(
         totals_by_day={day: DayTotals(*rest) for day, *rest in rows},
         first_study_day=dt.date.fromisoformat(first) if first else None,
     )
@@ -286,7 +286,7 @@ _SURE = (
 )
 
 
-def count_first_answers_by_level_and_right(
+def count_first_answers_by_confidence_and_correctness(
     db: Session, learner_id: int
 ) -> dict[tuple[int, bool], int]:
     """Count first answers per certainty (0 for none), fully right or not."""

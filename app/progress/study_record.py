@@ -47,7 +47,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     learner = ctx.learner
     pages = progress_store.load_opened_pages(ctx.db, learner.id) if learner.id else ()
     first_day = compute_first_heatmap_day(ctx.study_day)
-    days = progress_store.load_daily_study_history(ctx.db, learner.id, first_day)
+    days = progress_store.load_daily_study_totals(ctx.db, learner.id, first_day)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(read_at))
         for page in pages
@@ -141,7 +141,9 @@ def load_last_seven_days_summary(
     days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
     # No card is reviewed before the list of its day is made.
-    known_before = progress_store.load_known_cards_of_first_list(ctx.db, ctx.learner.id, days[-1])
+    known_before = progress_store.load_known_card_count_of_first_list(
+        ctx.db, ctx.learner.id, days[-1]
+    )
     course = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),

@@ -17,7 +17,7 @@ from app.content.course_facts import cached_course_facts, find_main_exam
 from app.content.library import Library
 from app.content.reading_routes import ReadingRoute, sum_reading_minutes_on_route
 from app.errors import ConflictError
-from app.lessons.course_pages import build_domain_progress, load_next_page
+from app.lessons.course_pages import build_domain_progress, find_next_page_across_day_lists
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import store as progress_store
 from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
@@ -157,9 +157,11 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         tasks=tasks,
         minutes_drawn=draw_task_minutes(plan) if plan else "",
         has_long_page=plan is not None
-        and has_page_longer_than(plan, learner.minutes_as_if_not_off(ctx.study_day)),
+        and has_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        further=load_next_page(ctx, find_planned_route(ctx)) if plan and plan.is_done else None,
+        further=find_next_page_across_day_lists(ctx, find_planned_route(ctx))
+        if plan and plan.is_done
+        else None,
         target_questions=compute_target_right_answers(plan, learner.target),
         **context,
     )
@@ -242,7 +244,7 @@ def _add_result_of_mock_exam(
 
 
 @router.post("/exam-result")
-def save_exam_result(
+def save_real_exam_result(
     ctx: WriteContext, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
 ) -> Response:
     """Save the result of the real exam; an empty one deletes it."""

@@ -78,7 +78,7 @@ class MailText(NamedTuple):
     text: str
 
 
-def write_weekly_summary(ctx: RequestContext) -> MailText | None:
+def build_weekly_summary_mail(ctx: RequestContext) -> MailText | None:
     """Return the weekly summary of a learner; None without a plan."""
     plan = load_study_plan(ctx)
     if plan is None:
@@ -147,7 +147,7 @@ def send_due_mails(
             if subscription.confirmed:
                 request = Request({"type": "http"})  # only rendering a page needs more
                 ctx = RequestContext(request, libraries_by_course[learner.course], learner, db, now)
-                summary = write_weekly_summary(ctx)
+                summary = build_weekly_summary_mail(ctx)
                 if summary is None:
                     continue
                 subject, text = summary
@@ -166,7 +166,7 @@ def send_due_mails(
 
 
 @contextlib.asynccontextmanager
-async def run_weekly_mails(
+async def run_weekly_mail_sender(
     engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Send mails while the server runs; nothing without a mail server and a public address."""
@@ -226,7 +226,7 @@ def show_mail_subscription(
 
 
 @router.post("/mail/{key}")
-def change_mail_subscription(
+def confirm_or_remove_mail_address(
     key: str, db: DbSession, now: Now, wanted: Annotated[Literal["yes", "no"], Form()]
 ) -> Response:
     """Confirm or remove the address, from any browser."""

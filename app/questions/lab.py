@@ -342,7 +342,7 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, typed_line:
             continue
         if index is None:
             stages = (pipeline.stages[0], original.stages[0])
-            tries = (_answer_everyday_command(matcher, state, s, saved) for s in stages)
+            tries = (_answer_common_command(matcher, state, s, saved) for s in stages)
             text = next((text for text in tries if text is not None), None)
             if text is None:
                 text = _answer_builtin(matcher, session, pipeline.stages[0])
@@ -358,8 +358,10 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, typed_line:
             if command.to or not derived or command.contains_word_of_cue(text or ""):
                 reached |= lab.goals_of_command(index, state)
             state = command.to or state
-        text = lab_derived_answers.convert_dmesg_seconds(
-            pipeline.stages[0], text or "", functools.partial(_find_facts, matcher, state)
+        text = lab_derived_answers.convert_dmesg_seconds_to_dates(
+            pipeline.stages[0],
+            text or "",
+            functools.partial(_extract_facts_from_outputs, matcher, state),
         )
         text = _fill_in_typed_reason(text, [entry.typed_line for entry in session.entries])
         text = _filter_output(text, filters)
@@ -438,7 +440,7 @@ def _derive_output_from_other_answers(
         host_command = dataclasses.replace(command, program=prefix + command.program)
         return next(iter(matcher.rank_command_indices_in_state(state, [host_command])), None)
 
-    everyday = _load_everyday_answers_and_facts()
+    everyday = _load_common_command_answers()
     for n in everyday.matcher.rank_command_indices_in_state("", [typed]):
         for line in everyday.equivalent_lines_by_answer[n]:
             index = find(shell.parse_shell_line(line)[0].commands[0])
@@ -452,12 +454,12 @@ def _derive_output_from_other_answers(
         for answer in matcher.harmless_answers_by_specificity(state)
         if answer.command.ssh_prefix == ssh_prefix
     ]
-    user = _find_facts(matcher, state, ["user"])["user"]
+    user = _extract_facts_from_outputs(matcher, state, ["user"])["user"]
     return lab_derived_answers.derive_answer_from_other_answers(typed, find, answers, user)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class EverydayAnswers:
+class CommonCommandAnswers:
     """Commands that every lab answers, and patterns of the facts in their outputs.
 
     By the index of the answer: `fact_names_by_answer` are filled into it, `equivalent_lines_by_answer` are lines that
@@ -473,7 +475,7 @@ class EverydayAnswers:
 
 
 @functools.cache
-def _load_everyday_answers_and_facts() -> EverydayAnswers:
+def _load_common_command_answers() -> CommonCommandAnswers:
     file = Path(__file__).parent / "types" / "console_everyday.toml"
     spec = tomllib.loads(file.read_text(encoding="utf-8"))
     commands, unless_named = list[LabCommand](), list[str]()
@@ -485,7 +487,7 @@ def _load_everyday_answers_and_facts() -> EverydayAnswers:
         needed_facts.append((*answer.get("needs", ()), *re.findall(r"\{(\w+)\}", text)))
         same_lines.append(tuple(answer.get("same", ())))
         unless_named.append(answer.get("unless_named", ""))
-    return EverydayAnswers(
+    return CommonCommandAnswers(
         CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ())),
         spec["facts"],
         tuple(needed_facts),
@@ -494,7 +496,7 @@ def _load_everyday_answers_and_facts() -> EverydayAnswers:
     )
 
 
-def _find_facts(
+def _extract_facts_from_outputs(
     matcher: CommandMatcher, preferred_state: str, fact_names: Sequence[str]
 ) -> dict[str, str]:
     """Return facts read from the outputs of a lab, those of the preferred state first.
@@ -511,20 +513,20 @@ def _find_facts(
         other_commands = [c for c in commands if c.states and preferred_state not in c.states]
         text = "\n".join(c.output.plain for c in (*current, *other_commands))
     for name in missing:
-        fact = _load_everyday_answers_and_facts().pattern_by_fact_name[name]
+        fact = _load_common_command_answers().pattern_by_fact_name[name]
         match = re.search(fact["pattern"], text)
         known_facts[name] = next(filter(None, match.groups())) if match else fact.get("default", "")
     return {name: known_facts[name] for name in fact_names}
 
 
-def _answer_everyday_command(
+def _answer_common_command(
     matcher: CommandMatcher, state: str, tokens: Sequence[str], saved_files: Mapping[str, str]
 ) -> str | None:
     """Return the answer to a command that every lab knows, filled with the facts of this lab.
 
     `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
     """
-    everyday = _load_everyday_answers_and_facts()
+    everyday = _load_common_command_answers()
     everyday_matcher, same_lines = everyday.matcher, everyday.equivalent_lines_by_answer
     typed, remote = shell.normalize_shell_command(tokens), dict[str, str]()
     command = typed
@@ -549,9 +551,12 @@ def _answer_everyday_command(
         for n in everyday_matcher.rank_command_indices_in_state("", [candidate])
         if not same_lines[n]
     ):
-        if _is_named_in_lab(matcher, typed, everyday.excluded_subject_by_answer[index]):
+        if _does_lab_mention_command(matcher, typed, everyday.excluded_subject_by_answer[index]):
             return None
-        facts = _find_facts(matcher, state, everyday.fact_names_by_answer[index]) | remote
+        facts = (
+            _extract_facts_from_outputs(matcher, state, everyday.fact_names_by_answer[index])
+            | remote
+        )
         if all(facts.values()):
             text = everyday_matcher.lab.commands[index].output.plain
             for name, value in facts.items():
@@ -560,7 +565,7 @@ def _answer_everyday_command(
     lists_files = command.program in {"ls", "stat"}
     if not lists_files or (files := _list_files(matcher, state, command, saved_files)) is None:
         return None
-    facts = _find_facts(matcher, state, ["user", "day", "clock"]) | remote
+    facts = _extract_facts_from_outputs(matcher, state, ["user", "day", "clock"]) | remote
     is_long_format = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
     row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov {2} {0}"
     dates = ("26 17:20", f"{facts['day'][-2:]} {facts['clock'][:5]}")
@@ -569,7 +574,9 @@ def _answer_everyday_command(
     return "\n".join(rows)
 
 
-def _is_named_in_lab(matcher: CommandMatcher, typed: ShellCommand, subject_kind: str) -> bool:
+def _does_lab_mention_command(
+    matcher: CommandMatcher, typed: ShellCommand, subject_kind: str
+) -> bool:
     """Return whether a lab's commands name the typed command in some state, or its `subject`.
 
     The subject is its program or unit; where it is empty, nothing is asked.
@@ -591,7 +598,7 @@ def _is_named_in_lab(matcher: CommandMatcher, typed: ShellCommand, subject_kind:
 def _find_local_executables(lab: Lab) -> set[str]:
     """Return the programs that the commands of a lab run from its folder, as `./name`."""
     spellings = (s.plain.split() for c in lab.commands for s in c.spellings)
-    first = (word for words in spellings for word in shell.strip_wrappers(words)[:1])
+    first = (word for words in spellings for word in shell.strip_sudo_and_variables(words)[:1])
     return {word.removeprefix("./") for word in first if re.fullmatch(r"\./[^/…]+", word)}
 
 
@@ -634,7 +641,7 @@ def _answer_builtin(
     matcher: CommandMatcher, session: LabSession, tokens: Sequence[str]
 ) -> str | None:
     """Return the answer of a shell builtin or manual; None if it does not know the command."""
-    name, *arguments = shell.strip_wrappers(tokens) or tokens
+    name, *arguments = shell.strip_sudo_and_variables(tokens) or tokens
     spec = shell.load_program_specs().get(name)
     is_h_taken = spec and "-h" in {*spec.get("long", ()), *spec.get("ignore", ())}
     if spec and arguments in ([["--help"]] if is_h_taken else [["--help"], ["-h"]]):
@@ -676,9 +683,7 @@ def _explain_unanswered_command(matcher: CommandMatcher, tokens: Sequence[str]) 
     return f"bash: {program[:40]}: command not found.{suggestion}"
 
 
-def find_shortest_command_indices(
-    lab: Lab, *, allow_harmful: bool = False
-) -> tuple[int, ...] | None:
+def find_shortest_solution(lab: Lab, *, allow_harmful: bool = False) -> tuple[int, ...] | None:
     """Return the fewest commands that reach every goal; None if nothing does.
 
     With `allow_harmful`, harmful commands may be used.

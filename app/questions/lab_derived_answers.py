@@ -111,15 +111,17 @@ def _answer_gpu_query(
             _add_columns(columns, header, rows)
             sources.append(n)
     for n, text in tables[:1] if query_option != "--query-remapped-rows" else ():
-        table = _read_gpus(text, [answer.output for answer in answers])
+        table = _parse_gpu_table(text, [answer.output for answer in answers])
         if query_option == "--query-compute-apps":
-            table = _read_processes(text, table)
+            table = _parse_gpu_process_table(text, table)
         _add_columns(columns, table.header, table.rows)
         sources.append(n)
     if not columns:
         return None
     fields = [
-        _field_name(query_option, name) for name in options[query_option].split(",") if name.strip()
+        _normalize_gpu_field_name(query_option, name)
+        for name in options[query_option].split(",")
+        if name.strip()
     ]
     unknown = [name for name in fields if name not in columns]
     note = f"[This lab doesn't say {', '.join(unknown)}, but {', '.join(sorted(columns))}.]"
@@ -162,11 +164,11 @@ def _add_columns(
     if any(len(column.cells) != len(rows) for column in columns.values()):
         return
     for index, name in enumerate(header):
-        key = _field_name("", name.partition(" [")[0].strip())
+        key = _normalize_gpu_field_name("", name.partition(" [")[0].strip())
         columns.setdefault(key, GpuColumn(name.strip(), [row[index].strip() for row in rows]))
 
 
-def _field_name(query: str, name: str) -> str:
+def _normalize_gpu_field_name(query: str, name: str) -> str:
     name = name.strip().replace("clocks_throttle_reasons", "clocks_event_reasons")
     if query == "--query-compute-apps":
         name = {"name": "process_name"}.get(name, name)
@@ -181,7 +183,7 @@ class GpuTable(NamedTuple):
     rows: list[list[str]]
 
 
-def _read_gpus(table: str, outputs: Sequence[str]) -> GpuTable:
+def _parse_gpu_table(table: str, outputs: Sequence[str]) -> GpuTable:
     """Return the fields of each GPU that the plain table shows, with UUID and driver."""
     header = [*_GPU_FIELDS, "driver_version", "count", "uuid"]
     rows = [list(row) for row in _GPU.findall(table)]
@@ -198,7 +200,7 @@ def _read_gpus(table: str, outputs: Sequence[str]) -> GpuTable:
     return GpuTable(header, rows)
 
 
-def _read_processes(table: str, gpus: GpuTable) -> GpuTable:
+def _parse_gpu_process_table(table: str, gpus: GpuTable) -> GpuTable:
     by_index = {gpu[0]: dict(zip(gpus.header, gpu, strict=True)) for gpu in gpus.rows}
     rows = []
     for gpu, pid, process_name, used_mebibytes in _PROCESS.findall(table):
@@ -501,16 +503,16 @@ def _merge_counted_rows(
         if earlier is not row and "N/A" not in [*earlier, *row]:
             pairs = zip(earlier, row, counted, strict=True)
             merged[key] = [
-                _add_cells(earlier_cell, added_cell) if count else earlier_cell
+                _add_slash_separated_counts(earlier_cell, added_cell) if count else earlier_cell
                 for earlier_cell, added_cell, count in pairs
             ]
     return [*merged.values()]
 
 
-def _add_cells(left: str, right: str) -> str:
+def _add_slash_separated_counts(left: str, right: str) -> str:
     """Add counts such as 3/1/0/4.
 
-    >>> _add_cells("3/1/0/4", "0/2/0/2")
+    >>> _add_slash_separated_counts("3/1/0/4", "0/2/0/2")
     '3/3/0/6'
     """
     pairs = zip(left.split("/"), right.split("/"), strict=True)
@@ -600,7 +602,7 @@ def expand_node_list(node_list: str) -> list[str]:
     return nodes
 
 
-def _state_count_cells(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
+def _build_sinfo_count_cells(node: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
     """Return nodes and processors of a row of `sinfo` by use: allocated, idle, other, total."""
     state = node["STATE"].rstrip("*")
     state_use, count = _state_count_column(state), int(node.get("NODES", "1"))
@@ -630,7 +632,7 @@ def _collect_job_or_node_fields(row: Mapping[str, str], outputs: Sequence[str]) 
         facts["NODELIST"] = "" if node_list.startswith("(") else node_list
         facts["STATE"] = _JOB_STATES.get(facts.get("ST", ""), facts.get("ST", ""))
     elif "STATE" in facts:
-        facts |= _state_count_cells(facts, outputs)
+        facts |= _build_sinfo_count_cells(facts, outputs)
     job = facts.get("JOBID", facts.get("JobID", ""))
     names = [f"JobId={job}"] if job else []
     names += [f"NodeName={node}" for node in expand_node_list(facts.get("NODELIST", ""))]
@@ -657,7 +659,7 @@ BOOT_FACTS = ("up", "day", "clock", "host")
 """What the time of the boot follows from: output of `uptime`, `date` and `hostname`."""
 
 
-def convert_dmesg_seconds(
+def convert_dmesg_seconds_to_dates(
     tokens: Sequence[str], text: str, find_facts: Callable[[Sequence[str]], Mapping[str, str]]
 ) -> str:
     """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.

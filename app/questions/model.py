@@ -163,7 +163,7 @@ def _find_valid_combination(
         parameters = build_nth_combination(computed, seed + offset)
         try:
             values = evaluate_combination(computed, parameters)
-            return DrawnNumbers(parameters, values, kind.fill_values(answer, values))
+            return DrawnNumbers(parameters, values, kind.fill_answer_placeholders(answer, values))
         except ExpressionError as error:
             first_error = first_error or error
     raise first_error or ExpressionError("E47", "There is no combination of parameters.")

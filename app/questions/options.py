@@ -9,7 +9,12 @@ from markdown_it.token import Token
 
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.markdown_tokens import find_closing_index, first_line, plain_text, pop_pinned_key
+from app.markup.markdown_tokens import (
+    find_closing_index,
+    get_first_line_number,
+    plain_text,
+    pop_pinned_key,
+)
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import hash_to_four_letters, reduce_to_words
@@ -63,7 +68,7 @@ class ParsedOption:
 
     @property
     def checkbox(self) -> str:
-        return "[x]" if self.ticked else format_box_of_wrong_option(self.credit)
+        return "[x]" if self.ticked else format_checkbox_of_wrong_option(self.credit)
 
     def report_problem(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
         """Report a problem at its text, after the box."""
@@ -71,10 +76,10 @@ class ParsedOption:
         source_file.report_at_text(code, first, self.line, self.line, message, hint)
 
 
-def format_box_of_wrong_option(credit: float) -> str:
+def format_checkbox_of_wrong_option(credit: float) -> str:
     """Return the box in Markdown, with the partial credit.
 
-    >>> [format_box_of_wrong_option(credit) for credit in (0.5, 0.3333333, 0.0)]
+    >>> [format_checkbox_of_wrong_option(credit) for credit in (0.5, 0.3333333, 0.0)]
     ['[50%]', '[33.33333%]', '[ ]']
     """
     return f"[{100 * credit:.7g}%]" if credit else "[ ]"
@@ -82,10 +87,10 @@ def format_box_of_wrong_option(credit: float) -> str:
 
 def is_task_list(tokens: list[Token]) -> bool:
     """Return whether a list of tokens has boxes, well-formed or not."""
-    return any(_BOX.match(t.content) for t in _item_texts(tokens))
+    return any(_BOX.match(t.content) for t in _list_item_text_tokens(tokens))
 
 
-def _item_texts(tokens: list[Token]) -> list[Token]:
+def _list_item_text_tokens(tokens: list[Token]) -> list[Token]:
     level = tokens[0].level + 3
     inside = tokens[: find_closing_index(tokens, 0)]
     return [
@@ -102,7 +107,7 @@ def read_task_list_options(list_tokens: list[Token], source_file: SourceFile) ->
     while index < end:
         closing = find_closing_index(list_tokens, index)
         option = _parse_option(
-            list_tokens[index + 1 : closing], first_line(list_tokens[index]), source_file
+            list_tokens[index + 1 : closing], get_first_line_number(list_tokens[index]), source_file
         )
         if option is not None:
             options.append(option)
@@ -167,7 +172,7 @@ def _report_nested_options(item_tokens: list[Token], source_file: SourceFile) ->
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
             hint = "Take the spaces before it away."
-            source_file.report("E24", first_line(token), 1, message, hint)
+            source_file.report("E24", get_first_line_number(token), 1, message, hint)
             return
 
 

@@ -199,14 +199,14 @@ _BESIDE_SIGN = re.compile(r"\s*([,:;()])\s*")  # full-width signs bring their ow
 _EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
 
 
-def have_same_words(first_text: str, second_text: str, *, case_sensitive: bool = False) -> bool:
+def is_same_phrase(first_text: str, second_text: str, *, case_sensitive: bool = False) -> bool:
     """Compare two phrases, ignoring spacing, hyphens, quotes, and end punctuation.
 
-    >>> have_same_words("All-Reduce", "all reduce")
+    >>> is_same_phrase("All-Reduce", "all reduce")
     True
-    >>> have_same_words("„prefill“", "prefill。")
+    >>> is_same_phrase("„prefill“", "prefill。")
     True
-    >>> have_same_words("KV caches", "KV cache")
+    >>> is_same_phrase("KV caches", "KV cache")
     False
     """
     return _normalize_for_comparison(first_text, case_sensitive) == _normalize_for_comparison(
@@ -604,10 +604,10 @@ class QuestionType(abc.ABC, Generic[A]):
     ) -> list[VariantFault]:
         """Return the problems of one combination; raises ExpressionError."""
         del stem
-        self.fill_values(answer, values)
+        self.fill_answer_placeholders(answer, values)
         return []
 
-    def fill_values(self, answer: A, values: Mapping[str, Value]) -> A:
+    def fill_answer_placeholders(self, answer: A, values: Mapping[str, Value]) -> A:
         """Return the answer with its templates filled; raises ExpressionError."""
         filled: A = expressions.replace_rich_texts_within(
             answer, lambda text: expressions.fill_placeholders_of_rich_text(text, values)
@@ -680,7 +680,7 @@ class QuestionType(abc.ABC, Generic[A]):
     def sample_responses(self, answer: A) -> Iterator[LabeledResponse]:
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
 
-    def count_response_habits(
+    def count_response_patterns(
         self, responses: Iterable[SubmittedResponse[A]]
     ) -> Mapping[str, Counter[str]]:
         """Return habits of learners for authors: by title, how often each was seen."""

@@ -127,7 +127,7 @@ def parse_shell_line(line: str) -> tuple[ShellPipeline, ...]:
         elif token in {"|", "|&"}:
             pipelines[-1].append([])
         elif token == _REDIRECTED:
-            targets[-1] = _output_target(redirects.pop(0)) or targets[-1]
+            targets[-1] = _parse_redirect_target(redirects.pop(0)) or targets[-1]
         else:
             pipelines[-1][-1].append(token)
     stages = (tuple(tuple(s) for s in pipeline if s) for pipeline in pipelines)
@@ -138,10 +138,10 @@ def parse_shell_line(line: str) -> tuple[ShellPipeline, ...]:
     )
 
 
-def _output_target(redirect: str) -> str:
+def _parse_redirect_target(redirect: str) -> str:
     """Return `>` or `>>` and the file that the output goes to; empty if it goes to the screen.
 
-    >>> [_output_target(r) for r in ("> 'a'", "&>>b", "2>/dev/null", ">&2", "> /dev/stdout")]
+    >>> [_parse_redirect_target(r) for r in ("> 'a'", "&>>b", "2>/dev/null", ">&2", "> /dev/stdout")]
     ['>a', '>>b', '', '', '']
     """
     descriptor, sign, file = re.split("(>+)", redirect, maxsplit=1)
@@ -177,7 +177,7 @@ def normalize_shell_command(tokens: tuple[str, ...]) -> ShellCommand:
     >>> dict(normalize_shell_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options)
     {'--long': '', '--user': 'bob'}
     """
-    unwrapped = strip_wrappers(tokens)
+    unwrapped = strip_sudo_and_variables(tokens)
     if not unwrapped:
         return ShellCommand(tokens[0], (), ())
     name = unwrapped[0].rpartition("/")[2] or unwrapped[0]
@@ -266,7 +266,7 @@ def collect_environment_variables(tokens: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(last.values()))
 
 
-def strip_wrappers(tokens: Sequence[str]) -> list[str]:
+def strip_sudo_and_variables(tokens: Sequence[str]) -> list[str]:
     """Return a command without `sudo`, `watch` and variables before it; empty if nothing is left."""
     rest = list(tokens)
     while rest and (
@@ -286,7 +286,7 @@ def split_pipeline_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
     >>> [p.stages for p in split_pipeline_by_argument(parse_shell_line("systemctl stop a b")[0])]
     [(('systemctl', 'stop', 'a'),), (('systemctl', 'stop', 'b'),)]
     """
-    unwrapped = strip_wrappers(pipeline.stages[0])
+    unwrapped = strip_sudo_and_variables(pipeline.stages[0])
     fixed_count = load_program_specs().get(unwrapped[0] if unwrapped else "", {}).get("each")
     options = [text for text in unwrapped[1:] if text.startswith("-")]
     names = [text for text in unwrapped[1:] if not text.startswith("-")]

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.questions.shell import ShellPipeline, strip_wrappers
+from app.questions.shell import ShellPipeline, strip_sudo_and_variables
 
 _PAGERS = frozenset(["less", "more", "cat", "tee", "column", "hexdump", "xxd"])
 _EDITORS = frozenset(["view", "vi", "vim", "nano"])
@@ -27,7 +27,7 @@ def rewrite_as_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
     >>> rewrite_as_cat_and_filter(parse_shell_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
-    unwrapped = strip_wrappers(pipeline.stages[0])
+    unwrapped = strip_sudo_and_variables(pipeline.stages[0])
     if unwrapped[:1] == ["ssh"] and len(unwrapped) == 3 and "|" in unwrapped[2]:
         inner, *filters = (tuple(part.split()) for part in unwrapped[2].split("|"))
         stages = (("ssh", unwrapped[1], *inner), *filters, *pipeline.stages[1:])
@@ -397,7 +397,7 @@ def _awk(lines: list[str], arguments: FilterArguments) -> list[str]:
         return ["(Of awk, this lab reads /WORD/ and {print $1, $3}.)"]
     pattern, first, fields = program[1] or "", int(program[2] or 0), program[3] or "$0"
     alternatives = _parse_grep_patterns(pattern, {"E": ""})
-    matching_lines = [line for line in lines[first:] if _find_span(line, alternatives)]
+    matching_lines = [line for line in lines[first:] if _find_longest_match(line, alternatives)]
     output_lines: list[str] = []
     for line in matching_lines:
         cells = line.split(options.get("F") or None)
@@ -451,7 +451,11 @@ def _grep(lines: list[str], arguments: FilterArguments) -> list[str]:
         raise WrongUsageError(f"{_GREP_USAGE}\nTry 'grep --help' for more information.")
     alternatives = _parse_grep_patterns(options["e"] if "e" in options else positional[0], options)
     inverted, only_matches = "v" in options, "o" in options
-    hits = [n for n, line in enumerate(lines) if (not _find_span(line, alternatives)) == inverted]
+    hits = [
+        n
+        for n, line in enumerate(lines)
+        if (not _find_longest_match(line, alternatives)) == inverted
+    ]
     if "m" in options:
         hits = hits[: _parse_grep_count(options["m"], "invalid max count")]
     if {"c", "q"} & options.keys():
@@ -493,13 +497,15 @@ class MatchSpan(NamedTuple):
 
 def _list_matches(line: str, alternatives: _Alternatives) -> list[str]:
     matches, position = [], 0
-    while position <= len(line) and (span := _find_span(line, alternatives, position)):
+    while position <= len(line) and (span := _find_longest_match(line, alternatives, position)):
         matches.append(line[span.start : span.end])
         position = max(span.end, span.start + 1)
     return [text for text in matches if text]
 
 
-def _find_span(line: str, alternatives: _Alternatives, position: int = 0) -> MatchSpan | None:
+def _find_longest_match(
+    line: str, alternatives: _Alternatives, position: int = 0
+) -> MatchSpan | None:
     """Return the first and longest match, which has all pieces of an alternative in order."""
     spans = []
     for pieces in alternatives:
@@ -535,7 +541,9 @@ def _parse_grep_patterns(
         else:
             expanded = pattern if syntax == "G" else _expand_groups(pattern)
             bar = r"\\\|" if syntax == "G" else r"(?<!\\)\|"
-            texts = [_translate_alternative(text, syntax) for text in re.split(bar, expanded)]
+            texts = [
+                _translate_alternative_to_python(text, syntax) for text in re.split(bar, expanded)
+            ]
         for pieces in texts:
             pieces[0] = start + pieces[0]
             pieces[-1] += end
@@ -566,10 +574,10 @@ def _expand_groups(pattern: str) -> str:
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.")
 
 
-def _translate_alternative(text: str, syntax: str) -> list[str]:
+def _translate_alternative_to_python(text: str, syntax: str) -> list[str]:
     r"""Return an alternative of a pattern as pieces of a pattern of Python, cut at `.*`.
 
-    >>> _translate_alternative(r"^a.*[[:digit:]]\+ (b)", "G")
+    >>> _translate_alternative_to_python(r"^a.*[[:digit:]]\+ (b)", "G")
     ['^a', '[0-9]++\\ \\(b\\)']
     """
     pieces: list[list[list[str]]] = [[]]  # Each atom with its sign of repetition.
@@ -595,11 +603,11 @@ def _translate_alternative(text: str, syntax: str) -> list[str]:
         elif (operator == "^" and number == 1) or (operator == "$" and number == len(atoms)):
             piece.append([operator, ""])
         else:
-            piece.append([_translate_atom(operator, syntax), ""])
-    return [_join_atoms(piece) for piece in pieces]
+            piece.append([_translate_atom_to_python(operator, syntax), ""])
+    return [_join_atoms_limiting_backtracking(piece) for piece in pieces]
 
 
-def _join_atoms(piece: Sequence[Sequence[str]]) -> str:
+def _join_atoms_limiting_backtracking(piece: Sequence[Sequence[str]]) -> str:
     """Return a piece of which at most one repetition is tried again shorter.
 
     So a search takes time in proportion to the square of the line at most. A repetition whose
@@ -608,7 +616,7 @@ def _join_atoms(piece: Sequence[Sequence[str]]) -> str:
     text, retried = "", 0
     for number, (atom, sign) in enumerate(piece, 1):
         text += atom + sign
-        if sign and not _shares_characters(atom, piece[number:]):
+        if sign and not _overlaps_following_atoms(atom, piece[number:]):
             text += "+"
         elif sign:
             retried += 1
@@ -617,7 +625,7 @@ def _join_atoms(piece: Sequence[Sequence[str]]) -> str:
     return text
 
 
-def _shares_characters(atom: str, following: Sequence[Sequence[str]]) -> bool:
+def _overlaps_following_atoms(atom: str, following: Sequence[Sequence[str]]) -> bool:
     for next_atom, sign in following:
         shared = _list_characters(atom) & _list_characters(next_atom)
         if shared or next_atom.startswith(r"\b"):
@@ -633,7 +641,7 @@ def _list_characters(atom: str) -> frozenset[str]:
     return frozenset(filter(re.compile(atom, re.IGNORECASE).fullmatch, map(chr, range(128))))
 
 
-def _translate_atom(atom: str, syntax: str) -> str:
+def _translate_atom_to_python(atom: str, syntax: str) -> str:
     """Return a character, an escaped one or a set of characters as Python writes it."""
     is_escaped = atom[0] == "\\" and len(atom) == 2
     if is_escaped and atom[1] in ("wWsSbBdD" if syntax == "P" else "wWsSbB"):

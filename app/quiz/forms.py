@@ -30,7 +30,7 @@ Row = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=LAST_ROW)]
 Count = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=2**53)]
 
 
-class QuestionForm(BaseModel):
+class HiddenQuestionFields(BaseModel):
     """The hidden fields of a question, in a form or in a query string."""
 
     seed: int | None = Field(None, ge=0, lt=2**53)
@@ -74,7 +74,7 @@ class PracticeForm(BaseModel):
         return count
 
     @property
-    def request(self) -> PracticeRequest:
+    def practice_request(self) -> PracticeRequest:
         mode, _, scope = self.pick.partition(":")
         return PracticeRequest(cast("Mode", mode), scope, self.count)
 
@@ -95,7 +95,7 @@ class ReportForm(BaseModel):
 class QuestionSubmission:
     """One request: the hidden fields, and the raw response."""
 
-    form: QuestionForm
+    form: HiddenQuestionFields
     raw: SubmittedFields
 
 
@@ -119,7 +119,7 @@ def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmiss
     if length > _MOST_CHARACTERS:
         limit_text = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
         raise InvalidInputError(f"{limit_text}; this has {length:,}.", "answer")
-    return QuestionSubmission(validate_form(QuestionForm, fields), raw)
+    return QuestionSubmission(validate_form(HiddenQuestionFields, fields), raw)
 
 
 async def read_posted_submission(request: Request) -> QuestionSubmission:

@@ -13,14 +13,14 @@ from app.clock import round_minutes
 from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
 from app.markup.model import Topic
-from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_unspaced_letters
+from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, add_boundaries_in_unspaced_scripts
 from app.study_plan.day_list import PageToRead, TaskProgress
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import NBSP, format_count_with_noun
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TopicResult:
+class FullyRightTopic:
     """A topic of which `question_count` questions were asked, and all were fully right."""
 
     title: str
@@ -57,7 +57,7 @@ class RunSummary:
     `costliest_domain` is that whose misses cost most in the exam, None if nothing was missed.
     """
 
-    topics_without_miss: tuple[TopicResult, ...]
+    topics_without_miss: tuple[FullyRightTopic, ...]
     missed_questions: tuple[MissedQuestion, ...]
     costliest_domain: DomainResult | None = None
 
@@ -76,7 +76,7 @@ def summarize_run(
         scores_by_topic[library.questions[item].topic].append(scores_by_question[item])
     return RunSummary(
         topics_without_miss=tuple(
-            TopicResult(library.topics[slug].title, len(topic_scores))
+            FullyRightTopic(library.topics[slug].title, len(topic_scores))
             for slug, topic_scores in scores_by_topic.items()
             if min(topic_scores) >= 1
         ),
@@ -190,7 +190,7 @@ def find_sentence_answering_question(topic: Topic, stem: str, answer: str) -> Pa
 
 def _list_distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
-    parts = mark_unspaced_letters(text.lower()).split(BOUNDARY)
+    parts = add_boundaries_in_unspaced_scripts(text.lower()).split(BOUNDARY)
     pairs = (a + b for a, b in itertools.pairwise(filter(None, parts)) if len(a + b) == 2)
     words = (word.rstrip("s") for part in parts for word in _WORD.findall(part))
     return frozenset((*words, *pairs))
@@ -227,7 +227,7 @@ _REASONS = {
 }
 
 
-def _find_requiring_title(page: PageToRead, library: Library) -> str:
+def _find_title_of_requiring_page(page: PageToRead, library: Library) -> str:
     """Return the title of the page for which the reason holds; empty if the page is its own."""
     is_required = _REASONS[page.reason] and not page.is_rest and page.required_by in library.topics
     return library.topics[page.required_by].title if is_required else ""
@@ -235,7 +235,7 @@ def _find_requiring_title(page: PageToRead, library: Library) -> str:
 
 def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
     reason = _REASONS[page.reason]
-    if _find_requiring_title(page, library):
+    if _find_title_of_requiring_page(page, library):
         reason = "which you started" if page.reason == "begun" else "where you missed a question"
     parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
@@ -274,7 +274,9 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             tuple(library.topics[page.slug].title for page in pages),
             "" if is_done or not pages else _describe_reading(task, pages[0], library),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
-            needed_for="" if is_done or not pages else _find_requiring_title(pages[0], library),
+            needed_for=""
+            if is_done or not pages
+            else _find_title_of_requiring_page(pages[0], library),
         )
     if task.kind == "mock":
         exam = library.exams.get(task.task.exam)

@@ -38,10 +38,10 @@ from app.quiz import store
 from app.quiz.forms import PostedRunRequest, PracticeForm, QueriedSubmission, QuestionSubmission
 from app.quiz.next_steps import build_task_views, summarize_run
 from app.quiz.question_page import (
-    build_recorded_feedback,
-    build_run_frame,
+    build_feedback_with_next_links,
+    build_open_question_of_request,
+    build_run_progress,
     list_questions_excluded_from_practice,
-    open_question,
     refuse_if_excluded_from_practice,
     render_question_page,
 )
@@ -143,7 +143,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         ],
         weakest=names[order[0]] if order and past else None,
         weakest_percent=known[order[0]].chance_percent if order and order[0] in known else None,
-        run=build_run_frame(newest, 0) if newest and newest.has_unanswered_question else None,
+        run=build_run_progress(newest, 0) if newest and newest.has_unanswered_question else None,
         flagged=len(
             store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()
         ),
@@ -160,7 +160,7 @@ def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) ->
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{objective.number} {objective.name}"
     questions = list_questions_of_objective(ctx.library, number)
-    return _render_practice_offer(ctx, title, f"objective:{number}", questions, count)
+    return _render_question_list(ctx, title, f"objective:{number}", questions, count)
 
 
 @router.get("/{topic}")
@@ -168,10 +168,10 @@ def show_topic_practice(ctx: ReadContext, topic: str, count: Count = 10) -> HTML
     """The questions of one topic with their results, and a form to start a run of them."""
     title = require_topic(ctx.library, topic).title
     questions = list_questions_of_topic(ctx.library, topic)
-    return _render_practice_offer(ctx, title, f"topic:{topic}", questions, count)
+    return _render_question_list(ctx, title, f"topic:{topic}", questions, count)
 
 
-def _render_practice_offer(
+def _render_question_list(
     ctx: RequestContext, title: str, run_source: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `run_source`."""
@@ -287,7 +287,7 @@ async def begin_practice_run(request: Request, wanted: PostedRunRequest) -> Resp
     They are chosen before the write transaction, because that reads the learner's whole history.
     """
     items = await run_in_read_session(
-        request, lambda ctx: _choose_questions_or_refuse(ctx, wanted.request)
+        request, lambda ctx: _choose_questions_or_refuse(ctx, wanted.practice_request)
     )
     run = await run_in_write_transaction(request, lambda ctx: _save_run(ctx, wanted, items))
     return RedirectResponse(f"/quiz/runs/{run}", 303)
@@ -297,7 +297,11 @@ def _choose_questions_or_refuse(
     ctx: RequestContext, practice_request: PracticeRequest
 ) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
-    choose = _list_not_right_in_run if practice_request.mode == "retry" else _choose_questions
+    choose = (
+        _list_missed_or_unanswered_questions
+        if practice_request.mode == "retry"
+        else _choose_questions
+    )
     items = choose(ctx, practice_request)
     if not items:
         words = _NOTHING_TO_PRACTICE.get(practice_request.mode, "This course has no questions yet.")
@@ -306,7 +310,7 @@ def _choose_questions_or_refuse(
 
 
 def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
-    wish = form.request
+    wish = form.practice_request
     # The buttons of a page share its token, and each starts a run of its own.
     token, scope = (
         f"{form.token or make_submission_token()}.{form.pick}.{form.count}",
@@ -323,7 +327,7 @@ def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -
 def resume_run(ctx: ReadContext, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
     state = _require_run(ctx, run)
-    return RedirectResponse(build_run_frame(state, 0).next_url, 303)
+    return RedirectResponse(build_run_progress(state, 0).next_url, 303)
 
 
 @runs_router.get("/runs/{run}/result")
@@ -354,7 +358,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
     coming, pages = None, list[PageToRead]()
     if plan is not None and state.mode == "placement" and is_new:
         if not counts:
-            coming = build_next_day_list(ctx, _list_assumed_readings(plan, ctx))
+            coming = build_next_day_list(ctx, _list_todays_pages_as_read(plan, ctx))
         if counts or coming:
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
             pages = _list_first_pages(tasks, ctx.library)
@@ -366,7 +370,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         tasks=build_task_views(plan, ctx.library),
         estimate=plan.estimate if plan and is_new else None,
         guessing=cached_course_facts(ctx.library).describe_guessing_score(),
-        run=build_run_frame(state, 0),
+        run=build_run_progress(state, 0),
         rows=rows,
         summary=summary,
         missed_by_title=collections.Counter(q.topic_title for q in summary.missed_questions),
@@ -375,14 +379,14 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         days_to_list=(coming.day - ctx.study_day).days if coming else 0,
         day_of_list=coming.day if coming else ctx.study_day,
         pages=pages,
-        later_pages=len(_find_unread_pages_missed(ctx, scores) - named) if pages else 0,
+        later_pages=len(_find_unread_pages_with_misses(ctx, scores) - named) if pages else 0,
         no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.is_suspended_or_declined for card in added),
         token=make_submission_token(),
     )
 
 
-def _list_assumed_readings(plan: StudyPlan, ctx: RequestContext) -> list[ReadingFact]:
+def _list_todays_pages_as_read(plan: StudyPlan, ctx: RequestContext) -> list[ReadingFact]:
     """Return the unread pages of today's list as if they were read now."""
     at = to_milliseconds(ctx.now)
     return [
@@ -397,7 +401,7 @@ def _list_first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRea
     return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
 
 
-def _find_unread_pages_missed(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
+def _find_unread_pages_with_misses(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
     """Return the pages of the exam with a missed question whose essentials aren't read."""
     facts = load_learner_facts(ctx.db, ctx.learner, ctx.library, ctx.study_day)
     read = sum_readings_by_page(facts.readings)
@@ -425,7 +429,7 @@ def show_run_question(
     state = _require_run(ctx, run)
     if not 1 <= place <= len(state.questions):
         raise NotFoundError(f"This run has questions 1 to {len(state.questions)}.")
-    frame = build_run_frame(state, place)
+    frame = build_run_progress(state, place)
     if submission.form.review:
         summary = summarize_run(ctx.library, _list_scores_by_question(state), list(state.questions))
         review = tuple(question.place_in_run for question in summary.missed_questions)
@@ -437,10 +441,12 @@ def show_run_question(
     refuse_if_excluded_from_practice(ctx, question)
     answered = state.last_answer_by_question.get(question.id)
     if answered is None:
-        return render_question_page(ctx, open_question(ctx, question, submission, state), frame)
+        return render_question_page(
+            ctx, build_open_question_of_request(ctx, question, submission, state), frame
+        )
     given = store.load_attempt(ctx.db, ctx.learner.id, answered.attempt_id)
     given = dataclasses.replace(given, context=kind)  # it may be from another page of today
-    outcome = build_recorded_feedback(ctx, given, frame, submission)
+    outcome = build_feedback_with_next_links(ctx, given, frame, submission)
     return render_question_page(ctx, outcome, frame, reported=submission.form.reported)
 
 
@@ -469,7 +475,7 @@ def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) ->
     return choose_practice_questions(questions, past, practice_request, seed, weakest)
 
 
-def _list_not_right_in_run(
+def _list_missed_or_unanswered_questions(
     ctx: RequestContext, practice_request: PracticeRequest
 ) -> tuple[str, ...]:
     """Return the questions of an earlier run that were not answered right."""

@@ -223,7 +223,7 @@ class FlagButton:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RunFrame:
+class RunProgress:
     """The run around a question: its place, and the scores so far.
 
     `scores` has one entry per question, None for unanswered ones, and `result_keys` their keys in
@@ -274,7 +274,7 @@ class RunFrame:
         return f"{self.resume_url}/result"
 
 
-def build_run_frame(run: PracticeRunState, place_in_run: int) -> RunFrame:
+def build_run_progress(run: PracticeRunState, place_in_run: int) -> RunProgress:
     scores = tuple(
         run.last_answer_by_question[item].score if item in run.last_answer_by_question else None
         for item in run.questions
@@ -287,7 +287,7 @@ def build_run_frame(run: PracticeRunState, place_in_run: int) -> RunFrame:
         else classify_score(score)
         for item, score in zip(run.questions, scores, strict=True)
     )
-    return RunFrame(
+    return RunProgress(
         run.id, place_in_run, scores, results, is_placement_test=run.mode == "placement"
     )
 
@@ -318,7 +318,7 @@ def list_questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]
     return kept | list_question_ids_in_running_exam(db, learner, ctx.now)
 
 
-def open_question(
+def build_open_question_of_request(
     ctx: RequestContext,
     question: Question,
     submission: QuestionSubmission,
@@ -348,10 +348,10 @@ def open_question(
     )
 
 
-def build_recorded_feedback(
+def build_feedback_with_next_links(
     ctx: RequestContext,
     attempt: RecordedAttempt,
-    frame: RunFrame | None,
+    frame: RunProgress | None,
     submission: QuestionSubmission,
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
@@ -398,7 +398,7 @@ def _describe_back_link(back_url: str) -> str:
 
 
 def build_feedback_url(
-    attempt: RecordedAttempt, frame: RunFrame | None, submission: QuestionSubmission
+    attempt: RecordedAttempt, frame: RunProgress | None, submission: QuestionSubmission
 ) -> str:
     """Return the URL of the feedback for a browser without htmx."""
     if frame is not None:
@@ -412,7 +412,7 @@ def build_feedback_url(
 def render_question_page(
     ctx: RequestContext,
     view: OpenQuestion | AnswerFeedback,
-    frame: RunFrame | None = None,
+    frame: RunProgress | None = None,
     *,
     status: int = 200,
     reported: bool = False,
@@ -450,7 +450,7 @@ def render_question_page(
 
 
 def _build_flag_button(
-    ctx: RequestContext, view: OpenQuestion | AnswerFeedback, frame: RunFrame | None
+    ctx: RequestContext, view: OpenQuestion | AnswerFeedback, frame: RunProgress | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
     if view.question.id not in ctx.library.questions:
@@ -493,7 +493,7 @@ class SubmitResult:
     """The result of a submission: saved as `attempt` and graded, or asked again or rejected."""
 
     open_question: OpenQuestion
-    frame: RunFrame | None
+    frame: RunProgress | None
     attempt: RecordedAttempt | None = None
     graded: GradedVariant | None = None
     status: int = 200
@@ -509,12 +509,12 @@ def show_quiz_question(
     """The page of a question: unanswered, or with the feedback to an attempt."""
     refuse_if_excluded_from_practice(ctx, question)
     if not submission.form.attempt:
-        asked = open_question(ctx, question, submission)
+        asked = build_open_question_of_request(ctx, question, submission)
         return render_question_page(ctx, asked, reported=submission.form.reported)
     given = store.load_attempt(ctx.db, ctx.learner.id, submission.form.attempt)
     if given.item != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
-    outcome = build_recorded_feedback(ctx, given, None, submission)
+    outcome = build_feedback_with_next_links(ctx, given, None, submission)
     return render_question_page(ctx, outcome, reported=submission.form.reported)
 
 
@@ -524,8 +524,8 @@ def show_question_fragment(
 ) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     refuse_if_excluded_from_practice(ctx, question)
-    run = _find_answered_run(ctx, question, submission)
-    asked = open_question(ctx, question, submission, run)
+    run = _find_run_of_answer(ctx, question, submission)
+    asked = build_open_question_of_request(ctx, question, submission, run)
     return render_page(ctx.request, "quiz/_question.html", open_question=asked)
 
 
@@ -541,13 +541,13 @@ async def submit_attempt(
     if submission.form.unknown:
         submission = QuestionSubmission(submission.form, {})
     async with open_write_context(request) as ctx:
-        taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
+        taken = await run_in_threadpool(_grade_and_save_answer, ctx, question, submission)
     async with open_read_only_session(request) as db:
         after = dataclasses.replace(ctx, db=db)
         return await run_in_threadpool(_respond_to_attempt, after, taken, submission)
 
 
-def _submit_answer(
+def _grade_and_save_answer(
     ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> SubmitResult:
     """Grade a response, and save it unless it is rejected.
@@ -555,23 +555,23 @@ def _submit_answer(
     A number in the wrong unit is asked for once more before it counts.
     """
     refuse_if_excluded_from_practice(ctx, question)
-    run = _find_answered_run(ctx, question, submission)
-    asked = open_question(ctx, question, submission, run)
+    run = _find_run_of_answer(ctx, question, submission)
+    asked = build_open_question_of_request(ctx, question, submission, run)
     verdict = _grade_or_reject(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(
             asked, parse_error=verdict.message, parse_error_hint=verdict.hint
         )
         return SubmitResult(
-            shown, _build_run_frame_with_attempt(question, run), status=verdict.status
+            shown, _build_run_progress_with_attempt(question, run), status=verdict.status
         )
     if verdict.near_miss_message and not asked.is_asked_again:
         shown = dataclasses.replace(
             asked, near_miss_message=verdict.near_miss_message, is_asked_again=True
         )
-        return SubmitResult(shown, _build_run_frame_with_attempt(question, run))
+        return SubmitResult(shown, _build_run_progress_with_attempt(question, run))
     given = _save_attempt(ctx, asked, verdict, submission)
-    frame = _build_run_frame_with_attempt(question, run, given)
+    frame = _build_run_progress_with_attempt(question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
@@ -664,14 +664,14 @@ def _respond_to_attempt(
         return render_question_page(ctx, result.open_question, frame, status=result.status)
     if not is_htmx_request(ctx.request):
         return RedirectResponse(build_feedback_url(given, frame, submission), 303)
-    outcome = build_recorded_feedback(ctx, given, frame, submission, result.graded)
+    outcome = build_feedback_with_next_links(ctx, given, frame, submission, result.graded)
     in_text = submission.form.context == "page" and frame is None
     past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id) if in_text else {}
     attempt_count = past[outcome.question.id].attempt_count if in_text else 0
     return render_question_page(ctx, outcome, frame, attempt_count=attempt_count)
 
 
-def _find_answered_run(
+def _find_run_of_answer(
     ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> PracticeRunState | None:
     """Return the run that the answer belongs to; raises NotFoundError for another learner's run."""
@@ -683,12 +683,12 @@ def _find_answered_run(
     return run
 
 
-def _build_run_frame_with_attempt(
+def _build_run_progress_with_attempt(
     question: Question, run: PracticeRunState | None, attempt: RecordedAttempt | None = None
-) -> RunFrame | None:
+) -> RunProgress | None:
     """Return the run frame of the question, with the answer just `attempt`."""
     if run is None:
         return None
     if attempt is not None:
         run = run.with_answer(attempt)
-    return build_run_frame(run, run.questions.index(question.id) + 1)
+    return build_run_progress(run, run.questions.index(question.id) + 1)

@@ -34,7 +34,7 @@ from app.spaced_repetition.card_rows import (
     build_card_query_parameters,
     build_columns_of_new_card,
     delete_suspension,
-    update_memory_row,
+    update_card_state_row,
 )
 
 ADDED = TABLES["added_card"]
@@ -144,7 +144,7 @@ def set_card_declined_if_added(db: Session, learner_id: int, card: str, *, decli
     if not db.connection().execute(_DECLINE, values).rowcount:
         return False
     delete_suspension(db, learner_id, card)
-    update_memory_row(db, learner_id, card, {"suspended": declined})
+    update_card_state_row(db, learner_id, card, {"suspended": declined})
     return True
 
 
@@ -307,7 +307,7 @@ SITTING = TABLES["sitting"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AddedCardDetails:
+class AddedCardContent:
     """What is stored about an added card.
 
     `own_faces` are those of the learner's own card. It `is_in_running_exam` if its question is on
@@ -350,9 +350,9 @@ _SELECT_ADDED_CARDS = (
 )
 
 
-def load_added_card_details(
+def load_added_card_contents(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
-) -> dict[str, AddedCardDetails]:
+) -> dict[str, AddedCardContent]:
     """Return the details of those of `cards` that the learner ever added, declined or not.
 
     Runs one query.
@@ -360,14 +360,14 @@ def load_added_card_details(
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
-    details: dict[str, AddedCardDetails] = {}
+    details: dict[str, AddedCardContent] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = CardFacesHtml(row.front, row.back) if row.front is not None else None
         is_in_running_exam = row.paper is not None and any(
             build_question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
         is_in_running_exam |= row.card in details and details[row.card].is_in_running_exam
-        details[row.card] = AddedCardDetails(
+        details[row.card] = AddedCardContent(
             row.card, row.seed or 0, from_milliseconds(row.at), own, is_in_running_exam
         )
     return details
@@ -416,7 +416,7 @@ def insert_own_card(
     return True
 
 
-def load_texts_of_course_cards(
+def load_own_texts_of_course_cards(
     db: Session, learner_id: int, cards: Collection[str]
 ) -> dict[str, CardFacesHtml]:
     """Return the learner's texts of those course cards that they edited."""
@@ -430,7 +430,7 @@ def load_texts_of_course_cards(
     return {row.card: CardFacesHtml(row.front, row.back) for row in rows}
 
 
-def delete_text_of_course_card(db: Session, learner_id: int, card: str) -> None:
+def delete_own_text_of_course_card(db: Session, learner_id: int, card: str) -> None:
     db.execute(
         delete(OwnCard).where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
     )

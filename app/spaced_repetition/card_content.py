@@ -12,9 +12,9 @@ from app.markup.model import Flashcard, GlossaryTerm
 from app.questions.model import Question
 from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition.added_cards import (
-    AddedCardDetails,
-    load_added_card_details,
-    load_texts_of_course_cards,
+    AddedCardContent,
+    load_added_card_contents,
+    load_own_texts_of_course_cards,
 )
 from app.spaced_repetition.card_ids import (
     OWN,
@@ -38,7 +38,7 @@ class CardLink(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ResolvedCard:
+class CardWithOrigin:
     """A card with its related data.
 
     `links` lead to where it is explained; they may name the answer. `question_url` is the URL of the
@@ -62,38 +62,42 @@ def _list_page_links(library: Library, slug: str, anchor: str = "") -> tuple[Car
     return (CardLink(f"Read: {topic.title}", address),)
 
 
-def _resolve_course_card(
+def _find_course_card_with_origin(
     library: Library, card: str, own_text: CardFacesHtml | None
-) -> ResolvedCard | None:
+) -> CardWithOrigin | None:
     """Return a course card, with the learner's text if they edited it; None if it left the course."""
     known = library.cards.get(card)
     if known is None:
         return None
     links = _list_page_links(library, known.topic)
     if own_text is None:
-        return ResolvedCard(known, links)
+        return CardWithOrigin(known, links)
     own = build_own_card(card, own_text)
     # The sources are those of the author's text.
     edited = dataclasses.replace(known, front=own.front, back=own.back, sources=())
-    return ResolvedCard(edited, links, origin_sentence="In your own words.")
+    return CardWithOrigin(edited, links, origin_sentence="In your own words.")
 
 
-def _resolve_added_card(ctx: RequestContext, details: AddedCardDetails) -> ResolvedCard | None:
+def _find_added_card_with_origin(
+    ctx: RequestContext, details: AddedCardContent
+) -> CardWithOrigin | None:
     """Return the added card with its current text; None if its source left the course."""
     kind, name = parse_card_id(details.card)
     if kind == QUESTION:
-        return _resolve_question_card(ctx, details, ctx.library.questions.get(name))
+        return _find_question_card_with_origin(ctx, details, ctx.library.questions.get(name))
     if kind == TERM:
-        return _resolve_term_card(ctx.library, details.card, ctx.library.glossary.get(name))
+        return _find_term_card_with_origin(
+            ctx.library, details.card, ctx.library.glossary.get(name)
+        )
     if kind == OWN and details.own_faces is not None:
         card = build_own_card(details.card, details.own_faces)
-        return ResolvedCard(card, origin_sentence="A card of your own.")
+        return CardWithOrigin(card, origin_sentence="A card of your own.")
     return None
 
 
-def _resolve_question_card(
-    ctx: RequestContext, details: AddedCardDetails, question: Question | None
-) -> ResolvedCard | None:
+def _find_question_card_with_origin(
+    ctx: RequestContext, details: AddedCardContent, question: Question | None
+) -> CardWithOrigin | None:
     if question is None:
         return None
     try:
@@ -101,7 +105,7 @@ def _resolve_question_card(
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
     missed_on = _format_day_in_sentence(ctx.learner.study_day(details.added_at), ctx.study_day)
-    return ResolvedCard(
+    return CardWithOrigin(
         card,
         _list_page_links(ctx.library, question.topic, question.section),
         question_url=f"/quiz/{question.topic}/{question.id}",
@@ -110,14 +114,14 @@ def _resolve_question_card(
     )
 
 
-def _resolve_term_card(
+def _find_term_card_with_origin(
     library: Library, card: str, term: GlossaryTerm | None
-) -> ResolvedCard | None:
+) -> CardWithOrigin | None:
     if term is None:
         return None
     slug = find_topic_of_added_card(library, card)
     links = (*_list_page_links(library, slug), CardLink("Glossary", f"/glossary#{term.anchor}"))
-    return ResolvedCard(
+    return CardWithOrigin(
         build_term_card(term, slug), links, origin_sentence="A term of the glossary."
     )
 
@@ -150,25 +154,27 @@ def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) ->
 
 def is_card_visible(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
-    resolved = resolve_cards_by_id(ctx, [card]).get(card)
+    resolved = load_cards_with_origin(ctx, [card]).get(card)
     return resolved is not None and not resolved.is_hidden_by_running_exam
 
 
-def resolve_cards_by_id(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
+def load_cards_with_origin(
+    ctx: RequestContext, cards: Collection[str]
+) -> dict[str, CardWithOrigin]:
     """Return those of `cards` that exist, each queried once per request.
 
     Added ones take one query, and course cards one more if the learner edited any.
     """
     new = [card for card in cards if card not in ctx.lookup_cache]
     added_cards = [card for card in new if is_added_card_id(card)]
-    details = load_added_card_details(ctx.db, ctx.learner.id, added_cards, ctx.now)
+    details = load_added_card_contents(ctx.db, ctx.learner.id, added_cards, ctx.now)
     course_cards = [c for c in new if c in ctx.library.cards and ctx.learner.has_edited_cards]
-    own_texts = load_texts_of_course_cards(ctx.db, ctx.learner.id, course_cards)
+    own_texts = load_own_texts_of_course_cards(ctx.db, ctx.learner.id, course_cards)
     for card in new:
         if not is_added_card_id(card):
-            resolved = _resolve_course_card(ctx.library, card, own_texts.get(card))
+            resolved = _find_course_card_with_origin(ctx.library, card, own_texts.get(card))
         else:
-            resolved = _resolve_added_card(ctx, details[card]) if card in details else None
+            resolved = _find_added_card_with_origin(ctx, details[card]) if card in details else None
         if resolved is not None:
             ctx.lookup_cache[card] = resolved
     return {card: ctx.lookup_cache[card] for card in cards if card in ctx.lookup_cache}

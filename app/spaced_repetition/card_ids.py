@@ -11,7 +11,7 @@ from typing import NamedTuple
 import nh3
 
 from app.content.library import Library
-from app.markup.mathml import convert_html_formulas
+from app.markup.mathml import convert_html_formulas_to_mathml
 from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
 from app.questions.grading import render_question_card_faces
@@ -152,8 +152,8 @@ def build_own_card(card: str, faces: CardFacesHtml) -> Flashcard:
     return Flashcard(
         id=card,
         topic="",
-        front=RichText(convert_html_formulas(front), _text_of_html(front)),
-        back=RichText(convert_html_formulas(back), _text_of_html(back)),
+        front=RichText(convert_html_formulas_to_mathml(front), _text_of_html(front)),
+        back=RichText(convert_html_formulas_to_mathml(back), _text_of_html(back)),
         objectives=(),
         place=SourceLocation(OWN, 0),
         revision="",

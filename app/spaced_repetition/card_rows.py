@@ -94,11 +94,13 @@ _UNSUSPEND = delete(SUSPENSIONS).where(
 )
 
 
-def update_memory_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
+def update_card_state_row(
+    db: Session, learner_id: int, card: str, values: Mapping[str, Any]
+) -> None:
     db.connection().execute(_CHANGE, {**build_card_query_parameters(learner_id, card), **values})
 
 
-def save_memory_row(
+def save_card_state_row(
     db: Session,
     learner_id: int,
     card: Flashcard | str,
@@ -109,7 +111,7 @@ def save_memory_row(
     """Update the row of a card, or insert it. Pass the id alone if the card has left the course."""
     name = card if isinstance(card, str) else card.id
     if has_row:
-        update_memory_row(db, learner_id, name, values)
+        update_card_state_row(db, learner_id, name, values)
         return
     own = {"topic": "", "note": name}
     if not isinstance(card, str):
@@ -117,7 +119,7 @@ def save_memory_row(
     db.connection().execute(_ADD, {"learner_id": learner_id, "card": name, **own, **values})
 
 
-def delete_memory_row(db: Session, learner_id: int, card: str) -> None:
+def delete_card_state_row(db: Session, learner_id: int, card: str) -> None:
     db.connection().execute(_FORGET, build_card_query_parameters(learner_id, card))
 
 

@@ -71,7 +71,7 @@ _SHARE_OF_CARDS = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DayCounts:
+class StudyDayCardCounts:
     """Counts of a study day so far: cards still due, reviewed, and begun today.
 
     A card begun today does not count as due while it is in its steps. Those are part of the time
@@ -85,7 +85,7 @@ class DayCounts:
 
 def count_new_cards_left(
     study_minutes: int,
-    day_counts: DayCounts,
+    day_counts: StudyDayCardCounts,
     extra_cards: int = 0,
     seconds_per_card: SecondsPerCard = USUAL,
 ) -> int:
@@ -95,9 +95,9 @@ def count_new_cards_left(
     new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra_cards` are
     added on top.
 
-    >>> count_new_cards_left(30, DayCounts(0, 0, 0))
+    >>> count_new_cards_left(30, StudyDayCardCounts(0, 0, 0))
     15
-    >>> count_new_cards_left(30, DayCounts(60, 0, 0))
+    >>> count_new_cards_left(30, StudyDayCardCounts(60, 0, 0))
     5
     """
     seconds = study_minutes * 60 * _SHARE_OF_CARDS
@@ -196,11 +196,11 @@ class ReviewQueue:
     review_count: int
     waiting_count: int
     finished_count: int
-    day_counts: DayCounts
+    day_counts: StudyDayCardCounts
     never_reviewed_count: int = 0
 
 
-_EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
+_EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, StudyDayCardCounts(0, 0, 0))
 _KINDS = ("learning", "review", "waiting")
 
 
@@ -252,7 +252,7 @@ _due = (
 )
 
 
-def _count_if_over_result(condition: Any) -> Any:
+def _count_matches_in_whole_result(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
@@ -261,11 +261,13 @@ _cards = _due.subquery()
 _first_card = (
     select(
         *_cards.c,
-        _count_if_over_result(_cards.c.mine & (_cards.c.rank == 0)).label("learning"),
-        _count_if_over_result(_cards.c.mine & (_cards.c.state == "review")).label("review"),
-        _count_if_over_result(_cards.c.mine & (_cards.c.state == "new")).label("added"),
-        _count_if_over_result(_cards.c.mine & (_cards.c.rank == 2)).label("waiting"),
-        _count_if_over_result(_cards.c.first_day != bindparam("day")).label("all_due"),
+        _count_matches_in_whole_result(_cards.c.mine & (_cards.c.rank == 0)).label("learning"),
+        _count_matches_in_whole_result(_cards.c.mine & (_cards.c.state == "review")).label(
+            "review"
+        ),
+        _count_matches_in_whole_result(_cards.c.mine & (_cards.c.state == "new")).label("added"),
+        _count_matches_in_whole_result(_cards.c.mine & (_cards.c.rank == 2)).label("waiting"),
+        _count_matches_in_whole_result(_cards.c.first_day != bindparam("day")).label("all_due"),
     )
     .order_by(_cards.c.mine.desc(), _cards.c.rank, _cards.c.urgency, _cards.c.card)
     .limit(1)
@@ -283,7 +285,7 @@ def load_review_queue(db: Session, learner_id: int, scope: QueueScope) -> Review
         return _EMPTY_QUEUE
     values = scope.sql_parameters(learner_id)
     row = db.connection().execute(_COUNTS_AND_FIRST_CARD, values).one()
-    day = DayCounts(row.all_due or 0, row.answered, row.begun)
+    day = StudyDayCardCounts(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
         return dataclasses.replace(_EMPTY_QUEUE, finished_count=row.finished, day_counts=day)
     return ReviewQueue(
@@ -366,11 +368,11 @@ def yield_unseen_cards(
         notes = {row.note for row in rows if row.today}
         mine = library.topics[topic].cards
         for card in sorted(mine, key=lambda card: library.cards[card].level):
-            if card not in seen and find_note_of_card(library, card) not in notes:
+            if card not in seen and find_note_id_of_card(library, card) not in notes:
                 yield card
 
 
-def find_note_of_card(library: Library, card: str) -> str:
+def find_note_id_of_card(library: Library, card: str) -> str:
     sibling = library.cards[card].sibling
     return min(card, sibling) if sibling else card
 

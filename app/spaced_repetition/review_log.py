@@ -37,10 +37,10 @@ from app.spaced_repetition.card_rows import (
     build_columns_of_new_card,
     build_state_columns,
     card_state_from_row,
-    delete_memory_row,
+    delete_card_state_row,
     delete_suspension,
-    save_memory_row,
-    update_memory_row,
+    save_card_state_row,
+    update_card_state_row,
 )
 from app.spaced_repetition.scheduler import (
     CardState,
@@ -61,7 +61,7 @@ _ALL = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AddedCardStart:
+class AddedCardInitialState:
     """How an added card starts.
 
     `added_at` is the first miss or addition after the card's last review. `may_be_missed_again` says that
@@ -74,13 +74,13 @@ class AddedCardStart:
     may_be_missed_again: bool
 
 
-def load_added_card_starts(
+def load_added_card_initial_states(
     db: Session, learner_id: int, cards: Collection[str] | None = None
-) -> dict[str, AddedCardStart]:
+) -> dict[str, AddedCardInitialState]:
     """Return the starts of all cards that a learner ever added, or of some of them."""
     wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
-    return {row.card: _start_from_row(row) for row in rows}
+    return {row.card: _initial_state_from_row(row) for row in rows}
 
 
 def drop_undone_rows(log: Iterable[Any]) -> list[Any]:
@@ -106,7 +106,9 @@ def manual_edit_from_row(row: Any) -> ManualEdit:
     return ManualEdit(row.act, until)
 
 
-def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = None) -> ReplayedCard:
+def replay_card(
+    card: str, log: Iterable[Any], start: AddedCardInitialState | None = None
+) -> ReplayedCard:
     """Replay the log rows of a card, oldest first, and return its state.
 
     A question that was missed again after its last row is due sooner.
@@ -126,7 +128,11 @@ def replay_card(card: str, log: Iterable[Any], start: AddedCardStart | None = No
 
 
 def build_columns_of_replayed_card(
-    replayed: ReplayedCard, log_row_count: int, start: AddedCardStart | None, *, suspended: bool
+    replayed: ReplayedCard,
+    log_row_count: int,
+    start: AddedCardInitialState | None,
+    *,
+    suspended: bool,
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
@@ -144,11 +150,11 @@ def build_columns_of_replayed_card(
     return {**build_columns_of_new_card(due), **held}
 
 
-def _start_from_row(row: Any) -> AddedCardStart:
+def _initial_state_from_row(row: Any) -> AddedCardInitialState:
     since = from_milliseconds(row.at)
     day = study_day_at(since, row.zone)
     missed = parse_card_id(row.card).source_kind == QUESTION
-    return AddedCardStart(compute_first_due_day(row.card, day), since, row.declined, missed)
+    return AddedCardInitialState(compute_first_due_day(row.card, day), since, row.declined, missed)
 
 
 DAYS = TABLES["study_day"]
@@ -214,7 +220,7 @@ def compute_totals_of_review(
 def add_to_day_totals(db: Session, learner_id: int, day: str, totals: DayTotals) -> None:
     """Add to the totals of a study day (ISO date); inserts the row if it is the first."""
     values = {"learner_id": learner_id, "day": day, **totals.columns()}
-    db.connection().execute(_add_statement(db.connection().dialect.name), values)
+    db.connection().execute(_build_day_totals_upsert(db.connection().dialect.name), values)
 
 
 def replace_in_day_totals(
@@ -234,7 +240,7 @@ def replace_in_day_totals(
             add_to_day_totals(db, learner_id, day, totals)
 
 
-def delete_empty_days(db: Session, learner_id: int) -> None:
+def delete_empty_day_totals(db: Session, learner_id: int) -> None:
     """Delete the days that have no rows left in either log."""
     connection = db.connection()
     held: set[str] = set()
@@ -273,7 +279,7 @@ def yield_day_contributions(log: Sequence[Row[Any]]) -> Iterable[DayContribution
 
 
 @functools.cache
-def _add_statement(dialect: str) -> Any:
+def _build_day_totals_upsert(dialect: str) -> Any:
     make = sqlite.insert if dialect == "sqlite" else postgresql.insert
     statement = make(DAYS)
     new = statement.excluded
@@ -283,7 +289,7 @@ def _add_statement(dialect: str) -> Any:
     )
 
 
-def compute_recall_if_past_steps(before: CardState | None, day: dt.date) -> float | None:
+def compute_retrievability_if_past_steps(before: CardState | None, day: dt.date) -> float | None:
     """Return the probability of recall before a review; None while the card is in its steps."""
     if before is None or before.state != "review":
         return None
@@ -371,7 +377,7 @@ def record_review(
     Raises ConflictError if the card's log is full.
     """
     held = load_card_record(db, learner_id, card.id)
-    recall = compute_recall_if_past_steps(held.card_state, review.day)
+    recall = compute_retrievability_if_past_steps(held.card_state, review.day)
     log_id = _insert_log_row(
         db,
         learner_id,
@@ -390,9 +396,9 @@ def record_review(
     card_state = apply_review(held.card_state, review, card.id)
     if held.card_state is not None and review.rated_at < held.card_state.last_at:
         # The clock was set back, so the review is replayed at its place in time.
-        card_state = rebuild_memory_row(db, learner_id, card) or card_state
+        card_state = rebuild_card_state_row(db, learner_id, card) or card_state
     values = {**build_state_columns(card_state), "turns": held.log_row_count + 1}
-    save_memory_row(db, learner_id, card, values, has_row=held.has_memory_row)
+    save_card_state_row(db, learner_id, card, values, has_row=held.has_memory_row)
     again = _was_last_reviewed_on(held.card_state, review.day)
     totals = compute_totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
     add_to_day_totals(db, learner_id, review.day.isoformat(), totals)
@@ -467,7 +473,7 @@ def undo_log_row_if_last(
         voids=log_id,
         act="" if graded else "undo",
     )
-    card_state = rebuild_memory_row(db, learner_id, cards.get(card, card))
+    card_state = rebuild_card_state_row(db, learner_id, cards.get(card, card))
     if done is not None and graded:
         again = _was_last_reviewed_on(card_state, dt.date.fromisoformat(last.study_day))
         totals = compute_totals_of_review(
@@ -502,12 +508,12 @@ def set_suspended(
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
     if held.has_memory_row and (held.card_state is not None or suspended):
-        update_memory_row(db, learner_id, card.id, {"suspended": suspended})
+        update_card_state_row(db, learner_id, card.id, {"suspended": suspended})
     elif held.has_memory_row:
-        rebuild_memory_row(db, learner_id, card, suspended=False)
+        rebuild_card_state_row(db, learner_id, card, suspended=False)
     elif suspended:
         values = {**build_columns_of_new_card(None), "turns": held.log_row_count, "suspended": True}
-        save_memory_row(db, learner_id, card, values, has_row=False)
+        save_card_state_row(db, learner_id, card, values, has_row=False)
 
 
 def list_suspended_cards(db: Session, learner_id: int) -> tuple[str, ...]:
@@ -537,7 +543,7 @@ _LOG_ALL = (
 )
 
 
-def rebuild_memory_row(
+def rebuild_card_state_row(
     db: Session, learner_id: int, card: Flashcard | str, *, suspended: bool | None = None
 ) -> CardState | None:
     """Rebuild the memory row of one card after its log has changed.
@@ -547,16 +553,18 @@ def rebuild_memory_row(
     name = card if isinstance(card, str) else card.id
     rows = db.connection().execute(_LOG_ALL, build_card_query_parameters(learner_id, name)).all()
     begin = (
-        load_added_card_starts(db, learner_id, [name]).get(name) if is_added_card_id(name) else None
+        load_added_card_initial_states(db, learner_id, [name]).get(name)
+        if is_added_card_id(name)
+        else None
     )
     now = replay_card(name, rows, begin)
     held = load_card_record(db, learner_id, name)
     away = held.is_suspended if suspended is None else suspended
     values = build_columns_of_replayed_card(now, len(rows), begin, suspended=away)
     if values is None:
-        delete_memory_row(db, learner_id, name)
+        delete_card_state_row(db, learner_id, name)
     else:
-        save_memory_row(db, learner_id, card, values, has_row=held.has_memory_row)
+        save_card_state_row(db, learner_id, card, values, has_row=held.has_memory_row)
     return now.card_state
 
 
@@ -586,7 +594,7 @@ def record_manual_edit(
     )
     if log_id is not None:
         CARD_LOG.raise_if_exceeded(load_card_record(db, learner_id, card.id).log_row_count + 1)
-        rebuild_memory_row(db, learner_id, card)
+        rebuild_card_state_row(db, learner_id, card)
         increment_manual_edit_counter(db, learner_id)
     return log_id
 

@@ -19,12 +19,12 @@ from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
     USUAL,
-    DayCounts,
     QueueScope,
     ReviewQueue,
     SecondsPerCard,
+    StudyDayCardCounts,
     count_new_cards_left,
-    find_note_of_card,
+    find_note_id_of_card,
     load_seconds_per_card,
 )
 from app.spaced_repetition.review_log import CardRecord
@@ -176,7 +176,7 @@ def take_first_unseen_cards(
     cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.library, scope, topics)
     chosen: dict[str, str] = {}
     for card in cards if count else ():
-        chosen.setdefault(find_note_of_card(ctx.library, card), card)
+        chosen.setdefault(find_note_id_of_card(ctx.library, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
@@ -236,7 +236,7 @@ def _load_queue_of_list(
         review_count=len(looks) - new,
         waiting_count=len(steps) - len(ripe),
         finished_count=sum(row.state != "new" and row.due_day > today for row in answered),
-        day_counts=DayCounts(
+        day_counts=StudyDayCardCounts(
             cards_still_due=len(listed.review_cards),
             cards_reviewed=len(answered),
             new_cards_begun=begun,

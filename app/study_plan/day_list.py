@@ -136,7 +136,7 @@ class TaskProgress:
         return self.task.minutes * (1 - done / self.total_count) if self.total_count else 0.0
 
 
-def count_done_of_tasks(tasks: Iterable[Task], activity: DayActivity) -> tuple[TaskProgress, ...]:
+def measure_task_progress(tasks: Iterable[Task], activity: DayActivity) -> tuple[TaskProgress, ...]:
     """Return the tasks with what was done of each."""
     ticked, enough = [], {*activity.pages_read, *activity.essentials_read}
     for task in tasks:
@@ -195,7 +195,7 @@ def make_day_list(
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
     new = cards.count_new_cards_to_begin(learner, calendar, day_minutes, amount)
-    questions = _count_questions(day_minutes, paces)
+    questions = _count_questions_of_day(day_minutes, paces)
     if placement:  # questions were answered today, but nothing was read
         share = _QUESTION_SHARE * day_minutes / paces.question_minutes
         questions = min(_FEWEST_QUESTIONS, int(share))
@@ -234,7 +234,7 @@ def make_day_list(
     return DayList(day, tasks, undone, placement_minutes=placement, route=route)
 
 
-def _count_questions(day_minutes: float, paces: Paces) -> int:
+def _count_questions_of_day(day_minutes: float, paces: Paces) -> int:
     share = _QUESTION_SHARE * day_minutes / paces.question_minutes
     return int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, day_minutes / 2.4), share)))
 
@@ -244,7 +244,7 @@ def compute_reading_minutes_after_today(
 ) -> float:
     """Return how many minutes the lists of later days will have for pages, rather too few."""
     share = _LEFT_BY_REVIEWS - cards.NEW_SHARE[amount]
-    questions = _count_questions(day_minutes, learner.paces) * learner.paces.question_minutes
+    questions = _count_questions_of_day(day_minutes, learner.paces) * learner.paces.question_minutes
     days = len(calendar.list_reading_days_after(learner.day))
     return max(0.0, share * day_minutes - questions) * days
 
@@ -318,7 +318,7 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_reading_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    mock, placement = (_pages_missed_in(course, learner, kind) for kind in ("exam", "placement"))
+    mock, placement = (_find_missed_pages(course, learner, kind) for kind in ("exam", "placement"))
     unread, chosen = list(unread), list[PageToRead]()
 
     def gain(slug: str) -> tuple[bool, bool, bool, float]:
@@ -359,7 +359,7 @@ def _find_unread_requirement(
     return _find_unread_requirement(course, before, others) if before else page
 
 
-def _pages_missed_in(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
+def _find_missed_pages(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
     """Return the pages with a question missed in the placement test, or in the last mock exam."""
     last_exam = max((a.day for a in learner.first_answers if a.context == "exam"), default=None)
     return {

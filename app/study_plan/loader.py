@@ -23,9 +23,9 @@ from app.study_plan.day_list import (
     DayList,
     TaskProgress,
     choose_route,
-    count_done_of_tasks,
     count_unfinished_in_a_row,
     make_day_list,
+    measure_task_progress,
 )
 from app.study_plan.facts import LearnerFacts, ReadingFact
 from app.study_plan.score import ScoreEstimate, estimate_score, limit_score_drop
@@ -75,7 +75,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
     day_list, course = made.day_list, cached_course_facts(ctx.library)
     done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
     return StudyPlan(
-        tasks=count_done_of_tasks(day_list.tasks, done),
+        tasks=measure_task_progress(day_list.tasks, done),
         estimate=made.score_estimate,
         ready_objectives=day_list.ready,
         questions_answered_today=done.answered_questions,
@@ -98,10 +98,10 @@ def find_planned_route(ctx: RequestContext) -> ReadingRoute:
     """Return the route of the day's list, or what it would be for the present plan."""
     learner, day = ctx.learner, ctx.study_day
     made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)
-    if made and made.day_list.route and made.day_list.made_for == _join_choices(learner, day):
+    if made and made.day_list.route and made.day_list.made_for == _build_settings_key(learner, day):
         return made.day_list.route
     course, calendar = cached_course_facts(ctx.library), learner.plan_calendar_as_of(day)
-    minutes, facts = learner.minutes_as_if_not_off(day), LearnerFacts(day)
+    minutes, facts = learner.minutes_ignoring_days_off(day), LearnerFacts(day)
     if learner.id:
         facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
     return choose_route(course, facts, calendar, minutes, learner.page_route)
@@ -134,7 +134,7 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
 def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
-    return count_done_of_tasks(day_list.tasks, done)
+    return measure_task_progress(day_list.tasks, done)
 
 
 def _load_newest_list(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -164,7 +164,7 @@ def _build_unsaved_list(
     if not (facts.readings or facts.first_answers):
         return None
     estimate, ready = estimate_score(course, facts), set[str]()
-    length, made_for = learner.page_route, _join_choices(learner, day)
+    length, made_for = learner.page_route, _build_settings_key(learner, day)
     if newest is not None:
         last, before, is_tested = newest
         ready.update(last.ready)
@@ -187,7 +187,7 @@ def _build_unsaved_list(
         facts,
         load_calendar(ctx, day),
         estimate,
-        day_minutes=learner.minutes_as_if_not_off(day),
+        day_minutes=learner.minutes_ignoring_days_off(day),
         amount=learner.card_amount,
         length=length,
         seed=learner.key,
@@ -199,9 +199,9 @@ def _build_unsaved_list(
     return store.ListAndEstimate(day_list, estimate)
 
 
-def _join_choices(learner: LearnerProfile, day: dt.date) -> str:
+def _build_settings_key(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for, cards last; if they change, it may be made again."""
-    return f"{learner.minutes_as_if_not_off(day)} {learner.page_route} {learner.plan_calendar_as_of(day)} {learner.card_amount}"
+    return f"{learner.minutes_ignoring_days_off(day)} {learner.page_route} {learner.plan_calendar_as_of(day)} {learner.card_amount}"
 
 
 def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
@@ -211,7 +211,7 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """
     if (todays := load_stored_day_list(ctx)) is not None:
         made = todays.day_list
-        same = made.made_for == _join_choices(ctx.learner, ctx.study_day)
+        same = made.made_for == _build_settings_key(ctx.learner, ctx.study_day)
         if same and todays.has_placement_answers and made.tasks and not made.placement_minutes:
             same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.study_day)
         if same or any(t.done_count or t.begun_count for t in _load_task_progress(ctx, made)):

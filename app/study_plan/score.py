@@ -186,7 +186,7 @@ class ScoreModel:
         """Learn from the first answer to a question."""
         facts = self._course.questions[question]
         page = self._course.pages[facts.page]
-        terms = self._weigh_parameters_of_page(page)
+        terms = self._list_parameter_weights_of_page(page)
         known = _sigmoid(_PAGE_SCALE * sum(value * self._mean[n] for n, value in terms))
         chance = min(0.995, facts.guess_score + (1 - facts.guess_score) * known)
         slope = (1 - facts.guess_score) * known * (1 - known) * _PAGE_SCALE
@@ -208,7 +208,7 @@ class ScoreModel:
             factor = projected[n] * information * share
             self._cov[n] = [value - factor * p for value, p in zip(row, projected, strict=True)]
 
-    def _weigh_parameters_of_page(self, page: PageFacts) -> _Terms:
+    def _list_parameter_weights_of_page(self, page: PageFacts) -> _Terms:
         """Return the numbers of the model that a page depends on, each with its factor."""
         terms = [(self._index[o], 1 / len(page.objectives)) for o in page.objectives]
         share, day = self._read.get(page.slug, (0.0, self._day))
@@ -280,7 +280,7 @@ class ScoreModel:
 
     def _compute_page_chance(self, page: PageFacts) -> tuple[float, _Terms]:
         """Return the chance that a page is known, averaged over what is uncertain, and its terms."""
-        terms = self._weigh_parameters_of_page(page)
+        terms = self._list_parameter_weights_of_page(page)
         variance = sum(a * b * self._cov[m][n] for m, a in terms for n, b in terms)
         mean = sum(value * self._mean[n] for n, value in terms)
         return _sigmoid(mean / math.sqrt(1 + math.pi * (variance + _PAGE_VARIANCE) / 8)), terms

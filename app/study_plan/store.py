@@ -49,7 +49,7 @@ def load_learner_facts(
     """Return what the learner did until now, without counts of unfinished tasks."""
     values = {"learner": learner.id}
     answers, missed, seconds = _load_answers_misses_and_pace(db, values, day)
-    cards, added, unavailable = _load_cards_by_use(db, values, library, day)
+    cards, added, unavailable = _load_card_facts(db, values, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
@@ -120,7 +120,7 @@ _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set
 _CARDS = select(*MEMORY.c[_COLUMNS]).where(MEMORY.c.learner_id == _learner)
 
 
-def _load_cards_by_use(
+def _load_card_facts(
     db: Session, bind_values: dict[str, Any], library: Library, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""

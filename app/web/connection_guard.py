@@ -77,7 +77,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._client = client_address_or_network(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
-        self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
+        self._timer = self.loop.call_later(
+            self._limits.head_seconds, self._refuse_or_close_on_timeout
+        )
         is_crowd = len(mine) > self._limits.max_connections_per_client
         if is_crowd and not self._limits.is_proxy(host):
             if not self._abort_one_waiting_for_its_client(mine):
@@ -105,7 +107,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         if self._head_bytes >= 0:
             self._timer = self._timer or self.loop.call_later(
-                self._limits.head_seconds, self._handle_head_timeout
+                self._limits.head_seconds, self._refuse_or_close_on_timeout
             )
         for begin in range(0, len(data), _CHUNK_BYTES):
             piece = data[begin : begin + _CHUNK_BYTES]
@@ -159,7 +161,9 @@ class GuardedProtocol(HttpToolsProtocol):
         # uvicorn stopped its keep-alive timer when the body arrived
         if self.cycle.response_complete:
             self._timer = _cancel_timer_if_set(self._timer)
-            self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
+            self._timer = self.loop.call_later(
+                self._limits.head_seconds, self._refuse_or_close_on_timeout
+            )
 
     def on_response_complete(self) -> None:
         """Limit the time for the rest of a body that is not needed any more."""
@@ -217,10 +221,12 @@ class GuardedProtocol(HttpToolsProtocol):
                 return True
         return False
 
-    def _handle_head_timeout(self) -> None:
+    def _refuse_or_close_on_timeout(self) -> None:
         self._timer = None
         if not self.is_idle:  # pipelined data belongs to the next request
-            self._timer = self.loop.call_later(self._limits.head_seconds, self._handle_head_timeout)
+            self._timer = self.loop.call_later(
+                self._limits.head_seconds, self._refuse_or_close_on_timeout
+            )
             return
         if not self._head_bytes:  # nothing was sent: a browser that connected in advance
             self._close()

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.content.courses import CourseRegistry
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.web.render import StaticAssets, create_language_marks, render_page
+from app.web.render import StaticAssets, create_language_variables, render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,7 +22,7 @@ def show_course_chooser(request: Request) -> Response:
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
     named = [
-        (name, library, create_language_marks(library.syllabus.language)["lang"])
+        (name, library, create_language_variables(library.syllabus.language)["lang"])
         for name, live in courses.libraries.items()
         for library in (live.get_current_library(),)
     ]

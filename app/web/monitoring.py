@@ -337,23 +337,23 @@ def _find_sqlite_fault(engine: Engine, path: Path) -> str:
         return "The database file was replaced. Restart the server to use the new one."
     try:
         with _connect_outside_pool(path) as connection:
-            _expect_writable_database(connection)
+            _raise_if_database_not_writable(connection)
             rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
         return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED)
-    return _report_missing_tables(name for (name,) in rows)
+    return _describe_missing_tables(name for (name,) in rows)
 
 
-def _report_missing_tables(existing_tables: Iterable[str]) -> str:
+def _describe_missing_tables(existing_tables: Iterable[str]) -> str:
     # All tables are in the metadata: the engine module imports them.
     if SQLModel.metadata.tables.keys() <= set(existing_tables):
         return ""
     return "The database lacks tables. Stop the server, and restore a backup."
 
 
-def _expect_writable_database(connection: sqlite3.Connection) -> None:
+def _raise_if_database_not_writable(connection: sqlite3.Connection) -> None:
     """Begin a write transaction. Raises sqlite3.Error if no process can write.
 
     With many learners writing one after another, this may not get the lock in time.
@@ -399,7 +399,7 @@ def _find_postgresql_fault(engine: Engine) -> str:
         return "The database server gives no answer. See that it runs and is reachable."
     if closed:
         return "The database server takes no writes. Make it writable."
-    return _report_missing_tables(names)
+    return _describe_missing_tables(names)
 
 
 _READ_ONLY = (

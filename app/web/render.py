@@ -220,7 +220,7 @@ def create_template_env(template_folder: Path, static: StaticAssets) -> Environm
         auto_reload=False,
     )
     environment.filters["quantity"] = format_value
-    environment.filters["keep_codes_whole"] = keep_codes_whole
+    environment.filters["prevent_line_breaks_in_codes"] = prevent_line_breaks_in_codes
     for function in (
         *(format_date_with_year, format_date_with_weekday, format_count_with_noun),
         *(format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
@@ -292,7 +292,7 @@ def _has_calculators(request: Request) -> bool:
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
     language = request.state.library.syllabus.language
-    whole = {"request": request, **create_language_marks(language), **context}
+    whole = {"request": request, **create_language_variables(language), **context}
     html = environment.get_template(template).render(whole)
     return isolate_left_to_right_text(html) if text_direction(language) == "rtl" else html
 
@@ -329,30 +329,30 @@ def isolate_left_to_right_text(html: str) -> str:
 _CODE = re.compile(r"\b[A-Z][A-Z0-9]+(?:-[A-Z0-9]+)+\b")
 
 
-def keep_codes_whole(text: str) -> Markup:
+def prevent_line_breaks_in_codes(text: str) -> Markup:
     """Return a text in which no line breaks within a code such as an exam's.
 
-    >>> print(keep_codes_whole("CB-1 mock exam & more"))
+    >>> print(prevent_line_breaks_in_codes("CB-1 mock exam & more"))
     <span class="whole">CB-1</span> mock exam &amp; more
     """
     marked = _CODE.sub(r'<span class="whole">\g<0></span>', str(escape(text)))
     return Markup(marked)  # noqa: S704 - escaped above
 
 
-def create_language_marks(language: str) -> dict[str, Any]:
+def create_language_variables(language: str) -> dict[str, Any]:
     """Return the language marks for templates; empty if the course is in the UI language.
 
     `lang` is the attribute for an element with course text, `english` for UI text
     inside one. `authored` wraps course text inside UI text; `authored_after_colon` wraps what follows
     a colon. Names inside of UI sentences are not marked.
 
-    >>> "<h1{lang}>".format(**create_language_marks("de")), "<h1{lang}>".format(**create_language_marks("en-GB"))
+    >>> "<h1{lang}>".format(**create_language_variables("de")), "<h1{lang}>".format(**create_language_variables("en-GB"))
     ('<h1 lang="de">', '<h1>')
-    >>> print(create_language_marks("ar")["lang"])
+    >>> print(create_language_variables("ar")["lang"])
      lang="ar" dir="rtl"
-    >>> print(create_language_marks("de")["authored"]("Druck & Zug"))
+    >>> print(create_language_variables("de")["authored"]("Druck & Zug"))
     <bdi lang="de">Druck &amp; Zug</bdi>
-    >>> print(create_language_marks("de")["authored_after_colon"]("Read: Druck"))
+    >>> print(create_language_variables("de")["authored_after_colon"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
     if same_language(language, INTERFACE_LANGUAGE):

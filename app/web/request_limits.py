@@ -321,10 +321,10 @@ class FairSlots:
         try:
             yield
         finally:
-            self._record_use(client, begun, loop.time())
+            self._record_slot_seconds(client, begun, loop.time())
             self._release_slot(client)
 
-    def _record_use(self, client: str, begun: float, now: float) -> None:
+    def _record_slot_seconds(self, client: str, begun: float, now: float) -> None:
         if now - self._halved_at > _HALF_LIFE:
             self._halved_at = now
             self._used = {

@@ -496,7 +496,7 @@ _TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)
 _STRIP_TOP = 26
 
 
-class PredictionError(NamedTuple):
+class PredictionErrorPoint(NamedTuple):
     """Predicted ÷ measured − 1 of one case; a case that was fitted to does not count."""
 
     error: float
@@ -506,7 +506,7 @@ class PredictionError(NamedTuple):
 @dataclasses.dataclass(frozen=True, slots=True)
 class ErrorStrip:
     name: str
-    errors: tuple[PredictionError, ...]
+    errors: tuple[PredictionErrorPoint, ...]
 
 
 def draw_error_strips(strips: tuple[ErrorStrip, ...]) -> Markup:

@@ -74,7 +74,9 @@ def find_result_changing_input(
         return InputChange(estimate.flips[0].field, estimate.flips[0].flip_value)
     unfit_change = None
     for change in _alternative_inputs(entry.inputs_type, inputs):
-        other = _changed_estimate(entry, {**query_values, change.field: change.value}, estimate)
+        other = _compute_estimate_if_different(
+            entry, {**query_values, change.field: change.value}, estimate
+        )
         if other is not None and _verdict_fits(other):
             return change
         if other is not None:
@@ -120,7 +122,7 @@ def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
     return [value.rpartition(",")[0]] if spec.kind == "text" and value else []
 
 
-def _changed_estimate(
+def _compute_estimate_if_different(
     entry: EstimateSpec, query_values: Mapping[str, str], estimate: Estimate
 ) -> Estimate | None:
     """Return the result for these inputs; None if there is none or no first figure differs."""
@@ -315,7 +317,7 @@ def build_calculator_form(
     compare = calculator_url(entry.name, query, subpath="compare")
     try:
         inputs = given_inputs.parse_inputs(entry.inputs_type, typed_by_field)
-        estimate = entry.compute_with_typed_number_notes(inputs, typed_by_field)
+        estimate = entry.compute_with_k_suffix_notes(inputs, typed_by_field)
     except InvalidInputsError as error:
         problems = error.problems
     else:
@@ -539,7 +541,7 @@ def _accepts_unlisted_values(spec: InputSpec) -> bool:
     return spec.kind in _OTHERS and not spec.optional and not spec.choices
 
 
-def find_empty_other_values(
+def find_unfilled_other_fields(
     entry: EstimateSpec, typed_by_field: Mapping[str, str]
 ) -> tuple[InputProblem, ...]:
     """Return the fields whose last entry, “another”, was chosen and is still empty."""

@@ -14,7 +14,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
-from app.estimator.models.number_formats import resolve_serving_default_format
+from app.estimator.models.number_formats import replace_published_or_fp8_format
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -41,7 +41,7 @@ class TableCell(NamedTuple):
     is_number: bool
 
 
-def draw_picture(picture: Picture, bar_height: int = 44) -> SvgChart:
+def draw_estimate_chart(picture: Picture, bar_height: int = 44) -> SvgChart:
     if isinstance(picture, StackedBar):
         return draw_bar(picture, height=bar_height)
     if isinstance(picture, Chart):
@@ -300,7 +300,7 @@ def _other_calculator_links(
         values["model"] = lookup.drop_irrelevant_config_fields(values["config"])
     if "weights" in values and values["model"]:
         model = lookup.find_model(values["model"])
-        values["weights"] = resolve_serving_default_format(model, values["weights"])
+        values["weights"] = replace_published_or_fp8_format(model, values["weights"])
     shown = {entry.name, *(section.estimate_name for section in estimate.sections)}
     if values.get("method", "full") != "full":
         shown.add("accelerator-choice")  # Which counts only training of all parameters.
@@ -331,7 +331,7 @@ def _shared_inputs(
             continue
         if name == "prompt" and "context" in wanted:
             continue  # A part of the context, which has the whole.
-        value = _find_same_value(spec, (name, *same.get(name, ())), specs, values)
+        value = _find_equivalent_input_value(spec, (name, *same.get(name, ())), specs, values)
         if value and name in _PROMPT and not any(map(values.get, _PROMPT)):
             defaults = other_estimate.inputs_type()
             answer = next(getattr(defaults, n) for n in ("output_tokens", "answer") if n in wanted)
@@ -343,7 +343,7 @@ def _shared_inputs(
     return shared | unset | ({"job": "training"} if is_choice_for_training else {})
 
 
-def _find_same_value(
+def _find_equivalent_input_value(
     spec: InputSpec, names: Sequence[str], specs: Mapping[str, InputSpec], values: Mapping[str, Any]
 ) -> Any:
     """Return the value of the first input of these names that has one; None if it means another."""
@@ -442,7 +442,7 @@ def _chart_views(
     labels |= {f.label for f in estimate.figures}
     shown = []
     for picture in estimate.pictures:
-        drawing = draw_picture(picture, bar_height)
+        drawing = draw_estimate_chart(picture, bar_height)
         is_repeated = isinstance(picture, StackedBar) and all(
             segment.label in labels for segment in picture.segments
         )
@@ -457,15 +457,15 @@ def _flip_view(calculator: str, flip: VerdictFlip, query_values: Mapping[str, st
         label=flip.label,
         current_value=flip.current_value,
         flip_value=flip.flip_values_text,
-        verdict_after=verdict_in_sentence(flip.verdict_after),
+        verdict_after=format_verdict_within_sentence(flip.verdict_after),
         url=calculator_url(calculator, query) if len(query) <= LONGEST_LINK else "",
     )
 
 
-def verdict_in_sentence(sentence: str) -> str:
+def format_verdict_within_sentence(sentence: str) -> str:
     """Write a verdict as part of a longer sentence.
 
-    >>> verdict_in_sentence("Does not fit.")
+    >>> format_verdict_within_sentence("Does not fit.")
     'does not fit'
     """
     return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")

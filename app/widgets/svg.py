@@ -231,15 +231,15 @@ def standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
         f' height="{format_coordinate(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{inline_chart_colors(tokens_css, rules_css)}</style>{_PATTERNS}"
+        f"<style>{replace_css_color_variables(tokens_css, rules_css)}</style>{_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
 
-def inline_chart_colors(tokens_css: str, rules_css: str) -> str:
+def replace_css_color_variables(tokens_css: str, rules_css: str) -> str:
     """Return the chart rules with every color written out, in the light theme.
 
-    >>> inline_chart_colors("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
+    >>> replace_css_color_variables("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
     colors = dict(_TOKEN.findall(tokens_css))

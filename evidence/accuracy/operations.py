@@ -72,7 +72,7 @@ def train_mfu(inputs: CaseInputs) -> FormulaValue:
     peak = inputs.read_number("peak_tflops", 0) * 1e12
     card = str(inputs.read_any("gpu", ""))
     if not peak and card:
-        peak = find_accelerator(card).peak_rate("bf16") or 0.0
+        peak = find_accelerator(card).dense_peak_rate("bf16") or 0.0
     if inputs.has("achieved_tflops_per_gpu"):
         inputs.ignore("gpus", "seq", "model", "attention", "convention")
         reached = inputs.read_number("achieved_tflops_per_gpu") * 1e12

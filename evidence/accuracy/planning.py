@@ -105,7 +105,7 @@ def critical_batch_case(inputs: CaseInputs) -> FormulaValue:
     peak, bandwidth = inputs.read_number("peak_flops", 0), inputs.read_number("hbm_Bps", 0)
     if not (peak and bandwidth):
         gpu = find_accelerator(card)
-        peak = peak or gpu.peak_rate("fp8" if width == 1 else "bf16") or 0.0
+        peak = peak or gpu.dense_peak_rate("fp8" if width == 1 else "bf16") or 0.0
         bandwidth = bandwidth or gpu.memory_bandwidth or 0.0
     dense = critical_batch(peak, bandwidth, width)
     if "routed experts" not in definition:

@@ -27,10 +27,10 @@ from sqlmodel import Session, select
 from app.accounts import learner_store as store
 from app.cli.database import migrate_and_secure_database
 from app.database import secure_delete as erasure
-from app.database.backup import _DailyBackup
+from app.database.backup import _DailyBackupScheduler
 from app.database.installation import Installation
 from app.database.secure_delete import (
-    WalTruncation,
+    WalTruncator,
     truncate_write_ahead_log,
     vacuum_file,
     vacuum_file_if_marked,
@@ -223,9 +223,9 @@ def test_nothing_is_left_after_the_daily_copy_nor_in_it(app: FastAPI, path: Path
     assert len(traces(inside, left)) == len(left)
 
 
-def _copier(path: Path, copies: Path) -> _DailyBackup:
+def _copier(path: Path, copies: Path) -> _DailyBackupScheduler:
     installation = Installation(path.parent, f"sqlite:///{path}", "", copies)
-    return _DailyBackup(installation, lambda: NOW, threading.Event())
+    return _DailyBackupScheduler(installation, lambda: NOW, threading.Event())
 
 
 def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
@@ -334,7 +334,7 @@ def test_who_still_reads_is_waited_for(app: FastAPI, rosa: TestClient, path: Pat
     assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
 
     async def erase_beside_a_reader() -> None:
-        truncation = WalTruncation(app.state.engine, min_seconds_between=0.01)
+        truncation = WalTruncator(app.state.engine, min_seconds_between=0.01)
         await asyncio.to_thread(erase_everything, rosa)
         await truncation.request_truncation()
         await asyncio.sleep(0.5)
@@ -360,7 +360,7 @@ def test_many_erasures_share_few_truncations(app: FastAPI, monkeypatch: pytest.M
         loop, passed = asyncio.get_running_loop(), 0
         now = loop.time
         monkeypatch.setattr(loop, "time", lambda: now() + passed)
-        truncation = WalTruncation(app.state.engine, min_seconds_between=5)
+        truncation = WalTruncator(app.state.engine, min_seconds_between=5)
         for _ in range(50):
             await truncation.request_truncation()
             await asyncio.sleep(0)

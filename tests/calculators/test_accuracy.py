@@ -3,7 +3,7 @@
 from markupsafe import escape
 
 from app.calculators.accuracy_page import build_accuracy_summary, build_kind_accuracy
-from app.widgets.bar_charts import ErrorStrip, PredictionError, draw_error_strips
+from app.widgets.bar_charts import ErrorStrip, PredictionErrorPoint, draw_error_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):
@@ -51,7 +51,7 @@ def test_a_kind_that_is_none_has_no_page(client):
 
 def test_an_error_beyond_the_axis_sits_at_its_end_and_a_fitted_one_is_a_ring():
     cases = ((0.02, False), (3.0, False), (-0.1, True))
-    strips = (ErrorStrip("Some kind", tuple(PredictionError(*case) for case in cases)),)
+    strips = (ErrorStrip("Some kind", tuple(PredictionErrorPoint(*case) for case in cases)),)
     svg = str(draw_error_strips(strips))
     assert svg.count('class="seen"') == 1
     assert 'class="bad-f" cx="99%"' in svg

@@ -32,7 +32,7 @@ def is_answered_at_once(pace: EstimateRunner, clock: Clock, name: str, seconds: 
         return threading.get_ident()
 
     async def run() -> bool:
-        return await pace.run_estimate(name, work) == threading.get_ident()
+        return await pace.run_in_thread_unless_quick(name, work) == threading.get_ident()
 
     return outcome(run())
 
@@ -70,7 +70,7 @@ def test_a_search_is_never_answered_on_the_event_loop() -> None:
     pace = EstimateRunner(clock)
 
     async def run() -> bool:
-        return await pace.run_estimate("x", threading.get_ident, is_search=True) == (
+        return await pace.run_in_thread_unless_quick("x", threading.get_ident, is_search=True) == (
             threading.get_ident()
         )
 
@@ -129,7 +129,7 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
     async def twelve_and_one() -> None:
         async with anyio.create_task_group() as group:
             for _ in range(12):
-                group.start_soon(pace.run_estimate, "parallelism-plan", costly)
+                group.start_soon(pace.run_in_thread_unless_quick, "parallelism-plan", costly)
             for _ in range(MAX_WORKERS):
                 await run_sync(at_work.acquire)
             # All worker threads of the pages are free, and so is the loop.

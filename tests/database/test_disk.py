@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.database.engine import OpenWriteSession, create_write_session_opener, make_engine
-from app.database.file_guards import JournalProbe
+from app.database.file_guards import FileSystemJournalProbe
 from app.database.schema import upgrade_schema
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -55,7 +55,7 @@ def test_each_proof_changes_the_size_of_a_file_that_nobody_sees(
         sizes.append(os.fstat(descriptor).st_size)
 
     monkeypatch.setattr(os, "ftruncate", changed)
-    disk = JournalProbe(tmp_path)
+    disk = FileSystemJournalProbe(tmp_path)
     for _ in range(5000):
         disk.raise_if_journal_lost()
 

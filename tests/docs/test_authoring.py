@@ -13,7 +13,7 @@ from app.content.check import check_course
 from app.content.courses import LiveLibrary
 from app.content.library import Library
 from app.markup.quantities import format_with_spec, recognize_unit
-from app.questions.question_type import have_same_words
+from app.questions.question_type import is_same_phrase
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")
@@ -105,9 +105,9 @@ def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None
 
 
 def test_what_is_said_of_short_answers_holds() -> None:
-    assert have_same_words("pre-fill", "Prefill.")
+    assert is_same_phrase("pre-fill", "Prefill.")
     for other in ("the prefill", "prefills", "prefil", "préfill"):
-        assert not have_same_words("prefill", other)
+        assert not is_same_phrase("prefill", other)
 
 
 @pytest.mark.parametrize(

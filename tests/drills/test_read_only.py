@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.database.file_guards import JournalProbe
+from app.database.file_guards import FileSystemJournalProbe
 from tests.amounts import FACTOR
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
@@ -61,7 +61,7 @@ def test_a_disk_that_turns_read_only_ends_writes_and_loses_none(disk: FailingDis
 
 def write(folder: Path, proved: list[int]) -> None:
     """Write one record after the other, each synced and then proved, to the end."""
-    disk = JournalProbe(folder)
+    disk = FileSystemJournalProbe(folder)
     descriptor = os.open(folder / "records", os.O_RDWR | os.O_CREAT)
     try:
         for number in itertools.count():

@@ -156,7 +156,9 @@ def test_bridges_join_neighbors_only() -> None:
     beside = networks.collective_time("all_reduce", 2, 1e9, fabric)
     apart = networks.collective_time("all_reduce", 2, 1e9, fabric, groups_per_domain=4)
     assert apart > 2 * beside
-    assert networks.send_time(1e9, fabric, uses_bridge=True) < networks.send_time(1e9, fabric)
+    assert networks.point_to_point_send_time(
+        1e9, fabric, uses_bridge=True
+    ) < networks.point_to_point_send_time(1e9, fabric)
 
 
 def test_a_page_of_bridged_cards_names_no_switch() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.inference_memory import HybridBlocks, build_hybrid_blocks
+from app.estimator.memory.inference_memory import HybridCacheBlocks, build_hybrid_cache_blocks
 from app.estimator.models.lookup import build_model_from_pasted_config, find_model, list_models
-from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
+from app.estimator.models.number_formats import find_weight_format, weight_bytes_by_split
 
 GIB = 2.0**30
 GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors
@@ -429,7 +429,7 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     plain = weight_bytes_by_split(model, "fp8-block").total_bytes
     mixed = weight_bytes_by_split(model, "published")
     assert mixed.total_bytes == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
-    assert resolve_weight_format(model, "published").label.startswith("MXFP4 and FP8")
+    assert find_weight_format(model, "published").label.startswith("MXFP4 and FP8")
 
 
 def test_a_long_list_of_modules_is_read_as_it_is() -> None:
@@ -766,16 +766,16 @@ def test_vllm_caches_hybrids_in_blocks_of_attention_or_state(subtests: pytest.Su
         ("qwen3.6-35b-a3b", 1.0, 1, 131_072, 300, 569_878),
     ):
         with subtests.test(published=published):
-            blocks = build_hybrid_blocks(find_model(model), width, gpus)
+            blocks = build_hybrid_cache_blocks(find_model(model), width, gpus)
             assert blocks is not None
-            tokens = int(count / blocks.count_reserved_blocks(context) * context)
+            tokens = int(count / blocks.count_startup_blocks_per_sequence(context) * context)
             assert tokens == published
     given = {"cache": "fp8", "cache_memory": "6.01 GiB", "context": 131_072, "concurrent": 1}
     one = {"model": "qwen3.6-35b-a3b", "weights": "nvfp4", "gpu": "rtx-pro-6000-bw-ws"}
     answer = registry.run_estimate("inference-memory", one | given | {"tensor_parallel": 1})
     assert answer["cache_tokens"].value == 569_878
     # SGLang has pools of its own, and a model without recurrent layers has plain blocks.
-    assert build_hybrid_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
+    assert build_hybrid_cache_blocks(find_model("llama-3.1-8b"), 2.0, 1) is None
 
 
 def test_a_running_sequence_of_a_hybrid_keeps_one_state_and_vllm_reserves_two() -> None:
@@ -795,11 +795,11 @@ def test_a_running_sequence_of_a_hybrid_keeps_one_state_and_vllm_reserves_two() 
     assert four["cache_blocks"].value == blocks
     assert four["max_concurrent"].value == blocks // 66
     # A drafted token has a state of its own, and the layer of the head joins the groups.
-    drafting = build_hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1, draft_tokens=2)
+    drafting = build_hybrid_cache_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1, draft_tokens=2)
     assert drafting is not None
     assert drafting.count_blocks_of_running_sequence(131_072) == 63 + (1 + 2) * 3
     assert drafting.block_bytes == pytest.approx(four["kv_cache"].value / (4 * 66) * 11 / 10)
-    hybrid = HybridBlocks(2096, 1e6, 1, 3)
+    hybrid = HybridCacheBlocks(2096, 1e6, 1, 3)
     assert hybrid.max_sequences(68, 131_072) == 0  # vLLM does not start.
     assert hybrid.max_sequences(69, 131_072) == 1
     for sequences in (1, 2, 7):

@@ -26,12 +26,12 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestLengths,
     RequestPattern,
+    compute_mixed_steps,
     mean_step_time,
     median_ttft,
     median_ttft_on_idle_replica,
+    profile_replica_by_batch,
     saturated_request_rate,
-    time_mixed_steps,
-    time_replica_by_batch,
 )
 from app.estimator.serving.replica_memory import max_sequences_in_memory, sequence_bytes_per_gpu
 from app.estimator.serving.step_time import (
@@ -56,7 +56,7 @@ def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
 
 
 def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
-    return time_replica_by_batch(one, RequestPattern(RequestLengths(prompt, answer)), usable)
+    return profile_replica_by_batch(one, RequestPattern(RequestLengths(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weight_format="fp8", cache_format="fp8", tensor_parallel=2)
@@ -209,7 +209,7 @@ def test_a_loaded_replica_is_never_faster_than_an_idle_one(load: float, variatio
     )
     median = round(4096 / (1 + variation) ** 0.5)
     alone = CHAT.seconds_before_prompt + prefill_step_time(CHAT, median).total
-    assert time_replica_by_batch(CHAT, traffic).median_ttft_at_batch(load) > 0.999 * alone
+    assert profile_replica_by_batch(CHAT, traffic).median_ttft_at_batch(load) > 0.999 * alone
 
 
 def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
@@ -239,7 +239,7 @@ def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> N
     )
     for batch in (8, 64):
         both, alone = (
-            time_replica_by_batch(one, ALIKE).timing_at_batch(batch) for one in (mixed, apart)
+            profile_replica_by_batch(one, ALIKE).timing_at_batch(batch) for one in (mixed, apart)
         )
         assert alone.added_prompt_seconds > both.added_prompt_seconds
         assert alone.min_mixed_step_seconds == pytest.approx(
@@ -286,7 +286,7 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = time_replica_by_batch(CHAT, RequestPattern(RequestLengths(1000, 1000)))
+    profile = profile_replica_by_batch(CHAT, RequestPattern(RequestLengths(1000, 1000)))
     steady = saturated_request_rate(profile)
     assert saturated_request_rate(profile, 3 * profile.max_reserved_batch) == pytest.approx(steady)
     assert saturated_request_rate(profile, 1.1 * profile.max_reserved_batch) < 0.9 * steady
@@ -320,7 +320,7 @@ def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
         recorded_step_seconds=0.01,
         min_mixed_step_seconds=0.05,
     )
-    share, mixed = time_mixed_steps(slow, 0.1)
+    share, mixed = compute_mixed_steps(slow, 0.1)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
     assert mean_step_time(slow, 0.1) == pytest.approx(0.01 + share * 0.04)
     quick = slow._replace(min_mixed_step_seconds=0.0)
@@ -456,7 +456,7 @@ def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
     varied = RequestPattern(RequestLengths(1000, 1000), answer_cv_squared=0.5)
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
     assert (alike.mean_context, varied.mean_context) == (1500, 1750)
-    fewer, more = (time_replica_by_batch(CHAT, t) for t in (varied, alike))
+    fewer, more = (profile_replica_by_batch(CHAT, t) for t in (varied, alike))
     assert fewer.max_batch < more.max_batch
     assert fewer.tpot_at_batch(64) > more.tpot_at_batch(64)
 
@@ -600,7 +600,7 @@ def test_steps_of_prefill_agree_with_what_arrives_in_them(gpus: int) -> None:
     assert one.prompts_per_full_step == pytest.approx(gpus * 8.192)
     assert one.step_seconds(one.prompts_per_full_step) == pytest.approx(one.full_step_seconds)
     assert one.mean_step_seconds(0.0) == one.step_seconds(1.0) == one.single_step_seconds
-    assert one.wait_to_be_read(0.99, 0.0) == (0.0, one.single_step_seconds)
+    assert one.prefill_wait_quantile(0.99, 0.0) == (0.0, one.single_step_seconds)
     steps = [one.mean_step_seconds(load * one.prompts_per_second) for load in (0.1, 0.4, 0.7, 3.0)]
     assert steps == sorted(steps)
     assert steps[-1] == pytest.approx(one.full_step_seconds)
@@ -610,7 +610,9 @@ def test_steps_of_prefill_agree_with_what_arrives_in_them(gpus: int) -> None:
         # As many are read in a step as arrive in one; a step without arrivals waits for the next.
         read = arrivals * step + math.exp(-arrivals * step)
         assert one.step_seconds(read) == pytest.approx(step, rel=0.01)
-        waits = [sum(one.wait_to_be_read(share, arrivals)) for share in (0.01, 0.3, 0.6, 0.95)]
+        waits = [
+            sum(one.prefill_wait_quantile(share, arrivals)) for share in (0.01, 0.3, 0.6, 0.95)
+        ]
         assert waits == sorted(waits)
         assert waits[-1] <= 2 * one.full_step_seconds
 

@@ -213,7 +213,9 @@ def test_experts_of_a_latent_width_are_sent_that_width() -> None:
     assert 3 < wide.expert / narrow.expert <= 4
 
 
-@pytest.mark.parametrize("gpu", [gpu.id for gpu in list_accelerators() if gpu.peak_rate("bf16")])
+@pytest.mark.parametrize(
+    "gpu", [gpu.id for gpu in list_accelerators() if gpu.dense_peak_rate("bf16")]
+)
 def test_no_chip_multiplies_faster_than_its_peak(gpu: str) -> None:
     sustained = rates.compute_sustained_rates(find_accelerator(gpu))
 

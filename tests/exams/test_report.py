@@ -16,8 +16,8 @@ from app.exams.report import (
     GradedItem,
     PartScore,
     build_score_report,
-    compute_similar_score_range,
-    describe_cards_of_exam,
+    compute_score_range_of_similar_exam,
+    describe_missed_questions_in_cards,
     find_clearly_weakest_part,
 )
 from app.questions.model import draw_variant
@@ -116,7 +116,9 @@ def test_a_report_says_which_questions_became_cards(subtests: pytest.Subtests) -
             rows = [dataclasses.replace(m, is_answered=m.question_number <= missed) for m in rows]
             with_card = {*range(1, missed_cards + 1), *range(missed + 1, missed + blank_cards + 1)}
             last_reached = missed + blank - unreached
-            told = describe_cards_of_exam(build_score_report(rows), with_card, last_reached)
+            told = describe_missed_questions_in_cards(
+                build_score_report(rows), with_card, last_reached
+            )
             assert told.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") == words
 
 
@@ -170,7 +172,7 @@ def test_an_empty_paper_has_no_score_and_no_interval() -> None:
 
 @given(st.integers(1, 200), st.floats(0, 1))
 def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: float) -> None:
-    low, high = compute_similar_score_range(share * count, count)
+    low, high = compute_score_range_of_similar_exam(share * count, count)
 
     assert 0 <= low <= share * count + 1e-9
     assert share * count - 1e-9 <= high <= count
@@ -178,7 +180,7 @@ def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: 
 
 def test_the_interval_is_wilsons() -> None:
     # With no hit in n the closed form of the upper end is z²/(n + z²).
-    low, high = compute_similar_score_range(0, 10)
+    low, high = compute_score_range_of_similar_exam(0, 10)
 
     assert low == 0
     assert high / 10 == pytest.approx(1.96**2 / (10 + 1.96**2))

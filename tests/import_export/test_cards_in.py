@@ -18,7 +18,7 @@ from app.database.tables import Suspension as Aside
 from app.import_export import UnusableFileError
 from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.export_store import OwnCardText
-from app.import_export.import_store import ImportedCard, expect_room_for_own_cards
+from app.import_export.import_store import ImportedCard, raise_if_too_many_own_cards
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_ids import build_term_card, find_topic_of_added_card
 from app.spaced_repetition.scheduler import ReviewEvent
@@ -496,7 +496,7 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monk
     ]
 
     with pytest.raises(UnusableFileError, match="more than 1 cards of your own"):
-        expect_room_for_own_cards(session, learner.id, two)
+        raise_if_too_many_own_cards(session, learner.id, two)
 
     assert session.exec(select(OwnCard)).all() == []
 

@@ -101,7 +101,7 @@ def test_pictures_are_measured_before_the_write_transaction(app: FastAPI, rosa: 
 def test_pictures_that_came_since_they_were_measured_count(rosa: TestClient, session: Session):
     bring(rosa, illustrated(1))
     learner = session.exec(select(Learner)).one().id
-    measured = pictures.read_person_picture_sizes(session, learner)
+    measured = pictures.load_picture_sizes_in_all_courses(session, learner)
     bring(rosa, illustrated(2, word="q"))
     session.rollback()
     arrival = ImportedCard("own:1", "", "", "", picture_by_name={"x.png": bytes(1000)})

@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import DayListRow, SectionRead
-from app.lessons.course_pages import find_next_page
+from app.lessons.course_pages import find_first_unread_page
 from app.study_plan.day_list import DayList, PageToRead, Task
 
 ADDRESS = "/concepts/weights/readings"
@@ -72,10 +72,10 @@ def test_after_todays_list_no_other_page_comes_next(library: Library):
 
     read = {slug: [s.anchor for s in library.topics[slug].sections] for slug in (first, second)}
 
-    listed = find_next_page(library, todays, {first: read[first]}, "full")
-    after = find_next_page(library, todays, read, "full")
-    left = find_next_page(library, todays, {}, "full", left_page=second)
-    unlisted = find_next_page(library, None, {second: read[second]}, "short")
+    listed = find_first_unread_page(library, todays, {first: read[first]}, "full")
+    after = find_first_unread_page(library, todays, read, "full")
+    left = find_first_unread_page(library, todays, {}, "full", left_page=second)
+    unlisted = find_first_unread_page(library, None, {second: read[second]}, "short")
 
     assert listed.url == f"/concepts/{second}?route=short"
     for one in (after, left):
@@ -95,8 +95,8 @@ def test_the_rest_of_a_page_on_the_list_comes_next_though_its_essentials_are_rea
         for topic in (first, second)
     }
 
-    begins_with = find_next_page(shipped, todays, essentials, "full")
-    after = find_next_page(shipped, todays, essentials, "full", left_page=first.slug)
+    begins_with = find_first_unread_page(shipped, todays, essentials, "full")
+    after = find_first_unread_page(shipped, todays, essentials, "full", left_page=first.slug)
 
     assert begins_with.url == f"/concepts/{first.slug}"
     assert after.url == f"/concepts/{second.slug}"

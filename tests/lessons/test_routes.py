@@ -19,9 +19,9 @@ from app.content.courses import LiveLibrary
 from app.content.library import Library, load_library
 from app.content.reading_routes import (
     ReadingRoute,
-    list_questions_on_folded_sections,
+    list_questions_with_folded_answers,
     list_sections_on_route,
-    measure_short_route,
+    measure_short_route_coverage,
     sum_reading_minutes_on_route,
 )
 from app.main import create_app
@@ -151,7 +151,7 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
 
 
 def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
-    assert list_questions_on_folded_sections(live_shipped.get_current_library()) == ()
+    assert list_questions_with_folded_answers(live_shipped.get_current_library()) == ()
 
 
 def test_what_to_know_for_the_exam_is_essential(shipped: Library):
@@ -222,9 +222,9 @@ difficulty: 1
     folded = "\n## Architecture\n\nA colonnade is a row of columns with gargoyles.\n"
 
     page.write_text(page.read_text() + asked)
-    assert list_questions_on_folded_sections(load_library(folder)) == ()
+    assert list_questions_with_folded_answers(load_library(folder)) == ()
     page.write_text(page.read_text().replace(asked, folded + asked))
-    assert list_questions_on_folded_sections(load_library(folder)) == ("folded-answer",)
+    assert list_questions_with_folded_answers(load_library(folder)) == ("folded-answer",)
 
 
 def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
@@ -318,7 +318,7 @@ difficulty: 1
 
     page.write_text(page.read_text() + told + asked)
 
-    assert list_questions_on_folded_sections(load_library(folder)) == ("folded-number",)
+    assert list_questions_with_folded_answers(load_library(folder)) == ("folded-number",)
 
 
 def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
@@ -383,11 +383,11 @@ def test_an_unknown_route_is_refused(client: TestClient):
 
 def test_a_question_is_covered_where_the_words_of_its_answer_are_essential(folder: Path):
     library = load_library(folder)
-    answered = measure_short_route(library)
+    answered = measure_short_route_coverage(library)
     page = folder / "topics/weights/concept.md"
     page.write_text(page.read_text().replace("[two-bytes-each]", "[try-it]"))
 
-    other = measure_short_route(load_library(folder))
+    other = measure_short_route_coverage(load_library(folder))
 
     exam_level = sum(not question.level for question in library.questions.values())
     assert (
@@ -396,7 +396,7 @@ def test_a_question_is_covered_where_the_words_of_its_answer_are_essential(folde
         <= answered.question_count
         == exam_level
     )
-    full = measure_short_route(load_library(TINY))  # names no essential section
+    full = measure_short_route_coverage(load_library(TINY))  # names no essential section
     assert answered.word_count < full.word_count
 
 

@@ -15,7 +15,7 @@ from app.accounts.learner import PlanCalendar
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun
-from app.progress.plan_page import PlanVerdict
+from app.progress.plan_page import ReadingTimeVerdict
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
 from app.spaced_repetition.added_cards import (
@@ -540,7 +540,7 @@ def test_what_the_plan_cannot_use_is_said_on_the_plan(reader: TestClient):
 
 
 def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
-    surely, just, not_all = (PlanVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
+    surely, just, not_all = (ReadingTimeVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
 
     assert surely.does_reading_fit
     assert just.does_reading_just_fit
@@ -549,8 +549,8 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
 
 
 def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
-    before = PlanVerdict(9, 0, "short", 100, 80, minutes_on_list=20)
-    after = PlanVerdict(7, 0, "short", 80, 60, minutes_on_list=0)
+    before = ReadingTimeVerdict(9, 0, "short", 100, 80, minutes_on_list=20)
+    after = ReadingTimeVerdict(7, 0, "short", 80, 60, minutes_on_list=0)
 
     assert before.most_available_minutes - after.most_available_minutes == 20
 

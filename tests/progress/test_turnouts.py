@@ -14,7 +14,7 @@ from app.progress.predictions import (
     ExamResult,
     ScorePrediction,
     attach_predictions_to_results,
-    describe_share_in_range,
+    describe_share_of_results_in_range,
 )
 from app.study_plan.store import RULE
 from tests.conftest import Clock
@@ -64,7 +64,7 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
     assert [turnout.is_comparable for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
-    assert describe_share_in_range(found).startswith(said)
+    assert describe_share_of_results_in_range(found).startswith(said)
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
@@ -80,8 +80,10 @@ def test_the_count_is_said_as_it_is():
     found = attach_predictions_to_results([result(n, 33) for n in range(2, 9)], [predicted(1)])
     missed = attach_predictions_to_results([result(20, 45)], [predicted(1)])
 
-    assert describe_share_in_range([*found, *missed]).startswith("7 of 8 results lay inside")
-    assert describe_share_in_range([]) == ""
+    assert describe_share_of_results_in_range([*found, *missed]).startswith(
+        "7 of 8 results lay inside"
+    )
+    assert describe_share_of_results_in_range([]) == ""
 
 
 # --- the log --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from app.questions.types.design import DesignSpec
 from app.questions.types.matching import MatchRow, MatchSpec
 from app.questions.types.number_parsing import AnswerRange, NumericOption, NumericSpec
 from app.questions.types.ordering import OrderSpec
-from app.questions.types.short_answer import ShortAnswerSpec, ShortOption
+from app.questions.types.short_answer import ShortAnswerOption, ShortAnswerSpec
 
 
 def text(words: str) -> RichText:
@@ -102,8 +102,10 @@ COUNT = numeric(number(131072))
 SHORT = question(
     ShortAnswerSpec(
         (
-            ShortOption("bcdf", "all-reduce", right=True),
-            ShortOption("ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")),
+            ShortAnswerOption("bcdf", "all-reduce", right=True),
+            ShortAnswerOption(
+                "ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")
+            ),
         )
     ),
     "short",

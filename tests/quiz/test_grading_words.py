@@ -10,7 +10,7 @@ from app.content.file_reader import parse_file
 from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import draw_variant
-from app.questions.question_type import GradeResult, UnreadableResponse, have_same_words
+from app.questions.question_type import GradeResult, UnreadableResponse, is_same_phrase
 from app.questions.types.cloze import ClozeBlank, ClozeSpec
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
@@ -100,7 +100,7 @@ def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
     ],
 )
 def test_two_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
-    assert have_same_words(one, other)
+    assert is_same_phrase(one, other)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_two_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
     [("C#", "C"), ("50%", "50"), ("-5", "5"), ("prefill", "préfill"), ("f(x)", "fx")],
 )
 def test_what_says_something_else_stays_another_answer(one: str, other: str) -> None:
-    assert not have_same_words(one, other)
+    assert not is_same_phrase(one, other)
 
 
 def test_a_foreseen_wrong_word_says_why() -> None:

@@ -430,13 +430,12 @@ def test_a_harmful_command_changes_nothing_and_says_what_it_would_have_done() ->
 
 def test_the_shortest_way_is_found_and_leaves_harm_out() -> None:
     assert [
-        the_lab().commands[n].first_spelling
-        for n in labs.find_shortest_command_indices(the_lab()) or ()
+        the_lab().commands[n].first_spelling for n in labs.find_shortest_solution(the_lab()) or ()
     ] == [
         "dmesg",
         "scontrol update nodename=dgx-03 state=drain reason=…",
     ]
-    assert len(labs.find_shortest_command_indices(the_lab(POD)) or ()) == 3
+    assert len(labs.find_shortest_solution(the_lab(POD)) or ()) == 3
     assert set(labs.find_shortest_path_by_state(the_lab(POD))) == {"tainted", "free", "running"}
 
 
@@ -924,7 +923,7 @@ def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> N
     answer = variant().answer
     typed = (["sinfo"], ["dmesg", DRAIN], ["lctl", "dmesg"], [])
     responses = [SubmittedResponse(answer, {"ran": lines}) for lines in typed]
-    tallies = kinds.question_type_of(XID).count_response_habits(responses)
+    tallies = kinds.question_type_of(XID).count_response_patterns(responses)
 
     assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "lctl (no answer)": 1}
     assert tallies["Stopped short of the goal after"] == {

@@ -7,7 +7,7 @@ import pytest
 
 from app.content.library import Library, load_library
 from app.questions.grading import grade
-from app.questions.lab import find_shortest_command_indices
+from app.questions.lab import find_shortest_solution
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types import Answer
@@ -55,7 +55,7 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
     if isinstance(answer, ConsoleSpec):
         way = [
             answer.lab.commands[number].sample_line_without_prompt
-            for number in find_shortest_command_indices(answer.lab) or ()
+            for number in find_shortest_solution(answer.lab) or ()
         ]
         return {"ran": way, "answer": [o.key for o in answer.diagnoses if o.right]}
     assert isinstance(answer, ClozeSpec)

@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session
 
 from app.markup.model import Flashcard
-from app.spaced_repetition.card_rows import MEMORY, save_memory_row
+from app.spaced_repetition.card_rows import MEMORY, save_card_state_row
 from app.spaced_repetition.review_log import (
     ANSWERS,
     BY_TIME,
@@ -18,7 +18,7 @@ from app.spaced_repetition.review_log import (
     DayTotals,
     build_columns_of_replayed_card,
     list_suspended_cards,
-    load_added_card_starts,
+    load_added_card_initial_states,
     replay_card,
     yield_day_contributions,
 )
@@ -36,7 +36,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)
     )
     log = {card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)}
-    added = load_added_card_starts(db, learner_id)
+    added = load_added_card_initial_states(db, learner_id)
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])
         begin = added.get(card)
@@ -44,7 +44,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
         values = build_columns_of_replayed_card(now, len(rows), begin, suspended=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
-            save_memory_row(db, learner_id, cards.get(card, card), values, has_row=False)
+            save_card_state_row(db, learner_id, cards.get(card, card), values, has_row=False)
 
 
 def rebuild_days(db: Session, learner_id: int) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.accounts.current_learner import LearnerProfile
-from app.spaced_repetition.queue import DayCounts, count_new_cards_left
+from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_left
 from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
@@ -321,40 +321,46 @@ def test_spread_days_are_level() -> None:
 
 def test_new_cards_fit_into_the_minutes() -> None:
     assert (
-        count_new_cards_left(30, DayCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0))
+        count_new_cards_left(
+            30, StudyDayCardCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0)
+        )
         == 15
     )
     assert (
         count_new_cards_left(
-            30, DayCounts(cards_still_due=0, cards_reviewed=15, new_cards_begun=15)
+            30, StudyDayCardCounts(cards_still_due=0, cards_reviewed=15, new_cards_begun=15)
         )
         == 0
     )
     assert (
         count_new_cards_left(
-            30, DayCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
+            30, StudyDayCardCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
         )
         == 0
     )
     assert (
-        count_new_cards_left(5, DayCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0))
+        count_new_cards_left(
+            5, StudyDayCardCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0)
+        )
         == 2
     )
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
     before = count_new_cards_left(
-        30, DayCounts(cards_still_due=80, cards_reviewed=0, new_cards_begun=0)
+        30, StudyDayCardCounts(cards_still_due=80, cards_reviewed=0, new_cards_begun=0)
     )
 
     assert (
-        count_new_cards_left(30, DayCounts(cards_still_due=0, cards_reviewed=80, new_cards_begun=0))
+        count_new_cards_left(
+            30, StudyDayCardCounts(cards_still_due=0, cards_reviewed=80, new_cards_begun=0)
+        )
         == before
     )
 
 
 def test_more_can_be_asked_for() -> None:
-    full = DayCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
+    full = StudyDayCardCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
 
     assert count_new_cards_left(30, full, extra_cards=4) == 4
     assert (

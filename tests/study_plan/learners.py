@@ -22,10 +22,10 @@ from app.study_plan.day_list import (
     DayActivity,
     DayList,
     compute_reading_minutes_after_today,
-    count_done_of_tasks,
     count_unfinished_in_a_row,
     list_unread_pages,
     make_day_list,
+    measure_task_progress,
 )
 from app.study_plan.facts import (
     CardFact,
@@ -425,7 +425,7 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
             done[task.kind].add(item)
     day.done = {kind: len(items) for kind, items in done.items()}
     cards = done["review"] | done["new"]
-    ticked = count_done_of_tasks(
+    ticked = measure_task_progress(
         made.tasks,
         DayActivity(
             cards, done["read"], done["read"], done["practice"], has_sat_exam="mock" in done

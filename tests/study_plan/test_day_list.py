@@ -20,10 +20,10 @@ from app.study_plan.day_list import (
     PageToRead,
     Task,
     choose_route,
-    count_done_of_tasks,
     count_unfinished_in_a_row,
     list_unread_pages,
     make_day_list,
+    measure_task_progress,
 )
 from app.study_plan.facts import CardFact, FirstAnswerFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score
@@ -248,7 +248,7 @@ def test_the_rest_of_a_page_waits_until_all_essentials_are_read(course: CourseFa
 
 def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
     pages = PageToRead("a", 3, "weak", short=True), PageToRead("b", 7, "weak")
-    ticked = count_done_of_tasks(
+    ticked = measure_task_progress(
         [Task("read", 10, pages=pages)], DayActivity(essentials_read={"a", "b"})
     )[0]
 
@@ -344,7 +344,7 @@ def test_a_list_is_only_ticked(course: CourseFacts) -> None:
     pages = frozenset(page.slug for page in read.pages)
     done = DayActivity(pages_read=pages, answered_questions=frozenset(practice.questions[:2]))
     done = dataclasses.replace(done, answered_only_on_pages={practice.questions[1], "elsewhere"})
-    ticked = {task.kind: task for task in count_done_of_tasks(made.tasks, done)}
+    ticked = {task.kind: task for task in measure_task_progress(made.tasks, done)}
 
     assert ticked["read"].is_done
     assert (ticked["practice"].done_count, ticked["practice"].is_done) == (2, False)
@@ -355,7 +355,7 @@ def test_a_list_is_only_ticked(course: CourseFacts) -> None:
 
 def test_lists_that_were_left_are_counted_by_task() -> None:
     tasks = (Task("read", 9, questions=("a",)), Task("practice", 9, questions=("b",)))
-    ticked = count_done_of_tasks(tasks, DayActivity(answered_questions={"a"}))
+    ticked = measure_task_progress(tasks, DayActivity(answered_questions={"a"}))
 
     assert count_unfinished_in_a_row({"read": 2, "practice": 1, "new": 4}, ticked) == {
         "read": 0,

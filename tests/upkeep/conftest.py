@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import Session, select
 
 from app.database.engine import make_engine
-from app.database.installation import Installation, configured_or_stored_or_new_secret_key
+from app.database.installation import Installation, load_or_create_secret_key
 from app.database.tables import Learner
 from tests.databases import Databases
 
@@ -23,7 +23,7 @@ def installation(tmp_path: Path, databases: Databases) -> Iterator[Installation]
     data.mkdir()
     with databases.empty(data) as address:
         made = Installation(data, address, "", data / "backups")
-        configured_or_stored_or_new_secret_key("", made.secret_file)
+        load_or_create_secret_key("", made.secret_file)
         yield made
 
 

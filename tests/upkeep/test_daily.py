@@ -15,7 +15,7 @@ from app.cli.database import migrate_and_secure_database
 from app.database import backup as archive
 from app.database.backup import create_daily_backup_if_due, run_daily_backups
 from app.database.engine import make_engine
-from app.database.file_guards import file_lock, temporary_folder_next_to
+from app.database.file_guards import hold_file_lock, temporary_folder_next_to
 from app.database.installation import Installation, InstallationError
 from app.database.schema import downgrade_schema, latest_schema_revision, read_schema_revision
 from tests.databases import ABOUT_SQLITE, SERVER
@@ -113,7 +113,7 @@ def test_one_of_several_processes_makes_it(installation) -> None:
 
 def test_whoever_finds_another_at_it_leaves(installation) -> None:
     installation.backup_folder.mkdir()
-    with file_lock(installation.backup_folder / ".copying.lock"):
+    with hold_file_lock(installation.backup_folder / ".copying.lock"):
         assert create_daily_backup_if_due(installation, NOW) is None
 
     assert names(installation.backup_folder) == set()

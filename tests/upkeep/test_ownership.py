@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.cli.database import restore_file_ownership
+from app.cli.database import give_new_root_files_to_owner
 from app.database import file_guards as files
 from app.database.file_guards import give_root_files_to_folder_owner, make_private_folder
 from app.database.installation import Installation
@@ -209,7 +209,7 @@ def test_who_is_not_root_gives_nothing_away(
 def test_it_is_done_also_where_the_command_fails(mixed: Path, given: set[str]):
     settings = Settings(data=mixed)
 
-    with pytest.raises(RuntimeError), restore_file_ownership(settings):
+    with pytest.raises(RuntimeError), give_new_root_files_to_owner(settings):
         raise RuntimeError("a fault")
 
     assert "data/headroom.db" in given

@@ -17,13 +17,13 @@ from app.errors import InvalidInputError
 from app.flashcards.forms import (
     CardPagesQuery,
     CardWantedForm,
-    GradeForm,
+    RatingForm,
     SuspensionForm,
     UndoForm,
 )
 from app.lessons.notes import NoteForm
 from app.main import create_app
-from app.quiz.forms import PracticeForm, QuestionForm, ReportForm
+from app.quiz.forms import HiddenQuestionFields, PracticeForm, ReportForm
 from app.settings import Settings
 from tests.amounts import FACTOR, sample
 from tests.conftest import Clock, let_in, two_courses, visit
@@ -85,13 +85,13 @@ def sent_names(form: type[BaseModel]) -> set[str]:
     return {field.alias or name for name, field in form.model_fields.items()}
 
 
-ANSWERED = {*QuestionForm.model_fields, "answer", "unit", "place.a"}
+ANSWERED = {*HiddenQuestionFields.model_fields, "answer", "unit", "place.a"}
 FIELDS = {
     "quiz": {*ANSWERED, *PracticeForm.model_fields, "words"},
     "authoring": {*ANSWERED, *ProblemFilterForm.model_fields, *StatisticsTableForm.model_fields},
     "concepts": {*NoteForm.model_fields},
     "flashcards": {
-        *(*sent_names(CardPagesQuery), *sent_names(GradeForm), *UndoForm.model_fields),
+        *(*sent_names(CardPagesQuery), *sent_names(RatingForm), *UndoForm.model_fields),
         *(*SuspensionForm.model_fields, *CardWantedForm.model_fields),
     },
     "settings": {*SettingsForm.model_fields, "what", "deck", "word", "leave", "theme"},

@@ -241,9 +241,9 @@ def test_course_and_pages_are_read_beside_the_event_loop(
 
         monkeypatch.setattr(owner, name, note)
 
-    noted(LiveLibrary, "_renew_state")
+    noted(LiveLibrary, "_reload_library_or_keep_previous")
     noted(RenderedPageCache, "_render_page")
     client.app.state.library._state = None
 
     assert client.get("/concepts/weights").status_code == 200
-    assert where == [("_renew_state", False), ("_render_page", False)]
+    assert where == [("_reload_library_or_keep_previous", False), ("_render_page", False)]

@@ -14,7 +14,12 @@ from app.content.courses import LiveLibrary
 from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
-from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_unspaced_letters
+from app.markup.text import (
+    BOUNDARY,
+    add_boundaries_in_unspaced_scripts,
+    bottom_k_sketch,
+    jaccard_similarity,
+)
 from app.questions.model import draw_variant
 from app.quiz.next_steps import find_sentence_answering_question
 from app.settings import Settings
@@ -140,17 +145,20 @@ def test_a_word_is_found_inside_of_what_has_no_spaces(name: str, typed: str, add
 
 
 def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> None:
-    text = mark_unspaced_letters("前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40)
+    text = add_boundaries_in_unspaced_scripts(
+        "前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40
+    )
     marked = text.replace(
-        mark_unspaced_letters("発酵種"), f"{OPEN}{mark_unspaced_letters('発酵種')}{CLOSE}"
+        add_boundaries_in_unspaced_scripts("発酵種"),
+        f"{OPEN}{add_boundaries_in_unspaced_scripts('発酵種')}{CLOSE}",
     )
 
     shown = split_highlights(build_excerpt(marked))
 
     assert "".join(piece.text for piece in shown if piece.is_match) == "発酵種"
-    assert build_excerpt(mark_unspaced_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
-        "大韓民國 대한민국의"
-    )
+    assert build_excerpt(add_boundaries_in_unspaced_scripts("大韓民國 대한민국의")).replace(
+        BOUNDARY, ""
+    ) == ("大韓民國 대한민국의")
     assert 20 < sum(len(piece.text) for piece in shown) < 180
 
 

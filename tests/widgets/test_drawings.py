@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timeline, TimelineSpan
 from app.widgets.bar_charts import draw_bar
-from app.widgets.estimate_view import draw_picture
+from app.widgets.estimate_view import draw_estimate_chart
 from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import build_count_axis, build_linear_axis, build_logarithmic_axis
 
@@ -257,7 +257,7 @@ def test_a_timeline_has_a_lane_for_each_worker_and_hatches_hidden_work():
 def test_no_drawing_carries_a_style_or_unescaped_words():
     bar = StackedBar("<b>", (BarSegment("weights", '"><script>', GB),), GB, "<i>")
     for picture in (bar, ROOFLINE, Timeline("<b>", (TimelineSpan("<", "&", 0, 1),))):
-        svg = str(draw_picture(picture).svg)
+        svg = str(draw_estimate_chart(picture).svg)
         assert "style=" not in svg
         assert "<script>" not in svg
         ET.fromstring(svg)  # noqa: S314 - our own drawing

@@ -33,8 +33,8 @@ from app.estimator.estimates.parallelism_plan import (
 from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
     AllowedGpuCounts,
+    find_smallest_plan_meeting_deadline,
     guess_gpus_for_run_time,
-    search_plan_for_deadline,
 )
 from app.estimator.hardware.catalog import (
     Accelerator,
@@ -56,7 +56,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, WeightFormat, resolve_weight_format
+from app.estimator.models.number_formats import FORMATS, WeightFormat, find_weight_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import (
     PaddingShares,
@@ -124,10 +124,10 @@ class AcceleratorChoiceInputs:
         "are ranked, each with the number of GPUs that comes closest to it.",
         term="time-per-output-token-tpot",
     )
-    tokens: float = _TRAINING.add_folded_input(
+    tokens: float = _TRAINING.add_advanced_input(
         1e12, "Tokens to train on", unit="token", limits=(1.0, 1e18), help="For training."
     )
-    days: float = _TRAINING.add_folded_input(
+    days: float = _TRAINING.add_advanced_input(
         30 * 86400.0,
         "Time for the training",
         unit="days",
@@ -137,7 +137,7 @@ class AcceleratorChoiceInputs:
     sequence: int = sequence_input(group="Training", advanced=True)
     number_format: str = number_format_input(group="Training", advanced=True)
     software: str = training_software_input(group="Training")
-    lost: float | None = _TRAINING.add_folded_input(
+    lost: float | None = _TRAINING.add_advanced_input(
         None,
         "Time lost",
         unit="%",
@@ -146,7 +146,7 @@ class AcceleratorChoiceInputs:
         "evaluation, slower steps; left empty: as training-time counts them.",
         topic="cluster-components",
     )
-    only: str | None = _ACCELERATOR.add_folded_input(
+    only: str | None = _ACCELERATOR.add_advanced_input(
         None,
         "Only this one",
         kind="gpu",
@@ -170,7 +170,7 @@ class AcceleratorChoiceInputs:
         term="air-cooling",
         topic="power-and-cooling",
     )
-    most_power: float | None = _ACCELERATOR.add_folded_input(
+    most_power: float | None = _ACCELERATOR.add_advanced_input(
         None,
         "Power of one, at most",
         unit="W",
@@ -179,7 +179,7 @@ class AcceleratorChoiceInputs:
         term="tdp",
         topic="power-and-cooling",
     )
-    total_power: float | None = _ACCELERATOR.add_folded_input(
+    total_power: float | None = _ACCELERATOR.add_advanced_input(
         None,
         "Power of all, at most",
         unit="kW",
@@ -187,27 +187,27 @@ class AcceleratorChoiceInputs:
         help="Of the accelerators together, for example what a rack has left.",
         topic="power-and-cooling",
     )
-    least_memory: float | None = _ACCELERATOR.add_folded_input(
+    least_memory: float | None = _ACCELERATOR.add_advanced_input(
         None,
         "Memory of one, at least",
         unit="GB",
         limits=(1e6, 1e13),
         help="Left empty: whatever the job needs.",
     )
-    rare: bool = _ACCELERATOR.add_folded_input(
+    rare: bool = _ACCELERATOR.add_advanced_input(
         False,
         "Also rare, workstation and consumer cards",
         help="Export versions, cards of one cloud, cards whose license keeps them out "
         "of data centers.",
     )
-    prices: str = _MONEY.add_folded_input(
+    prices: str = _MONEY.add_advanced_input(
         "",
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
         help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
     )
-    budget: float | None = _MONEY.add_folded_input(
+    budget: float | None = _MONEY.add_advanced_input(
         None,
         "Budget",
         unit="USD/h",
@@ -291,7 +291,7 @@ def _power_or_memory_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Acce
 def _number_format_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form, model, reason = FORMATS["bf16"], find_model(inputs.model), None
     if inputs.job != "training":
-        form = resolve_weight_format(model, inputs.weights)
+        form = find_weight_format(model, inputs.weights)
         reason = find_fp8_problem(gpu, form, "vllm", has_experts=model.is_routed)
     if not reason and (form.math == "fp8" or not gpu.lacks_format(form.id)):
         return ""
@@ -410,16 +410,18 @@ def rank_gpus(
 
     A time per token that nobody set leaves out no GPU if none keeps it.
     """
-    ranking = _rank_gpus_with_given_targets(inputs, gpus)
+    ranking = _rank_gpus_without_relaxing_targets(inputs, gpus)
     if ranking.best or inputs.job != "serving" or inputs.slowest != PRESET_TPOT:
         return ranking
-    slower = _rank_gpus_with_given_targets(dataclasses.replace(inputs, slowest=math.inf), gpus)
+    slower = _rank_gpus_without_relaxing_targets(
+        dataclasses.replace(inputs, slowest=math.inf), gpus
+    )
     if not slower.best:
         return ranking
     return dataclasses.replace(slower, inputs=inputs, all_miss_preset_token_time=True)
 
 
-def _rank_gpus_with_given_targets(
+def _rank_gpus_without_relaxing_targets(
     inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None
 ) -> GpuRanking:
     model = find_model(inputs.model)
@@ -427,7 +429,7 @@ def _rank_gpus_with_given_targets(
     memory_by_group = (
         _memory_by_group_and_gpu_count(inputs, model) if inputs.job == "serving" else {}
     )
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
     for gpu in list_rankable_gpus() if gpus is None else gpus:
@@ -466,7 +468,7 @@ def _memory_by_group_and_gpu_count(
     inputs: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[GpuMemoryGroup, dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     examples = {_memory_group_of_gpu(gpu, form): gpu for gpu in list_rankable_gpus()}
     return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
 
@@ -650,14 +652,16 @@ def _find_training_on_fewest_gpus(
         minimum=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
     )
     first = counts.round_up_to_count(guess_gpus_for_run_time(inputs, max_run_seconds))
-    return search_plan_for_deadline(train, {first: train(first)}, first, counts, max_run_seconds)
+    return find_smallest_plan_meeting_deadline(
+        train, {first: train(first)}, first, counts, max_run_seconds
+    )
 
 
 def _find_training_candidate_or_reason(
     inputs: AcceleratorChoiceInputs, gpu: Accelerator, hourly_price_per_gpu: float | None
 ) -> GpuCandidate | str:
     """Return the fewest GPUs that train in time, found as a training run finds them."""
-    if gpu.peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
+    if gpu.dense_peak_rate(inputs.number_format) is None and inputs.number_format != "bf16":
         return f"It does not compute in {inputs.number_format.upper()}."
     plan_inputs = ParallelismPlanInputs(
         model=inputs.model,
@@ -735,7 +739,7 @@ def _list_input_variations(result: GpuRanking) -> tuple[InputVariation, ...]:
     tries: list[InputVariation] = []
     if best is not None:
         tries += _find_unfit_concurrency_variation(result, best)
-    form = resolve_weight_format(result.model, inputs.weights)
+    form = find_weight_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
         now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4

@@ -22,7 +22,7 @@ from app.estimator.estimates.accelerator_choice import (
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
-from app.estimator.estimates.training_time_report import run_error_interval
+from app.estimator.estimates.training_time_report import run_error_interval_name
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import (
     Accelerator,
@@ -31,9 +31,9 @@ from app.estimator.hardware.catalog import (
     round_up_to_sales_unit,
 )
 from app.estimator.hardware.part_values import FIELDS, RATES
-from app.estimator.memory_verdict import lacking_memory_text, real_capacity_note
+from app.estimator.memory_verdict import memory_lacking_at_upper_bound_text, real_capacity_note
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import resolve_weight_format, weight_bytes_by_split
+from app.estimator.models.number_formats import find_weight_format, weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -158,14 +158,14 @@ def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[TableCell, .
 
 def _format_missing_values_cell(chip: Accelerator) -> str:
     values = {
-        "16-bit rate": chip.peak_rate("bf16"),
-        "8-bit rate": chip.peak_rate("fp8") or chip.peak_rate("int8"),
+        "16-bit rate": chip.dense_peak_rate("bf16"),
+        "8-bit rate": chip.dense_peak_rate("fp8") or chip.dense_peak_rate("int8"),
         "power": chip.tdp,
     }
     return ", ".join(name for name, value in values.items() if value is None) or "–"
 
 
-def _read_best(
+def _make_best_gpu_reader(
     read: Callable[[AcceleratorChoiceInputs, GpuCandidate], Any],
 ) -> Callable[[GpuRanking], OutputValue]:
 
@@ -219,7 +219,7 @@ def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> O
 
 def _training_error_interval(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
     """Return the name of the error interval of a training run, whose layout and hours these are."""
-    return run_error_interval(find_model(inputs.model), best.gpu)
+    return run_error_interval_name(find_model(inputs.model), best.gpu)
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -253,25 +253,45 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
 
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
-    OutputSpec("choice", "Best", read=_read_best(lambda _, best: best.gpu.name), primary=True),
-    ModeledOutput("gpus", "GPUs", "GPU", "less", _read_best(lambda _, best: best.gpu_count)),
-    ModeledOutput("bought", "GPUs bought", "GPU", "less", _read_best(_purchased_gpu_count)),
+    OutputSpec(
+        "choice", "Best", read=_make_best_gpu_reader(lambda _, best: best.gpu.name), primary=True
+    ),
+    ModeledOutput(
+        "gpus", "GPUs", "GPU", "less", _make_best_gpu_reader(lambda _, best: best.gpu_count)
+    ),
+    ModeledOutput(
+        "bought", "GPUs bought", "GPU", "less", _make_best_gpu_reader(_purchased_gpu_count)
+    ),
     ModeledOutput(
         "memory",
         "Memory of all",
         "B",
-        read=_read_best(lambda _, best: best.gpu_count * best.gpu.capacity),
+        read=_make_best_gpu_reader(lambda _, best: best.gpu_count * best.gpu.capacity),
     ),
     ModeledOutput(
-        "need", "Needed on each", "B", "less", _read_best(lambda _, best: best.needed_bytes_per_gpu)
+        "need",
+        "Needed on each",
+        "B",
+        "less",
+        _make_best_gpu_reader(lambda _, best: best.needed_bytes_per_gpu),
     ),
-    ModeledOutput("power", "Power of all", "W", "less", _read_best(_power_of_best)),
-    ModeledOutput("token_time", "Time per token", "s", "less", _read_best(_token_time_of_best)),
-    ModeledOutput("rate", "Tokens per second", "token/s", "more", _read_best(_token_rate_of_best)),
-    ModeledOutput("gpu_hours", "GPU-hours", "GPU-h", "less", _read_best(_gpu_hours_of_best)),
-    ModeledOutput("duration", "Duration", "s", "less", _read_best(_run_duration_of_best)),
-    ModeledOutput("cost", "Cost of an hour", "USD/h", "less", _read_best(_hourly_cost)),
-    ModeledOutput("run_cost", "Cost of the training", "USD", "less", _read_best(_run_cost)),
+    ModeledOutput("power", "Power of all", "W", "less", _make_best_gpu_reader(_power_of_best)),
+    ModeledOutput(
+        "token_time", "Time per token", "s", "less", _make_best_gpu_reader(_token_time_of_best)
+    ),
+    ModeledOutput(
+        "rate", "Tokens per second", "token/s", "more", _make_best_gpu_reader(_token_rate_of_best)
+    ),
+    ModeledOutput(
+        "gpu_hours", "GPU-hours", "GPU-h", "less", _make_best_gpu_reader(_gpu_hours_of_best)
+    ),
+    ModeledOutput(
+        "duration", "Duration", "s", "less", _make_best_gpu_reader(_run_duration_of_best)
+    ),
+    ModeledOutput("cost", "Cost of an hour", "USD/h", "less", _make_best_gpu_reader(_hourly_cost)),
+    ModeledOutput(
+        "run_cost", "Cost of the training", "USD", "less", _make_best_gpu_reader(_run_cost)
+    ),
     OutputSpec("candidates", "That do it", read=lambda r: len(r.candidates_best_first)),
     OutputSpec("excluded", "That do not", read=lambda r: len(r.excluded)),
 )
@@ -307,7 +327,7 @@ def _build_verdict(result: GpuRanking) -> Verdict:
             f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
             f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].gpu_count)}"
         )
-    lacking = lacking_memory_text(lacking_bytes_of_best_at_upper_bound(result))
+    lacking = memory_lacking_at_upper_bound_text(lacking_bytes_of_best_at_upper_bound(result))
     status: Status = "tight" if lacking or result.all_miss_preset_token_time else "fits"
     lead = f"{describe_gpu_count(best.gpu, best.gpu_count)}."
     text = f"{text}. {lacking}".strip()
@@ -490,11 +510,11 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
             "it rests on the shares that other GPUs reach."
         )
     if best is not None and inputs.job == "serving":
-        form = resolve_weight_format(find_model(inputs.model), inputs.weights)
+        form = find_weight_format(find_model(inputs.model), inputs.weights)
         notes += fp8_weight_only_notes(best.gpu, form)
     if best is not None:
         notes.append(real_capacity_note(best.gpu))
-    if best is not None and (doubtful := _unsourced_values(best.gpu)):
+    if best is not None and (doubtful := _format_unverified_field_labels(best.gpu)):
         notes.append(
             f"The catalog has no primary source for these values of the "
             f"{best.gpu.name}: {doubtful}."
@@ -502,7 +522,7 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
     return tuple(notes)
 
 
-def _unsourced_values(gpu: Accelerator) -> str:
+def _format_unverified_field_labels(gpu: Accelerator) -> str:
     names = {field_of_toml_key(key) for key in gpu.unverified} & _USED
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 

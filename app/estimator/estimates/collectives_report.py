@@ -24,8 +24,8 @@ from app.estimator.hardware.collectives import (
     OVERLAP,
     TIERS,
     Collective,
-    InnerLink,
     Interconnect,
+    LinkWithinDomain,
     build_gpu_interconnect,
     bus_bandwidth,
     bytes_sent_per_rank,
@@ -34,7 +34,7 @@ from app.estimator.hardware.collectives import (
     time_within_domain,
 )
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import round_past_limit
+from app.estimator.memory_verdict import format_rounded_past_limit
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -80,14 +80,14 @@ class CollectivesInputs:
     network_rate: float = network_rate_input()
     network: str = network_input()
     domain: int | None = domain_input()
-    in_network: bool = NETWORK.add_folded_input(
+    in_network: bool = NETWORK.add_advanced_input(
         False,
         "Reduction in the network",
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
     )
     model: str = model_input(default="llama-3.1-8b")
-    tokens: int = MODEL.add_folded_input(
+    tokens: int = MODEL.add_advanced_input(
         8192,
         "Tokens per micro-batch",
         unit="token",
@@ -114,9 +114,9 @@ class CollectivesResult:
     crosses_domains: bool
 
     @property
-    def inner_link(self) -> InnerLink:
+    def inner_link(self) -> LinkWithinDomain:
         """Return the link within the domain that all of the GPUs there use."""
-        return self.fabric.find_inner_link(min(self.inputs.gpus, self.fabric.domain))
+        return self.fabric.find_link_within_domain(min(self.inputs.gpus, self.fabric.domain))
 
     @property
     def bottleneck(self) -> str:
@@ -167,7 +167,7 @@ def requested_interconnect(inputs: CollectivesInputs, gpu: Accelerator) -> Inter
 
 def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> CollectivesResult:
     operation, ranks, message = inputs.collective, inputs.gpus, inputs.message
-    used_fabric = with_network_reduction(fabric, operation, inputs)
+    used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
     seconds = collective_time(operation, ranks, message, used_fabric)
     crosses_domains = ranks > fabric.domain
     inner = collective_time(operation, min(ranks, fabric.domain), message, fabric)
@@ -181,7 +181,7 @@ def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> Coll
     )
 
 
-def with_network_reduction(
+def adjust_nic_rate_for_sharp(
     fabric: Interconnect, operation: Collective, inputs: CollectivesInputs
 ) -> Interconnect:
     """Return the links as an operation between domains uses them: SHARP, if requested."""
@@ -198,7 +198,7 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
         size = _smallest_message_bound_by_bandwidth(result)
         now, flips = (
             format_value(inputs.message, "B"),
-            f"{round_past_limit(size / 1e6, rounds_up=True)} MB",
+            f"{format_rounded_past_limit(size / 1e6, rounds_up=True)} MB",
         )
         changes.append(VerdictFlip("message", "Message", now, flips, "Bound by bandwidth."))
     now, bridged_gpus = format_number(inputs.gpus), fabric.bridged_gpus
@@ -215,7 +215,7 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
 def _smallest_message_bound_by_bandwidth(result: CollectivesResult) -> float:
     """Return the size from which the latency is less than a third of the time [B]."""
     inputs = result.inputs
-    fabric = with_network_reduction(result.fabric, inputs.collective, inputs)
+    fabric = adjust_nic_rate_for_sharp(result.fabric, inputs.collective, inputs)
     sizes = [inputs.message * 1.01**power for power in range(1, 3000)]
     limit = 3 * result.latency_floor
     index = bisect.bisect_left(
@@ -225,7 +225,7 @@ def _smallest_message_bound_by_bandwidth(result: CollectivesResult) -> float:
 
 
 def _link_share(result: CollectivesResult) -> OutputValue:
-    ceiling = math.inf if _is_added_in_switch(result) else 1.0
+    ceiling = math.inf if _is_reduced_in_switch(result) else 1.0
     share = rate_with_error_range("collective", result.link_share, ceiling)
     return dataclasses.replace(share, note=_describe_limiting_link(result, share.high or 0.0))
 
@@ -309,7 +309,7 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
     return Verdict("info", leads[result.bottleneck], text)
 
 
-def _is_added_in_switch(result: CollectivesResult) -> bool:
+def _is_reduced_in_switch(result: CollectivesResult) -> bool:
     """Return whether GPUs send less over the links of a domain than is counted."""
     adds = result.inputs.operation == "all_reduce" and result.inner_link.model.switch_gain > 1
     return adds and result.bottleneck != "network"
@@ -325,7 +325,7 @@ def _describe_limiting_link(result: CollectivesResult, highest_share: float) -> 
         return f"{used_rate} between nodes, of the network adapter's {rate}."
     link = result.inner_link
     text = f"Of the {format_value(link.rate, 'B/s')} of {link.model.name}."
-    if highest_share > 1 and _is_added_in_switch(result):
+    if highest_share > 1 and _is_reduced_in_switch(result):
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
 
@@ -352,7 +352,7 @@ def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message
     domain_ranks = min(inputs.gpus, fabric.domain)
     groups = math.ceil(inputs.gpus / domain_ranks)
     inner = collective_time(operation, domain_ranks, message, fabric)
-    used_fabric = with_network_reduction(fabric, operation, inputs)
+    used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
     outer = time_between_domains(operation, domain_ranks, groups, message, used_fabric)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
@@ -408,14 +408,14 @@ def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
     operation, ranks = inputs.collective, max(2, inputs.gpus)
-    used_fabric = with_network_reduction(fabric, operation, inputs)
+    used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
 
     def point(size: float) -> tuple[float, float]:
         seconds = collective_time(operation, ranks, size, used_fabric)
         return size, bus_bandwidth(operation, ranks, size, seconds)
 
     points = tuple(point(2.0**exponent) for exponent in range(12, 37, 2))
-    link_rate = fabric.find_inner_link(min(ranks, fabric.domain)).rate
+    link_rate = fabric.find_link_within_domain(min(ranks, fabric.domain)).rate
     limit = tuple((size, link_rate) for size, _ in (points[0], points[-1]))
     return Chart(
         "Bandwidth by message size",
@@ -463,7 +463,7 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
         if not traffic.size:
             continue
         exchange = traffic.operation, traffic.participants, traffic.size
-        used_fabric = with_network_reduction(fabric, traffic.operation, inputs)
+        used_fabric = adjust_nic_rate_for_sharp(fabric, traffic.operation, inputs)
         seconds, sent = collective_time(*exchange, used_fabric), bytes_sent_per_rank(*exchange)
         rows.append(
             (traffic.label, format_number(traffic.participants), (sent, "B"), (seconds, "s"))

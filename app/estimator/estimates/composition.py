@@ -36,7 +36,7 @@ NOTE = (
 )
 
 system_input = partial(
-    HARDWARE.add_folded_input,
+    HARDWARE.add_advanced_input,
     None,
     "System",
     kind="system",
@@ -44,7 +44,7 @@ system_input = partial(
 )
 
 
-class SectionObjections(NamedTuple):
+class WorstSectionVerdicts(NamedTuple):
     """The worst status of the sections, and the headings and verdicts that have it."""
 
     status: Status
@@ -78,7 +78,7 @@ class ComposedResult:
             f"Left out: {', '.join(names)}. {reason}" for reason, names in headings.items()
         )
 
-    def summarize_worst_sections(self, ignored_heading: str = "") -> SectionObjections:
+    def summarize_worst_sections(self, ignored_heading: str = "") -> WorstSectionVerdicts:
         """Return what the sections object; a tight verdict under `ignored_heading` is none."""
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
@@ -86,8 +86,8 @@ class ComposedResult:
                 verdicts = [(name, v) for name, v in verdicts if name != ignored_heading]
             objections = [f"{name}: {v.lead}" for name, v in verdicts if v.status == status]
             if objections:
-                return SectionObjections(status, " ".join(objections))
-        return SectionObjections("fits", "")
+                return WorstSectionVerdicts(status, " ".join(objections))
+        return WorstSectionVerdicts("fits", "")
 
 
 LEFT_OUT = OutputValue(None, note="This section is left out.", applies=False)
@@ -157,7 +157,7 @@ class SectionComposer:
         `typed_values` are the others, and those that differ.
         """
         entry = require_estimate(estimate_name)
-        with self.name_own_inputs_in_errors():
+        with self.map_section_errors_to_own_inputs():
             inputs = self.parse_section_inputs(estimate_name, typed_values)
             return SubEstimate(heading, estimate_name, inputs, entry.compute(inputs))
 
@@ -176,7 +176,7 @@ class SectionComposer:
         return parse_inputs(inputs_type, {**shared, **emptied, **values})
 
     @contextlib.contextmanager
-    def name_own_inputs_in_errors(self) -> Iterator[None]:
+    def map_section_errors_to_own_inputs(self) -> Iterator[None]:
         """Raise the errors of a section anew, with an input of the composed estimate."""
         try:
             yield

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from app.estimator.common_inputs import gpus_input, impossible_input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price
 from app.estimator.inputs import InputGroup, input_field, input_specs
-from app.estimator.memory_verdict import build_number_flip, round_past_limit
+from app.estimator.memory_verdict import build_number_flip, format_rounded_past_limit
 from app.estimator.result import FieldChange, VerdictFlip
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
@@ -98,14 +98,14 @@ class CostInputs:
         "example: one for 64 GPUs at 250,000 USD, a third of one for 8, four for 1,024.",
         compute_usual_value=lambda inputs: round(usual_staff_cost(inputs.gpus)),
     )
-    discount: float = _RENTING.add_folded_input(
+    discount: float = _RENTING.add_advanced_input(
         0.0,
         "Discount",
         unit="%",
         limits=(0.0, 0.95),
         help="Off the rent, for example for a reservation.",
     )
-    egress: float | None = _RENTING.add_folded_input(
+    egress: float | None = _RENTING.add_advanced_input(
         None,
         "Data moved out each month",
         unit="TB",
@@ -113,14 +113,14 @@ class CostInputs:
         help="Out of the cloud; moving in is usually free. Left empty, as an example: 10 TB for "
         "64 GPUs, and as much for each in other numbers.",
     )
-    egress_price: float = _RENTING.add_folded_input(
+    egress_price: float = _RENTING.add_advanced_input(
         0.08,
         "Price of data moved out",
         unit="USD/GB",
         limits=(0.0, 10.0),
         help="An example of 2024; write yours.",
     )
-    infrastructure: float = _OWNING.add_folded_input(
+    infrastructure: float = _OWNING.add_advanced_input(
         CLUSTER_INFRASTRUCTURE,
         "Network, storage and racks",
         unit="%",
@@ -129,28 +129,28 @@ class CostInputs:
         "single server needs no network between servers: write what its storage and rack cost.",
         topic="cluster-components",
     )
-    interest: float = _OWNING.add_folded_input(
+    interest: float = _OWNING.add_advanced_input(
         0.08,
         "Interest",
         unit="%",
         limits=(0.0, 1.0),
         help="A year, on the money that is tied up. An example; write yours.",
     )
-    resale: float = _OWNING.add_folded_input(
+    resale: float = _OWNING.add_advanced_input(
         0.1,
         "Resale",
         unit="%",
         limits=(0.0, 1.0),
         help="What the servers bring at the end, over their price.",
     )
-    upkeep: float = _OWNING.add_folded_input(
+    upkeep: float = _OWNING.add_advanced_input(
         0.05,
         "Support and repair",
         unit="%",
         limits=(0.0, 1.0),
         help="A year, over the price of all that was bought.",
     )
-    power: float = _OWNING.add_folded_input(
+    power: float = _OWNING.add_advanced_input(
         1275.0,
         "Power of a GPU in its server",
         unit="W",
@@ -159,7 +159,7 @@ class CostInputs:
         term="tdp",
         topic="power-and-cooling",
     )
-    idle: float = _OWNING.add_folded_input(
+    idle: float = _OWNING.add_advanced_input(
         0.35,
         "Idle power",
         unit="%",
@@ -168,7 +168,7 @@ class CostInputs:
         topic="power-and-cooling",
     )
     pue: float = pue_input(group="Owning", topic="power-and-cooling")
-    place: float = _OWNING.add_folded_input(
+    place: float = _OWNING.add_advanced_input(
         150.0,
         "Place",
         unit="USD/kW/month",
@@ -176,7 +176,7 @@ class CostInputs:
         help="Rent of a hall or the cost of one's own, by power of the machines, "
         "without electricity. An example of 2024; write yours.",
     )
-    availability: float = _OWNING.add_folded_input(
+    availability: float = _OWNING.add_advanced_input(
         0.95,
         "Availability",
         unit="%",
@@ -203,7 +203,7 @@ class CostInputs:
         topic="batching-and-latency",
         advanced=True,
     )
-    priced_in: int = _USE.add_folded_input(
+    priced_in: int = _USE.add_advanced_input(
         2024,
         "Year of the prices",
         limits=(2000, 2100),
@@ -448,7 +448,7 @@ def _reservation_discount_clause(result: CostResult) -> str:
     discount = 1 - (result.ownership_cost.total - result.yearly_egress_cost) / full_rent
     if not 0 < discount < 1:
         return ""
-    percent = round_past_limit(discount * 100, rounds_up=True)
+    percent = format_rounded_past_limit(discount * 100, rounds_up=True)
     return f", unless a reservation takes {percent}% or more off the rent"
 
 

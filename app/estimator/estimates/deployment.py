@@ -23,20 +23,23 @@ from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
     build_request_pattern,
-    resolve_inputs,
+    fill_in_formats_and_gpus,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import resolve_serving_default_format
+from app.estimator.models.number_formats import replace_published_or_fp8_format
 from app.estimator.result import SubEstimate
 from app.estimator.serving.replica import relaxed_target_seconds
-from app.estimator.serving.replica_memory import find_memory_engine_id, requests_in_memory_per_group
+from app.estimator.serving.replica_memory import (
+    find_engine_id_with_memory_data,
+    requests_in_memory_per_group,
+)
 from app.estimator.units import NBSP, format_value, parse_quantity
 
 
-def _usual_shared_gpus(inputs: Any) -> int:
-    gpus: int = _resolve_capacity_inputs(SectionComposer(inputs))["tensor_parallel"]
+def _default_gpus_per_replica(inputs: Any) -> int:
+    gpus: int = _derive_serving_capacity_inputs(SectionComposer(inputs))["tensor_parallel"]
     return gpus
 
 
@@ -47,7 +50,7 @@ class DeploymentInputs:
     concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
     requests_per_second: float | None = reuse_input(ServingCapacityInputs, "requests_per_second")
     tensor_parallel: int | None = reuse_input(
-        ServingCapacityInputs, "tensor_parallel", compute_usual_value=_usual_shared_gpus
+        ServingCapacityInputs, "tensor_parallel", compute_usual_value=_default_gpus_per_replica
     )
     weights: str = reuse_input(ServingCapacityInputs, "weights")
     cache: str = reuse_input(ServingCapacityInputs, "cache")
@@ -102,7 +105,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_requested_system(gpu, inputs.system)
     run = SectionComposer(inputs)
-    resolved = _resolve_capacity_inputs(run)
+    resolved = _derive_serving_capacity_inputs(run)
     width = resolved["tensor_parallel"]
     capacity = run.compute_section("Latency", "serving-capacity", resolved)
     relaxed = _relaxed_target_by_input(capacity)
@@ -111,7 +114,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         capacity = dataclasses.replace(capacity, replaced_targets_text=_describe_targets(relaxed))
     estimate = capacity.estimate
     weights = {
-        "weights": resolve_serving_default_format(find_model(inputs.model), inputs.weights),
+        "weights": replace_published_or_fp8_format(find_model(inputs.model), inputs.weights),
         "tensor_parallel": 1 if inputs.decode_gpus else width,
     }
     run.add_section("Weights", "weights", weights)
@@ -158,10 +161,10 @@ def _relaxed_target_by_input(capacity: SubEstimate) -> dict[str, str]:
 TARGET_LABELS = {"ttft_target": "first token", "tpot_target": "time per token"}
 
 
-def format_target_as_typed(value: str) -> str:
+def format_typed_latency_target(value: str) -> str:
     """Format a target as it is typed in seconds.
 
-    >>> format_target_as_typed("0.062 s").replace(NBSP, " ")
+    >>> format_typed_latency_target("0.062 s").replace(NBSP, " ")
     '62 ms'
     """
     return format_value(parse_quantity(value, "s"), "s")
@@ -170,18 +173,18 @@ def format_target_as_typed(value: str) -> str:
 def _describe_targets(targets: Mapping[str, str]) -> str:
     """Return targets as a list in words, such as “first token within 3.2 s”."""
     return " and ".join(
-        f"{TARGET_LABELS[field]} within {format_target_as_typed(value)}"
+        f"{TARGET_LABELS[field]} within {format_typed_latency_target(value)}"
         for field, value in targets.items()
     )
 
 
-def _resolve_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
+def _derive_serving_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
     """Return the inputs of serving-capacity that the deployment does not have or leaves open."""
     values = {"cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour}
     if composer.inputs.system:
         values["gpus_per_node"] = find_system(composer.inputs.system).gpus
-    with composer.name_own_inputs_in_errors():
-        inputs = resolve_inputs(composer.parse_section_inputs("serving-capacity", values))
+    with composer.map_section_errors_to_own_inputs():
+        inputs = fill_in_formats_and_gpus(composer.parse_section_inputs("serving-capacity", values))
     split = {name: getattr(inputs, name) for name in ("tensor_parallel", "expert_parallel")}
     return {**values, **split}
 
@@ -205,10 +208,10 @@ def _inference_memory_inputs(
     at_once, most = (capacity.estimate[name].value for name in ("concurrent", "max_concurrent"))
     each = requests_in_memory_per_group(float(at_once or 1), float(most or 1), groups)
     return {
-        "weights": resolve_serving_default_format(find_model(inputs.model), inputs.weights),
+        "weights": replace_published_or_fp8_format(find_model(inputs.model), inputs.weights),
         "tensor_parallel": gpus,
         "attention": attention,
-        "engine": find_memory_engine_id(inputs.engine),
+        "engine": find_engine_id_with_memory_data(inputs.engine),
         "context": int(build_request_pattern(capacity.inputs).mean_context),
         "concurrent": each * groups,
         "block": 1,

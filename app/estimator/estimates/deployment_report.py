@@ -9,7 +9,7 @@ from app.estimator.estimates.deployment import (
     DeploymentInputs,
     DeploymentResult,
     compute_deployment,
-    format_target_as_typed,
+    format_typed_latency_target,
 )
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
@@ -18,13 +18,13 @@ from app.estimator.estimates.serving_capacity import (
     place_replica_model,
 )
 from app.estimator.estimates.serving_capacity_report import (
-    closest_split_notes,
-    longer_requests_note,
-    whole_experts_note,
+    expert_parallel_required_note,
+    no_split_meets_targets_notes,
+    requests_beyond_max_context_note,
 )
 from app.estimator.formula_steps import StepBuilder, Term
-from app.estimator.hardware.prices import list_price_source_notes
-from app.estimator.memory_verdict import LONGER_CONTEXT_LEAD, add_vllm_start_change
+from app.estimator.hardware.prices import rental_price_source_notes
+from app.estimator.memory_verdict import LONGER_CONTEXT_LEAD, add_max_num_seqs_change
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -133,16 +133,20 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         notes=(
             NOTE,
             _MEMORY_NOTE,
-            *(closest_split_notes(inputs, width) if result.relaxed_target_by_input else ()),
-            *whole_experts_note(
+            *(
+                no_split_meets_targets_notes(inputs, width)
+                if result.relaxed_target_by_input
+                else ()
+            ),
+            *expert_parallel_required_note(
                 result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
             ),
-            *longer_requests_note(
+            *requests_beyond_max_context_note(
                 find_model(result.inputs.model),
                 build_request_pattern(_capacity_section(result).inputs),
             ),
             *result.omission_notes,
-            *list_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
+            *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
         flips=(
             *_relaxed_target_flips(result),
@@ -186,7 +190,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
 
 def _describe_relaxed_targets(result: DeploymentResult) -> str:
     changes = [
-        f"{TARGET_LABELS[field]} within {format_target_as_typed(value)}, not "
+        f"{TARGET_LABELS[field]} within {format_typed_latency_target(value)}, not "
         f"{format_value(getattr(result.inputs, field), 's')}"
         for field, value in result.relaxed_target_by_input.items()
     ]
@@ -207,7 +211,7 @@ def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
             field,
             f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
             format_value(getattr(result.inputs, field), "s"),
-            format_target_as_typed(value),
+            format_typed_latency_target(value),
             "Met with this hardware.",
         )
         for field, value in result.relaxed_target_by_input.items()
@@ -216,7 +220,7 @@ def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
         return ()
     first, *others = flips
     also = tuple(FieldChange(flip.field, flip.label, flip.flip_value) for flip in others)
-    return (add_vllm_start_change(dataclasses.replace(first, other_changes=also), refused),)
+    return (add_max_num_seqs_change(dataclasses.replace(first, other_changes=also), refused),)
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:

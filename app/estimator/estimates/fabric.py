@@ -70,30 +70,30 @@ class FabricInputs:
         help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
         term="oversubscription",
     )
-    tiers: str = _COMPUTE_NETWORK.add_folded_input(
+    tiers: str = _COMPUTE_NETWORK.add_advanced_input(
         "auto",
         "Tiers",
         choices=TIERS,
         help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
     )
-    managers: int = _COMPUTE_NETWORK.add_folded_input(
+    managers: int = _COMPUTE_NETWORK.add_advanced_input(
         4,
         "Links of fabric managers",
         limits=(0, 64),
         help="Ports that the fabric manager takes; published designs give it four, in "
         "place of a node. They are left out where no port is free.",
     )
-    planes: int = _COMPUTE_NETWORK.add_folded_input(
+    planes: int = _COMPUTE_NETWORK.add_advanced_input(
         1, "Planes", limits=(1, 8), help="Separate fabrics over which each adapter splits its rate."
     )
-    adapters: int | None = _CLUSTER.add_folded_input(
+    adapters: int | None = _CLUSTER.add_advanced_input(
         None,
         "Adapters per system",
         kind="count",
         limits=(1, 144),
         help="Adapters of the compute network; left empty: those of the system.",
     )
-    rate: float | None = _CLUSTER.add_folded_input(
+    rate: float | None = _CLUSTER.add_advanced_input(
         None,
         "Rate of an adapter",
         unit="Gbit/s",
@@ -101,21 +101,21 @@ class FabricInputs:
         help="In one direction; left empty: that of the system.",
         topic="interconnects",
     )
-    storage_links: int = _OTHER_NETWORKS.add_folded_input(
+    storage_links: int = _OTHER_NETWORKS.add_advanced_input(
         2,
         "Storage links per node",
         limits=(0, 64),
         help="Ports that each server or compute tray has on the storage network.",
         term="storage-network",
     )
-    storage_ports: int | None = _OTHER_NETWORKS.add_folded_input(
+    storage_ports: int | None = _OTHER_NETWORKS.add_advanced_input(
         None,
         "Ports of the storage",
         kind="count",
         limits=(0, 100_000),
         help="Ports of the storage servers; left empty: one for every four of the nodes.",
     )
-    servers: int = _OTHER_NETWORKS.add_folded_input(
+    servers: int = _OTHER_NETWORKS.add_advanced_input(
         5,
         "Management servers",
         limits=(0, 10_000),

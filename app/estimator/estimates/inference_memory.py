@@ -27,9 +27,9 @@ from app.estimator.memory.inference_memory import (
     OVERHEAD,
     WORKSPACE,
     EngineMemory,
-    HybridBlocks,
+    HybridCacheBlocks,
     VllmStartRefusal,
-    build_hybrid_blocks,
+    build_hybrid_cache_blocks,
     compute_bytes_while_loading,
     compute_engine_memory_limit,
     find_vllm_start_refusal,
@@ -42,14 +42,14 @@ from app.estimator.memory.inference_memory import (
     widest_layer_prompt_bytes,
 )
 from app.estimator.memory.parallel_layout import (
+    describe_fp8_checkpoint_split_problem,
     filter_loadable_gpu_counts,
-    find_model_sharing_problem,
+    find_engine_split_problem,
     find_quantization_block_problem,
     find_serving_pipeline_problem,
     keep_layers_on_gpus,
     list_tensor_parallel_sizes,
     split_into_serving_stages,
-    warn_if_fp8_checkpoint_not_divisible,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -58,8 +58,8 @@ from app.estimator.models.number_formats import (
     GGUF_CACHES,
     GGUF_FORMATS,
     build_published_format_clause,
+    find_weight_format,
     mxfp4_expert_padding_bytes,
-    resolve_weight_format,
     weight_bytes_by_split,
     weight_bytes_per_gpu,
 )
@@ -92,7 +92,7 @@ class InferenceMemoryInputs:
         default=4, label="GPUs that share the model"
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
-    attention: str = HARDWARE.add_folded_input(
+    attention: str = HARDWARE.add_advanced_input(
         DIVIDED,
         "Attention",
         choices=_ATTENTION,
@@ -100,7 +100,7 @@ class InferenceMemoryInputs:
         "sequences; experts stay divided. A latent cache cannot be divided.",
     )
     memory_utilization: float = common_inputs.usable_share_input()
-    engine: str = ENGINE.add_folded_input(
+    engine: str = ENGINE.add_advanced_input(
         DEFAULT_ENGINE,
         "Engine",
         choices=ENGINE_CHOICES,
@@ -109,7 +109,7 @@ class InferenceMemoryInputs:
         "deals whole layers to the GPUs.",
         topic="inference-memory",
     )
-    prompt: int | None = LOAD.add_folded_input(
+    prompt: int | None = LOAD.add_advanced_input(
         None,
         "Prompt",
         kind="count",
@@ -119,7 +119,7 @@ class InferenceMemoryInputs:
         "empty: all of them.",
         topic="inference-memory",
     )
-    shown_memory: float | None = HARDWARE.add_folded_input(
+    shown_memory: float | None = HARDWARE.add_advanced_input(
         None,
         "Memory as the driver shows it",
         unit="GB",
@@ -129,7 +129,7 @@ class InferenceMemoryInputs:
         "as one GPU: 9.75 GiB for 1g.10gb of an H100.",
         topic="inference-memory",
     )
-    cache_memory: float | None = ENGINE.add_folded_input(
+    cache_memory: float | None = ENGINE.add_advanced_input(
         None,
         "Memory for the cache",
         unit="GB",
@@ -137,7 +137,7 @@ class InferenceMemoryInputs:
         help="On each GPU, as a start-up log says it; left empty: what is left over.",
         topic="inference-memory",
     )
-    step_tokens: int | None = ENGINE.add_folded_input(
+    step_tokens: int | None = ENGINE.add_advanced_input(
         None,
         "Tokens per engine step",
         kind="count",
@@ -146,7 +146,7 @@ class InferenceMemoryInputs:
         help="The most tokens that the engine computes at once; left empty: the "
         "engine's own number, 8,192 where none is chosen.",
     )
-    max_sequences: int | None = ENGINE.add_folded_input(
+    max_sequences: int | None = ENGINE.add_advanced_input(
         None,
         "Most sequences of the engine",
         kind="count",
@@ -156,7 +156,7 @@ class InferenceMemoryInputs:
         "Left empty: the engine's own number.",
         topic="inference-memory",
     )
-    graphs: float = ENGINE.add_folded_input(
+    graphs: float = ENGINE.add_advanced_input(
         0.0,
         "CUDA graphs",
         unit="GB",
@@ -166,7 +166,7 @@ class InferenceMemoryInputs:
         "the share: 0.",
         topic="inference-memory",
     )
-    overhead: float | None = ENGINE.add_folded_input(
+    overhead: float | None = ENGINE.add_advanced_input(
         None,
         "Overhead per GPU",
         unit="GB",
@@ -175,7 +175,7 @@ class InferenceMemoryInputs:
         topic="inference-memory",
     )
     gpu_layers: int | None = common_inputs.gpu_layers_input(topic="inference-memory")
-    block: int = ENGINE.add_folded_input(
+    block: int = ENGINE.add_advanced_input(
         16,
         "Cache block",
         unit="token",
@@ -270,7 +270,7 @@ class InferenceMemoryResult:
     host_bytes: float = 0.0
 
     @property
-    def is_full(self) -> bool:
+    def exceeds_usable_memory(self) -> bool:
         return self.memory_per_gpu.total > self.limits.usable_bytes_per_gpu
 
     @property
@@ -406,12 +406,12 @@ def compute_host_bytes(model: Architecture, inputs: InferenceMemoryInputs) -> fl
 
 def shared_hybrid_blocks(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
-) -> HybridBlocks | None:
+) -> HybridCacheBlocks | None:
     """Return the blocks that attention and recurrent layers share, as in vLLM 0.9 and later."""
     if inputs.engine not in ENGINES or not ENGINES[inputs.engine].caches_hybrids_in_blocks:
         return None
     sharing = attention_tensor_parallel_size(inputs, gpus)
-    return build_hybrid_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
+    return build_hybrid_cache_blocks(model, CACHE_BITS[inputs.cache] / 8, sharing)
 
 
 def find_start_refusal_of_inputs(
@@ -459,7 +459,7 @@ def _repacking_padding_per_gpu(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 ) -> tuple[PaddingShares, float]:
     """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     shares = expert_padding_shares(find_accelerator(inputs.gpu), form, inputs.engine)
     return shares, mxfp4_expert_padding_bytes(model, form, gpus) / gpus
 
@@ -557,7 +557,7 @@ def usable_memory(
 
 def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     reason = find_fp8_problem(gpu, form, inputs.engine, has_experts=model.is_routed)
     if reason or (form.math != "fp8" and gpu.lacks_format(form.id)):
         raise impossible_input_error(
@@ -575,7 +575,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
             message = "This format is of llama.cpp and Ollama: choose them as the engine."
             raise impossible_input_error(field, value, message)
     reject_host_layers_without_llama_cpp(inputs.gpu_layers, inputs.engine)
-    problem = find_model_sharing_problem(model, inputs.tensor_parallel, inputs.engine)
+    problem = find_engine_split_problem(model, inputs.tensor_parallel, inputs.engine)
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
         raise impossible_input_error("tensor_parallel", inputs.tensor_parallel, problem)
@@ -650,7 +650,7 @@ def _count_cached_tokens(
     gpus = inputs.tensor_parallel
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         blocks = int(cache_bytes // shared.block_bytes)
-        reserved = shared.count_reserved_blocks(inputs.context)
+        reserved = shared.count_startup_blocks_per_sequence(inputs.context)
         return int(blocks / reserved * inputs.context)
     each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
@@ -782,4 +782,4 @@ def warn_if_published_fp8_not_divisible(inputs: InferenceMemoryInputs) -> str:
         return ""
     sharing = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     model = find_model(inputs.model)
-    return warn_if_fp8_checkpoint_not_divisible(model, inputs.weights, sharing, sharing)
+    return describe_fp8_checkpoint_split_problem(model, inputs.weights, sharing, sharing)

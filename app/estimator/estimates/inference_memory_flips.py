@@ -36,8 +36,8 @@ from app.estimator.memory.parallel_layout import keep_layers_on_gpus
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     TIGHT_FIT,
-    add_vllm_start_change,
-    build_vllm_start_flips,
+    add_max_num_seqs_change,
+    build_max_num_seqs_flips,
     memory_status,
 )
 from app.estimator.models.architecture import Architecture
@@ -47,7 +47,7 @@ from app.estimator.models.number_formats import (
     CACHE_CHOICES,
     FORMATS,
     GGUF_FORMATS,
-    resolve_weight_format,
+    find_weight_format,
     usual_gguf_mixture,
 )
 from app.estimator.result import FieldChange, VerdictFlip
@@ -64,10 +64,10 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     What may not fit gets values that surely do.
     """
     changes: Flips = []
-    starts = build_vllm_start_flips(
+    starts = build_max_num_seqs_flips(
         find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
     )
-    if not result.is_full:
+    if not result.exceeds_usable_memory:
         changes += starts
     elif starts and (found := _find_first_fitting_change(result, [{}])):
         # Sampling for fewer sequences takes less memory, so that the load may fit.
@@ -82,10 +82,10 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
         changes += _gpu_layer_flips(result)
     started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
-    return tuple(_name_verdict_of_change(result, change) for change in started)
+    return tuple(_correct_verdict_text_of_flip(result, change) for change in started)
 
 
-def _name_verdict_of_change(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
     """Return the flip with the words of the verdict that its values lead to."""
     said = flip.verdict_after
     if not said.startswith(("Fits", "Surely fits", "No longer fits")):
@@ -115,7 +115,7 @@ def _find_first_fitting_change(
     starts.
     """
     tried: tuple[tuple[Callable[..., bool], str], ...] = ((_fits_surely, "Fits."),)
-    if result.is_full:
+    if result.exceeds_usable_memory:
         tried += ((fits_by_central_estimate_with_changes, "May fit."),)
     for fits, becomes in tried:
         for change in changes:
@@ -165,7 +165,7 @@ def _add_sequence_change_to_start_vllm(
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    return add_vllm_start_change(
+    return add_max_num_seqs_change(
         flip, find_start_refusal_of_inputs(result.model, changed, result.gpu)
     )
 
@@ -235,7 +235,7 @@ def _context_and_sequence_flips(result: InferenceMemoryResult) -> Flips:
     inputs, counted = result.inputs, result.limits.cache_limits
     sure, step = find_sure_cache_limits(result), int(result.surely_fits)
     limits = sure if result.surely_fits or any(sure) else counted
-    if not result.surely_fits and not any(sure) and not result.is_full:
+    if not result.surely_fits and not any(sure) and not result.exceeds_usable_memory:
         return []
 
     def verdict_after(sure_limit: int | None, counted_limit: int | None) -> str:
@@ -323,7 +323,7 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
     if not fewest or fewest == inputs.tensor_parallel or is_mig_instance(inputs, result.gpu):
         return []
-    if not sure and not result.is_full:
+    if not sure and not result.exceeds_usable_memory:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
     divided = dataclasses.replace(inputs, tensor_parallel=fewest)
@@ -351,7 +351,7 @@ def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
     if (found := _find_first_fitting_change(result, lighter)) is None:
         return []
     model, names = find_model(inputs.model), (inputs.weights, found[0]["weights"])
-    now, then = (resolve_weight_format(model, each).label for each in names)
+    now, then = (find_weight_format(model, each).label for each in names)
     return [VerdictFlip("weights", "Weights", now, then, found[1])]
 
 

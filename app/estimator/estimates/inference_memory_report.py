@@ -52,7 +52,7 @@ from app.estimator.formula_steps import (
     format_sum_in_formula,
     format_term,
     kv_cache_formula,
-    kv_cache_source,
+    kv_cache_publication_id,
     multiply_formula,
     share_per_gpu_formula,
 )
@@ -73,7 +73,7 @@ from app.estimator.memory_verdict import (
     build_memory_verdict,
     describe_fewest_gpus,
     real_capacity_note,
-    replace_verdict_if_context_is_longer,
+    replace_verdict_if_context_exceeds_max,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -81,7 +81,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     GGUF_FORMATS,
-    resolve_weight_format,
+    find_weight_format,
     weight_bytes_by_split,
 )
 from app.estimator.registry import EstimateSpec
@@ -186,7 +186,7 @@ def _engine_notes(
             f"{format_number(shared.tokens_per_block)} tokens, or one state of the recurrent layers. "
             "A running sequence of this context takes "
             f"{format_number(shared.count_blocks_of_running_sequence(inputs.context))} blocks. vLLM "
-            f"starts with at least {format_number(shared.count_reserved_blocks(inputs.context))}, "
+            f"starts with at least {format_number(shared.count_startup_blocks_per_sequence(inputs.context))}, "
             "and its log divides by them: with prefix caching, on for such models since 0.27 (pull "
             "request 50991), it reserves two states for each group of layers, else one."
         )
@@ -218,7 +218,7 @@ def _engine_notes(
 def _weight_notes(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> Iterator[str]:
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     if form.widths is not None:
         tensors = "norms, and modules that the checkpoint leaves out,"
         yield f"{form.label}: {tensors} stay in 16 bit."
@@ -453,10 +453,10 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
     subject = _name_mig_instance(inputs, gpu)
     verdict = build_memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
-    verdict = _build_start_verdict(verdict, result)
+    verdict = _replace_verdict_if_vllm_refuses_start(verdict, result)
     problem = find_scale_block_problem(inputs, inputs.tensor_parallel)
     problem = problem or warn_if_published_fp8_not_divisible(inputs)
-    verdict = replace_verdict_if_context_is_longer(verdict, inputs.context, model.max_context)
+    verdict = replace_verdict_if_context_exceeds_max(verdict, inputs.context, model.max_context)
     return Estimate(
         name="inference-memory",
         verdict=dataclasses.replace(
@@ -467,7 +467,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         pictures=(build_bar(gpu, memory_use, limit, subject),),
         tables=(build_table(memory_use, whole),),
         notes=(
-            *fp8_weight_only_notes(gpu, resolve_weight_format(model, inputs.weights)),
+            *fp8_weight_only_notes(gpu, find_weight_format(model, inputs.weights)),
             *build_notes(result.model, inputs, memory_use),
             _mig_instance_note(inputs, gpu) or real_capacity_note(gpu),
         ),
@@ -518,10 +518,12 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
     return (EstimateLink("mig", f"MIG partitions of the {gpu.name}", {"gpu": gpu.id}),)
 
 
-def _build_start_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
+def _replace_verdict_if_vllm_refuses_start(
+    verdict: Verdict, result: InferenceMemoryResult
+) -> Verdict:
     """Return the verdict, or that vLLM refuses to start if it has more sequences than blocks."""
     refused = find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
-    if refused is None or result.is_full:
+    if refused is None or result.exceeds_usable_memory:
         return verdict
     text = f"{verdict.text} {refused.reason}"
     return Verdict("tight", "It fits, but vLLM refuses to start.", text)
@@ -557,7 +559,7 @@ def _cache_step(
         formula = "bytes per token × tokens × sequences ÷ GPUs"
         whole_cache = kv_cache_formula(model, inputs.context, width, state)
         numbers = f"{multiply_formula(whole_cache, inputs.concurrent)} ÷ {gpus}"
-    source = kv_cache_source(model, "shazeer-2019")
+    source = kv_cache_publication_id(model, "shazeer-2019")
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
         states = shared.count_needed_blocks(0, sequences) // sequences
@@ -691,7 +693,7 @@ def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
 def _weights_step(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     table, gpus = weight_bytes_by_split(model, inputs.weights), inputs.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized_weight_count
     formula = "parameters × bits ÷ 8"

@@ -8,7 +8,7 @@ from app.estimator.formula_steps import (
     StepBuilder,
     format_term,
     kv_cache_formula,
-    kv_cache_source,
+    kv_cache_publication_id,
     multiply_formula,
 )
 from app.estimator.memory.inference_memory import (
@@ -49,14 +49,14 @@ class KvCacheInputs:
         help="Sequences that are in the cache at the same time.",
     )
     tensor_parallel: int = common_inputs.tensor_parallel_input()
-    state: str = LOAD.add_folded_input(
+    state: str = LOAD.add_advanced_input(
         "fp32",
         "Recurrent state",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
         help="Format of the state that recurrent layers keep; their convolutions are in 16 bit.",
         topic="number-formats",
     )
-    block: int = ENGINE.add_folded_input(
+    block: int = ENGINE.add_advanced_input(
         1,
         "Block",
         unit="token",
@@ -170,7 +170,7 @@ def build_steps(
         formula + " + state" * bool(result.state),
         numbers,
         result.per_sequence,
-        kv_cache_source(model, "shazeer-2019"),
+        kv_cache_publication_id(model, "shazeer-2019"),
         label="One sequence",
     )
     # Starts with one token: a page shows this line alone.
@@ -192,7 +192,7 @@ def build_steps(
             inputs.sequences,
         ),
         result.per_gpu,
-        "gqa-2023" if model.sliding_window else kv_cache_source(model, "gqa-2023"),
+        "gqa-2023" if model.sliding_window else kv_cache_publication_id(model, "gqa-2023"),
         topic="parallelism",
     )
     return (
@@ -231,7 +231,7 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
     return _STEPS.build_step("per_token", formula, numbers, value, source, label="One token")
 
 
-def build_picture(
+def build_cache_chart_or_bar(
     model: Architecture, inputs: KvCacheInputs, result: KvCacheResult, width: float
 ) -> StackedBar | Chart:
     """Return the cache over the context length; a bar if GPUs share it."""
@@ -289,7 +289,7 @@ def estimate(inputs: KvCacheInputs) -> Estimate:
         verdict=build_verdict(model, inputs, result),
         figures=read_figures(OUTPUTS, result),
         steps=build_steps(model, inputs, result),
-        pictures=(build_picture(model, inputs, result, width),),
+        pictures=(build_cache_chart_or_bar(model, inputs, result, width),),
         tables=(build_table(model, inputs, width),),
         notes=build_notes(model, inputs, result),
     )

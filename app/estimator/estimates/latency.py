@@ -21,18 +21,18 @@ from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.inference_memory import VllmStartRefusal
 from app.estimator.memory.parallel_layout import (
+    find_engine_split_problem,
     find_layers_on_host,
-    find_model_sharing_problem,
     find_serving_pipeline_problem,
     keep_layers_on_gpus,
-    list_default_shared_gpu_counts,
+    list_default_gpu_counts_per_replica,
 )
-from app.estimator.memory_verdict import add_vllm_start_change, build_vllm_start_flips
+from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     build_published_format_clause,
-    resolve_weight_format,
+    find_weight_format,
 )
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, find_fp8_problem, find_math_bits
@@ -69,12 +69,12 @@ class LatencyInputs:
     weights: str = common_inputs.engine_weights_input()
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.declare_shared_gpus_input(
-        lambda inputs: resolve_inputs(inputs).tensor_parallel,
+    tensor_parallel: int = common_inputs.declare_gpus_per_replica_input(
+        lambda inputs: fill_in_formats_and_gpus(inputs).tensor_parallel,
         "the fewest on which the engine loads the model and the sequences fit.",
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
-    beyond_heads: bool = HARDWARE.add_folded_input(
+    beyond_heads: bool = HARDWARE.add_advanced_input(
         False,
         "Divided beyond the heads",
         help="A layer is divided over more chips than its heads divide into, as "
@@ -91,7 +91,7 @@ class LatencyInputs:
         label="Sequences at once",
         help="Sequences that are answered in the same step.",
     )
-    chunk: int | None = ENGINE.add_folded_input(
+    chunk: int | None = ENGINE.add_advanced_input(
         None,
         "Prompt chunk",
         kind="count",
@@ -232,7 +232,7 @@ def validate_inputs(
 ) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
     reject_gpu_without_rates(gpu)
-    form = resolve_weight_format(model, weights)
+    form = find_weight_format(model, weights)
     if reason := find_fp8_problem(gpu, form, engine, has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise impossible_input_error(
@@ -240,18 +240,18 @@ def validate_inputs(
             weights,
             f"{message}{build_published_format_clause(model, weights)}. {reason}",
         )
-    problem = find_model_sharing_problem(model, tensor, engine)
+    problem = find_engine_split_problem(model, tensor, engine)
     if problem:
         raise impossible_input_error("tensor_parallel", tensor, problem)
 
 
-def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
+def fill_in_formats_and_gpus(inputs: LatencyInputs) -> LatencyInputs:
     """Return the inputs with formats and GPUs that they leave open.
 
     Raises InvalidInputsError if the model cannot run on the GPUs.
     """
     reject_transformers_engine(inputs.engine)
-    inputs = common_inputs.resolve_published_formats(inputs)
+    inputs = common_inputs.replace_as_published_formats(inputs)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel or 1
     validate_inputs(model, gpu, inputs.weights, tensor, inputs.engine)
@@ -268,7 +268,7 @@ def resolve_inputs(inputs: LatencyInputs) -> LatencyInputs:
         fits = max_sequences_in_memory(placed, inputs.prompt + inputs.answer) >= inputs.batch
         return fits and not placed.load_refusal
 
-    counts = list_default_shared_gpu_counts(model, inputs.engine, 1, is_enough)
+    counts = list_default_gpu_counts_per_replica(model, inputs.engine, 1, is_enough)
     return dataclasses.replace(inputs, tensor_parallel=counts[0])
 
 
@@ -492,7 +492,12 @@ def datasheet_peak(placed: PlacedModel) -> float:
     """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
     gpu = placed.gpu
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[find_math_bits(gpu, placed.weight_format)]
-    return gpu.peak_rate(kind) or gpu.peak_rate("int8") or gpu.peak_rate("bf16") or 1.0
+    return (
+        gpu.dense_peak_rate(kind)
+        or gpu.dense_peak_rate("int8")
+        or gpu.dense_peak_rate("bf16")
+        or 1.0
+    )
 
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
@@ -500,7 +505,7 @@ def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     refused = result.start_refusal if result.fits else None
     if not result.fits and result.inputs.engine == common_inputs.LLAMA_CPP:
         return _find_gpu_layer_flips(result.inputs)
-    starts = build_vllm_start_flips(refused)
+    starts = build_max_num_seqs_flips(refused)
     if starts and refused:
         limited = dataclasses.replace(result.inputs, max_sequences=refused.advised_sequences)
         result = compute_latency(limited, place_requested_model(limited))
@@ -509,7 +514,7 @@ def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
     flip = VerdictFlip("batch", "Sequences at once", now, then, becomes)
-    return (*starts, add_vllm_start_change(flip, refused))
+    return (*starts, add_max_num_seqs_change(flip, refused))
 
 
 def _find_gpu_layer_flips(inputs: LatencyInputs) -> tuple[VerdictFlip, ...]:

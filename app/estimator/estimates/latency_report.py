@@ -14,9 +14,9 @@ from app.estimator.estimates.latency import (
     TimeRange,
     compute_latency,
     datasheet_peak,
+    fill_in_formats_and_gpus,
     find_flips,
     place_requested_model,
-    resolve_inputs,
 )
 from app.estimator.formula_steps import (
     FormulaTexts,
@@ -27,9 +27,9 @@ from app.estimator.formula_steps import (
 )
 from app.estimator.hardware.throughput import critical_batch, roofline_rate, routed_critical_batch
 from app.estimator.memory_verdict import (
-    lacking_memory_text,
+    memory_lacking_at_upper_bound_text,
     real_capacity_note,
-    replace_verdict_if_context_is_longer,
+    replace_verdict_if_context_exceeds_max,
 )
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -192,12 +192,12 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def estimate(inputs: LatencyInputs) -> Estimate:
-    inputs = resolve_inputs(inputs)
+    inputs = fill_in_formats_and_gpus(inputs)
     placed = place_requested_model(inputs)
     result = compute_latency(inputs, placed)
     return Estimate(
         name="latency",
-        verdict=replace_verdict_if_context_is_longer(
+        verdict=replace_verdict_if_context_exceeds_max(
             _build_verdict(result), inputs.prompt + inputs.answer, placed.model.max_context
         ),
         figures=read_figures(OUTPUTS, result),
@@ -233,10 +233,10 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     if not result.fits:
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    lacking = lacking_memory_text(result.lacking_bytes_at_upper_bound)
+    lacking = memory_lacking_at_upper_bound_text(result.lacking_bytes_at_upper_bound)
     fits = lacking or f"It fits in the memory of {where}."
     text = (
-        f"First token {then} {fits}{_describe_other_acceptances(result)} "
+        f"First token {then} {fits}{_describe_speed_at_other_acceptances(result)} "
         f"{result.placed_model.load_refusal or result.placed_model.published_fp8_warning}".strip()
     )
     if refused := result.start_refusal:
@@ -244,7 +244,7 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     return Verdict("tight" if lacking else "info", _LEADS[result.bound], text)
 
 
-def _describe_other_acceptances(result: LatencyResult) -> str:
+def _describe_speed_at_other_acceptances(result: LatencyResult) -> str:
     """Return the pace at other acceptances than the assumed one; empty without drafts."""
     inputs = result.inputs
     if not inputs.draft_tokens:

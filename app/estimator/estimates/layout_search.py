@@ -28,8 +28,8 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.training.step_time import (
     AllLayersTime,
     StepTime,
-    combine_step_time,
     compute_all_layers_time,
+    compute_step_time_from_layers,
 )
 from app.estimator.training.training_plan import (
     FREE_PLACES,
@@ -397,7 +397,7 @@ class LayoutMemoryChecker:
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
-                    stage.compute_bytes_of_micro_batches(
+                    stage.compute_transient_memory(
                         tokens,
                         micro_batches_in_flight(
                             stage.stage_index, per_token.layout, micro_batch.count_per_step
@@ -529,7 +529,9 @@ class _LayoutSearch:
             times = self._layer_times(family, fitting.micro_batch, fitting.recompute)
             plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
             self._timing_work += _WORK_OF_STEP
-            step = combine_step_time(self._model, self._rates, self._fabric, plan, times)
+            step = compute_step_time_from_layers(
+                self._model, self._rates, self._fabric, plan, times
+            )
             ranked = RankedLayout(
                 step.total, fitting.memory_per_gpu, self.fitting_count, plan, step
             )

@@ -337,7 +337,7 @@ def build_profiles_table(result: MigResult) -> ResultTable:
     return ResultTable("Profiles of this GPU", columns, rows)
 
 
-def link_instance_to_memory(gpu: Accelerator, profile: MigProfile) -> EstimateLink:
+def build_inference_memory_link(gpu: Accelerator, profile: MigProfile) -> EstimateLink:
     """Return the link to `inference-memory` on one instance, where the model is then chosen."""
     typed = {"gpu": gpu.id, "tensor_parallel": "1"}
     if profile.reported_memory is None:
@@ -388,7 +388,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         pictures=(build_bar(result),),
         tables=(build_profiles_table(result),),
         notes=build_notes(result),
-        links=tuple(link_instance_to_memory(gpu, profile) for profile in card.profiles),
+        links=tuple(build_inference_memory_link(gpu, profile) for profile in card.profiles),
     )
 
 

@@ -26,7 +26,7 @@ from app.estimator.estimates.training_time import (
     MAX_GPUS,
     TrainingTimeInputs,
     TrainingTimeResult,
-    compute_run,
+    compute_training_time_result,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, build_gpu_interconnect
@@ -73,7 +73,7 @@ class ParallelismPlanInputs:
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         topic="parallelism",
     )
-    usable_memory: float | None = HARDWARE.add_folded_input(
+    usable_memory: float | None = HARDWARE.add_advanced_input(
         None,
         "Usable share of memory",
         unit="%",
@@ -137,7 +137,7 @@ class ParallelismPlanResult:
         if self.best_layout is None:
             return None
         inputs = training_time_inputs(self.inputs, self.best_layout.plan)
-        return compute_run(
+        return compute_training_time_result(
             self.model, self.gpu, inputs, self.best_layout.plan, self.best_layout.step
         )
 
@@ -151,13 +151,13 @@ def list_gpu_counts_for_typed_batch(
     """
     if inputs.global_batch is None:
         return ()
-    fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
+    fabric = _build_requested_interconnect(inputs, find_accelerator(inputs.gpu))
     return list_gpu_counts_that_divide_batch(
         model, fabric, build_requested_job(inputs, model), MAX_GPUS
     )
 
 
-def _plan_fabric(inputs: ParallelismPlanInputs, gpu: Accelerator) -> Interconnect:
+def _build_requested_interconnect(inputs: ParallelismPlanInputs, gpu: Accelerator) -> Interconnect:
     return build_gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
@@ -198,7 +198,7 @@ def build_requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> T
     )
     if inputs.global_batch:
         return job
-    fabric = _plan_fabric(inputs, find_accelerator(inputs.gpu))
+    fabric = _build_requested_interconnect(inputs, find_accelerator(inputs.gpu))
     return dataclasses.replace(
         job, global_batch=_find_batch_that_gpus_can_share(model, fabric, job)
     )
@@ -251,7 +251,7 @@ def _round_batch(batch: int, gpus: int) -> int:
 def compute_parallelism_plan(
     inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
-    fabric = _plan_fabric(inputs, gpu)
+    fabric = _build_requested_interconnect(inputs, gpu)
     job = build_requested_job(inputs, model)
     searches = _search_full_and_halved_clusters(inputs, model, gpu, job, fabric)
     if job.usable_memory_share is None and not any(s.candidates_best_first for s in searches):
@@ -309,14 +309,16 @@ def compute_run_in_planned_layout(
 
     For `cost_cache` see `search_layouts`.
     """
-    fabric, job = _plan_fabric(inputs, gpu), build_requested_job(inputs, model)
+    fabric, job = _build_requested_interconnect(inputs, gpu), build_requested_job(inputs, model)
     best = _find_best_layout(model, gpu, job, fabric, cost_cache)
     if best is None and job.usable_memory_share is None:
         job = dataclasses.replace(job, usable_memory_share=FILLED_SHARE)
         best = _find_best_layout(model, gpu, job, fabric, cost_cache)
     if best is None:
         return None
-    return compute_run(model, gpu, training_time_inputs(inputs, best.plan), best.plan, best.step)
+    return compute_training_time_result(
+        model, gpu, training_time_inputs(inputs, best.plan), best.plan, best.step
+    )
 
 
 def _find_best_layout(
@@ -331,10 +333,10 @@ def _find_best_layout(
 
 
 def may_not_fit(candidate: LayoutCandidate, gpu: Accelerator) -> bool:
-    return judge_layout_memory(candidate, gpu).lead == UNSURE_LEAD
+    return build_layout_memory_verdict(candidate, gpu).lead == UNSURE_LEAD
 
 
-def judge_layout_memory(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
+def build_layout_memory_verdict(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
     """Return the verdict on the memory of a layout, as `training-memory` gives it."""
     limit, plan = gpu.engine_visible_memory, candidate.plan
     framework = training_step_of_plan(plan).framework.id

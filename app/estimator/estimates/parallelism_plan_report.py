@@ -10,22 +10,22 @@ from app.estimator.estimates.layout_search import LayoutCandidate
 from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     ParallelismPlanResult,
+    build_layout_memory_verdict,
     choose_default_batch,
     compute_parallelism_plan,
     find_flips,
-    judge_layout_memory,
 )
 from app.estimator.estimates.training_memory_report import build_memory_bar
 from app.estimator.estimates.training_time_report import (
     build_mfu_step,
     build_run_time_step,
-    build_step_time_step,
+    build_step_time_formula_step,
     build_step_timeline,
-    describe_ranges,
+    describe_measurements_behind_ranges,
 )
 from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
-from app.estimator.hardware.prices import list_price_source_notes
+from app.estimator.hardware.prices import rental_price_source_notes
 from app.estimator.memory_verdict import UNSURE_LEAD, real_capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -101,10 +101,10 @@ def build_ranking_table(result: ParallelismPlanResult) -> ResultTable:
             )
         )
     columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
-    return ResultTable(f"{_name_fitting_layouts(result)}, best first", columns, tuple(rows))
+    return ResultTable(f"{_build_fitting_layouts_label(result)}, best first", columns, tuple(rows))
 
 
-def _name_fitting_layouts(result: ParallelismPlanResult) -> str:
+def _build_fitting_layouts_label(result: ParallelismPlanResult) -> str:
     surely = "surely " if result.job.usable_memory_share is None else ""
     return f"Layouts that {surely}fit"
 
@@ -224,7 +224,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
         tables=(build_ranking_table(result),) if first else (),
         notes=(
             *_build_notes(result),
-            *list_price_source_notes(gpu, inputs.usd_per_gpu_hour),
+            *rental_price_source_notes(gpu, inputs.usd_per_gpu_hour),
             real_capacity_note(gpu),
         ),
         flips=find_flips(result),
@@ -242,7 +242,7 @@ def _build_verdict(result: ParallelismPlanResult) -> Verdict:
     count = format_number(plan.gpus)
     text = f"{describe_layout(first)}, ZeRO {plan.zero}, on {count} {gpu.name}: {rate} each."
     text += _search_limit_text(result)
-    memory = judge_layout_memory(first, gpu)
+    memory = build_layout_memory_verdict(first, gpu)
     if memory.lead == UNSURE_LEAD:
         text += f" {memory.text}"
     return Verdict(memory.status, memory.lead, text)
@@ -309,7 +309,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
             first.memory,
             "korthikanti-2022",
         ),
-        build_step_time_step(run.plan, run.step_time),
+        build_step_time_formula_step(run.plan, run.step_time),
         build_run_time_step(run),
         build_mfu_step(run),
     )
@@ -317,7 +317,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
 
 def _fitting_layouts_step(result: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
-        _name_fitting_layouts(result),
+        _build_fitting_layouts_label(result),
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
         format_term(result.fitting_count),
         result.fitting_count,
@@ -341,7 +341,7 @@ def describe_batch(inputs: ParallelismPlanInputs, global_batch: int) -> str:
 
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
-        describe_ranges(result.model, result.gpu),
+        describe_measurements_behind_ranges(result.model, result.gpu),
         describe_batch(result.inputs, result.job.global_batch),
         "Failures, checkpoints and evaluation cost as much time as in training-time.",
         "Tensor parallelism stays within the inner links.",

@@ -9,7 +9,7 @@ from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import (
     build_number_flip,
-    round_past_limit,
+    format_rounded_past_limit,
 )
 from app.estimator.result import Status, VerdictFlip
 from app.estimator.training.run_costs import carbon_emitted, site_energy
@@ -74,7 +74,7 @@ class PowerCoolingInputs:
         limits=(1e3, 1e11),
         help="What the site can draw in all, cooling included; left empty: no limit.",
     )
-    load: float | None = _MACHINES.add_folded_input(
+    load: float | None = _MACHINES.add_advanced_input(
         None,
         "Typical load",
         unit="%",
@@ -83,14 +83,14 @@ class PowerCoolingInputs:
         "H100 was measured at 82% at most while training.",
         topic=TOPIC,
     )
-    other: float = _MACHINES.add_folded_input(
+    other: float = _MACHINES.add_advanced_input(
         0.1,
         "Network and storage",
         unit="%",
         limits=(0.0, 2.0),
         help="Power of switches, storage and management over that of the systems.",
     )
-    node_power: float | None = _MACHINES.add_folded_input(
+    node_power: float | None = _MACHINES.add_advanced_input(
         None,
         "Highest power of a system",
         unit="kW",
@@ -99,7 +99,7 @@ class PowerCoolingInputs:
         term="tdp",
         topic=TOPIC,
     )
-    node_units: int | None = _RACKS.add_folded_input(
+    node_units: int | None = _RACKS.add_advanced_input(
         None,
         "Height of a system",
         kind="count",
@@ -107,10 +107,10 @@ class PowerCoolingInputs:
         help="In rack units of 44.45 mm; left empty: that of the system.",
         topic="cluster-components",
     )
-    rack_units: int = _RACKS.add_folded_input(
+    rack_units: int = _RACKS.add_advanced_input(
         48, "Height of a rack", limits=(1, 100), help="In rack units; common are 42, 48 and 52."
     )
-    voltage: float = _ELECTRICITY.add_folded_input(
+    voltage: float = _ELECTRICITY.add_advanced_input(
         415.0,
         "Voltage",
         unit="V",
@@ -118,13 +118,13 @@ class PowerCoolingInputs:
         help="Between two phases: 400 or 415 V in most of the world, 208 or 415 V in "
         "North America.",
     )
-    power_factor: float = _ELECTRICITY.add_folded_input(
+    power_factor: float = _ELECTRICITY.add_advanced_input(
         0.95,
         "Power factor",
         limits=(0.1, 1.0),
         help="Real over apparent power of the supplies under load.",
     )
-    circuit: float = _ELECTRICITY.add_folded_input(
+    circuit: float = _ELECTRICITY.add_advanced_input(
         60.0,
         "Breaker of a circuit",
         unit="A",
@@ -132,13 +132,13 @@ class PowerCoolingInputs:
         help="For each phase; four fifths of it may flow for hours.",
         term="pdu",
     )
-    feeds: str = _ELECTRICITY.add_folded_input(
+    feeds: str = _ELECTRICITY.add_advanced_input(
         "2n",
         "Redundancy of feeds",
         choices=FEEDS,
         help="Two full feeds, one circuit more than needed, or none.",
     )
-    air_rise: float = _COOLING.add_folded_input(
+    air_rise: float = _COOLING.add_advanced_input(
         16.0,
         "Warming of the air",
         unit="°C",
@@ -147,7 +147,7 @@ class PowerCoolingInputs:
         "systems come to 16 °C.",
         term="hot-aisle",
     )
-    liquid: float | None = _COOLING.add_folded_input(
+    liquid: float | None = _COOLING.add_advanced_input(
         None,
         "Heat taken by liquid",
         unit="%",
@@ -156,7 +156,7 @@ class PowerCoolingInputs:
         "nothing of others.",
         term="direct-to-chip-cooling",
     )
-    liquid_rise: float = _COOLING.add_folded_input(
+    liquid_rise: float = _COOLING.add_advanced_input(
         10.0,
         "Warming of the liquid",
         unit="°C",
@@ -164,14 +164,14 @@ class PowerCoolingInputs:
         help="From inlet to outlet; reckoned as water.",
         term="cdu",
     )
-    duration: float = _ENERGY.add_folded_input(
+    duration: float = _ENERGY.add_advanced_input(
         365 * 86400.0,
         "Running time",
         unit="days",
         limits=(60.0, 1e10),
         help="For energy and carbon.",
     )
-    carbon_intensity: float = _ENERGY.add_folded_input(
+    carbon_intensity: float = _ENERGY.add_advanced_input(
         0.48,
         "Carbon intensity",
         unit="g/kWh",
@@ -269,7 +269,7 @@ DENSE = 50e3
 _TIGHT = 0.9
 
 
-def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
+def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
     system = find_system(inputs.system)
     power, rack_units = inputs.node_power or system.power, inputs.node_units or system.rack_units
@@ -392,7 +392,7 @@ def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     if 1 <= pue <= 5:
         now = format_number(inputs.pue)
         changes.append(
-            VerdictFlip("pue", "PUE", now, round_past_limit(pue, rounds_up=fits), becomes)
+            VerdictFlip("pue", "PUE", now, format_rounded_past_limit(pue, rounds_up=fits), becomes)
         )
     return tuple(changes)
 

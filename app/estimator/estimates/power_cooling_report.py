@@ -11,7 +11,7 @@ from app.estimator.estimates.power_cooling import (
     TOPIC,
     PowerCoolingInputs,
     PowerCoolingResult,
-    compute_site,
+    compute_power_and_cooling,
     find_flips,
     heat_in_btu_per_hour,
 )
@@ -130,7 +130,7 @@ _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
 
 
 def estimate(inputs: PowerCoolingInputs) -> Estimate:
-    result = compute_site(inputs)
+    result = compute_power_and_cooling(inputs)
     return Estimate(
         name="power-cooling",
         verdict=_build_verdict(result),

@@ -55,7 +55,7 @@ class QuantizationInputs:
     )
     gpu: str = counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = tensor_parallel_input(default=2)
-    bandwidth_share: float = HARDWARE.add_folded_input(
+    bandwidth_share: float = HARDWARE.add_advanced_input(
         0.65,
         "Reached bandwidth",
         unit="%",
@@ -99,7 +99,7 @@ def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accele
         raise impossible_input_error("weights", inputs.weights, message)
 
 
-def compute_format(
+def compute_format_result(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, format_name: str
 ) -> FormatResult:
     table, form = weight_bytes_by_split(model, format_name), FORMATS[format_name]
@@ -111,14 +111,14 @@ def compute_format(
         bytes_per_gpu=per_gpu,
         language_bytes_per_gpu=language,
         weight_read_time=_compute_weight_read_time(model, inputs, gpu, language),
-        peak_rate=gpu.peak_rate(math_format_used(gpu, form)),
+        peak_rate=gpu.dense_peak_rate(math_format_used(gpu, form)),
     )
 
 
 def math_format_used(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the format used for the math; 4 bit is unpacked on GPUs without it."""
     number_format = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
-    if gpu.peak_rate(number_format) is None and number_format in {"fp4", "fp8"}:
+    if gpu.dense_peak_rate(number_format) is None and number_format in {"fp4", "fp8"}:
         return "bf16"
     return number_format
 
@@ -265,8 +265,8 @@ def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
 def estimate(inputs: QuantizationInputs) -> Estimate:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
-    old = compute_format(model, inputs, gpu, inputs.before)
-    new = compute_format(model, inputs, gpu, inputs.weights)
+    old = compute_format_result(model, inputs, gpu, inputs.before)
+    new = compute_format_result(model, inputs, gpu, inputs.weights)
     return Estimate(
         name="quantization",
         verdict=build_verdict(gpu, old, new),

@@ -24,7 +24,7 @@ from app.estimator.memory.parallel_layout import (
     count_nodes,
     find_serving_pipeline_problem,
     find_tensor_parallel_problem,
-    list_default_shared_gpu_counts,
+    list_default_gpu_counts_per_replica,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -47,8 +47,8 @@ from app.estimator.serving.replica import (
     highest_load_within_targets,
     operating_point_at_batch,
     operating_point_at_rate,
+    profile_replica_by_batch,
     saturated_request_rate,
-    time_replica_by_batch,
 )
 from app.estimator.serving.replica_memory import (
     UnsureFit,
@@ -84,7 +84,7 @@ SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def _prefill_decode_field(name: str, replica_task: str) -> Any:
-    return HARDWARE.add_folded_input(
+    return HARDWARE.add_advanced_input(
         None,
         f"GPUs of a {name} replica",
         kind="count",
@@ -98,7 +98,7 @@ def _prefill_decode_field(name: str, replica_task: str) -> Any:
 
 
 def _length_variation_field(label: str) -> Any:
-    return LOAD.add_folded_input(
+    return LOAD.add_advanced_input(
         0.5,
         label,
         limits=(0.0, 10.0),
@@ -119,12 +119,12 @@ class ServingCapacityInputs:
     )
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.declare_shared_gpus_input(
-        lambda inputs: resolve_inputs(inputs).tensor_parallel,
+    tensor_parallel: int = common_inputs.declare_gpus_per_replica_input(
+        lambda inputs: fill_in_formats_and_gpus(inputs).tensor_parallel,
         "the number with which the fewest GPUs in all keep the targets.",
         replaced_by="decode_gpus",
     )
-    attention_parallel: int = HARDWARE.add_folded_input(
+    attention_parallel: int = HARDWARE.add_advanced_input(
         1,
         "Attention data parallel",
         limits=(1, 1024),
@@ -132,7 +132,7 @@ class ServingCapacityInputs:
         "and share the experts.",
         term="data-parallelism",
     )
-    expert_parallel: int = HARDWARE.add_folded_input(
+    expert_parallel: int = HARDWARE.add_advanced_input(
         1,
         "Expert parallel",
         limits=(1, 1024),
@@ -140,7 +140,7 @@ class ServingCapacityInputs:
         "share the model, or those of all groups, is what --enable-expert-parallel does in vLLM.",
         term="expert-parallelism",
     )
-    expert_tensor_parallel: int | None = HARDWARE.add_folded_input(
+    expert_tensor_parallel: int | None = HARDWARE.add_advanced_input(
         None,
         "GPUs that share an expert",
         kind="count",
@@ -183,7 +183,7 @@ class ServingCapacityInputs:
         limits=(1e-6, 1e7),
         help="Instead of the users at once: how many requests arrive, on average.",
     )
-    run_requests: int | None = LOAD.add_folded_input(
+    run_requests: int | None = LOAD.add_advanced_input(
         None,
         "Requests of a benchmark",
         kind="count",
@@ -191,7 +191,7 @@ class ServingCapacityInputs:
         help="Left empty: a service, to which requests always come. A benchmark ends, and "
         "its last requests no longer fill the GPUs, which lowers the saturated rate.",
     )
-    peak: float = LOAD.add_folded_input(
+    peak: float = LOAD.add_advanced_input(
         1.0,
         "Peak over mean",
         limits=(1.0, 100.0),
@@ -220,7 +220,7 @@ class ServingCapacityInputs:
         help="Copies that may fail while the targets are still met.",
         topic="cluster-components",
     )
-    gpus_per_node: int | None = HARDWARE.add_folded_input(
+    gpus_per_node: int | None = HARDWARE.add_advanced_input(
         None,
         "GPUs per node",
         kind="count",
@@ -232,7 +232,7 @@ class ServingCapacityInputs:
     memory_utilization: float = common_inputs.usable_share_input(advanced=True)
     max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     engine: str = common_inputs.engine_input()
-    polling: int = ENGINE.add_folded_input(
+    polling: int = ENGINE.add_advanced_input(
         1,
         "Steps between admissions",
         limits=(1, 1000),
@@ -246,10 +246,10 @@ class ServingCapacityInputs:
     cost_per_gpu_hour: float | None = common_inputs.price_input()
     network_rate: float = common_inputs.network_rate_input()
     domain: int | None = common_inputs.domain_input()
-    simulate: bool = ENGINE.add_folded_input(
+    simulate: bool = ENGINE.add_advanced_input(
         False, "Simulate", help="Serve 1,500 random requests step by step beside the formula."
     )
-    seed: int = ENGINE.add_folded_input(
+    seed: int = ENGINE.add_advanced_input(
         1, "Random seed", limits=(0, 2**31), help="Another number draws other random requests."
     )
 
@@ -450,7 +450,7 @@ class CapacityResult:
         return wanted > self.max_rate_batch
 
     @property
-    def deciding_target(self) -> Literal["ttft", "tpot"] | None:
+    def target_requiring_replicas(self) -> Literal["ttft", "tpot"] | None:
         """Return the target for which there are several replicas; None if for none, or if typed."""
         is_decided = not self.inputs.replicas and self.counted_targets_met
         return self.target_missed_first if is_decided and (self.replicas or 0) > 1 else None
@@ -511,14 +511,14 @@ class CapacityResult:
         return rate * self.inputs.output_tokens
 
 
-def resolve_inputs(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
+def fill_in_formats_and_gpus(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
     """Return the inputs with formats and GPUs that they leave open.
 
     Raises InvalidInputsError if the model cannot run on the GPUs.
     """
     reject_transformers_engine(inputs.engine)
     reject_gguf_without_llama_cpp(inputs.weights, inputs.engine)
-    inputs = common_inputs.resolve_published_formats(inputs)
+    inputs = common_inputs.replace_as_published_formats(inputs)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel or 1
     validate_inputs(model, gpu, inputs.weights, shared, inputs.engine)
@@ -563,9 +563,9 @@ def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInpu
         return not place_replica_model(divide_over(gpus)).load_refusal and has_room(gpus)
 
     most = max(1, gpus_per_server(inputs) // inputs.attention_parallel)
-    counts = list_default_shared_gpu_counts(model, inputs.engine, most, is_enough)
+    counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
-        counts = list_default_shared_gpu_counts(model, inputs.engine, most, has_room)
+        counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, has_room)
     return [divide_over(gpus) for gpus in counts]
 
 
@@ -631,7 +631,7 @@ def build_replica_profile(inputs: ServingCapacityInputs) -> ReplicaProfile:
             message = f"The weights leave no room for a prompt on {inputs.prefill_gpus} {gpu.name}."
             raise impossible_input_error("prefill_gpus", inputs.prefill_gpus, message)
         prefill = build_prefill_replica(reading, traffic, gpus)
-    return time_replica_by_batch(placed, traffic, inputs.memory_utilization, draft, prefill)
+    return profile_replica_by_batch(placed, traffic, inputs.memory_utilization, draft, prefill)
 
 
 def build_serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
@@ -640,7 +640,7 @@ def build_serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
         return _build_prefill_or_decode_setup(inputs, inputs.decode_gpus)
     gpus = inputs.tensor_parallel * inputs.attention_parallel
     return ServingSetup(
-        **_setup_formats_and_engine(inputs),
+        **_build_shared_setup_arguments(inputs),
         tensor_parallel=inputs.tensor_parallel,
         attention_replicas=inputs.attention_parallel,
         expert_parallel=inputs.expert_parallel,
@@ -652,10 +652,10 @@ def build_serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
 def _build_prefill_or_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> ServingSetup:
     if not find_model(inputs.model).is_routed:
         return ServingSetup(
-            **_setup_formats_and_engine(inputs), tensor_parallel=gpus, gpus_per_expert=gpus
+            **_build_shared_setup_arguments(inputs), tensor_parallel=gpus, gpus_per_expert=gpus
         )
     return ServingSetup(
-        **_setup_formats_and_engine(inputs),
+        **_build_shared_setup_arguments(inputs),
         tensor_parallel=1,
         attention_replicas=gpus,
         expert_parallel=gpus,
@@ -664,7 +664,7 @@ def _build_prefill_or_decode_setup(inputs: ServingCapacityInputs, gpus: int) -> 
     )
 
 
-def _setup_formats_and_engine(inputs: ServingCapacityInputs) -> dict[str, Any]:
+def _build_shared_setup_arguments(inputs: ServingCapacityInputs) -> dict[str, Any]:
     return {
         "weight_format": inputs.weights,
         "cache_format": inputs.cache,

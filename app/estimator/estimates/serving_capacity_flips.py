@@ -14,14 +14,14 @@ from app.estimator.estimates.serving_capacity import (
     compute_capacity,
     compute_capacity_with_best_split,
     count_fewest_replicas,
+    fill_in_formats_and_gpus,
     has_room_for_request,
     make_split_loadable,
     operating_point_of_each_replica,
     place_replica_model,
-    resolve_inputs,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
-    compute_capacity_relaxing_preset,
+    compute_capacity_relaxing_preset_tpot,
     count_surely_fitting_requests,
 )
 from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
@@ -29,9 +29,9 @@ from app.estimator.memory.inference_memory import VllmStartRefusal
 from app.estimator.memory.parallel_layout import list_tensor_parallel_sizes
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
-    add_vllm_start_change,
-    build_vllm_start_flips,
-    round_past_limit,
+    add_max_num_seqs_change,
+    build_max_num_seqs_flips,
+    format_rounded_past_limit,
 )
 from app.estimator.models.number_formats import (
     CACHE_BITS,
@@ -70,19 +70,19 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     limited = dataclasses.replace(
         result.inputs_with_unrelaxed_targets, max_sequences=refused.advised_sequences
     )
-    limited_result = compute_capacity_relaxing_preset(limited)
+    limited_result = compute_capacity_relaxing_preset_tpot(limited)
     started = _find_flips_without_start_changes(limited_result)
     alone = {
         flip.field: flip
         for flip in _find_flips_without_start_changes(result)
-        if flip.verdict_after in _MORE_LOAD or not _refused_start_after(result, flip)
+        if flip.verdict_after in _MORE_LOAD or not _find_start_refusal_after_flip(result, flip)
     }
     combined = (
-        alone.get(flip.field) or add_vllm_start_change(flip, refused)
+        alone.get(flip.field) or add_max_num_seqs_change(flip, refused)
         for flip in started
         if flip.field in alone or flip.verdict_after not in _MORE_LOAD
     )
-    starts = build_vllm_start_flips(refused)
+    starts = build_max_num_seqs_flips(refused)
     gpus = limited_result.gpus if limited_result.counted_targets_met else None
     if gpus and gpus < (result.gpus or math.inf):
         enough = _describe_enough_gpus(gpus, limited_result, has_targets=result.has_targets)
@@ -92,7 +92,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (*starts, *combined)
 
 
-def add_chosen_split(
+def add_chosen_split_to_flips(
     typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flips: tuple[VerdictFlip, ...]
 ) -> tuple[VerdictFlip, ...]:
     """Return the flips, with the split that was chosen where another would be chosen after them.
@@ -101,10 +101,10 @@ def add_chosen_split(
     """
     if typed.tensor_parallel or typed.decode_gpus:
         return flips
-    return tuple(_add_split_if_it_would_move(typed, chosen, flip) for flip in flips)
+    return tuple(_add_chosen_split_to_flip(typed, chosen, flip) for flip in flips)
 
 
-def _add_split_if_it_would_move(
+def _add_chosen_split_to_flip(
     typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flip: VerdictFlip
 ) -> VerdictFlip:
     values = flip.typed_values_by_field
@@ -112,7 +112,7 @@ def _add_split_if_it_would_move(
         return flip
     changed = parse_inputs(ServingCapacityInputs, {**inputs_to_query(typed), **values})
     try:
-        after = resolve_inputs(changed)
+        after = fill_in_formats_and_gpus(changed)
     except InvalidInputsError:
         return flip
     also: list[FieldChange] = []
@@ -127,7 +127,9 @@ def _add_split_if_it_would_move(
 _SHARED_GPUS = ("tensor_parallel", "GPUs that share the model")
 
 
-def _refused_start_after(result: CapacityResult, flip: VerdictFlip) -> VllmStartRefusal | None:
+def _find_start_refusal_after_flip(
+    result: CapacityResult, flip: VerdictFlip
+) -> VllmStartRefusal | None:
     """Return with how many sequences vLLM does not start after a change by itself."""
     typed = {**inputs_to_query(result.inputs_with_unrelaxed_targets), **flip.typed_values_by_field}
     changed = parse_inputs(ServingCapacityInputs, typed)
@@ -408,7 +410,7 @@ def _relaxed_preset_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the deciding target's value with which one replica fewer is enough."""
-    inputs, kind = result.inputs, result.deciding_target
+    inputs, kind = result.inputs, result.target_requiring_replicas
     if kind is None:
         return ()
     fewer = (result.replicas or 0) - 1
@@ -439,7 +441,7 @@ def _tightest_met_target_flip(
         return None
     unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
     now = format_value(limit, "s")
-    then = f"{round_past_limit(value / size, rounds_up=True)}{NBSP}{unit}"
+    then = f"{format_rounded_past_limit(value / size, rounds_up=True)}{NBSP}{unit}"
     return VerdictFlip(
         f"{target}_target", f"Target: {_TARGET_LABELS[target]}", now, then, verdict_after
     )
@@ -466,7 +468,7 @@ def _load_and_replica_flips(
         field, label = "requests_per_second", "Requests per second"
         now, flips = (
             inputs.requests_per_second,
-            round_past_limit(most, rounds_up=result.counted_targets_met),
+            format_rounded_past_limit(most, rounds_up=result.counted_targets_met),
         )
     else:
         most = math.floor(highest_point.batch * replicas / inputs.peak)

@@ -46,7 +46,7 @@ from app.estimator.units import format_number
 _HOURS = 730.5
 
 
-def compute_capacity_relaxing_preset(inputs: ServingCapacityInputs) -> CapacityResult:
+def compute_capacity_relaxing_preset_tpot(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity; with a preset target that even one request misses, relaxed.
 
     A target that nobody set refuses no hardware. Instead of it counts 1.5 times what one request
@@ -81,7 +81,7 @@ def add_uncertainty_bounds(result: CapacityResult) -> CapacityResult:
         _highest_load_if_times_scale(result, longer, result.max_rate_batch)
         for longer in (shortest, longest)
     )
-    few_longest = error_bounds_around(tpot_interval_name(result, 1.0), 1.0)[1]
+    few_longest = error_bounds_around(tpot_error_interval_name(result, 1.0), 1.0)[1]
     if few_longest < longest and (most is None or most.batch < FEW_REQUESTS):
         longest = few_longest
         most = _highest_load_if_times_scale(
@@ -103,7 +103,7 @@ def add_uncertainty_bounds(result: CapacityResult) -> CapacityResult:
     )
 
 
-def find_best_split_at_slow_end(result: CapacityResult) -> CapacityResult | None:
+def find_best_split_if_times_are_high(result: CapacityResult) -> CapacityResult | None:
     """Return the result with as many GPUs per replica as take fewest if all times are long.
 
     Its replicas are those of the slow end. None if this split takes no more, or none is enough.
@@ -155,15 +155,17 @@ def _find_plausible_loads(
             continue
         shortest, longest = time_factors
         if replicas > counts.if_times_are_low:
-            shortest = _longest_time_factor(result, replicas - 1, time_factors)
+            shortest = _max_time_factor_within_targets(result, replicas - 1, time_factors)
         if replicas < counts.if_times_are_high:
-            longest = _longest_time_factor(result, replicas, time_factors)
+            longest = _max_time_factor_within_targets(result, replicas, time_factors)
         rate = point.requests_per_second * replicas
         loads += [ServedLoad(replicas, rate / factor) for factor in (shortest, longest)]
     return tuple(loads)
 
 
-def _longest_time_factor(result: CapacityResult, replicas: int, time_factors: Bounds) -> float:
+def _max_time_factor_within_targets(
+    result: CapacityResult, replicas: int, time_factors: Bounds
+) -> float:
     """Return how many times as long all times may be for `replicas` to keep the targets."""
     point = operating_point_of_each_replica(result.inputs, result.replica_profile, replicas)
     if point is None or result.is_overfilled_at(point, replicas):
@@ -200,7 +202,7 @@ FEW_REQUESTS = 8.0
 """Requests of a replica below which its time per token is known better."""
 
 
-def tpot_interval_name(result: CapacityResult, batch: float) -> str:
+def tpot_error_interval_name(result: CapacityResult, batch: float) -> str:
     """Return the error interval of the time per token with `batch` requests in a replica.
 
     Most of the error comes from how prompts and many sequences slow a step down, so that 97% of
@@ -218,7 +220,7 @@ def _value_if_served(value: float | None) -> OutputValue:
     return OutputValue(value)
 
 
-def _count_output(
+def _replica_dependent_output(
     name: str, label: str, unit: str, *, primary: bool = False
 ) -> OutputSpec[CapacityResult]:
     """Declare a count or cost that grows with the replicas, with the range of these."""
@@ -262,7 +264,7 @@ def _latency_output(
         value = getattr(result.operating_point, f"{ttft_or_tpot}_by_share")[request_share]
         name = result.measurements.error_interval_name(ttft_or_tpot)
         if ttft_or_tpot == "tpot":
-            name = tpot_interval_name(result, result.operating_point.batch)
+            name = tpot_error_interval_name(result, result.operating_point.batch)
         return time_with_error_range(name, value)
 
     return ModeledOutput(f"{ttft_or_tpot}_{percentile}", f"{percentile} {label}", "s", "less", read)
@@ -285,7 +287,7 @@ def _cache_transfer_time(result: CapacityResult) -> OutputValue:
     )
 
 
-def _keeps_up(result: CapacityResult) -> OutputValue:
+def _meets_targets(result: CapacityResult) -> OutputValue:
     if result.replica_profile.placed.load_refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets:
@@ -322,7 +324,7 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
     return dataclasses.replace(rate, note=note)
 
 
-def _load_share(result: CapacityResult) -> OutputValue:
+def _load_share_of_maximum(result: CapacityResult) -> OutputValue:
     note = "Of the most within the targets." if result.has_targets else "Of the most."
     if result.utilization is None:
         return _value_if_served(None)
@@ -373,7 +375,7 @@ def _requests_per_replica(result: CapacityResult) -> OutputValue:
     )  # A part of a request fits on average, not at a time.
     requests = min(round(result.operating_point.batch, 1), max(1, most))
     if result.inputs.requests_per_second:  # By Little's law they grow with the time of an answer.
-        name = tpot_interval_name(result, result.operating_point.batch)
+        name = tpot_error_interval_name(result, result.operating_point.batch)
         return time_with_error_range(name, requests)
     bounds = result.replica_bounds
     if bounds is None or bounds.if_times_are_low is None or bounds.if_times_are_high is None:
@@ -385,7 +387,7 @@ def _requests_per_replica(result: CapacityResult) -> OutputValue:
     return OutputValue(requests, min(low, requests), max(high, requests))
 
 
-def _requests_in_memory(result: CapacityResult) -> OutputValue:
+def _max_requests_in_memory(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.replica_profile, result.replica_profile.request_pattern.mean_lengths
     most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
@@ -439,11 +441,11 @@ def _cost_at_load(result: CapacityResult, cost: float, load: ServedLoad) -> floa
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_keeps_up),
-    _count_output("replicas", "Replicas", ""),
+    OutputSpec("fits", "Keeps up", better="more", read=_meets_targets),
+    _replica_dependent_output("replicas", "Replicas", ""),
     ModeledOutput("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
-    _count_output("gpus", "GPUs", "GPU", primary=True),
-    _count_output("nodes", "Nodes", "node"),
+    _replica_dependent_output("gpus", "GPUs", "GPU", primary=True),
+    _replica_dependent_output("nodes", "Nodes", "node"),
     *(
         _latency_output("ttft", "time to first token", name, share)
         for name, share in SHARES.items()
@@ -466,13 +468,13 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         "more",
         _saturated_throughput,
     ),
-    ModeledOutput("utilisation", "Load", "%", read=_load_share),
+    ModeledOutput("utilisation", "Load", "%", read=_load_share_of_maximum),
     ModeledOutput("concurrent", "Requests at once on a replica", read=_requests_per_replica),
     ModeledOutput(
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",
-        read=_requests_in_memory,
+        read=_max_requests_in_memory,
     ),
     ModeledOutput("transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time),
     ModeledOutput("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),

@@ -13,23 +13,27 @@ from app.estimator.estimates.serving_capacity import (
     build_replica_profile,
     build_serving_setup,
     compute_capacity,
+    fill_in_formats_and_gpus,
     operating_point_of_each_replica,
-    resolve_inputs,
 )
-from app.estimator.estimates.serving_capacity_flips import RACK, add_chosen_split, find_flips
+from app.estimator.estimates.serving_capacity_flips import (
+    RACK,
+    add_chosen_split_to_flips,
+    find_flips,
+)
 from app.estimator.estimates.serving_capacity_outputs import (
     OUTPUTS,
     add_uncertainty_bounds,
-    compute_capacity_relaxing_preset,
-    find_best_split_at_slow_end,
+    compute_capacity_relaxing_preset_tpot,
+    find_best_split_if_times_are_high,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.prices import list_price_source_notes
+from app.estimator.hardware.prices import rental_price_source_notes
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.memory_verdict import (
-    lacking_memory_text,
+    memory_lacking_at_upper_bound_text,
     real_capacity_note,
-    replace_verdict_if_context_is_longer,
+    replace_verdict_if_context_exceeds_max,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.registry import EstimateSpec
@@ -52,8 +56,8 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestPattern,
     bracket_values_at_batch,
+    compute_mixed_steps,
     operating_point_at_batch,
-    time_mixed_steps,
 )
 from app.estimator.serving.replica_memory import (
     compute_memory_besides_cache,
@@ -118,32 +122,32 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
-    given, inputs = inputs, resolve_inputs(inputs)
-    result = add_uncertainty_bounds(compute_capacity_relaxing_preset(inputs))
+    given, inputs = inputs, fill_in_formats_and_gpus(inputs)
+    result = add_uncertainty_bounds(compute_capacity_relaxing_preset_tpot(inputs))
     profile = result.replica_profile
     is_late = result.has_targets and not result.keeps_unrelaxed_targets
     return Estimate(
         name="serving-capacity",
-        verdict=replace_verdict_if_context_is_longer(
+        verdict=replace_verdict_if_context_exceeds_max(
             _build_verdict(result),
             inputs.prompt_tokens + inputs.output_tokens,
             profile.placed.model.max_context,
         ),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=_build_pictures(result),
+        pictures=_build_latency_charts(result),
         tables=build_load_and_simulation_tables(result),
         notes=(
             *fp8_weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
             *_build_notes(result),
-            *(closest_split_notes(given, inputs.tensor_parallel) if is_late else ()),
-            *whole_experts_note(given.expert_parallel, inputs.expert_parallel),
-            *longer_requests_note(profile.placed.model, profile.request_pattern),
+            *(no_split_meets_targets_notes(given, inputs.tensor_parallel) if is_late else ()),
+            *expert_parallel_required_note(given.expert_parallel, inputs.expert_parallel),
+            *requests_beyond_max_context_note(profile.placed.model, profile.request_pattern),
             *(() if result.fits_memory or inputs.engine != LLAMA_CPP else (_HOST_LAYERS,)),
-            *list_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
+            *rental_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             real_capacity_note(profile.placed.gpu),
         ),
-        flips=add_chosen_split(given, inputs, find_flips(result)),
+        flips=add_chosen_split_to_flips(given, inputs, find_flips(result)),
     )
 
 
@@ -153,7 +157,7 @@ _HOST_LAYERS = (
 )
 
 
-def closest_split_notes(typed_inputs: Any, gpus: int) -> tuple[str, ...]:
+def no_split_meets_targets_notes(typed_inputs: Any, gpus: int) -> tuple[str, ...]:
     """Say which split is reported if none keeps the targets; `typed_inputs` may leave it open."""
     if typed_inputs.tensor_parallel or typed_inputs.decode_gpus:
         return ()
@@ -195,12 +199,12 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     copies = _describe_replicas_with_gpus(result)
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    decides = _describe_deciding_target(result)
+    decides = _describe_target_setting_replica_count(result)
     times = _describe_latencies(result, result.operating_point)
-    counted = f"{_describe_relaxed_target(result)}{_describe_most_output(result)}"
-    slow = _describe_replicas_at_slow_end(result)
+    counted = f"{_describe_relaxed_target(result)}{_describe_saturated_token_rate(result)}"
+    slow = _describe_replicas_if_times_high(result)
     size = _describe_gpus_beyond_rack(result)
-    text = f"{counted}{copies}{size}. {times}{decides}{slow}{_describe_other_acceptances(result)}"
+    text = f"{counted}{copies}{size}. {times}{decides}{slow}{_describe_tpot_at_other_acceptances(result)}"
     text = f"{text} {result.replica_profile.placed.published_fp8_warning}".strip()
     return _replace_verdict_if_vllm_refuses_start(
         _qualify_verdict_for_unsure_fit(_build_load_verdict(result, text), result), result
@@ -212,7 +216,7 @@ def _qualify_verdict_for_unsure_fit(verdict: Verdict, result: CapacityResult) ->
     unsure = result.unsure_memory_fit
     if unsure is None or result.waiting_requests_per_replica >= 1:
         return verdict
-    said = lacking_memory_text(unsure.lacking_bytes)
+    said = memory_lacking_at_upper_bound_text(unsure.lacking_bytes)
     if unsure.surely_fitting_requests:
         held, asked = (
             format_number(count) for count in (unsure.surely_fitting_requests, unsure.requests)
@@ -260,7 +264,7 @@ def _missed_preset_lead(result: CapacityResult) -> str:
     return f"Slower than the preset target: {reached} per token, not {limit}."
 
 
-def _describe_most_output(result: CapacityResult) -> str:
+def _describe_saturated_token_rate(result: CapacityResult) -> str:
     """Return the output of given replicas, saturated and at this load; empty with targets."""
     saturated, loaded = result.saturated_token_rate or 0.0, result.output_token_rate or 0.0
     if result.has_targets or not result.inputs.replicas or not 0 < loaded < saturated:
@@ -293,7 +297,7 @@ def _describe_what_fills_memory(result: CapacityResult) -> str:
     )
 
 
-def _describe_other_acceptances(result: CapacityResult) -> str:
+def _describe_tpot_at_other_acceptances(result: CapacityResult) -> str:
     """Return the pace at other acceptances than the assumed one; empty without drafts."""
     inputs = result.inputs
     if not inputs.draft_tokens:
@@ -314,7 +318,7 @@ def _describe_other_acceptances(result: CapacityResult) -> str:
 
 
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
-    requests = _round_requests_per_replica(result)
+    requests = _count_concurrent_and_fitting_requests(result)
     most_wait = 2 * (requests.concurrent - requests.in_memory_if_some_wait) > requests.concurrent
     if not result.has_targets and result.counted_targets_met:
         return Verdict("fits", "Keeps up; no targets are set.", text)
@@ -340,7 +344,7 @@ class ReplicaRequests(NamedTuple):
     in_memory_if_some_wait: int
 
 
-def _round_requests_per_replica(result: CapacityResult) -> ReplicaRequests:
+def _count_concurrent_and_fitting_requests(result: CapacityResult) -> ReplicaRequests:
     if not result.waiting_requests_per_replica:
         return ReplicaRequests(0, 0)
     most = result.replica_profile.max_batch
@@ -372,9 +376,9 @@ def _describe_gpus_beyond_rack(result: CapacityResult) -> str:
     return f",{whole} more than the {rack} of one rack"
 
 
-def _describe_deciding_target(result: CapacityResult) -> str:
+def _describe_target_setting_replica_count(result: CapacityResult) -> str:
     """Return a sentence on the target that the replicas follow from; empty if from none."""
-    inputs, kind = result.inputs, result.deciding_target
+    inputs, kind = result.inputs, result.target_requiring_replicas
     if kind is None:
         return ""
     limit = format_value(getattr(inputs, f"{kind}_target"), "s")
@@ -398,7 +402,7 @@ def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
 _MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.
 
 
-def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
+def _describe_replicas_if_times_high(result: CapacityResult) -> str:
     """Return how many replicas it takes at the slow end of all times, if that is many more."""
     bounds, replicas = result.replica_bounds, result.replicas or 0
     if bounds is None or not result.counted_targets_met:
@@ -409,13 +413,13 @@ def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
     needed = "no number of replicas keeps the targets"
     if most is not None:
         needed = f"it takes {format_count(most, 'replica')}"
-    if split := find_best_split_at_slow_end(result):
+    if split := find_best_split_if_times_are_high(result):
         replicas_text = format_count(split.replicas or 0, "replica")
         needed += (
             f", but {replicas_text} of {build_serving_setup(split.inputs).gpus} would do, "
             f"{format_value(split.gpus, 'GPU')} in all"
         )
-    without = _count_replicas_at_slow_end_without_preset_target(result)
+    without = _count_replicas_without_preset_if_times_high(result)
     if without is not None and (most is None or without < most):
         needed += (
             f"; without the preset target per token, {format_count(without, 'replica')} would do"
@@ -423,7 +427,7 @@ def _describe_replicas_at_slow_end(result: CapacityResult) -> str:
     return f" At the slow end of the range of times, {needed}."
 
 
-def _count_replicas_at_slow_end_without_preset_target(result: CapacityResult) -> int | None:
+def _count_replicas_without_preset_if_times_high(result: CapacityResult) -> int | None:
     """Return the replicas at the slow end without a target per token; None if none is preset."""
     if result.inputs.tpot_target != PRESET_TPOT:
         return None
@@ -442,7 +446,7 @@ def _describe_latencies(result: CapacityResult, operating_point: OperatingPoint)
     who = f"{_SHARE_LABELS[percentile]} requests".capitalize()
     text = f"{who} get their first token within {first}, then one every {each} on average."
     if result.waiting_requests_per_replica:
-        requests = _round_requests_per_replica(result)
+        requests = _count_concurrent_and_fitting_requests(result)
         text += (
             f" The memory of a replica holds {format_number(requests.in_memory_if_some_wait)} of "
             f"{format_number(requests.concurrent)} "
@@ -504,8 +508,8 @@ def _prompt_steps(
                 _TOPIC,
             ),
         )
-    arrivals = profile.other_prompts_of_prefill(batch, profile.request_rate_at_batch(batch))
-    wait = prefill.wait_to_be_read(0.5, arrivals)
+    arrivals = profile.prefill_prompts_per_second(batch, profile.request_rate_at_batch(batch))
+    wait = prefill.prefill_wait_quantile(0.5, arrivals)
     rest, own = (format_term(seconds, "s") for seconds in wait)
     front = format_term(prefill.placed.seconds_before_prompt, "s")
     waits = profile.placed.shared_constants.steps_before_first_token
@@ -526,7 +530,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple
     )
     prompts, kept = profile.prompts_per_step(timing), profile.tokens_per_step
     each = format_term(prompts)
-    share, mixed = time_mixed_steps(timing, prompts)
+    share, mixed = compute_mixed_steps(timing, prompts)
     value = profile.time_per_token(timing)
     if profile.prefill_replica:
         return (
@@ -540,11 +544,11 @@ def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple
         simple = f"{step} + {each} × {cost}"
         formula = "step + prompts of others per step × what a prompt adds"
         return (
-            _prompts_per_step_step(profile, timing, prompts),
+            _prompts_per_step_formula_step(profile, timing, prompts),
             _time_per_token_step(formula, simple, value, kept),
         )
     at_once = f"{each} ÷ {format_term(share)}"
-    filled = profile.placed.engine.padded_batch(timing.batch)
+    filled = profile.placed.engine.pad_to_cuda_graph_batch(timing.batch)
     full = profile.timing_at_batch(filled * profile.concurrent_batches).step_seconds
     rows = (
         (
@@ -573,11 +577,11 @@ def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple
     part, alone = format_term(share), format_term(timing.recorded_step_seconds, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    first = _prompts_per_step_step(profile, timing, prompts)
+    first = _prompts_per_step_formula_step(profile, timing, prompts)
     return first, *lines, _time_per_token_step(formula, both, value, kept)
 
 
-def _prompts_per_step_step(
+def _prompts_per_step_formula_step(
     profile: ReplicaProfile, timing: BatchTiming, prompts: float
 ) -> FormulaStep:
     formula = "(requests − 1) ÷ steps of an answer"
@@ -628,7 +632,7 @@ def _replica_count_step(result: CapacityResult, highest_point: OperatingPoint) -
     )
 
 
-def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
+def _build_latency_charts(result: CapacityResult) -> tuple[Chart, ...]:
     inputs = result.inputs
     if not result.fits_memory:
         return ()
@@ -768,7 +772,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             "keep more, so that fewer requests fit."
         )
     if result.waiting_requests_per_replica:
-        requests = _round_requests_per_replica(result)
+        requests = _count_concurrent_and_fitting_requests(result)
         waiting = format_number(requests.concurrent - requests.in_memory_if_some_wait)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
@@ -782,7 +786,9 @@ def _build_notes(result: CapacityResult) -> list[str]:
     return notes
 
 
-def longer_requests_note(model: Architecture, pattern: RequestPattern) -> tuple[str, ...]:
+def requests_beyond_max_context_note(
+    model: Architecture, pattern: RequestPattern
+) -> tuple[str, ...]:
     """Return a note on requests that are longer than the model takes, if the mean one is not."""
     lengths, most = pattern.mean_lengths, model.max_context
     if most is None or lengths.prompt_tokens + lengths.answer_tokens > most:
@@ -795,7 +801,7 @@ def longer_requests_note(model: Architecture, pattern: RequestPattern) -> tuple[
     return (note,) if share >= 0.01 else ()
 
 
-def whole_experts_note(typed_parts: int, counted_parts: int) -> tuple[str, ...]:
+def expert_parallel_required_note(typed_parts: int, counted_parts: int) -> tuple[str, ...]:
     """Return a note on experts that are divided whole because engines load them only so."""
     if counted_parts == typed_parts:
         return ()

@@ -11,8 +11,8 @@ from app.estimator.memory_verdict import (
     TIGHT_FIT,
     build_number_flip,
     find_root_by_secants,
+    format_rounded_past_limit,
     is_allowed_after_rounding,
-    round_past_limit,
 )
 from app.estimator.models.lookup import find_model
 from app.estimator.result import FieldChange, Status, VerdictFlip
@@ -107,7 +107,7 @@ class StorageInputs:
         help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
         "the bytes of a file over the tokens it becomes.",
     )
-    copies: int = _DATA.add_folded_input(
+    copies: int = _DATA.add_advanced_input(
         2,
         "Copies of the data set",
         limits=(1, 100),
@@ -160,7 +160,7 @@ class StorageInputs:
         help="A deadline for a save, from which the write bandwidth follows; left empty: none.",
         term="checkpoint",
     )
-    save_every: float | None = _CHECKPOINTS.add_folded_input(
+    save_every: float | None = _CHECKPOINTS.add_advanced_input(
         None,
         "Time between saves",
         unit="min",
@@ -169,14 +169,14 @@ class StorageInputs:
         "least is lost.",
         term="checkpoint",
     )
-    kept: int = _CHECKPOINTS.add_folded_input(
+    kept: int = _CHECKPOINTS.add_advanced_input(
         5,
         "Checkpoints kept",
         limits=(1, 100_000),
         help="On the fast tier at the same time.",
         topic="cluster-components",
     )
-    stall: float | None = _CHECKPOINTS.add_folded_input(
+    stall: float | None = _CHECKPOINTS.add_advanced_input(
         None,
         "Stall of a save",
         unit="s",
@@ -218,7 +218,7 @@ class StorageInputs:
         topic="parallelism",
         advanced=True,
     )
-    fill: float = _STORAGE.add_folded_input(
+    fill: float = _STORAGE.add_advanced_input(
         0.8,
         "Fill level",
         unit="%",
@@ -377,7 +377,7 @@ class StorageResult:
         return self.losses.checkpoint_interval == self.losses.background_write_time
 
     @property
-    def _save_time_over_allowed(self) -> float:
+    def _save_time_to_allowed_ratio(self) -> float:
         """Return the time of a save over what it may take; a bandwidth chosen for it is enough."""
         typed, within = self.typed_write_bandwidth, self.write_bandwidth_for_save_in_time
         needed = max(self.write_bandwidth_for_typed_interval or 0.0, (typed and within) or 0.0)
@@ -393,7 +393,7 @@ class StorageResult:
         worst = max(reads, loses)
         if worst > 1:
             return "no"
-        return "tight" if max(worst, self._save_time_over_allowed) > _TIGHT else "fits"
+        return "tight" if max(worst, self._save_time_to_allowed_ratio) > _TIGHT else "fits"
 
 
 # Asynchronous checkpoints: rate of the copy from each GPU to host memory over its PCIe
@@ -605,18 +605,18 @@ def _save_time_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     is_enough = compute_losses(interval, result.checkpoint).lost_share <= inputs.acceptable
     changes: list[VerdictFlip] = []
     if result.saves_in_time and is_enough:
-        changes += _minutes_between_saves_flip(inputs, result.write_time, TIGHT_FIT, rounds_up=True)
+        changes += _build_save_interval_flip(inputs, result.write_time, TIGHT_FIT, rounds_up=True)
     rate = result.write_bandwidth_for_allowed_write_times
     losses = compute_losses(inputs, result.checkpoint, write_bandwidth=rate)
     if losses.lost_share > inputs.acceptable:
         if result.write_bandwidth_for_acceptable_loss is None:
             return tuple(changes)
         rate = max(rate, result.write_bandwidth_for_acceptable_loss)
-    changes += _write_bandwidth_flip(inputs, rate, TIGHT_FIT, rounds_up=True)
+    changes += _build_write_bandwidth_flip(inputs, rate, TIGHT_FIT, rounds_up=True)
     return tuple(changes)
 
 
-def _write_bandwidth_flip(
+def _build_write_bandwidth_flip(
     inputs: StorageInputs, rate: float, verdict_after: str, *, rounds_up: bool
 ) -> tuple[VerdictFlip, ...]:
     return build_number_flip(
@@ -630,7 +630,7 @@ def _write_bandwidth_flip(
     )
 
 
-def _minutes_between_saves_flip(
+def _build_save_interval_flip(
     inputs: StorageInputs, interval: float, verdict_after: str, *, rounds_up: bool
 ) -> tuple[VerdictFlip, ...]:
     return build_number_flip(
@@ -659,7 +659,7 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     if longest is not None:
         return f"{text}: a restart within {format_value(longest, 's')} would do."
     longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
-    if longest is None or _is_written_too_late_beside(result):
+    if longest is None or _does_background_write_exceed_interval(result):
         return f"{text}."
     return (
         f"{text}: with saves beside the training, a restart within "
@@ -671,11 +671,11 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
     becomes = "Too much is lost." if result.has_acceptable_loss else TIGHT_FIT
-    changes = [*_asynchronous_checkpoint_flip(result), *_slowest_write_flip(result, becomes)]
+    changes = [*_asynchronous_checkpoint_flip(result), *_find_write_bandwidth_flip(result, becomes)]
     restart = _restart_time_flip(result, becomes)
     decides = result.losses.share_lost_to_restarts_alone * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    interval = _save_interval_flip(result, becomes)
+    interval = _find_save_interval_flip(result, becomes)
     is_wrong = inputs.save_every is not None and not result.has_acceptable_loss
     changes = [*interval, *changes] if is_wrong else [*changes, *interval]
     gpus = _gpu_count_at_loss_limit(result)
@@ -685,18 +685,20 @@ def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     return tuple(changes)
 
 
-def _slowest_write_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
+def _find_write_bandwidth_flip(
+    result: StorageResult, verdict_after: str
+) -> tuple[VerdictFlip, ...]:
     """Return the write bandwidth below which too much is lost or saves take too long."""
     rate, good = result.write_bandwidth_for_acceptable_loss or 0.0, result.has_acceptable_loss
     if good and rate <= result.write_bandwidth_for_allowed_write_times:
         rate, verdict_after = result.write_bandwidth_for_allowed_write_times, _TOO_SLOW
-    return _write_bandwidth_flip(result.inputs, rate, verdict_after, rounds_up=not good)
+    return _build_write_bandwidth_flip(result.inputs, rate, verdict_after, rounds_up=not good)
 
 
 _TOO_SLOW = "Saves take too long."
 
 
-def _is_written_too_late_beside(result: StorageResult) -> bool:
+def _does_background_write_exceed_interval(result: StorageResult) -> bool:
     """Return whether a write beside the training takes longer than the typed time between saves."""
     every = result.inputs.save_every
     return every is not None and result.write_time > every
@@ -707,7 +709,7 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     inputs = result.inputs
     if result.has_acceptable_loss or inputs.saving == "beside" or inputs.stall is not None:
         return ()
-    if _is_written_too_late_beside(result):
+    if _does_background_write_exceed_interval(result):
         return ()
     labels = dict(SAVING)
     beside = dataclasses.replace(inputs, saving="beside")
@@ -719,7 +721,7 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     longest = longest_acceptable_restart(beside, losses)
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
-    minutes = f"{round_past_limit(longest / 60, rounds_up=False)} min"
+    minutes = f"{format_rounded_past_limit(longest / 60, rounds_up=False)} min"
     return (dataclasses.replace(flip, other_changes=(FieldChange("restart", "Restart", minutes),)),)
 
 
@@ -733,7 +735,7 @@ def _restart_time_flip(result: StorageResult, verdict_after: str) -> tuple[Verdi
     )
 
 
-def _save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
+def _find_save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
     """Return the limit of the time between saves on the side of the best one where it is.
 
     Found from the first-order loss C/τ + (τ/2 + W + R)/M and secant steps on the exact one. None if no
@@ -763,7 +765,7 @@ def _save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[Verd
             return ()
         limit, verdict_after = losses.background_write_time, _TOO_SLOW
     typed = dataclasses.replace(inputs, save_every=inputs.save_every or losses.checkpoint_interval)
-    return _minutes_between_saves_flip(typed, limit, verdict_after, rounds_up=good == is_late)
+    return _build_save_interval_flip(typed, limit, verdict_after, rounds_up=good == is_late)
 
 
 def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:

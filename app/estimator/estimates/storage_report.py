@@ -57,7 +57,7 @@ def _failure_rate_ranged_output(
     return ModeledOutput(name, label, unit, better, read_with_range, primary=primary)
 
 
-def _running_time_output(name: str, label: str, unit: str) -> OutputSpec[StorageResult]:
+def _loss_over_run_output(name: str, label: str, unit: str) -> OutputSpec[StorageResult]:
     """Declare an output of the running time, with the range of the published failure rates."""
 
     def read_with_range(result: StorageResult) -> OutputValue:
@@ -65,7 +65,7 @@ def _running_time_output(name: str, label: str, unit: str) -> OutputSpec[Storage
         if duration is None:
             return value_or_inapplicable(None, "Write a running time.")
         value, *others = (
-            _losses_in_time(duration, losses)[name]
+            _expected_losses_over_duration(duration, losses)[name]
             for losses in (result.losses, *result.losses_at_published_failure_rates)
         )
         return value_with_range_over(value, others)
@@ -73,7 +73,7 @@ def _running_time_output(name: str, label: str, unit: str) -> OutputSpec[Storage
     return ModeledOutput(name, label, unit, "", read_with_range)
 
 
-def _losses_in_time(duration: float, losses: GoodputLosses) -> dict[str, float]:
+def _expected_losses_over_duration(duration: float, losses: GoodputLosses) -> dict[str, float]:
     """Return failures and lost time [s] of a running time [s] by output."""
     failures = expected_failures(duration, losses.mtbf)
     return {
@@ -142,11 +142,11 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
     OutputSpec(
         "restart_read", "Time to read a checkpoint", "s", "less", lambda r: r.checkpoint_read_time
     ),
-    _running_time_output("failures", "Expected failures", ""),
-    _running_time_output("no_failure", "Chance of no failure", "%"),
-    _running_time_output("time_waiting", "Time waiting for saves", "s"),
-    _running_time_output("time_redone", "Time for lost work, done again", "s"),
-    _running_time_output("time_restarting", "Time lost to restarts", "s"),
+    _loss_over_run_output("failures", "Expected failures", ""),
+    _loss_over_run_output("no_failure", "Chance of no failure", "%"),
+    _loss_over_run_output("time_waiting", "Time waiting for saves", "s"),
+    _loss_over_run_output("time_redone", "Time for lost work, done again", "s"),
+    _loss_over_run_output("time_restarting", "Time lost to restarts", "s"),
     _failure_rate_ranged_output(
         "mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"
     ),
@@ -209,7 +209,7 @@ def _build_verdict(result: StorageResult) -> Verdict:
     elif result.write_bandwidth_for_acceptable_wait:
         rate = format_value(result.write_bandwidth_for_acceptable_wait, "B/s")
         text = f"{text} From {rate} on, waiting alone costs at most {limit}."
-    text += _running_time_text(result)
+    text += _losses_over_run_text(result)
     if status == "no":
         text = f"{text} {describe_restart_loss_and_remedy(result)}".rstrip()
     label = lead[status]
@@ -239,12 +239,12 @@ def _slow_saves_text(result: StorageResult) -> str:
     return f"{text}, and {format_value(enough, 'B/s')} to lose at most {limit}."
 
 
-def _running_time_text(result: StorageResult) -> str:
+def _losses_over_run_text(result: StorageResult) -> str:
     """Return failures and lost hours of the running time as sentences; empty without one."""
     duration = result.inputs.duration
     if duration is None:
         return ""
-    failures, _, *times = _losses_in_time(duration, result.losses).values()
+    failures, _, *times = _expected_losses_over_duration(duration, result.losses).values()
     waiting, redone, restarting = (format_value(time, "s") for time in times)
     return (
         f" In {format_value(duration, 's')} expect {format_value(failures, '')} failures. "
@@ -275,7 +275,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         set_back_numbers += f" + {format_term(losses.background_write_time, 's')}"
         set_back_numbers = f"({set_back_numbers})"
     return (
-        *_size_steps(result),
+        *_checkpoint_and_dataset_size_steps(result),
         *_needed_save_bandwidth_steps(result),
         _stall_step(result),
         _STEPS.build_step(
@@ -310,15 +310,15 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             losses.share_lost_to_saving,
             "daly-2006",
         ),
-        *_running_time_steps(result),
+        *_losses_over_run_steps(result),
     )
 
 
-def _running_time_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+def _losses_over_run_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     duration, losses = result.inputs.duration, result.losses
     if duration is None:
         return ()
-    values = _losses_in_time(duration, losses)
+    values = _expected_losses_over_duration(duration, losses)
     failures = values["failures"]
     redone = "about half an interval"
     if result.inputs.saving == "beside":
@@ -395,7 +395,7 @@ def _stall_step(result: StorageResult) -> FormulaStep:
     return _STEPS.build_step("stall", formula, numbers, result.losses.save_stall, source)
 
 
-def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+def _checkpoint_and_dataset_size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     parts = CONTENTS[inputs.content].parts
     bytes_sum = " + ".join(f"{format_term(part.bytes_per_parameter)} B" for part in parts)

@@ -12,7 +12,7 @@ from app.estimator.common_inputs import (
     HARDWARE,
     LAYOUT,
     RECIPE,
-    fill_in_zero_and_recompute,
+    fill_in_zero_stage_and_recompute,
     impossible_input_error,
     reject_impossible_tensor_parallel,
 )
@@ -79,7 +79,7 @@ class TrainingMemoryInputs:
     pipeline_parallel: int = common_inputs.pipeline_input(limits=(1, 1024))
     context_parallel: int = common_inputs.context_parallel_input(limits=(1, 1024))
     expert_parallel: int = common_inputs.experts_input(limits=(1, 1024))
-    interleave: int = LAYOUT.add_folded_input(
+    interleave: int = LAYOUT.add_advanced_input(
         1, "Interleaving", limits=(1, 64), help="Chunks of layers on each pipeline stage."
     )
     sequence: int = common_inputs.sequence_input()
@@ -91,7 +91,7 @@ class TrainingMemoryInputs:
         help="Sequences in one forward pass.",
         term="micro-batch",
     )
-    micro_batches: int | None = BATCH.add_folded_input(
+    micro_batches: int | None = BATCH.add_advanced_input(
         None,
         "Micro-batches per step",
         kind="count",
@@ -110,24 +110,24 @@ class TrainingMemoryInputs:
         "FSDP for a dense model, Megatron for a mixture of experts, torchtune for adapters, "
         "as in training-time.",
     )
-    flash_attention: bool = RECIPE.add_folded_input(
+    flash_attention: bool = RECIPE.add_advanced_input(
         True, "Flash attention", help="Without it the attention scores are kept as well."
     )
     sequence_parallel: bool = common_inputs.sequence_parallel_input()
-    overlapped: bool = RECIPE.add_folded_input(
+    overlapped: bool = RECIPE.add_advanced_input(
         True,
         "Overlapped tensor parallelism",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
         topic="parallelism",
     )
-    fused_loss: bool = RECIPE.add_folded_input(
+    fused_loss: bool = RECIPE.add_advanced_input(
         False,
         "Fused loss",
         help="A loss that never makes FP32 copies of the logits; in Transformers "
         "Liger's, which never makes the logits either. The usual frameworks have one.",
     )
-    loss: str = RECIPE.add_folded_input(
+    loss: str = RECIPE.add_advanced_input(
         USUAL,
         "Loss kernel",
         choices=tuple((name, kernel.label) for name, kernel in LOSS_KERNELS.items()),
@@ -135,7 +135,7 @@ class TrainingMemoryInputs:
         "Transformers 5.23 takes 12, three values in FP32. TRL's SFTTrainer computes the loss in "
         "chunks with the output head since 1.7, unless it is told otherwise.",
     )
-    optimizer_step: str = RECIPE.add_folded_input(
+    optimizer_step: str = RECIPE.add_advanced_input(
         USUAL,
         "Optimizer step",
         choices=(
@@ -149,7 +149,7 @@ class TrainingMemoryInputs:
     method: str = common_inputs.method_input()
     rank: int = common_inputs.rank_input()
     targets: str = common_inputs.targets_input()
-    qlora_embeddings: str = RECIPE.add_folded_input(
+    qlora_embeddings: str = RECIPE.add_advanced_input(
         "bf16",
         "Embeddings and head in QLoRA",
         choices=(
@@ -160,7 +160,7 @@ class TrainingMemoryInputs:
         "cast them since the end of 2025; recipes with PEFT and the Trainer of Transformers do.",
         term="lora",
     )
-    offload: str = LAYOUT.add_folded_input(
+    offload: str = LAYOUT.add_advanced_input(
         "none",
         "Offload to the host",
         choices=(("none", "Nothing"), ("optimizer", "Optimizer"), ("all", "Optimizer and weights")),
@@ -282,7 +282,7 @@ def fill_in_usual_zero_and_recompute(
     model: Architecture, inputs: TrainingMemoryInputs, limit: float
 ) -> TrainingMemoryInputs:
     """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
-    changed: TrainingMemoryInputs = fill_in_zero_and_recompute(
+    changed: TrainingMemoryInputs = fill_in_zero_stage_and_recompute(
         inputs,
         find_requested_framework(inputs),
         lambda tried: memory_of_fullest_stage(compute_requested_stage_memories(model, tried)),
@@ -298,7 +298,7 @@ def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any
     return memory.high <= result.memory_limit
 
 
-def may_fit_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
+def fits_central_estimate_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
     """Return whether it fits with changed inputs by the central estimate."""
     changed = dataclasses.replace(result.typed_inputs, **changes)
     memory = _compute_memory_range(result.model, changed, result.memory_limit)
@@ -489,7 +489,7 @@ def find_fewest_gpus(
 
     Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.
     """
-    step = _smallest_gpu_multiple(layout)
+    step = _gpu_count_granularity(layout)
 
     @functools.cache
     def compute_range(multiple: int) -> _MemoryRange:
@@ -513,7 +513,7 @@ def find_fewest_gpus(
     )
 
 
-def _smallest_gpu_multiple(layout: ParallelLayout) -> int:
+def _gpu_count_granularity(layout: ParallelLayout) -> int:
     """Return the GPUs of which a job with this layout has a multiple."""
     replica_ranks = layout.tensor * layout.context
     replicas = layout.expert // math.gcd(layout.expert, replica_ranks)
@@ -544,13 +544,13 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     # What makes it fit goes before what may, and where it no longer does.
     return tuple(
         sorted(
-            (_say_if_tight(result, change) for change in changes),
+            (_mark_flip_if_tight_fit(result, change) for change in changes),
             key=lambda change: change.verdict_after.startswith(("No", "May")),
         )
     )
 
 
-def _say_if_tight(result: TrainingMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+def _mark_flip_if_tight_fit(result: TrainingMemoryResult, flip: VerdictFlip) -> VerdictFlip:
     """Return the flip with the words of the verdict that its values lead to."""
     if flip.verdict_after not in (_FITS, _FITS_AT_HIGH_END):
         return flip
@@ -585,7 +585,7 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
         return ()
     if gpus > now:
-        usual = _round_up_to_usual_count(gpus, _smallest_gpu_multiple(result.layout))
+        usual = _round_up_to_usual_count(gpus, _gpu_count_granularity(result.layout))
         gpus = usual if usual <= _MOST_GPUS else gpus
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
 
@@ -610,7 +610,7 @@ def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFl
         return ()
     if surely_fits_with_changed_inputs(result, qlora_embeddings="fp32"):
         return ()
-    return (_build_choice_flip(result, "qlora_embeddings", "fp32"),)
+    return (_build_no_longer_fits_flip(result, "qlora_embeddings", "fp32"),)
 
 
 def _framework_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
@@ -620,10 +620,10 @@ def _framework_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         return ()
     if surely_fits_with_changed_inputs(result, framework="transformers"):
         return ()
-    return (_build_choice_flip(result, "framework", "transformers"),)
+    return (_build_no_longer_fits_flip(result, "framework", "transformers"),)
 
 
-def _build_choice_flip(result: TrainingMemoryResult, field: str, value: str) -> VerdictFlip:
+def _build_no_longer_fits_flip(result: TrainingMemoryResult, field: str, value: str) -> VerdictFlip:
     """Return the change to a choice with which a job that surely fits may not fit."""
     change: dict[str, Any] = {field: value}
     changed = dataclasses.replace(result.typed_inputs, **change)
@@ -654,7 +654,9 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         becomes = _sure_fit_verdict_after_change(result)
     if not flips and result.fullest_stage_memory.total > result.memory_limit:
         flips = find_largest_fit(
-            lambda tokens: may_fit_with_changed_inputs(result, sequence=tokens), now, now - 1
+            lambda tokens: fits_central_estimate_with_changed_inputs(result, sequence=tokens),
+            now,
+            now - 1,
         )
         becomes = _MAY_FIT
     if not flips:

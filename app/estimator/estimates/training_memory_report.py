@@ -29,7 +29,7 @@ from app.estimator.memory.model_states import (
     state_bytes_per_parameter,
 )
 from app.estimator.memory.parallel_layout import (
-    ParameterShare,
+    ParametersPerGpu,
     PipelineStage,
     list_distinct_pipeline_stages,
     micro_batches_in_flight,
@@ -38,7 +38,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory.training_memory import (
     OVERHEAD_RANGE,
     StageMemory,
-    allocated_range_factors,
+    allocated_memory_error_factors,
     bytes_per_logit_of_loss,
     memory_of_fullest_stage,
     micro_batch_tokens,
@@ -79,8 +79,8 @@ _MOMENTS = {
 }
 
 
-def _allocated_range_factors(result: TrainingMemoryResult) -> Bounds:
-    return allocated_range_factors(
+def _allocated_memory_error_factors(result: TrainingMemoryResult) -> Bounds:
+    return allocated_memory_error_factors(
         result.fullest_stage_memory, find_requested_framework(result.inputs).id
     )
 
@@ -103,7 +103,7 @@ def _allocated_peak(result: TrainingMemoryResult) -> OutputValue:
     """Return PyTorch's peak of allocated memory, without the CUDA context."""
     return value_with_range_factors(
         result.fullest_stage_memory.total - result.fullest_stage_memory.overhead,
-        _allocated_range_factors(result),
+        _allocated_memory_error_factors(result),
     )
 
 
@@ -113,7 +113,7 @@ def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
         return OutputValue(None, note="Known for PyTorch FSDP and DeepSpeed.")
     peak = result.fullest_stage_memory.total - result.fullest_stage_memory.overhead
     fragments = _PIPELINE_FRAGMENTS if result.inputs.pipeline_parallel > 1 else 1.0
-    return value_with_range_factors(peak * fragments, _allocated_range_factors(result))
+    return value_with_range_factors(peak * fragments, _allocated_memory_error_factors(result))
 
 
 def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
@@ -326,7 +326,7 @@ def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
     return next(stage for stage in stages if stage.index == index)
 
 
-def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
+def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParametersPerGpu:
     return stage_parameters_per_gpu(result.model, _fullest_pipeline_stage(result), result.layout)
 
 

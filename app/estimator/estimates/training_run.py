@@ -29,7 +29,7 @@ from app.estimator.estimates.storage import StorageInputs
 from app.estimator.estimates.training_time import (
     USUAL_GPUS,
     TrainingTimeInputs,
-    round_up_to_divisible_systems,
+    round_up_to_divisible_gpu_count,
 )
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
@@ -103,7 +103,7 @@ class AllowedGpuCounts:
         """
         gpus = max(gpus, self.minimum)
         if not self.counts_that_divide_batch:
-            return round_up_to_divisible_systems(gpus, self.system_gpus)
+            return round_up_to_divisible_gpu_count(gpus, self.system_gpus)
         return next(
             (count for count in self.counts_that_divide_batch if count >= gpus),
             self.counts_that_divide_batch[-1],
@@ -221,7 +221,7 @@ def _list_allowed_gpu_counts(composer: SectionComposer, system: System | None) -
         return AllowedGpuCounts(min(system.gpus if system else 1, inputs.gpus or 1))
     system_gpus = system.gpus if system else 1
     machine_gpus = min(system_gpus, inputs.gpus or system_gpus)
-    with composer.name_own_inputs_in_errors():
+    with composer.map_section_errors_to_own_inputs():
         plan_inputs = composer.parse_section_inputs("parallelism-plan", {"gpus": machine_gpus})
     of_batch = list_gpu_counts_for_typed_batch(plan_inputs, find_model(inputs.model))
     return AllowedGpuCounts(machine_gpus, tuple(n for n in of_batch if n % machine_gpus == 0))
@@ -258,17 +258,17 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
     plans = {gpus: chosen}
     if not inputs.gpus:
         limit = inputs.deadline or math.inf
-        chosen = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
+        chosen = find_smallest_plan_meeting_deadline(compute_plan, plans, gpus, counts, limit)
     gpus = chosen.section.inputs.gpus
     time = chosen.section.estimate["time"]
     later: list[PlanSection | None] = [None, None]
     if inputs.gpus and math.isinf(chosen.run_time):
-        found = search_plan_for_deadline(compute_plan, plans, gpus, counts, math.inf)
+        found = find_smallest_plan_meeting_deadline(compute_plan, plans, gpus, counts, math.inf)
         later[0] = found if math.isfinite(found.run_time) else None
     for number, seconds in enumerate((chosen.run_time, time.high)):
         if inputs.deadline and seconds and inputs.deadline < seconds < math.inf:
             limit = inputs.deadline * chosen.run_time / seconds
-            found = search_plan_for_deadline(compute_plan, plans, gpus, counts, limit)
+            found = find_smallest_plan_meeting_deadline(compute_plan, plans, gpus, counts, limit)
             later[number] = found if found.run_time <= limit else None
     composer.sections.append(chosen.section)
     figures = chosen.section.estimate
@@ -294,7 +294,7 @@ def _compute_plan(composer: SectionComposer, gpus: int) -> PlanSection:
     return PlanSection(composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus}))
 
 
-def search_plan_for_deadline(
+def find_smallest_plan_meeting_deadline(
     compute_plan: Callable[[int], PlanT],
     known_plans_by_gpu_count: dict[int, PlanT],
     first_gpu_count: int,

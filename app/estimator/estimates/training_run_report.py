@@ -8,7 +8,7 @@ from app.estimator.estimates.training_run import (
     compute_training_run,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.prices import list_price_source_notes
+from app.estimator.hardware.prices import rental_price_source_notes
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
@@ -79,7 +79,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
             *_lost_time_notes(result),
             *_power_notes(result),
             *result.omission_notes,
-            *list_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
+            *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
         flips=_find_flips(result),
         sections=result.sections,

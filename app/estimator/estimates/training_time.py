@@ -98,7 +98,7 @@ class TrainingTimeInputs:
     pipeline_parallel: int = common_inputs.pipeline_input()
     context_parallel: int = common_inputs.context_parallel_input()
     expert_parallel: int = common_inputs.experts_input()
-    interleave: int = LAYOUT.add_folded_input(
+    interleave: int = LAYOUT.add_advanced_input(
         1,
         "Interleaving",
         limits=(1, 4096),
@@ -119,7 +119,7 @@ class TrainingTimeInputs:
     recompute: str = common_inputs.recompute_input()
     zero: str = common_inputs.zero_input()
     sequence_parallel: bool = common_inputs.sequence_parallel_input()
-    gradients: str = RECIPE.add_folded_input(
+    gradients: str = RECIPE.add_advanced_input(
         "bf16",
         "Gradients",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
@@ -130,7 +130,7 @@ class TrainingTimeInputs:
     network_rate: float = common_inputs.network_rate_input()
     network: str = common_inputs.network_input()
     domain: int | None = common_inputs.domain_input()
-    mtbf_per_gpu: float = _LOSSES.add_folded_input(
+    mtbf_per_gpu: float = _LOSSES.add_advanced_input(
         GPU_MTBF,
         "Hours between failures of a GPU",
         unit="h",
@@ -138,7 +138,7 @@ class TrainingTimeInputs:
         help="Mean time until one GPU's share of the machine stops the job: 30,000 h on a "
         "research cluster of 16,000 GPUs, 51,000 h in the training of Llama 3.",
     )
-    checkpoint_time: float | None = _LOSSES.add_folded_input(
+    checkpoint_time: float | None = _LOSSES.add_advanced_input(
         None,
         "Stall of a save",
         unit="s",
@@ -148,14 +148,14 @@ class TrainingTimeInputs:
         "trained parameter take at 100 GB/s, as in storage.",
         term="checkpoint",
     )
-    restart_time: float = _LOSSES.add_folded_input(
+    restart_time: float = _LOSSES.add_advanced_input(
         600.0,
         "Restart",
         unit="min",
         limits=(0.0, 864000.0),
         help="From a failure until training goes on.",
     )
-    other_time: float = _LOSSES.add_folded_input(
+    other_time: float = _LOSSES.add_advanced_input(
         0.14,
         "Evaluation, repeats, slower steps",
         unit="%",
@@ -173,7 +173,7 @@ class TrainingTimeInputs:
         help="The run should be over by then; left empty: no limit.",
     )
     usd_per_gpu_hour: float | None = common_inputs.price_input()
-    watts_per_gpu: float | None = COST.add_folded_input(
+    watts_per_gpu: float | None = COST.add_advanced_input(
         None,
         "Power per GPU",
         unit="W",
@@ -343,7 +343,7 @@ def fill_in_usual_zero_and_recompute(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> TrainingTimeInputs:
     """Return the inputs with the usual ZeRO stage and recomputation, if they leave these open."""
-    changed: TrainingTimeInputs = common_inputs.fill_in_zero_and_recompute(
+    changed: TrainingTimeInputs = common_inputs.fill_in_zero_stage_and_recompute(
         inputs,
         find_requested_framework(inputs, model),
         lambda tried: compute_plan_memory(model, tried, build_requested_plan(tried)),
@@ -363,10 +363,10 @@ def compute_mfu(
     flops_per_token: float, plan: TrainingPlan, step: StepTime, gpu: Accelerator
 ) -> float:
     rate = plan.tokens_per_step / step.total / plan.gpus
-    return flops_utilization(flops_per_token, rate, gpu.peak_rate(plan.number_format) or 1.0)
+    return flops_utilization(flops_per_token, rate, gpu.dense_peak_rate(plan.number_format) or 1.0)
 
 
-def typed_or_full_write_stall(
+def compute_checkpoint_stall(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> float:
     """Return the time for which a save stops the training [s]: typed, or the whole write."""
@@ -388,7 +388,7 @@ def compute_productive_time_share(
     return goodput * (1 - inputs.other_time)
 
 
-def compute_run(
+def compute_training_time_result(
     model: Architecture,
     gpu: Accelerator,
     inputs: TrainingTimeInputs,
@@ -396,7 +396,7 @@ def compute_run(
     step: StepTime,
 ) -> TrainingTimeResult:
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
-    stall = typed_or_full_write_stall(model, inputs, plan)
+    stall = compute_checkpoint_stall(model, inputs, plan)
     useful_share = compute_productive_time_share(inputs, stall, mtbf)
     if useful_share <= 0:
         message = (
@@ -518,13 +518,13 @@ def find_gpus_for_deadline(
         plan = build_requested_plan(changed)
         step = compute_requested_step_time(model, gpu, changed, plan)
         try:
-            run = compute_run(model, gpu, changed, plan, step)
+            run = compute_training_time_result(model, gpu, changed, plan, step)
         except InvalidInputsError:  # So many GPUs that failures leave no time to work.
             break
         if run.run_seconds <= limit:
             return gpus
         needed = max(gpus + 1, gpus * run.run_seconds / limit)
-        gpus = round_up_to_divisible_systems(needed, gpus_step)
+        gpus = round_up_to_divisible_gpu_count(needed, gpus_step)
         if of_batch:
             dividing = (n for n in of_batch if n >= needed and n % gpus_step == 0)
             gpus = next(dividing, MAX_GPUS)
@@ -543,10 +543,10 @@ def list_divisors(number: int) -> set[int]:
     return {divisor for n in small for divisor in (n, number // n)}
 
 
-def round_up_to_divisible_systems(gpus: float, system_gpus: int) -> int:
+def round_up_to_divisible_gpu_count(gpus: float, system_gpus: int) -> int:
     """Round up to whole systems that a job can be divided over, at most an eighth more.
 
-    >>> round_up_to_divisible_systems(60, 8), round_up_to_divisible_systems(4344, 8)
+    >>> round_up_to_divisible_gpu_count(60, 8), round_up_to_divisible_gpu_count(4344, 8)
     (64, 4608)
     """
     systems = math.ceil(gpus / system_gpus)

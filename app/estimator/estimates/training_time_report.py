@@ -16,7 +16,7 @@ from app.estimator.estimates.training_time import (
     build_requested_plan,
     compute_productive_time_share,
     compute_requested_step_time,
-    compute_run,
+    compute_training_time_result,
     fill_in_usual_zero_and_recompute,
     find_bubble_reductions,
     find_flips,
@@ -34,8 +34,8 @@ from app.estimator.formula_steps import (
     training_flops_per_token_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, list_price_source_notes, typed_or_list_price
-from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_shares
+from app.estimator.hardware.prices import UNKNOWN, rental_price_source_notes, typed_or_list_price
+from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_peak_shares
 from app.estimator.inputs import format_typed_value, input_specs
 from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import (
@@ -75,7 +75,7 @@ from app.estimator.units import format_count, format_number, format_value
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def _step_output(
+def _output_with_step_error_range(
     name: str,
     label: str,
     unit: str,
@@ -88,11 +88,11 @@ def _step_output(
         label,
         unit,
         "more" if add_range is rate_with_error_range else "less",
-        lambda r: add_range(step_error_interval(r.model, r.gpu), read(r)),
+        lambda r: add_range(step_error_interval_name(r.model, r.gpu), read(r)),
     )
 
 
-def _run_output(
+def _output_with_run_error_range(
     name: str, label: str, unit: str, read: _Read, *, primary: bool = False
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of the whole run, or what grows with it."""
@@ -101,7 +101,7 @@ def _run_output(
         label,
         unit,
         "less",
-        lambda r: time_with_error_range(run_error_interval(r.model, r.gpu), read(r)),
+        lambda r: time_with_error_range(run_error_interval_name(r.model, r.gpu), read(r)),
         primary=primary,
     )
 
@@ -129,26 +129,26 @@ _UNMEASURED = ("ada", "cdna", "other")
 
 def _name_unmeasured_part(model: Architecture, gpu: Accelerator) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
-    if find_sustained_shares(gpu.architecture).id in _UNMEASURED:
+    if find_sustained_peak_shares(gpu.architecture).id in _UNMEASURED:
         return f"training on the {gpu.name}"
     if any(layer.state_elements or layer.mixer.residual_streams for layer, _ in model.layer_counts):
         return "training recurrent layers or several residual streams"
     return ""
 
 
-def step_error_interval(model: Architecture, gpu: Accelerator) -> str:
+def step_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
     """Return the name of the error interval of the time of a step."""
     if _name_unmeasured_part(model, gpu):
         return "training-unmeasured"
     return "training-routed" if model.is_routed else "training"
 
 
-def run_error_interval(model: Architecture, gpu: Accelerator) -> str:
+def run_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
     """Return the name of the error interval of the time of a whole run."""
     return "run-unmeasured" if _name_unmeasured_part(model, gpu) else "run"
 
 
-def describe_ranges(model: Architecture, gpu: Accelerator) -> str:
+def describe_measurements_behind_ranges(model: Architecture, gpu: Accelerator) -> str:
     if unmeasured_part := _name_unmeasured_part(model, gpu):
         return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
     return "Published training runs of such models on such GPUs are behind these ranges."
@@ -169,12 +169,14 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    interval = run_error_interval(result.model, result.gpu)
+    interval = run_error_interval_name(result.model, result.gpu)
     return time_with_error_range(interval, rental_cost(result.gpu_hours, price))
 
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
-    time = time_with_error_range(run_error_interval(result.model, result.gpu), result.run_seconds)
+    time = time_with_error_range(
+        run_error_interval_name(result.model, result.gpu), result.run_seconds
+    )
     return OutputValue(
         result.expected_failures,
         (time.low or result.run_seconds) / result.mtbf_bounds.high,
@@ -192,25 +194,25 @@ def describe_expected_failures(failures: float, mtbf: float) -> str:
 
 
 OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
-    _step_output("step_time", "One step", "s", lambda r: r.step_time.total),
-    _step_output(
+    _output_with_step_error_range("step_time", "One step", "s", lambda r: r.step_time.total),
+    _output_with_step_error_range(
         "tokens_per_second",
         "Tokens per second",
         "token/s",
         lambda r: r.tokens_per_second,
         rate_with_error_range,
     ),
-    _step_output(
+    _output_with_step_error_range(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
         lambda r: r.tokens_per_second / r.inputs.gpus,
         rate_with_error_range,
     ),
-    _step_output("mfu", "MFU", "%", lambda r: r.mfu, rate_with_error_range),
-    _step_output("hfu", "HFU", "%", lambda r: r.hfu, rate_with_error_range),
-    _run_output("time", "Whole run", "s", lambda r: r.run_seconds, primary=True),
-    _run_output("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
+    _output_with_step_error_range("mfu", "MFU", "%", lambda r: r.mfu, rate_with_error_range),
+    _output_with_step_error_range("hfu", "HFU", "%", lambda r: r.hfu, rate_with_error_range),
+    _output_with_run_error_range("time", "Whole run", "s", lambda r: r.run_seconds, primary=True),
+    _output_with_run_error_range("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
     _failure_rate_ranged_output(
         "goodput",
         "Useful share of the time",
@@ -226,13 +228,15 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         read=lambda r: r.flops_per_token * r.inputs.tokens,
     ),
     OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops_per_token),
-    _step_output(
+    _output_with_step_error_range(
         "communication",
         "Exposed communication per step",
         "s",
         lambda r: r.step_time.exposed_communication,
     ),
-    _step_output("bubble", "Pipeline bubble per step", "s", lambda r: r.step_time.bubble),
+    _output_with_step_error_range(
+        "bubble", "Pipeline bubble per step", "s", lambda r: r.step_time.bubble
+    ),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",
@@ -249,7 +253,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
     ),
     OutputSpec("fits", "Fits in memory", better="more", read=_fits_memory),
     ModeledOutput("cost", "Cost", "USD", "less", _run_cost),
-    _run_output("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
+    _output_with_run_error_range("energy", "Energy", "Wh", lambda r: r.site_energy_wh),
     _failure_rate_ranged_output(
         "checkpoint_interval",
         "Time between checkpoints",
@@ -284,7 +288,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     inputs = fill_in_usual_zero_and_recompute(model, gpu, typed)
     plan = build_requested_plan(inputs)
     step = compute_requested_step_time(model, gpu, inputs, plan)
-    result = compute_run(model, gpu, inputs, plan, step)
+    result = compute_training_time_result(model, gpu, inputs, plan, step)
     result = dataclasses.replace(result, chooses_least_recompute=typed.recompute == LEAST_RECOMPUTE)
     if result.memory_per_gpu > gpu.engine_visible_memory:
         result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
@@ -303,7 +307,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
         notes=(
             *chosen_recompute_note(typed, inputs),
             *_build_notes(result),
-            *list_price_source_notes(gpu, inputs.usd_per_gpu_hour),
+            *rental_price_source_notes(gpu, inputs.usd_per_gpu_hour),
             real_capacity_note(gpu),
         ),
         flips=find_flips(result),
@@ -380,7 +384,7 @@ def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
     return busy / plan.micro_batches
 
 
-def build_step_time_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
+def build_step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     formula = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")
@@ -416,7 +420,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             "lora" if plan.trained_weights.are_adapters else "megatron-2021",
         ),
         _micro_batch_step(result),
-        build_step_time_step(plan, step),
+        build_step_time_formula_step(plan, step),
         build_mfu_step(result),
         *_build_goodput_and_failure_steps(result),
         *_run_cost_steps(result),
@@ -425,7 +429,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 def build_mfu_step(result: TrainingTimeResult) -> FormulaStep:
     rate = result.tokens_per_second / result.plan.gpus
-    peak = result.gpu.peak_rate(result.plan.number_format) or 1.0
+    peak = result.gpu.dense_peak_rate(result.plan.number_format) or 1.0
     return _STEPS.build_step_from_template(
         "mfu",
         "[operations per token] × [tokens per second and GPU] ÷ [peak]",
@@ -608,7 +612,7 @@ def _build_parts_table(
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
     notes = [
-        describe_ranges(result.model, result.gpu),
+        describe_measurements_behind_ranges(result.model, result.gpu),
         *_adapter_software_notes(result),
         *_layout_notes(result),
         _batch_note(plan, result.inputs.global_batch),

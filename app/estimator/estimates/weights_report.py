@@ -25,8 +25,8 @@ from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
     WeightFormat,
+    find_weight_format,
     mxfp4_expert_padding_bytes,
-    resolve_weight_format,
     weight_bytes_by_split,
 )
 from app.estimator.registry import EstimateSpec
@@ -56,14 +56,14 @@ class WeightsInputs:
         topic="number-formats",
     )
     tensor_parallel: int = tensor_parallel_input()
-    pipeline_parallel: int = HARDWARE.add_folded_input(
+    pipeline_parallel: int = HARDWARE.add_advanced_input(
         1,
         "Pipeline parallel",
         limits=(1, 1024),
         help="Stages that the layers are divided into evenly.",
         term="pipeline-parallelism",
     )
-    repacked: bool = MODEL.add_folded_input(
+    repacked: bool = MODEL.add_advanced_input(
         False,
         "Repacked 4-bit weights",
         help="As kernels that keep only the weights narrow hold MXFP4 experts on "
@@ -110,7 +110,7 @@ class WeightsResult:
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     table = weight_bytes_by_split(model, inputs.weights)
-    form = resolve_weight_format(model, inputs.weights)
+    form = find_weight_format(model, inputs.weights)
     padding = mxfp4_expert_padding_bytes(model, form, gpus) if inputs.repacked else 0.0
     covered = model.parameters if form.covers == "all" else table.quantized_weight_count
     total, quantized = table.total_bytes + padding, covered * form.bits_with_scales / 8 + padding
@@ -169,7 +169,7 @@ def build_steps(
 
 def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat | None:
     """Return the chosen format; None for a GGUF mixture."""
-    return None if inputs.weights in GGUF_FORMATS else resolve_weight_format(model, inputs.weights)
+    return None if inputs.weights in GGUF_FORMATS else find_weight_format(model, inputs.weights)
 
 
 def _gguf_file_step(count: str, result: WeightsResult) -> FormulaStep:
@@ -227,7 +227,7 @@ def _vision_tower_step(result: WeightsResult, form: WeightFormat, source: str) -
     return FormulaStep(label, formula, numbers, result.tower_bytes, "B", source, "number-formats")
 
 
-def build_bar(result: WeightsResult) -> StackedBar:
+def build_weights_bar(result: WeightsResult) -> StackedBar:
     segments = (
         BarSegment("weights", "In the format", result.bytes_in_format),
         BarSegment("other", "Kept wider", result.rest),
@@ -243,7 +243,7 @@ def build_bar(result: WeightsResult) -> StackedBar:
 _SHOWN_FORMATS = ("fp32", "bf16", "fp8", "int8", "gptq-int4", "awq-int4", "nf4", "mxfp4", "nvfp4")
 
 
-def build_table(model: Architecture) -> ResultTable:
+def build_size_by_format_table(model: Architecture) -> ResultTable:
     """Return the model's size in the usual formats [B]."""
     rows = tuple(
         (
@@ -307,13 +307,13 @@ def estimate(inputs: WeightsInputs) -> Estimate:
         verdict=Verdict(
             "info",
             f"{format_value(result.total, 'B')}.",
-            f"{model.name} in {resolve_weight_format(model, inputs.weights).label}: "
+            f"{model.name} in {find_weight_format(model, inputs.weights).label}: "
             f"{format_number(result.bits_per_parameter)} bits for each parameter.",
         ),
         figures=read_figures(OUTPUTS, result),
         steps=build_steps(model, inputs, result),
-        pictures=(build_bar(result),),
-        tables=(build_table(model),),
+        pictures=(build_weights_bar(result),),
+        tables=(build_size_by_format_table(model),),
         notes=build_notes(model, inputs),
     )
 

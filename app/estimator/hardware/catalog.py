@@ -115,12 +115,12 @@ class Accelerator:
         """Return the rate of 16 lanes of its PCIe generation, one way [B/s]."""
         return _PCIE.get(self.pcie_generation or 0)
 
-    def peak_rate(self, number_format: str) -> float | None:
+    def dense_peak_rate(self, number_format: str) -> float | None:
         """Return the dense peak for a number format [FLOP/s]; None if there is none.
 
-        >>> find_accelerator("H100").peak_rate("fp8")
+        >>> find_accelerator("H100").dense_peak_rate("fp8")
         1978900000000000.0
-        >>> find_accelerator("A100").peak_rate("fp8") is None
+        >>> find_accelerator("A100").dense_peak_rate("fp8") is None
         True
         """
         rates = (getattr(self, f) for f in _PEAK_FIELDS.get(number_format, ()))

@@ -123,7 +123,7 @@ class LinkModel:
     crowding: float = 0.0
 
 
-class InnerLink(NamedTuple):
+class LinkWithinDomain(NamedTuple):
     """A link within a domain, and its rate [B/s, one way, per GPU]."""
 
     model: LinkModel
@@ -144,14 +144,14 @@ class Interconnect:
     domain: int = 8
     nic: LinkModel | None = None
     nic_rate: float = 0.0
-    bridge: InnerLink | None = None
+    bridge: LinkWithinDomain | None = None
     bridged_gpus: int = 1
 
-    def find_inner_link(self, gpus: int) -> InnerLink:
+    def find_link_within_domain(self, gpus: int) -> LinkWithinDomain:
         """Return the link that joins so many neighbors: the bridge if it reaches all of them."""
         if self.bridge is not None and gpus <= self.bridged_gpus:
             return self.bridge
-        return InnerLink(self.link, self.link_rate)
+        return LinkWithinDomain(self.link, self.link_rate)
 
 
 class LinkTime(NamedTuple):
@@ -203,12 +203,12 @@ def find_link_within_server(gpu: Accelerator) -> LinkModel:
     return dataclasses.replace(link, name=f"{own_link}, modeled as {link.name}")
 
 
-def _bridge_link(gpu: Accelerator) -> InnerLink | None:
+def _bridge_link(gpu: Accelerator) -> LinkWithinDomain | None:
     """Return the link over the bridge between neighboring cards; None without one."""
     if not gpu.nvlink or not gpu.bridged_gpus:
         return None
     name = "nvlink-4-bridge" if gpu.architecture == "Hopper" else "nvlink-3-bridge"
-    return InnerLink(find_link_model(name), gpu.nvlink)
+    return LinkWithinDomain(find_link_model(name), gpu.nvlink)
 
 
 def build_gpu_interconnect(
@@ -285,7 +285,7 @@ def engine_collective_time(
     return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).overlapped_sum
 
 
-def send_time(
+def point_to_point_send_time(
     message_bytes: float,
     fabric: Interconnect,
     *,
@@ -298,12 +298,12 @@ def send_time(
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> fabric = build_gpu_interconnect(find_accelerator("H100"))
-    >>> send_time(1e6, fabric) < send_time(1e6, fabric, crosses_domains=True)
+    >>> point_to_point_send_time(1e6, fabric) < point_to_point_send_time(1e6, fabric, crosses_domains=True)
     True
     """
     if message_bytes <= 0:
         return 0.0
-    inner = fabric.find_inner_link(fabric.bridged_gpus if uses_bridge else fabric.domain)
+    inner = fabric.find_link_within_domain(fabric.bridged_gpus if uses_bridge else fabric.domain)
     link, rate = (fabric.nic, fabric.nic_rate) if crosses_domains else inner
     if link is None or rate <= 0:
         raise ValueError("GPUs of different domains need a network")
@@ -325,7 +325,7 @@ def time_within_domain(
     """
     if ranks == 1:
         return LinkTime(0.0, 0.0)
-    link, rate = fabric.find_inner_link(ranks * max(1, groups_per_domain))
+    link, rate = fabric.find_link_within_domain(ranks * max(1, groups_per_domain))
     rate *= link.share
     if link.crowding:
         ranks_per_bridge = max(1, fabric.bridged_gpus // max(1, groups_per_domain))

@@ -323,7 +323,7 @@ class _PartBuilder:
         """Return the value of a field; None if it is optional and missing."""
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
-            return None if field.optional else self._missing_value(field)
+            return None if field.optional else self._build_unknown_or_absent_value(field)
         source = self._find_source(field.name)
         return PartValue(
             field=field,
@@ -351,8 +351,8 @@ class _PartBuilder:
     def _is_driver_reading(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
-    def _missing_value(self, field: CatalogField) -> PartValue:
-        if absent := self._inapplicable_value(field):
+    def _build_unknown_or_absent_value(self, field: CatalogField) -> PartValue:
+        if absent := self._build_absent_value_or_none(field):
             return absent
         reason = _NO_RATE if field.name in RATES else _NOT_STATED
         if field.name == "driver_memory":
@@ -360,7 +360,7 @@ class _PartBuilder:
         reason = self._unknown.get(field.name) or reason
         return PartValue(field, None, "unknown", missing_reason=reason, state="unknown")
 
-    def _inapplicable_value(self, field: CatalogField) -> PartValue | None:
+    def _build_absent_value_or_none(self, field: CatalogField) -> PartValue | None:
         """Return a value that the part is known to lack, with the reason; else None."""
         entry, words, reason = self._entry, "", ""
         if not isinstance(entry, Accelerator):

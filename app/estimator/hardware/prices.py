@@ -156,7 +156,7 @@ def _is_valid_amount(amount: Any) -> bool:
     return is_number and 0 < amount < _MOST
 
 
-class ValueRule(NamedTuple):
+class PriceFieldRule(NamedTuple):
     """Whether a value of a price is valid, and what is."""
 
     is_valid: Callable[[Any], bool]
@@ -164,16 +164,16 @@ class ValueRule(NamedTuple):
 
 
 _VALUE_RULES = {
-    "price": ValueRule(_is_valid_amount, "write a number above 0, such as 4.2"),
-    "currency": ValueRule(
+    "price": PriceFieldRule(_is_valid_amount, "write a number above 0, such as 4.2"),
+    "currency": PriceFieldRule(
         lambda code: isinstance(code, str) and bool(re.fullmatch("[A-Z]{3}", code)),
         "write three capital letters, such as USD",
     ),
-    "per": ValueRule(
+    "per": PriceFieldRule(
         lambda period: period in get_args(BillingPeriod),
         "write hour for rent or buy for a purchase",
     ),
-    "read_on": ValueRule(
+    "read_on": PriceFieldRule(
         lambda day: isinstance(day, dt.date) and not isinstance(day, dt.datetime),
         "write a day without quotes, such as 2026-11-01",
     ),
@@ -240,7 +240,7 @@ def typed_or_list_price(gpu: Accelerator, typed_price: float | None) -> float | 
     return rental_price.usd_per_hour if rental_price else None
 
 
-def list_price_source_notes(gpu: Accelerator, typed_price: float | None) -> tuple[str, ...]:
+def rental_price_source_notes(gpu: Accelerator, typed_price: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
     rental_price = find_rental_price(gpu.id)
     if typed_price is not None or rental_price is None:

@@ -21,7 +21,7 @@ _MOST_OF_PEAK = 0.9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SustainedShares:
+class SustainedPeakShares:
     """Sustained rates of accelerators of one architecture, as shares of their peaks."""
 
     id: str
@@ -51,16 +51,16 @@ class SustainedRates:
     peak: float
 
 
-def find_sustained_shares(architecture: str) -> SustainedShares:
+def find_sustained_peak_shares(architecture: str) -> SustainedPeakShares:
     """Return the sustained shares of an architecture.
 
-    >>> find_sustained_shares("Hopper").matmul_bf16
+    >>> find_sustained_peak_shares("Hopper").matmul_bf16
     0.627
     """
     rows = data_files.load_table_entries_by_id("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
-    return SustainedShares(**data_files.pick_dataclass_fields(row, SustainedShares))
+    return SustainedPeakShares(**data_files.pick_dataclass_fields(row, SustainedPeakShares))
 
 
 def compute_sustained_rates(
@@ -77,9 +77,9 @@ def compute_sustained_rates(
     >>> round(compute_sustained_rates(find_accelerator("H100")).matmul / 1e12)
     620
     """
-    shares = find_sustained_shares(gpu.architecture)
-    peak16 = gpu.peak_rate("bf16")
-    peak = gpu.peak_rate(number_format)
+    shares = find_sustained_peak_shares(gpu.architecture)
+    peak16 = gpu.dense_peak_rate("bf16")
+    peak = gpu.dense_peak_rate(number_format)
     if peak16 is None or gpu.memory_bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
     if peak is None:
@@ -98,15 +98,15 @@ def compute_sustained_rates(
     )
 
 
-def _scaled_benchmark_power_limit(gpu: Accelerator, shares: SustainedShares) -> float:
+def _scaled_benchmark_power_limit(gpu: Accelerator, shares: SustainedPeakShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
-    multiprocessors = (gpu.peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
+    multiprocessors = (gpu.dense_peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
     full_chip_sizes = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
     size_share = multiprocessors / full_chip_sizes.get(shares.id, multiprocessors)
     return shares.watts * min(1.0, size_share)
 
 
-def _sustained_matmul_share(shares: SustainedShares, number_format: str) -> float:
+def _sustained_matmul_share(shares: SustainedPeakShares, number_format: str) -> float:
     if number_format in ("nvfp4", "mxfp4", "fp4"):
         return shares.matmul_fp4 or 0.4
     if number_format in ("fp8", "mxfp8", "int8"):

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-from app.estimator.memory.model_states import TensorParallelBytes
+from app.estimator.memory.model_states import TensorParallelSplitBytes
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Mlp, TokenMixer
@@ -108,7 +108,7 @@ def _active_mlp_width(mlp: Mlp) -> float:
     return mlp.experts_per_token * mlp.width + mlp.shared_width
 
 
-def mlp_gradient_bytes(mlp: Mlp) -> float:
+def mlp_backward_bytes_per_token(mlp: Mlp) -> float:
     """Gradients in the backward pass of the MLP; modules work on one expert at a time."""
     if not mlp.is_routed:
         return 4.0 * mlp.width
@@ -144,7 +144,7 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash_attention: bool) -> MixerSave
     return MixerSavedBytes(saved, scores_per_key=4.0 * mixer.heads)
 
 
-def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> TensorParallelBytes:
+def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> TensorParallelSplitBytes:
     """Return what the MLP saves.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -152,13 +152,13 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> TensorParallelBytes:
     """
     matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return TensorParallelBytes(total=0.0, divided_part=2.0 * matrix_count * mlp.width)
+        return TensorParallelSplitBytes(total=0.0, divided_part=2.0 * matrix_count * mlp.width)
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * matrix_count * mlp.width * per_token
     divided = routed + 2.0 * matrix_count * mlp.shared_width
-    return TensorParallelBytes(total=router + copies, divided_part=divided)
+    return TensorParallelSplitBytes(total=router + copies, divided_part=divided)
 
 
 def saved_logits_bytes(

@@ -154,7 +154,7 @@ _RESERVED_STATES, _RUNNING_STATES = 2, 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HybridBlocks:
+class HybridCacheBlocks:
     """Blocks in which vLLM caches attention and recurrent layers of one model together.
 
     A block has `tokens_per_block` of the layers of one attention group, or a state of the layers of
@@ -171,25 +171,25 @@ class HybridBlocks:
     def count_blocks_of_running_sequence(self, context: float) -> int:
         return self._count_blocks(context, _RUNNING_STATES)
 
-    def count_reserved_blocks(self, context: float) -> int:
+    def count_startup_blocks_per_sequence(self, context: float) -> int:
         """Return the blocks that vLLM counts for one sequence at startup, and in its log."""
         return self._count_blocks(context, _RESERVED_STATES)
 
     def count_needed_blocks(self, context: float, sequences: int) -> int:
         """Return the blocks with which vLLM starts and runs so many sequences at once."""
         running = sequences * self.count_blocks_of_running_sequence(context)
-        return max(self.count_reserved_blocks(context), running)
+        return max(self.count_startup_blocks_per_sequence(context), running)
 
     def max_sequences(self, blocks: int, context: float) -> int:
         """Return the sequences of a context that run at once; 0 if vLLM does not start."""
-        if blocks < self.count_reserved_blocks(context):
+        if blocks < self.count_startup_blocks_per_sequence(context):
             return 0
         return blocks // self.count_blocks_of_running_sequence(context)
 
     def longest_context(self, blocks: int, sequences: int) -> int:
         """Return the longest context with which so many sequences run; 0 if there is none."""
         attention_blocks = min(
-            blocks - self.count_reserved_blocks(0),
+            blocks - self.count_startup_blocks_per_sequence(0),
             blocks // sequences - self.count_blocks_of_running_sequence(0),
         )
         return max(0, attention_blocks // self.attention_groups * self.tokens_per_block)
@@ -199,9 +199,9 @@ class HybridBlocks:
         return attention_blocks + (states + self.draft_tokens) * self.recurrent_groups
 
 
-def build_hybrid_blocks(
+def build_hybrid_cache_blocks(
     model: Architecture, bytes_per_element: float, tensor_parallel: int, draft_tokens: int = 0
-) -> HybridBlocks | None:
+) -> HybridCacheBlocks | None:
     """Return the blocks of a model with one kind of attention and one of recurrent layers.
 
     A head that proposes `draft_tokens` has one more layer of attention.
@@ -212,10 +212,10 @@ def build_hybrid_blocks(
     v1/core/kv_cache_utils.py and HybridAttentionMambaModelConfig.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> blocks = build_hybrid_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
+    >>> blocks = build_hybrid_cache_blocks(find_model("qwen3.6-35b-a3b"), 1.0, 1)
     >>> blocks.attention_groups, blocks.recurrent_groups
     (1, 3)
-    >>> blocks.tokens_per_block, blocks.count_reserved_blocks(131072)
+    >>> blocks.tokens_per_block, blocks.count_startup_blocks_per_sequence(131072)
     (2096, 69)
     >>> blocks.count_blocks_of_running_sequence(131072)
     66
@@ -250,7 +250,7 @@ def build_hybrid_blocks(
     group_size = max(counts) if max(counts) < 1.25 * min(counts) else min(counts)
     attention_groups, recurrent_groups = (-(-n // group_size) for n in counts)
     block_bytes = tokens * bytes_per_token * group_size
-    return HybridBlocks(tokens, block_bytes, attention_groups, recurrent_groups, draft_tokens)
+    return HybridCacheBlocks(tokens, block_bytes, attention_groups, recurrent_groups, draft_tokens)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class VllmStartRefusal:
 
 
 def find_vllm_start_refusal(
-    blocks: HybridBlocks | None,
+    blocks: HybridCacheBlocks | None,
     cache_bytes: Bounds,
     typed_sequences: int | None,
     default_sequences: int,
@@ -296,7 +296,7 @@ def find_vllm_start_refusal(
     request 38270). `cache_bytes` are the least and the usual bytes of the cache. Without
     `typed_sequences`, the engine has its own number.
 
-    >>> blocks = HybridBlocks(16, 1e6, 1, 3)
+    >>> blocks = HybridCacheBlocks(16, 1e6, 1, 3)
     >>> find_vllm_start_refusal(blocks, Bounds(250e6, 300e6), None, 256)
     >>> refusal = find_vllm_start_refusal(blocks, Bounds(150e6, 200e6), None, 256)
     >>> refusal.max_accepted_sequences, refusal.advised_sequences
@@ -330,7 +330,7 @@ class EngineMemory:
     fraction of the GPU that may be used. A static fraction limits weights and cache together
     instead; one of free memory is of what weights and temporary tensors leave; with
     `has_no_fraction` there is none. `on_small_gpus` counts on GPUs of less than 70 GiB and on
-    the A100. `caches_hybrids_in_blocks`: as in `HybridBlocks`. `hybrid_graph_bytes_per_token` is
+    the A100. `caches_hybrids_in_blocks`: as in `HybridCacheBlocks`. `hybrid_graph_bytes_per_token` is
     what a version may count for CUDA graphs for each token of a step, beyond what they take.
     """
 

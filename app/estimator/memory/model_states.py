@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from app.estimator import data_files
-from app.estimator.memory.parallel_layout import ParallelLayout, ParameterShare
+from app.estimator.memory.parallel_layout import ParallelLayout, ParametersPerGpu
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import adapter_parameters, weight_bytes_by_split
 
@@ -108,7 +108,7 @@ def state_bytes_under_zero_stage(
 
 
 def model_state_bytes(
-    parameter_share: ParameterShare, state_bytes: BytesPerParameter, layout: ParallelLayout
+    parameter_share: ParametersPerGpu, state_bytes: BytesPerParameter, layout: ParallelLayout
 ) -> ModelStateBytes:
     """Return the bytes of a share; experts have a shard count of their own."""
     dense = state_bytes_under_zero_stage(
@@ -126,7 +126,7 @@ def model_state_bytes(
     )
 
 
-class TensorParallelBytes(NamedTuple):
+class TensorParallelSplitBytes(NamedTuple):
     """Bytes per token, and those of them that tensor parallelism divides."""
 
     total: float
@@ -152,7 +152,9 @@ class TrainedWeights:
     def trained_parameters(self, model: Architecture) -> float:
         return self.adapter_parameters if self.are_adapters else float(model.parameters)
 
-    def unsaved_bytes_per_token(self, hidden: int, width: float) -> TensorParallelBytes:
+    def unsaved_activation_bytes_per_token(
+        self, hidden: int, width: float
+    ) -> TensorParallelSplitBytes:
         """Return what a layer need not save.
 
         The input of a frozen matrix is saved only for the gradient of its weights:
@@ -160,10 +162,12 @@ class TrainedWeights:
         last product are not saved.
         """
         if not self.are_adapters:
-            return TensorParallelBytes(0.0, 0.0)
+            return TensorParallelSplitBytes(0.0, 0.0)
         whole = 0.0 if {"q", "k", "v"} & self.adapted_matrices else 2.0 * hidden
         whole += 0.0 if {"gate", "up"} & self.adapted_matrices else 2.0 * hidden
-        return TensorParallelBytes(whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width)
+        return TensorParallelSplitBytes(
+            whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width
+        )
 
 
 _TARGETS: dict[str, tuple[str, ...]] = {

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from app.estimator.models.architecture import Architecture, count_layers, fill_in_counts
+from app.estimator.models.architecture import Architecture, fill_in_counts, group_equal_layers
 from app.estimator.models.layers import Layer, LayerCount, TokenMixer, WeightMatrix
-from app.estimator.models.number_formats import quantized_share, resolve_weight_format
+from app.estimator.models.number_formats import find_weight_format, quantized_share
 from app.estimator.units import format_count, format_number
 
 
@@ -79,7 +79,7 @@ def list_distinct_pipeline_stages(
         for chunk in range(index, pipeline * chunks_per_stage, pipeline):
             layers += model.decoder_layers[bounds[chunk] : bounds[chunk + 1]]
         first, last = index == 0, index == pipeline - 1
-        layer_counts = count_layers(layers)
+        layer_counts = group_equal_layers(layers)
         stage = PipelineStage(index, layer_counts, len(layers), first, last)
         stages.setdefault((layer_counts, first, last), stage)
     return tuple(stages.values())
@@ -235,7 +235,7 @@ def default_micro_batch_count(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ParameterShare:
+class ParametersPerGpu:
     """Parameters of one layer on one GPU: dense ones and routed experts."""
 
     dense_parameters: float
@@ -243,7 +243,7 @@ class ParameterShare:
 
 
 @functools.lru_cache(maxsize=8192)
-def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
+def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> ParametersPerGpu:
     dense, experts = float(layer.vector_parameters - layer.mlp.routed_vector_parameters), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":
@@ -254,12 +254,12 @@ def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> Pa
             dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
         else:
             dense += matrix.parameters / tensor
-    return ParameterShare(dense, experts + layer.mlp.routed_vector_parameters / expert_split)
+    return ParametersPerGpu(dense, experts + layer.mlp.routed_vector_parameters / expert_split)
 
 
 def stage_parameters_per_gpu(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout
-) -> ParameterShare:
+) -> ParametersPerGpu:
     """Return the parameters of a whole stage on one GPU, with embedding tables.
 
     A tied output head on another stage than the input table is stored a second time.
@@ -275,7 +275,7 @@ def stage_parameters_per_gpu(
     if stage.is_last:
         twice = stage.is_first and model.tied
         dense += (0 if twice else table) + model.other
-    return ParameterShare(dense, experts)
+    return ParametersPerGpu(dense, experts)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -302,14 +302,14 @@ def find_tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     return None
 
 
-def find_model_sharing_problem(model: Architecture, gpus: int, engine: str) -> str | None:
+def find_engine_split_problem(model: Architecture, gpus: int, engine: str) -> str | None:
     """Return why `gpus` cannot share a model in an engine; None if they can.
 
     llama.cpp gives each GPU whole layers, the others a part of each layer.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> find_model_sharing_problem(find_model("llama-3-8b"), 3, "llama.cpp")
-    >>> find_model_sharing_problem(find_model("llama-3-8b"), 3, "vllm")
+    >>> find_engine_split_problem(find_model("llama-3-8b"), 3, "llama.cpp")
+    >>> find_engine_split_problem(find_model("llama-3-8b"), 3, "vllm")
     '32 attention heads cannot be divided over 3 GPUs; possible: 1, 2, 4, 8, 16 or 32.'
     """
     if engine != "llama.cpp":
@@ -319,7 +319,7 @@ def find_model_sharing_problem(model: Architecture, gpus: int, engine: str) -> s
     return None
 
 
-def list_default_shared_gpu_counts(
+def list_default_gpu_counts_per_replica(
     model: Architecture,
     engine: str,
     max_gpus: int,
@@ -330,7 +330,7 @@ def list_default_shared_gpu_counts(
     The fewest that `is_loadable_and_holds_load` says the engine loads and that hold the load, and twice as many
     up to `max_gpus`; 1 if there are none up to 64.
     """
-    counts = [n for n in range(1, 65) if find_model_sharing_problem(model, n, engine) is None]
+    counts = [n for n in range(1, 65) if find_engine_split_problem(model, n, engine) is None]
     fewest = next(filter(is_loadable_and_holds_load, counts), 1)
     doubled = (fewest * 2**step for step in range(1, 7))
     return fewest, *(
@@ -354,7 +354,7 @@ def find_quantization_block_problem(
     >>> find_quantization_block_problem(qwen, "published", 8, 1) is None
     True
     """
-    form = resolve_weight_format(model, weights)
+    form = find_weight_format(model, weights)
     if not form.scale_block_width:
         return None
     problem = None
@@ -388,7 +388,7 @@ def find_quantization_block_problem(
 _FAMILIES_WITH_FP8_BLOCKS = ("qwen3_moe",)
 
 
-def warn_if_fp8_checkpoint_not_divisible(
+def describe_fp8_checkpoint_split_problem(
     model: Architecture, weights: str, tensor: int, expert_tensor: int
 ) -> str:
     """Return why the publisher's FP8 checkpoint of a model cannot be divided over so many GPUs.
@@ -397,14 +397,14 @@ def warn_if_fp8_checkpoint_not_divisible(
     load it, or if other weights than FP8 with one scale per tensor are counted.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> warn_if_fp8_checkpoint_not_divisible(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
+    >>> describe_fp8_checkpoint_split_problem(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
     'Counted with one scale per matrix,'
-    >>> warn_if_fp8_checkpoint_not_divisible(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
+    >>> describe_fp8_checkpoint_split_problem(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
     ''
     """
     if model.family not in _FAMILIES_WITH_FP8_BLOCKS:
         return ""
-    if resolve_weight_format(model, weights).id != "fp8":
+    if find_weight_format(model, weights).id != "fp8":
         return ""
     problem = find_quantization_block_problem(model, "fp8-block", tensor, expert_tensor)
     if problem is None:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from app.estimator.memory.activations import (
     compute_saved_activations,
-    mlp_gradient_bytes,
+    mlp_backward_bytes_per_token,
     saved_logits_bytes,
     unfused_layer_saved_bytes_per_token,
 )
@@ -129,7 +129,7 @@ class TransientBytesPerToken:
     logits: float
     in_use_in_layer_backward: float = 0.0
 
-    def compute_bytes_of_micro_batches(self, tokens: float, in_flight: float) -> TransientMemory:
+    def compute_transient_memory(self, tokens: float, in_flight: float) -> TransientMemory:
         activations = tokens * (self.saved_activations * in_flight + self.in_use_at_peak)
         return TransientMemory(activations, tokens * self.logits)
 
@@ -160,7 +160,7 @@ def memory_by_distinct_stage(
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
         in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
-        in_use = transient.compute_bytes_of_micro_batches(tokens, in_flight)
+        in_use = transient.compute_transient_memory(tokens, in_flight)
         load = _add_up_stage_memory(resident, in_use, overhead, trained_weights)
         if step.framework.frees_gradients:
             layer_bytes = tokens * transient.in_use_in_layer_backward
@@ -219,7 +219,7 @@ _PEAKS = {
 _STEP_PEAK = Bounds(0.98, 1.1)
 
 
-def allocated_range_factors(memory: StageMemory, framework: str) -> Bounds:
+def allocated_memory_error_factors(memory: StageMemory, framework: str) -> Bounds:
     """Return the range of allocated memory, relative to what is computed."""
     return _STEP_PEAK if memory.peak_moment == "step" else _PEAKS[framework]
 
@@ -227,7 +227,7 @@ def allocated_range_factors(memory: StageMemory, framework: str) -> Bounds:
 def plausible_bytes_range(memory: StageMemory, framework: str) -> Bounds:
     """Return the range of a GPU's total [B]: that of allocated memory, and of the overhead."""
     allocated = memory.total - memory.overhead
-    peaks, overhead = allocated_range_factors(memory, framework), OVERHEAD_RANGE
+    peaks, overhead = allocated_memory_error_factors(memory, framework), OVERHEAD_RANGE
     return Bounds(
         allocated * peaks.low + overhead.low * memory.overhead,
         allocated * peaks.high + overhead.high * memory.overhead,
@@ -260,7 +260,7 @@ def resident_memory_by_distinct_stage(
     """
     by_stage = []
     for stage in list_distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage):
-        states = _state_bytes_by_kind(model, stage, layout, state_bytes, trained_weights)
+        states = _model_state_bytes_of_stage(model, stage, layout, state_bytes, trained_weights)
         if framework.dummies:
             buffers = _preallocated_gradient_bytes(model, stage, layout)
         else:
@@ -319,7 +319,7 @@ def _add_up_stage_memory(
     )
 
 
-def _state_bytes_by_kind(
+def _model_state_bytes_of_stage(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
@@ -364,7 +364,7 @@ def transient_bytes_per_token_of_stage(
     )
     working = max(
         (
-            _working_bytes_per_token(model, a, layout, step, trained_weights)
+            _layer_backward_bytes_per_token(model, a, layout, step, trained_weights)
             for a, _ in stage.layer_counts
         ),
         default=0.0,
@@ -373,7 +373,7 @@ def transient_bytes_per_token_of_stage(
     if stage.is_last:
         width = bytes_per_logit_of_loss(layout, step)
         logits_per_token = saved_logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        head_inputs = _head_input_bytes_per_token(model, layout, step)
+        head_inputs = _output_head_bytes_per_token(model, layout, step)
         if logits_per_token + head_inputs >= working:
             peak_working, logits = head_inputs, logits_per_token
     return TransientBytesPerToken(
@@ -403,13 +403,13 @@ def _saved_bytes_per_token(
         # Context-parallel GPUs exchange the output, so it is stored twice.
         saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
     if trained_weights.are_adapters and step.recompute in {"none", "selective"}:
-        unsaved = trained_weights.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
+        unsaved = trained_weights.unsaved_activation_bytes_per_token(model.hidden, layer.mlp.width)
         saved -= unsaved.total / (layout.tensor if layout.sequence_parallel else 1)
         saved -= unsaved.divided_part / layout.tensor
     return saved
 
 
-def _working_bytes_per_token(
+def _layer_backward_bytes_per_token(
     model: Architecture,
     layer: Layer,
     layout: ParallelLayout,
@@ -430,7 +430,7 @@ def _working_bytes_per_token(
         saved = unfused_layer_saved_bytes_per_token(
             model, layer, step.sequence, saves_attention_scores=not step.flash_attention
         )
-        working = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
+        working = (saved + mlp_backward_bytes_per_token(layer.mlp)) / layout.tensor
         sharded = layout.zero >= 3 and layout.zero_shards > 1
         working *= 2 if trained_weights.are_adapters and sharded else 1
     elif step.recompute == "full":
@@ -467,7 +467,7 @@ def bytes_per_logit_of_loss(layout: ParallelLayout, step: TrainingStep) -> float
     return framework.loss if layout.tensor == 1 else framework.split_loss
 
 
-def _head_input_bytes_per_token(
+def _output_head_bytes_per_token(
     model: Architecture, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token around the loss: final norm, input and gradient of the head."""

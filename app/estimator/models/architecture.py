@@ -148,8 +148,8 @@ class Architecture:
 
 def fill_in_counts(model: Architecture) -> Architecture:
     """Compute once the counts that every estimate uses."""
-    decoder = count_layers(model.decoder_layers)
-    all_layers = decoder + count_layers(model.encoder_layers)
+    decoder = group_equal_layers(model.decoder_layers)
+    all_layers = decoder + group_equal_layers(model.encoder_layers)
     mixer = next((a.mixer for a, _ in decoder if a.mixer.heads), TokenMixer(kind="none"))
     dense = next((a.mlp for a, _ in decoder if a.mlp.width and not a.mlp.is_routed), None)
     routed = next((a.mlp for a, _ in decoder if a.mlp.is_routed), Mlp())
@@ -181,6 +181,6 @@ def fill_in_counts(model: Architecture) -> Architecture:
     )
 
 
-def count_layers(layers: Iterable[Layer]) -> tuple[LayerCount, ...]:
+def group_equal_layers(layers: Iterable[Layer]) -> tuple[LayerCount, ...]:
     """Return each kind of layer once, in order of its first, with its number."""
     return tuple(LayerCount(*item) for item in collections.Counter(layers).items())

@@ -60,7 +60,7 @@ def _require_whole_number(key: str, value: Any) -> int:
 
 def extract_language_model_config(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
-    text = _flatten_minimax_sparse_attention(_language_model_config(config))
+    text = _flatten_minimax_sparse_attention(_find_nested_language_config(config))
     family = text.get("model_type")
     if config.get("model_type") == "minimax_m3_vl":  # Its text is named minimax_m2, or not at all.
         family = "minimax_m3"
@@ -69,12 +69,12 @@ def extract_language_model_config(config: Config) -> Config:
     return text
 
 
-def _language_model_config(config: Config) -> Config:
+def _find_nested_language_config(config: Config) -> Config:
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping):
             outer = {k: v for k, v in config.items() if k in _INHERITED}
-            return _language_model_config({**outer, **inner})
+            return _find_nested_language_config({**outer, **inner})
     return config
 
 
@@ -143,10 +143,10 @@ def list_attention_kind_of_each_layer(
     """
     listed = config.get("layer_types")
     if isinstance(listed, list) and len(listed) >= layers:
-        return [_parse_layer_kind(str(word)) for word in listed[:layers]]
+        return [_parse_attention_kind(str(word)) for word in listed[:layers]]
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
-        return _parse_kind_phrase(pattern, layers)
+        return _parse_attention_pattern(pattern, layers)
     return _infer_kinds_from_window_fields(config, layers, full_attention_every)
 
 
@@ -166,7 +166,7 @@ def _infer_kinds_from_window_fields(
     return ["sliding" if (i + 1) % period else "full" for i in range(layers)]
 
 
-def _parse_layer_kind(word: str) -> str:
+def _parse_attention_kind(word: str) -> str:
     lowercase_word = word.lower()
     if any(part in lowercase_word for part in _RECURRENT):
         return "linear"
@@ -177,12 +177,12 @@ _RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning
 _LOCAL = ("sliding", "chunked", "local", "swa", "window")
 
 
-def _parse_kind_phrase(pattern: str, layers: int) -> list[str]:
+def _parse_attention_pattern(pattern: str, layers: int) -> list[str]:
     """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
     match = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
     if match:
-        first = [_parse_layer_kind(match[2])] * int(match[1])
-        period = first + [_parse_layer_kind(match[4])] * int(match[3])
+        first = [_parse_attention_kind(match[2])] * int(match[1])
+        period = first + [_parse_attention_kind(match[4])] * int(match[3])
     elif "full first" in pattern:
         period = ["full", "sliding"]
     elif "alternate" in pattern:
@@ -467,19 +467,19 @@ class TrackedConfig(Mapping[str, Any]):
         )
 
 
-class CompletedConfig(NamedTuple):
+class ConfigWithDefaults(NamedTuple):
     """A configuration with defaults; `defaulted_keys` names those added that are not off."""
 
     fields: dict[str, Any]
     defaulted_keys: tuple[str, ...]
 
 
-def add_config_defaults(config: Config) -> CompletedConfig:
+def add_config_defaults(config: Config) -> ConfigWithDefaults:
     defaults = data_files.load_table_entries_by_id("defaults.toml", "family")
     row = defaults.get(str(config.get("model_type")), {}).get("config", {})
     missing_defaults = {key: value for key, value in row.items() if key not in config}
     defaulted = tuple(key for key, value in missing_defaults.items() if value)
-    return CompletedConfig({**missing_defaults, **config}, defaulted)
+    return ConfigWithDefaults({**missing_defaults, **config}, defaulted)
 
 
 def is_irrelevant_key(key: str, *, is_known_family: bool) -> bool:

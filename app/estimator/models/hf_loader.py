@@ -488,7 +488,7 @@ def _build_encoder_decoder(config: Config, name: str) -> Architecture:
             tied=bool(config.get("tie_word_embeddings", True)),
             decoder_layers=(_build_seq2seq_layer(config, traits, "decoder"),) * decoder_count,
             encoder_layers=(_build_seq2seq_layer(config, traits, "encoder"),) * encoder_count,
-            other=_count_other_seq2seq_parameters(config, traits, hidden, layer_count),
+            other=_count_seq2seq_parameters_outside_layers(config, traits, hidden, layer_count),
             max_context=_read_max_context(config),
             family=str(config["model_type"]),
             norm_terms=traits.norm_terms,
@@ -537,7 +537,7 @@ def _build_seq2seq_attention(
     return attention_mixer
 
 
-def _count_other_seq2seq_parameters(
+def _count_seq2seq_parameters_outside_layers(
     config: Config, traits: Seq2SeqTraits, hidden: int, layers: int
 ) -> int:
     """Return the norms of both halves, positions, relative biases and the audio front end."""
@@ -640,7 +640,7 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             tied=traits.tied,
             decoder_layers=stack,
             learned_positions=positions,
-            other=_count_other_decoder_parameters(config, traits, hidden, vocabulary),
+            other=_count_decoder_parameters_outside_layers(config, traits, hidden, vocabulary),
             per_layer_embedding_parameters=_count_per_layer_embedding_parameters(config, hidden),
             embedding_width=config.get("word_embed_proj_dim") or 0,
             max_context=_read_max_context(config),
@@ -671,7 +671,7 @@ def _build_prediction_module_layers(
     return (attention, *(a for a in reversed(decoder_layers) if a.mlp.width))[:2]
 
 
-def _count_other_decoder_parameters(
+def _count_decoder_parameters_outside_layers(
     config: Config, traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
     """Return the parameters outside of layers and tables."""

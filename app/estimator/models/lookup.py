@@ -17,7 +17,7 @@ from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_OR_FP8,
-    resolve_weight_format,
+    find_weight_format,
 )
 from app.estimator.units import format_number, reject_decimal_comma
 
@@ -374,7 +374,7 @@ def describe_how_weights_are_counted(
         return f"Weights in FP8, as chosen for {model.name}, which is published in BF16."
     if how is None:
         return ""
-    published = resolve_weight_format(model, PUBLISHED)
+    published = find_weight_format(model, PUBLISHED)
     if format_name not in (PUBLISHED, PUBLISHED_OR_FP8, published.id):
         text = f"Weights in {format_label}, as chosen; "
         if how.unsupported_reason:

@@ -13,8 +13,8 @@ from app.estimator.models.quantized_formats import (
     EMBEDDING,
     HEAD,
     MXFP4,
-    NumberScheme,
     Quantization,
+    QuantizationScheme,
     list_matrix_names,
 )
 
@@ -45,7 +45,7 @@ class CheckpointBitWidths:
     The bits of embeddings and head are 0 if those tables are not quantized.
     """
 
-    main_scheme: NumberScheme
+    main_scheme: QuantizationScheme
     label: str
     mean_bits: float
     quantized_parts_by_kind: Mapping[MatrixKind, QuantizedPart]
@@ -62,13 +62,16 @@ def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
     how = model.quantization
     if how is None or how.unsupported_reason:
         return None
-    weights: dict[MatrixKind, dict[NumberScheme | None, int]] = {}
+    weights: dict[MatrixKind, dict[QuantizationScheme | None, int]] = {}
     for layer, index, number in _indexed_layers(model, how):
         for matrix in layer.matrices:
             counts = weights.setdefault(_kind_of_matrix(matrix), collections.Counter())
             counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
-    embedding, head = _table_scheme_by_names(how, EMBEDDING), _table_scheme_by_names(how, HEAD)
-    totals: collections.Counter[NumberScheme] = collections.Counter()
+    embedding, head = (
+        _find_embedding_or_head_scheme(how, EMBEDDING),
+        _find_embedding_or_head_scheme(how, HEAD),
+    )
+    totals: collections.Counter[QuantizationScheme] = collections.Counter()
     for counts in weights.values():
         totals.update({s: n for s, n in counts.items() if s is not None})
     for scheme, number in ((embedding, model.embedding_parameters), (head, model.head_parameters)):
@@ -78,10 +81,10 @@ def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
 
 
 def _build_checkpoint_widths(
-    weights: Mapping[MatrixKind, Mapping[NumberScheme | None, int]],
-    totals: collections.Counter[NumberScheme],
-    embedding: NumberScheme | None,
-    head: NumberScheme | None,
+    weights: Mapping[MatrixKind, Mapping[QuantizationScheme | None, int]],
+    totals: collections.Counter[QuantizationScheme],
+    embedding: QuantizationScheme | None,
+    head: QuantizationScheme | None,
 ) -> CheckpointBitWidths:
     ranked = [scheme for scheme, _ in totals.most_common()]
     bits = sum(s.bits_per_weight * n for s, n in totals.items()) / totals.total()
@@ -97,7 +100,7 @@ def _build_checkpoint_widths(
     )
 
 
-def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> QuantizedPart:
+def _quantized_share_and_bits(counts: Mapping[QuantizationScheme | None, int]) -> QuantizedPart:
     narrow = {scheme: number for scheme, number in counts.items() if scheme}
     covered = sum(narrow.values())
     if not covered:
@@ -129,7 +132,7 @@ def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator
 
 def _matrix_scheme(
     quantization: Quantization, layer: Layer, matrix: WeightMatrix, index: str
-) -> NumberScheme | None:
+) -> QuantizationScheme | None:
     if matrix.part == "router":
         return quantization.main_scheme if quantization.quantized_scope == "everything" else None
     names = list_matrix_names(layer, matrix)
@@ -140,9 +143,9 @@ def _matrix_scheme(
     return None if outside else quantization.main_scheme
 
 
-def _table_scheme_by_names(
+def _find_embedding_or_head_scheme(
     quantization: Quantization, names: tuple[str, ...]
-) -> NumberScheme | None:
+) -> QuantizationScheme | None:
     """Return the format of embeddings or head, which few methods quantize."""
     for override in quantization.overrides:
         if override.modules.matches(names):
@@ -227,7 +230,7 @@ CACHE_CHOICES = (
 )
 
 
-def resolve_cache_format(model: Architecture, name: str) -> str:
+def replace_published_cache_format(model: Architecture, name: str) -> str:
     """Return the id of a cache format; for `published` what the checkpoint asks for, or BF16."""
     if name != PUBLISHED:
         return name
@@ -260,7 +263,7 @@ class WeightBytesBySplit:
         return self.divided_bytes / tensor_parallel + by_heads + self.replicated_bytes
 
 
-def resolve_serving_default_format(model: Architecture, format_name: str) -> str:
+def replace_published_or_fp8_format(model: Architecture, format_name: str) -> str:
     """Return what the default of serving stands for; other formats as they are."""
     if format_name != PUBLISHED_OR_FP8:
         return format_name
@@ -268,7 +271,7 @@ def resolve_serving_default_format(model: Architecture, format_name: str) -> str
 
 
 @functools.lru_cache(maxsize=1024)
-def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat:
+def find_weight_format(model: Architecture, format_name: str) -> WeightFormat:
     """Return the format called `format_name`; for `published` that of the model's checkpoint.
 
     Its name means the checkpoint too, which may leave out layers.
@@ -277,12 +280,12 @@ def resolve_weight_format(model: Architecture, format_name: str) -> WeightFormat
     `published-or-fp8` is FP8 if it is not quantized. A GGUF mixture has its mean bits.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> resolve_weight_format(find_model("gpt-oss-120b"), "published").label
+    >>> find_weight_format(find_model("gpt-oss-120b"), "published").label
     'MXFP4 experts, the rest BF16'
-    >>> resolve_weight_format(find_model("llama-2-7b"), "published").label
+    >>> find_weight_format(find_model("llama-2-7b"), "published").label
     'BF16'
     """
-    format_name = resolve_serving_default_format(model, format_name)
+    format_name = replace_published_or_fp8_format(model, format_name)
     if format_name in GGUF_FORMATS:
         mixture = GGUF_FORMATS[format_name]
         bits = 8 * gguf_file_bytes(model, mixture) / model.parameters
@@ -342,8 +345,8 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
     if format_name in GGUF_FORMATS:
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightBytesBySplit(size, {}, 0.0, 0.0, model.parameters, 0.0)
-    form = resolve_weight_format(model, format_name)
-    tables = _compute_table_and_tower_bytes(model, form)
+    form = find_weight_format(model, format_name)
+    tables = _compute_embedding_and_tower_bytes(model, form)
     divided, quantized = tables.total_bytes, tables.quantized_weight_count
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
@@ -373,18 +376,22 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
     )
 
 
-class TableAndTowerBytes(NamedTuple):
+class EmbeddingAndTowerBytes(NamedTuple):
     """Bytes of embeddings, head and tower, and how many of their weights are quantized."""
 
     total_bytes: float
     quantized_weight_count: float
 
 
-def _compute_table_and_tower_bytes(model: Architecture, form: WeightFormat) -> TableAndTowerBytes:
+def _compute_embedding_and_tower_bytes(
+    model: Architecture, form: WeightFormat
+) -> EmbeddingAndTowerBytes:
     rows = model.embedding_parameters + model.head_parameters
     wide = model.per_layer_embedding_parameters + model.tower_parameters
     if form.widths is None:
-        return TableAndTowerBytes(element_bytes(rows + wide, form.rest), quantized_weight_count=0.0)
+        return EmbeddingAndTowerBytes(
+            element_bytes(rows + wide, form.rest), quantized_weight_count=0.0
+        )
     size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
         (model.embedding_parameters, form.widths.embedding_bits),
@@ -392,7 +399,7 @@ def _compute_table_and_tower_bytes(model: Architecture, form: WeightFormat) -> T
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
-    return TableAndTowerBytes(size, quantized_weight_count=covered)
+    return EmbeddingAndTowerBytes(size, quantized_weight_count=covered)
 
 
 def weight_bytes_per_gpu(

@@ -222,7 +222,7 @@ Scope = Literal["linear", "experts", "everything"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NumberScheme:
+class QuantizationScheme:
     """A weight format: bits per weight with its scales and zero points.
 
     `math` is the format of the products, `nearest_format_id` the nearest catalog format. `block_outputs`: outputs
@@ -242,7 +242,7 @@ class ModuleOverride:
     """Modules with a format of their own; None: they stay in 16 bit."""
 
     modules: ModulePatterns
-    scheme: NumberScheme | None
+    scheme: QuantizationScheme | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class Quantization:
     asks for, empty if none. `unsupported_reason` says why it is not supported; then nothing else is set.
     """
 
-    main_scheme: NumberScheme | None = None
+    main_scheme: QuantizationScheme | None = None
     quantized_scope: Scope = "linear"
     overrides: tuple[ModuleOverride, ...] = ()
     cache_format: str = ""
@@ -265,7 +265,7 @@ class ModuleScheme(NamedTuple):
     """A pattern of module names with their format; None: they stay in 16 bit."""
 
     pattern: str
-    scheme: NumberScheme | None
+    scheme: QuantizationScheme | None
 
 
 class UnknownFormatError(ValueError):
@@ -314,18 +314,20 @@ def _parse_module_patterns(names: tuple[str, ...]) -> ModulePatterns:
 
 def _integer_scheme(
     bits: int, group_size: int, *, has_zero_points: bool, math_format: str = "bf16"
-) -> NumberScheme:
+) -> QuantizationScheme:
     """Return integers with a 16-bit scale per group, or per channel without groups."""
     if not 1 <= bits <= 8:
         raise UnknownFormatError(f"one of {bits} bits")
     label = f"INT{bits}"
     if group_size <= 0:
-        return NumberScheme(f"int{bits}", f"{label}, scales by channel", float(bits), math_format)
+        return QuantizationScheme(
+            f"int{bits}", f"{label}, scales by channel", float(bits), math_format
+        )
     width = bits + (16 + (bits if has_zero_points else 0)) / group_size
     scale_description = "16-bit scale"
     if has_zero_points:
         scale_description += f" and {bits}-bit zero"
-    return NumberScheme(
+    return QuantizationScheme(
         f"int{bits}",
         f"{label}, groups of {group_size}",
         width,
@@ -334,13 +336,13 @@ def _integer_scheme(
     )
 
 
-FP8 = NumberScheme("fp8", "FP8", 8.0, "fp8")
-MXFP4 = NumberScheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
-_MXFP8 = NumberScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
-_NVFP4 = NumberScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
+FP8 = QuantizationScheme("fp8", "FP8", 8.0, "fp8")
+MXFP4 = QuantizationScheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
+_MXFP8 = QuantizationScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
+_NVFP4 = QuantizationScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
 
 
-def _fp8_scheme(block: Any) -> NumberScheme:
+def _fp8_scheme(block: Any) -> QuantizationScheme:
     """Return FP8 with a 32-bit scale per block, per channel or per tensor."""
     if not block:
         return FP8
@@ -349,7 +351,7 @@ def _fp8_scheme(block: Any) -> NumberScheme:
         raise UnknownFormatError(f"FP8 in blocks of {rows}×{columns}")
     label = f"FP8 in blocks of {rows}×{columns}"
     scale = f"FP32 scale per block of {rows}×{columns}"
-    return NumberScheme("fp8-block", label, 8 + 32 / (rows * columns), "fp8", scale, rows)
+    return QuantizationScheme("fp8-block", label, 8 + 32 / (rows * columns), "fp8", scale, rows)
 
 
 def _read_fp8(quantization_config: Config) -> Quantization:
@@ -403,7 +405,7 @@ _MOST_FORMATS = 8
 
 
 def _overrides_by_scheme(module_schemes: Iterable[ModuleScheme]) -> tuple[ModuleOverride, ...]:
-    names_by_scheme: dict[NumberScheme | None, list[str]] = {}
+    names_by_scheme: dict[QuantizationScheme | None, list[str]] = {}
     for pattern, scheme in module_schemes:
         names_by_scheme.setdefault(scheme, []).append(pattern)
         if len(names_by_scheme) > _MOST_FORMATS:
@@ -428,7 +430,7 @@ def _read_auto_round(quantization_config: Config) -> Quantization:
     )
 
 
-def _auto_round_scheme(values: Config) -> NumberScheme | None:
+def _auto_round_scheme(values: Config) -> QuantizationScheme | None:
     kind = str(values.get("data_type") or "int").lower()
     bits, group = int(values["bits"]), _read_group_size(values)
     if bits >= 16:
@@ -439,7 +441,7 @@ def _auto_round_scheme(values: Config) -> NumberScheme | None:
     return _integer_scheme(bits, group or -1, has_zero_points=True, math_format="fp16")
 
 
-def _float_scheme(bits: int, group_size: int) -> NumberScheme:
+def _float_scheme(bits: int, group_size: int) -> QuantizationScheme:
     """Return a floating-point format by bits and group, as in the microscaling formats."""
     if bits == 4 and group_size in (16, 32):
         return _NVFP4 if group_size == 16 else MXFP4
@@ -453,14 +455,14 @@ def _read_bitsandbytes(quantization_config: Config) -> Quantization:
         return bool(quantization_config.get(key, quantization_config.get(f"_{key}")))
 
     if has("load_in_8bit"):
-        scheme = NumberScheme("int8", "INT8, scales by row", 8.0, "int8")
+        scheme = QuantizationScheme("int8", "INT8, scales by row", 8.0, "int8")
     elif has("load_in_4bit"):
         kind = str(quantization_config.get("bnb_4bit_quant_type") or "fp4").upper()
-        scheme = NumberScheme("nf4", kind, 4.5, scale_description="FP32 scale per 64")
+        scheme = QuantizationScheme("nf4", kind, 4.5, scale_description="FP32 scale per 64")
         if quantization_config.get("bnb_4bit_use_double_quant"):
             label, bits = f"{kind}, double quantized", 4 + 8 / 64 + 32 / (64 * 256)
             scale = "8-bit scale per 64, FP32 per 256 scales"
-            scheme = NumberScheme("nf4-double", label, bits, scale_description=scale)
+            scheme = QuantizationScheme("nf4-double", label, bits, scale_description=scale)
     else:
         raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
     return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
@@ -487,7 +489,7 @@ def _read_compressed_tensors(quantization_config: Config) -> Quantization:
     return Quantization(default_scheme, overrides=overrides)
 
 
-def _compressed_tensors_scheme(group: Config) -> NumberScheme:
+def _compressed_tensors_scheme(group: Config) -> QuantizationScheme:
     weights = group["weights"]
     bits, size = int(weights["num_bits"]), int(weights.get("group_size") or -1)
     if weights.get("type") == "float":
@@ -522,7 +524,7 @@ def _read_modelopt(quantization_config: Config) -> Quantization:
     )
 
 
-def _modelopt_scheme(algorithm: str, quantization_config: Config) -> NumberScheme:
+def _modelopt_scheme(algorithm: str, quantization_config: Config) -> QuantizationScheme:
     name = algorithm.upper()
     start = next((start for start in _SCHEMES_BY_START if name.startswith(start)), None)
     if start is None:
@@ -531,7 +533,7 @@ def _modelopt_scheme(algorithm: str, quantization_config: Config) -> NumberSchem
 
 
 # The first start of an algorithm's name that fits counts.
-_SCHEMES_BY_START: dict[str, Callable[[Config], NumberScheme]] = {
+_SCHEMES_BY_START: dict[str, Callable[[Config], QuantizationScheme]] = {
     "NVFP4": lambda _: _NVFP4,
     "W4A16_NVFP4": lambda _: _NVFP4,
     "MXFP4": lambda _: MXFP4,
@@ -564,7 +566,7 @@ def _read_quark(quantization_config: Config) -> Quantization:
     )
 
 
-def _quark_weight_scheme(layer_quant_config: Config) -> NumberScheme | None:
+def _quark_weight_scheme(layer_quant_config: Config) -> QuantizationScheme | None:
     weight = layer_quant_config.get("weight")
     if isinstance(weight, list):
         weight = weight[0] if weight else None
@@ -588,7 +590,7 @@ def _read_hqq(quantization_config: Config) -> Quantization:
     scale_bits = 32 / group if group > 0 else 0.0
     label = f"HQQ INT{bits}, groups of {group}"
     scale = f"16-bit scale and zero per {group}"
-    scheme = NumberScheme(f"int{bits}", label, bits + scale_bits, "bf16", scale)
+    scheme = QuantizationScheme(f"int{bits}", label, bits + scale_bits, "bf16", scale)
     return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
@@ -616,7 +618,7 @@ def _read_mlx(quantization_config: Config) -> Quantization:
     return Quantization(_mlx_scheme(quantization_config), "everything", overrides)
 
 
-def _mlx_scheme(values: Config) -> NumberScheme:
+def _mlx_scheme(values: Config) -> QuantizationScheme:
     """Return the format of a checkpoint or a module; without a mode, integers with a bias."""
     bits, group = int(values["bits"]), int(values["group_size"])
     if str(values.get("mode") or "affine") != "affine":
@@ -624,7 +626,7 @@ def _mlx_scheme(values: Config) -> NumberScheme:
     if not 1 <= bits <= 8 or group < 1:
         raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
     label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
-    return NumberScheme(f"int{bits}", label, bits + 32 / group, scale_description=scale)
+    return QuantizationScheme(f"int{bits}", label, bits + 32 / group, scale_description=scale)
 
 
 def _read_int8(quantization_config: Config) -> Quantization:

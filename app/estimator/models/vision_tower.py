@@ -45,7 +45,7 @@ class TowerKind:
     model_type: str = ""
 
 
-def require_first_size(fields: Config, *names: str) -> int:
+def require_first_given_int(fields: Config, *names: str) -> int:
     """Return the first of these fields that is given; UnreadableConfigError if none is."""
     for name in names:
         value = fields.get(name)
@@ -67,7 +67,7 @@ def _read_image_size(fields: Config, name: str) -> ImageSize:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return ImageSize(*(require_first_size({name: side}, name) for side in pair))
+    return ImageSize(*(require_first_given_int({name: side}, name) for side in pair))
 
 
 def _count_matrix_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
@@ -117,9 +117,9 @@ class _TowerLayers:
 
 def _read_tower_layers(vision: Config, **traits: Any) -> _TowerLayers:
     return _TowerLayers(
-        hidden=require_first_size(vision, "hidden_size", "vt_hidden_size"),
-        mlp_width=require_first_size(vision, "intermediate_size", "vt_intermediate_size"),
-        count=require_first_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
+        hidden=require_first_given_int(vision, "hidden_size", "vt_hidden_size"),
+        mlp_width=require_first_given_int(vision, "intermediate_size", "vt_intermediate_size"),
+        count=require_first_given_int(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
         **traits,
     )
 
@@ -177,7 +177,7 @@ def _count_mistral3_parameters(vision: Config, outer: Config, text_width: int) -
 
 
 def _patches_per_merge(config: Config) -> int:
-    return require_first_size(config, "spatial_merge_size") ** 2
+    return require_first_given_int(config, "spatial_merge_size") ** 2
 
 
 def _patch_merger_parameters(
@@ -193,17 +193,19 @@ def _patch_merger_parameters(
 
 
 def _qwen_patch_embedding_parameters(vision: Config, hidden: int, *, bias: bool) -> int:
-    frames = require_first_size(vision, "temporal_patch_size")
+    frames = require_first_given_int(vision, "temporal_patch_size")
     return _patch_embedding_parameters(vision, hidden, frames=frames, bias=bias)
 
 
 def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
-    hidden = require_first_size(vision, "embed_dim")
-    layer_count = require_first_size(vision, "depth")
-    layers = _TowerLayers(hidden, hidden * require_first_size(vision, "mlp_ratio"), layer_count)
+    hidden = require_first_given_int(vision, "embed_dim")
+    layer_count = require_first_given_int(vision, "depth")
+    layers = _TowerLayers(
+        hidden, hidden * require_first_given_int(vision, "mlp_ratio"), layer_count
+    )
     encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=False)
-    output_width = require_first_size(vision, "hidden_size")
+    output_width = require_first_given_int(vision, "hidden_size")
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=2 * hidden
     )
@@ -213,7 +215,7 @@ def _count_qwen2_vl_parameters(vision: Config, _: Config, __: int) -> VisionTowe
 def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
     layers = _read_tower_layers(vision, gated=True, vectors_per_norm=1)
-    hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
+    hidden, output_width = layers.hidden, require_first_given_int(vision, "out_hidden_size")
     encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=False)
     merger = _patch_merger_parameters(
         hidden, _patches_per_merge(vision), output_width, norm_parameters=hidden
@@ -224,10 +226,10 @@ def _count_qwen25_vl_parameters(vision: Config, _: Config, __: int) -> VisionTow
 def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> VisionTower:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _read_tower_layers(vision)
-    hidden, output_width = layers.hidden, require_first_size(vision, "out_hidden_size")
+    hidden, output_width = layers.hidden, require_first_given_int(vision, "out_hidden_size")
     patches_per_merge = _patches_per_merge(vision)
     encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=True) + layers.parameters
-    encoder += require_first_size(vision, "num_position_embeddings") * hidden
+    encoder += require_first_given_int(vision, "num_position_embeddings") * hidden
     deepstack_layers = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(deepstack_layers, list | tuple):
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
@@ -248,15 +250,15 @@ def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> Visi
     hidden = layers.hidden
     encoder = _patch_embedding_parameters(vision, hidden, bias=False) + layers.parameters
     encoder += hidden + (_patches_per_image(vision) + 1) * hidden + 2 * 2 * hidden
-    adapter = layers.mlp_width * require_first_size(vision, "projector_input_dim")
-    adapter += require_first_size(vision, "projector_output_dim") ** 2
-    adapter += require_first_size(vision, "vision_output_dim") * text_width
+    adapter = layers.mlp_width * require_first_given_int(vision, "projector_input_dim")
+    adapter += require_first_given_int(vision, "projector_output_dim") ** 2
+    adapter += require_first_given_int(vision, "vision_output_dim") * text_width
     return VisionTower(encoder, projector_parameters=adapter)
 
 
 def _count_internvit_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
-    hidden = require_first_size(vision, "hidden_size")
+    hidden = require_first_given_int(vision, "hidden_size")
     scales = 2 * hidden
     has_query_key_norms = vision.get("use_qk_norm") or vision.get("qk_normalization")
     layers = _read_tower_layers(
@@ -282,8 +284,8 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Vis
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _read_tower_layers(vision)
     hidden = layers.hidden
-    rows = require_first_size(vision, "init_pos_emb_height", "pos_emb_height")
-    columns = require_first_size(vision, "init_pos_emb_width", "pos_emb_width")
+    rows = require_first_given_int(vision, "init_pos_emb_height", "pos_emb_height")
+    columns = require_first_given_int(vision, "init_pos_emb_width", "pos_emb_width")
     encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
     patches_per_merge = math.prod(_read_image_size(vision, "merge_kernel_size"))
@@ -313,15 +315,15 @@ def _count_minimax_m3_parameters(vision: Config, outer: Config, text_width: int)
 
 def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
-    hidden = require_first_size(vision, "hidden_size")
-    width = require_first_size(vision, "intermediate_size")
-    head_dim = require_first_size(vision, "head_dim")
-    queries = head_dim * require_first_size(vision, "num_attention_heads")
-    keys = head_dim * require_first_size(vision, "num_key_value_heads")
+    hidden = require_first_given_int(vision, "hidden_size")
+    width = require_first_given_int(vision, "intermediate_size")
+    head_dim = require_first_given_int(vision, "head_dim")
+    queries = head_dim * require_first_given_int(vision, "num_attention_heads")
+    keys = head_dim * require_first_given_int(vision, "num_key_value_heads")
     layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head_dim
     encoder = _patch_embedding_parameters(vision, hidden, bias=False)
-    encoder += 2 * require_first_size(vision, "position_embedding_size") * hidden
-    encoder += require_first_size(vision, "num_hidden_layers") * layer
+    encoder += 2 * require_first_given_int(vision, "position_embedding_size") * hidden
+    encoder += require_first_given_int(vision, "num_hidden_layers") * layer
     return VisionTower(encoder, projector_parameters=hidden * text_width)
 
 

@@ -49,7 +49,7 @@ class InferenceEngine:
     cuda_graph_batches: tuple[int, ...] = ()
     caches_hybrids_in_blocks: bool = False
 
-    def apply_engine_split(self, setup: "ServingSetup") -> "ServingSetup":
+    def use_whole_layer_split_if_required(self, setup: "ServingSetup") -> "ServingSetup":
         """Return how the engine divides a model over the GPUs that share it."""
         if not self.assigns_whole_layers or setup.gpus == 1:
             return setup
@@ -63,10 +63,10 @@ class InferenceEngine:
             stages_take_turns=True,
         )
 
-    def padded_batch(self, sequences: float) -> float:
+    def pad_to_cuda_graph_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
 
-        >>> find_engine("trtllm").padded_batch(155), find_engine("vllm").padded_batch(155)
+        >>> find_engine("trtllm").pad_to_cuda_graph_batch(155), find_engine("vllm").pad_to_cuda_graph_batch(155)
         (256.0, 155)
         """
         index = bisect.bisect_left(self.cuda_graph_batches, sequences)
@@ -236,14 +236,14 @@ def find_kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     """
     rows = data_files.load_table_entries_by_id("engines.toml", "kernels")
     row = next((r for r in rows.values() if gpu.architecture in r["architectures"]), rows["other"])
-    peak16, bandwidth = gpu.peak_rate("bf16"), gpu.memory_bandwidth
+    peak16, bandwidth = gpu.dense_peak_rate("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
     bits = find_math_bits(gpu, form)
     peak = peak16
     if bits != "16":  # Integers have a peak of their own.
         is_integer = bits == "8" and form.math == "int8"
-        peak = gpu.peak_rate("int8" if is_integer else f"fp{bits}") or peak16
+        peak = gpu.dense_peak_rate("int8" if is_integer else f"fp{bits}") or peak16
     has_scaled_groups = bits == "8" and form.bits_with_scales > 8
     return KernelRates(
         matmul=peak * row[f"product_{bits}"],

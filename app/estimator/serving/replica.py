@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from app.estimator.hardware.collectives import send_time
+from app.estimator.hardware.collectives import point_to_point_send_time
 from app.estimator.result import Bounds
 from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, RandomTime, build_wait_quantile
 from app.estimator.serving.replica_memory import (
@@ -96,15 +96,15 @@ class RequestPattern:
         deviations = math.log(tokens / length.mean) / spread + spread / 2
         return math.erfc(deviations / math.sqrt(2)) / 2
 
-    def synchrony(self, decay_scale: float) -> float:
+    def arrival_synchrony(self, decay_scale: float) -> float:
         """Return how far requests start together: 1 in waves, 0 each on its own.
 
         Users who ask again as soon as they are answered stay together if all lengths are
         alike; e^(−√v/decay_scale) of the variation v of both lengths.
 
-        >>> RequestPattern(RequestLengths(1000, 300)).synchrony(0.18)
+        >>> RequestPattern(RequestLengths(1000, 300)).arrival_synchrony(0.18)
         1.0
-        >>> RequestPattern(RequestLengths(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
+        >>> RequestPattern(RequestLengths(1000, 300), 0.5, 0.5).arrival_synchrony(0.18) < 0.01
         True
         """
         if self.has_open_arrivals:
@@ -148,7 +148,7 @@ class PrefillReplica:
     def transfer_seconds(self) -> float:
         """Return the time to send a prompt's cache, over an adapter beyond a domain of links [s]."""
         fabric, gpus = self.placed.fabric, self.gpus_on_shared_link
-        return send_time(
+        return point_to_point_send_time(
             self.sent_bytes_per_gpu,
             fabric,
             crosses_domains=gpus > fabric.domain,
@@ -179,7 +179,7 @@ class PrefillReplica:
             seconds = self.step_seconds(arrived + math.exp(-arrived))
         return seconds
 
-    def wait_to_be_read(self, share: float, arrivals: float) -> "PrefillWait":
+    def prefill_wait_quantile(self, share: float, arrivals: float) -> "PrefillWait":
         """Return the wait of a prompt that a share of requests does not exceed.
 
         `arrivals` are the other prompts per second. Some find no step under way; the others wait
@@ -196,7 +196,7 @@ class PrefillReplica:
 
     def cache_arrival_time_quantile(self, share: float, arrivals: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s]."""
-        wait = self.wait_to_be_read(share, arrivals)
+        wait = self.prefill_wait_quantile(share, arrivals)
         return self.placed.seconds_before_prompt + sum(wait) + self.transfer_seconds
 
 
@@ -275,7 +275,7 @@ class BatchTiming(NamedTuple):
     min_mixed_step_seconds: float
 
 
-class LoadedReplica(NamedTuple):
+class ReplicaLoad(NamedTuple):
     """The rate of a replica [1/s], the median time to first token [s], and what both rest on."""
 
     requests_per_second: float
@@ -345,7 +345,10 @@ class ReplicaProfile:
         step = recorded = interpolate_at_batch(self.decode_seconds, there)
         prompt_cost = interpolate_at_batch(self.prompt_seconds, there)
         if self.placed.engine.cuda_graph_batches:
-            padded, own = self.placed.engine.padded_batch(there), self.request_dependent_seconds
+            padded, own = (
+                self.placed.engine.pad_to_cuda_graph_batch(there),
+                self.request_dependent_seconds,
+            )
             empty = interpolate_at_batch(own, padded) - interpolate_at_batch(own, there)
             recorded = interpolate_at_batch(self.decode_seconds, padded) - empty
         least = min_mixed_step_time(self.placed, step)
@@ -357,31 +360,31 @@ class ReplicaProfile:
 
     def median_ttft_at_batch(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
-        return self.load_at_batch(batch).median_ttft
+        return self.compute_load_at_batch(batch).median_ttft
 
     def _median_ttft_of_timing(self, timing: BatchTiming) -> float:
         return median_ttft(self.placed, timing, self.request_pattern, self.idle_median_ttft)
 
     def request_rate_at_batch(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
-        return self.load_at_batch(batch).requests_per_second
+        return self.compute_load_at_batch(batch).requests_per_second
 
-    def load_at_batch(self, batch: float) -> LoadedReplica:
+    def compute_load_at_batch(self, batch: float) -> ReplicaLoad:
         timing = self.timing_at_batch(batch)
         answering = self.request_pattern.mean_lengths.answer_tokens * self.time_per_token(timing)
         if self.prefill_replica is None:
             ttft = self._median_ttft_of_timing(timing)
-            return LoadedReplica(batch / (ttft + answering), ttft, timing)
+            return ReplicaLoad(batch / (ttft + answering), ttft, timing)
         decoding = self.placed.shared_constants.steps_before_first_token * timing.step_seconds
         ttft = self.prefill_replica.cache_arrival_time_quantile(0.5, 0.0) + decoding
         for _ in range(_WAIT_ROUNDS):
-            arrivals = self.other_prompts_of_prefill(batch, batch / (ttft + answering))
+            arrivals = self.prefill_prompts_per_second(batch, batch / (ttft + answering))
             ttft = (
                 ttft + self.prefill_replica.cache_arrival_time_quantile(0.5, arrivals) + decoding
             ) / 2
-        return LoadedReplica(batch / (ttft + answering), ttft, timing)
+        return ReplicaLoad(batch / (ttft + answering), ttft, timing)
 
-    def other_prompts_of_prefill(self, batch: float, rate: float) -> float:
+    def prefill_prompts_per_second(self, batch: float, rate: float) -> float:
         """Return the prompts per second that a prompt finds at a prefill replica [1/s].
 
         `batch` requests are in each decode replica, `rate` come to it per second. Of a fixed number
@@ -408,7 +411,7 @@ def mean_step_time(timing: BatchTiming, prompts_per_step: float) -> float:
     step, cost, _, recorded, min_mixed_step = timing
     if recorded == step and min_mixed_step <= step + cost:  # The sum does not depend on s.
         return step + prompts_per_step * cost
-    mixed = time_mixed_steps(timing, prompts_per_step)
+    mixed = compute_mixed_steps(timing, prompts_per_step)
     return recorded + mixed.share_of_steps * (mixed.seconds_per_step - recorded)
 
 
@@ -419,14 +422,14 @@ class MixedSteps(NamedTuple):
     seconds_per_step: float
 
 
-def time_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSteps:
+def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSteps:
     """Time the steps that read prompts, of which there are `prompts_per_step` per step on average.
 
     s = 1 − e^(−x) of x prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
-    >>> [round(value, 3) for value in time_mixed_steps(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 2)]
+    >>> [round(value, 3) for value in compute_mixed_steps(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 2)]
     [0.865, 0.241]
     """
     share = -math.expm1(-prompts_per_step)
@@ -471,7 +474,7 @@ def median_ttft(
     common = placed.shared_constants
     others = (
         common.other_prompts_factor
-        * request_pattern.synchrony(common.synchrony_decay_scale)
+        * request_pattern.arrival_synchrony(common.synchrony_decay_scale)
         * timing.batch
     )
     steps = common.steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(
@@ -485,7 +488,7 @@ def _mean_wait_until_poll(placed: PlacedModel, timing: BatchTiming) -> float:
     return (placed.setup.polling_interval_steps - 1) / 2 * timing.step_seconds
 
 
-def time_replica_by_batch(
+def profile_replica_by_batch(
     placed: PlacedModel,
     request_pattern: RequestPattern,
     usable_memory_share: float = 0.9,
@@ -553,7 +556,7 @@ def operating_point_at_batch(
     if profile.request_pattern.has_open_arrivals:
         return _operating_point_of_open_arrivals(profile, min(batch, profile.max_batch), quantiles)
     users, batch = batch, max(1.0, min(batch, profile.max_batch))
-    rate, first, timing = profile.load_at_batch(batch)
+    rate, first, timing = profile.compute_load_at_batch(batch)
     waiting = _prompt_wait_beyond_median(profile, timing, rate, batch)
     queued = max(0.0, users - batch)
     # Those who leave do so at random, so that the time until all of these have varies by the
@@ -576,7 +579,7 @@ def operating_point_at_batch(
 def _operating_point_of_open_arrivals(
     profile: ReplicaProfile, batch: float, quantiles: Iterable[float]
 ) -> OperatingPoint:
-    rate, first, timing = profile.load_at_batch(batch)
+    rate, first, timing = profile.compute_load_at_batch(batch)
     queue = _prompt_queue(profile, timing, rate)
     # The answers at a time vary more than Poisson's, since each slows the others down.
     more = profile.request_rate_at_batch(batch * _MORE) - rate
@@ -656,11 +659,11 @@ def _prefill_wait_beyond_median(
     profile: ReplicaProfile, prefill: PrefillReplica, batch: float, rate: float
 ) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
-    arrivals = profile.other_prompts_of_prefill(batch, rate)
-    median = sum(prefill.wait_to_be_read(0.5, arrivals))
+    arrivals = profile.prefill_prompts_per_second(batch, rate)
+    median = sum(prefill.prefill_wait_quantile(0.5, arrivals))
     spread = math.sqrt(profile.request_pattern.prompt_cv_squared) * prefill.seconds_per_prompt
     return lambda share: (
-        sum(prefill.wait_to_be_read(share, arrivals)) - median + DEVIATIONS[share] * spread
+        sum(prefill.prefill_wait_quantile(share, arrivals)) - median + DEVIATIONS[share] * spread
     )
 
 

@@ -12,9 +12,9 @@ from app.estimator.memory.inference_memory import (
     LOGGED_OVERHEAD,
     OVERHEAD,
     EngineMemory,
-    HybridBlocks,
+    HybridCacheBlocks,
     VllmStartRefusal,
-    build_hybrid_blocks,
+    build_hybrid_cache_blocks,
     compute_engine_memory_limit,
     find_vllm_start_refusal,
     kv_cache_elements_per_sequence,
@@ -37,7 +37,7 @@ from app.estimator.units import format_value
 _USABLE = 0.9
 
 
-def find_memory_engine_id(engine: str) -> str:
+def find_engine_id_with_memory_data(engine: str) -> str:
     """Return the engine whose memory besides weights and cache counts for an engine of speed.
 
     That of vLLM, from its start-up logs, unless there are logs of the engine. The constants of
@@ -96,7 +96,9 @@ def _marlin_padding_and_shares_per_gpu(
 ) -> tuple[PaddingShares, float]:
     """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
     serving, form = placed.setup, placed.weight_format
-    shares = expert_padding_shares(placed.gpu, form, find_memory_engine_id(placed.engine.id))
+    shares = expert_padding_shares(
+        placed.gpu, form, find_engine_id_with_memory_data(placed.engine.id)
+    )
     padding = mxfp4_expert_padding_bytes(model, form, serving.gpus_per_expert)
     return shares, padding / (serving.expert_parallel * serving.gpus_per_expert)
 
@@ -191,7 +193,7 @@ def compute_memory_besides_cache(
     most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
     shares, padding = _marlin_padding_and_shares_per_gpu(placed, model)
     unsure = (shares.most - shares.usual) * padding
-    if engine.caches_hybrids_in_blocks and _hybrid_blocks(placed, model):
+    if engine.caches_hybrids_in_blocks and _build_hybrid_cache_blocks(placed, model):
         unsure += engine.hybrid_graph_bytes_per_token * engine.step_tokens
     return MemoryBesidesCache(
         usable_bytes=compute_engine_memory_limit(engine, memory, usable_share, tensor),
@@ -201,15 +203,17 @@ def compute_memory_besides_cache(
     )
 
 
-def _hybrid_blocks(placed: PlacedModel, stage: Architecture) -> HybridBlocks | None:
+def _build_hybrid_cache_blocks(
+    placed: PlacedModel, stage: Architecture
+) -> HybridCacheBlocks | None:
     serving = placed.setup
     width = placed.cache_element_bytes
-    return build_hybrid_blocks(stage, width, serving.tensor_parallel, serving.draft_tokens)
+    return build_hybrid_cache_blocks(stage, width, serving.tensor_parallel, serving.draft_tokens)
 
 
 def _find_engine_memory(placed: PlacedModel) -> EngineMemory:
     """Return what the engine uses besides weights and cache, with its defaults on this GPU."""
-    engine = ENGINES[find_memory_engine_id(placed.engine.id)]
+    engine = ENGINES[find_engine_id_with_memory_data(placed.engine.id)]
     return engine.with_defaults_for_gpu(placed.gpu.name, placed.gpu.engine_visible_memory)
 
 
@@ -239,7 +243,9 @@ def _max_sequences_of_stage(
 
 def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
     """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
-    if placed.engine.caches_hybrids_in_blocks and (blocks := _hybrid_blocks(placed, stage)):
+    if placed.engine.caches_hybrids_in_blocks and (
+        blocks := _build_hybrid_cache_blocks(placed, stage)
+    ):
         return blocks.block_bytes * blocks.count_blocks_of_running_sequence(context)
     return sequence_bytes_per_gpu(placed, context, stage)
 
@@ -257,7 +263,7 @@ def find_start_refusal_of_replica(
     serving, default = placed.setup, engine.profiled_sequences
     refused = [
         find_vllm_start_refusal(
-            _hybrid_blocks(placed, stage.stage_model),
+            _build_hybrid_cache_blocks(placed, stage.stage_model),
             compute_memory_besides_cache(placed, usable_share, stage.stage_model).cache_bounds,
             serving.max_sequences,
             default,

@@ -63,7 +63,7 @@ def simulate_replica(
     groups = profile.concurrent_batches
     fixed_users = None if fixed_users is None else max(1, round(fixed_users / groups))
     line = _draw_requests(profile, request_rate / groups, request_count + (fixed_users or 0), rng)
-    coming = line if fixed_users is None else _pop_reversed_requests_at_time_zero(line, fixed_users)
+    coming = line if fixed_users is None else _pop_first_request_of_each_user(line, fixed_users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[_RunningAnswer] = []
     done: list[_SimulatedRequest] = []
@@ -76,7 +76,7 @@ def simulate_replica(
             waiting.append(coming.pop())
         admitted = _admit_prompts(waiting, most - len(running))
         length = _simulated_step_time(profile, len(running), admitted)
-        alike = 1 if admitted else _count_equal_steps(running, step, coming, now, length)
+        alike = 1 if admitted else _count_steps_until_next_event(running, step, coming, now, length)
         now += length * alike
         occupied += length * alike * len(running)
         weight += length * alike
@@ -95,7 +95,7 @@ def simulate_replica(
     return _summarize_requests(done, occupied / max(weight, 1e-12), profile)
 
 
-def _count_equal_steps(
+def _count_steps_until_next_event(
     running: list[_RunningAnswer],
     step: int,
     arrivals: list[_SimulatedRequest],
@@ -125,7 +125,7 @@ def _draw_requests(
     return requests_drawn
 
 
-def _pop_reversed_requests_at_time_zero(
+def _pop_first_request_of_each_user(
     reversed_requests: list[_SimulatedRequest], users: int
 ) -> list[_SimulatedRequest]:
     """Take the first request of each user off the line, as if all arrived at 0; reversed again."""

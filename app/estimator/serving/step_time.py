@@ -11,21 +11,21 @@ from app.estimator.hardware.collectives import (
     Interconnect,
     collective_time,
     engine_collective_time,
-    send_time,
+    point_to_point_send_time,
 )
 from app.estimator.memory.inference_memory import cache_elements_per_token_of_layer
 from app.estimator.memory.parallel_layout import (
+    describe_fp8_checkpoint_split_problem,
     find_quantization_block_problem,
-    warn_if_fp8_checkpoint_not_divisible,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     WeightFormat,
+    find_weight_format,
     is_mostly_in_format,
     mean_matrix_bits,
-    resolve_weight_format,
 )
 from app.estimator.serving.engine import (
     EngineConstants,
@@ -161,7 +161,7 @@ class PlacedModel:
     def published_fp8_warning(self) -> str:
         """Return why engines do not load the publisher's FP8 checkpoint so; empty if they do."""
         serving = self.setup
-        return warn_if_fp8_checkpoint_not_divisible(
+        return describe_fp8_checkpoint_split_problem(
             self.model, serving.weight_format, serving.tensor_parallel, serving.gpus_per_expert
         )
 
@@ -177,12 +177,12 @@ def place_model(
 
     `fitted_constants` replace those of the catalog.
     """
-    form = resolve_weight_format(model, setup.weight_format)
+    form = find_weight_format(model, setup.weight_format)
     rates = find_kernel_rates(gpu, form)
     engine, common = fitted_constants or EngineConstants(
         find_engine(setup.engine_id), load_shared_engine_constants()
     )
-    setup = engine.apply_engine_split(setup)
+    setup = engine.use_whole_layer_split_if_required(setup)
     if engine.bandwidth_limit < math.inf:
         rates = dataclasses.replace(
             rates,
@@ -305,10 +305,10 @@ def engine_step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime
             / placed.kernel_rates.bandwidth
         )
         if work.weights_per_routed_expert:
-            _add_routed_experts(sums, placed, work, batch)
+            _add_routed_experts_time(sums, placed, work, batch)
         sums.attention += number * _attention_time(placed, work.layer, batch)
         sums.communication += number * _layer_collective_time(placed, work.layer, batch)
-    _add_output_head(sums, placed, batch)
+    _add_output_head_time(sums, placed, batch)
     if placed.setup.pipeline_stages > 1:
         sums.communication += pipeline_handover_time(placed, batch.rows)
     share = sums.reading / max(1e-30, sums.reading + sums.computing)
@@ -364,7 +364,7 @@ def bytes_of_unchosen_experts(placed: PlacedModel, rows: float) -> float:
     )
 
 
-def _add_routed_experts(
+def _add_routed_experts_time(
     sums: _StepTimeSums, placed: PlacedModel, work: LayerCosts, batch: StepBatch
 ) -> None:
     """Add routed experts: chosen experts are read once."""
@@ -531,14 +531,16 @@ def pipeline_handover_time(placed: PlacedModel, rows: float) -> float:
         serving.pipeline_stages / max(1, fabric.bridged_gpus // serving.gpus_per_stage)
     )
     bridges = max(domains, bridges)
-    inside = (bridges - domains) * send_time(message, fabric)
-    inside += (serving.pipeline_stages - bridges) * send_time(message, fabric, uses_bridge=True)
+    inside = (bridges - domains) * point_to_point_send_time(message, fabric)
+    inside += (serving.pipeline_stages - bridges) * point_to_point_send_time(
+        message, fabric, uses_bridge=True
+    )
     if domains == 1:
         return inside
-    return inside + (domains - 1) * send_time(message, fabric, crosses_domains=True)
+    return inside + (domains - 1) * point_to_point_send_time(message, fabric, crosses_domains=True)
 
 
-def _add_output_head(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch) -> None:
+def _add_output_head_time(sums: _StepTimeSums, placed: PlacedModel, batch: StepBatch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.setup.tensor_parallel
     rows = padded_rows(placed, max(1.0, batch.output_head_rows))
     computing = 2 * rows * weights / placed.kernel_rates.matmul_16bit

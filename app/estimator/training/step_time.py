@@ -125,10 +125,10 @@ def optimizer_step_time(
     older = plan.software.older_attention
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
     all_layers = compute_all_layers_time(model, engine, fabric, plan)
-    return combine_step_time(model, engine, fabric, plan, all_layers)
+    return compute_step_time_from_layers(model, engine, fabric, plan, all_layers)
 
 
-def combine_step_time(
+def compute_step_time_from_layers(
     model: Architecture,
     rates: SustainedRates,
     fabric: Interconnect,
@@ -463,7 +463,7 @@ def find_fastest_usual_plan(
     True
     """
     found = [
-        _find_fewest_stages(
+        _find_plan_with_fewest_stages(
             model, gpu, dataclasses.replace(plan, tensor=tensor), gpus, tokens_per_step
         )
         for tensor in (1, 2, 4, 8)
@@ -478,14 +478,14 @@ def find_fastest_usual_plan(
     )
 
 
-class UsualPlan(NamedTuple):
+class PlanWithMemoryFit(NamedTuple):
     plan: TrainingPlan
     fits: bool
 
 
-def _find_fewest_stages(
+def _find_plan_with_fewest_stages(
     model: Architecture, gpu: Accelerator, plan: TrainingPlan, gpus: int, tokens_per_step: float
-) -> UsualPlan:
+) -> PlanWithMemoryFit:
     """Return the plan with the fewest stages that fits, or with the most if none does."""
     pipeline = 1
     while True:
@@ -494,9 +494,9 @@ def _find_fewest_stages(
         for recompute in dict.fromkeys(recomputes):
             tried = dataclasses.replace(staged, recompute=recompute)
             if fullest_stage_memory(model, tried).total <= gpu.engine_visible_memory:
-                return UsualPlan(tried, fits=True)
+                return PlanWithMemoryFit(tried, fits=True)
         if pipeline == _DEEPEST:
-            return UsualPlan(tried, fits=False)
+            return PlanWithMemoryFit(tried, fits=False)
         pipeline *= 2
 
 

@@ -45,7 +45,7 @@ def read_note_types_by_id(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Return every note type by id; unreadable ones are left out."""
     ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
     if models:
-        return _read_legacy_note_types(_json_objects(models))
+        return _read_legacy_note_types(_parse_json_object_values(models))
     return _read_note_type_table(db)
 
 
@@ -56,7 +56,7 @@ def read_deck_names_by_id(db: sqlite3.Connection) -> dict[int, str]:
         return {_whole_number_or_minus_one(deck): _clean_deck_name(name) for deck, name in rows}
     return {
         _whole_number_or_minus_one(deck.get("id")): _clean_deck_name(deck.get("name"))
-        for deck in _json_objects(decks)
+        for deck in _parse_json_object_values(decks)
     }
 
 
@@ -124,7 +124,7 @@ def _decode_text(value: int | bytes | None) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
-def _json_objects(text: Any) -> list[dict[str, Any]]:
+def _parse_json_object_values(text: Any) -> list[dict[str, Any]]:
     """Return the values of a JSON object that are objects themselves."""
     try:
         document = json.loads(text)
@@ -266,7 +266,7 @@ class MediaReplacement(NamedTuple):
     kept_picture_names: frozenset[str]
 
 
-def use_stored_pictures_and_count_lost_media(
+def replace_media_with_stored_pictures(
     html: str, url_by_picture_name: Mapping[str, str]
 ) -> MediaReplacement:
     """Replace picture URLs by ours.

@@ -427,5 +427,5 @@ def build_package_picture_name(stored_name: str) -> str:
     return f"headroom-{stored_name}"
 
 
-def use_package_picture_names(html: str) -> str:
+def replace_picture_urls_with_package_names(html: str) -> str:
     return _ADDRESS.sub(lambda m: build_package_picture_name(m[1]), html)

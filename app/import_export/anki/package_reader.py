@@ -106,12 +106,12 @@ def _read_small_entry(
         try:
             source = open_zstd_stream(stream) if is_zstd else stream
             content = source.read(MAX_FILE_BYTES + 1)
-        except _damage_errors():
+        except _decompression_error_types():
             return b""
     return content if len(content) <= MAX_FILE_BYTES else b""
 
 
-def _damage_errors() -> tuple[type[Exception], ...]:
+def _decompression_error_types() -> tuple[type[Exception], ...]:
     module = import_zstd_or_none()
     return (EOFError, module.ZstdError) if module else (EOFError,)
 
@@ -124,17 +124,17 @@ def _unpack_collection(file: IO[bytes], path: Path) -> None:
             raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
         with archive.open(entries[name]) as stream, path.open("wb") as out:
             if name == NEWEST_COLLECTION_NAME:
-                _copy_newest_zstd(stream, out)
+                _decompress_zstd_within_limit(stream, out)
             else:
                 _copy_limited(stream, out)
 
 
-def _copy_newest_zstd(stream: IO[bytes], out: IO[bytes]) -> None:
+def _decompress_zstd_within_limit(stream: IO[bytes], out: IO[bytes]) -> None:
     if import_zstd_or_none() is None:
         raise UnusableFileError(_OLDER)
     try:
         _copy_limited(open_zstd_stream(stream), out)
-    except _damage_errors():
+    except _decompression_error_types():
         raise UnusableFileError("The collection in the package is damaged.") from None
 
 

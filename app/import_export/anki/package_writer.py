@@ -217,7 +217,7 @@ def _compute_anki_interval(card_state: CardState) -> int:
     return -max(1, round((card_state.due_at - card_state.last_at).total_seconds()))
 
 
-def _build_card_columns_from_type(
+def _build_card_state_columns(
     card: CardHistory, dates: "CollectionDates", new_card_position: int
 ) -> tuple[object, ...]:
     """Return the columns of a card from `type` on: its state."""
@@ -310,7 +310,7 @@ class CollectionDates:
     collection_start_day: dt.date
     collection_start: CollectionStart | None
 
-    def bury_time_or_now_seconds(self, card: CardHistory) -> int:
+    def card_modified_at_seconds(self, card: CardHistory) -> int:
         """Return when a card was last changed: when it was buried if that was today, else now.
 
         Anki derives the day of a bury from it.
@@ -352,8 +352,8 @@ def write_notes_to_package(
             for ordinal, card in zip(ordinals, note.card_histories, strict=True):
                 card_id = _make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
                 ids = (card_id, note_id, decks[note.deck_name], ordinal)
-                state = _build_card_columns_from_type(card, dates, position)
-                _insert_row(db, "cards", (*ids, dates.bury_time_or_now_seconds(card), -1, *state))
+                state = _build_card_state_columns(card, dates, position)
+                _insert_row(db, "cards", (*ids, dates.card_modified_at_seconds(card), -1, *state))
                 _stage_revlog_rows(db, card_id, card)
         _write_revlog_with_unique_ids(db)
         row = build_collection_row(decks, dates.now_seconds, dates.collection_start, card_counts)

@@ -24,9 +24,9 @@ from app.import_export.items import (
 )
 from app.import_export.text_conversion import (
     PicturesAndLosses,
-    SourceItem,
+    UnreadItem,
     make_range_between,
-    read_source_items,
+    read_items_or_refuse,
 )
 
 VERSION = 1
@@ -140,8 +140,8 @@ class _NumberedRow(NamedTuple):
 def _read_items_of_rows(rows: Sequence[_NumberedRow]) -> ImportResult:
     if len(rows) > _MOST_ITEMS:
         raise UnusableFileError(f"The file has more than {_MOST_ITEMS:,} items.")
-    return read_source_items(
-        SourceItem(
+    return read_items_or_refuse(
+        UnreadItem(
             str(row.get("name", "")) if isinstance(row, dict) else "",
             line,
             functools.partial(_read_item, row),

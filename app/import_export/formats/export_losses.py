@@ -16,7 +16,7 @@ from app.import_export.items import (
     make_item_label,
 )
 from app.import_export.markdown_to_html import convert_markdown_to_html_with_pictures
-from app.import_export.text_conversion import plain_text_of_markdown_or_none
+from app.import_export.text_conversion import get_one_line_plain_text_or_none
 
 TYPED_ANSWER_KINDS = ("short", "numeric")
 """Kinds of items whose common mistake Moodle shows as the feedback on any other answer."""
@@ -26,7 +26,7 @@ LONGEST_LABEL = 256
 
 def _has_stem_or_option_markup(item: Item) -> bool:
     texts = (item.stem, *(option.text for option in item.options))
-    return any(plain_text_of_markdown_or_none(text) is None for text in texts)
+    return any(get_one_line_plain_text_or_none(text) is None for text in texts)
 
 
 def _has_explanation_or_feedback(item: Item) -> bool:
@@ -34,7 +34,7 @@ def _has_explanation_or_feedback(item: Item) -> bool:
     return any(texts)
 
 
-class _Loss(NamedTuple):
+class _LossRule(NamedTuple):
     """What some formats lose of the items that it applies to."""
 
     format_names: str
@@ -43,85 +43,87 @@ class _Loss(NamedTuple):
 
 
 _LOSSES = (
-    _Loss(
+    _LossRule(
         "aiken", lambda i: any(o.credit for o in i.options), "partly right choices are wrong there"
     ),
-    _Loss(
+    _LossRule(
         "aiken gift", lambda i: i.pictures, "its pictures are not exported, only their descriptions"
     ),
-    _Loss("aiken", _has_stem_or_option_markup, "its markup is not exported"),
-    _Loss(
+    _LossRule("aiken", _has_stem_or_option_markup, "its markup is not exported"),
+    _LossRule(
         "aiken", _has_explanation_or_feedback, "feedback, hints and explanation are not exported"
     ),
-    _Loss(
+    _LossRule(
         "aiken",
         lambda i: i.name or write_item_fields_as_tags(i),
         "its name and its tags are not exported",
     ),
-    _Loss("qti", lambda i: i.hints, "hints are shown to tutors only"),
-    _Loss(
+    _LossRule("qti", lambda i: i.hints, "hints are shown to tutors only"),
+    _LossRule(
         "qti",
         lambda i: len("; ".join(write_item_fields_as_tags(i))) > LONGEST_LABEL,
         "its tags are too long for QTI",
     ),
-    _Loss("gift", lambda i: i.hints, "hints are appended to the explanation"),
-    _Loss(
+    _LossRule("gift", lambda i: i.hints, "hints are appended to the explanation"),
+    _LossRule(
         "gift",
         lambda i: (i.mistake and i.kind not in TYPED_ANSWER_KINDS) or any(p.why for p in i.pairs),
         "common mistakes and reasons are appended to the explanation",
     ),
-    _Loss(
+    _LossRule(
         "moodle",
         lambda i: any(p.why for p in i.pairs),
         "the reasons of the pairs are appended to the explanation",
     ),
-    _Loss(
+    _LossRule(
         "moodle",
         lambda i: i.mistake and i.kind in {"true-false", "cloze"},
         "the common mistake is appended to the explanation",
     ),
-    _Loss(
+    _LossRule(
         "moodle",
         lambda i: any(b.hint for b in i.blanks),
         "the hint of a gap is shown after a wrong answer",
     ),
-    _Loss(
+    _LossRule(
         "gift moodle",
         lambda i: i.kind == "order" and i.options,
         "the wrong steps are listed in the explanation, and not among the steps",
     ),
-    _Loss(
+    _LossRule(
         "gift moodle",
         lambda i: i.kind == "order" and any(option.feedback for option in i.options),
         "feedback on wrong steps is not exported",
     ),
-    _Loss("xlsx", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
-    _Loss(
+    _LossRule(
+        "xlsx", lambda i: i.pictures, "its pictures are not exported, only their descriptions"
+    ),
+    _LossRule(
         "gift moodle",
         lambda i: any(step.feedback for step in i.steps),
         "feedback on single steps is appended to the explanation",
     ),
-    _Loss(
+    _LossRule(
         "moodle",
         lambda i: any("<img " in convert_markdown_to_html_with_pictures(p.right) for p in i.pairs),
         "the pictures on the right are not exported, only their descriptions",
     ),
-    _Loss(
+    _LossRule(
         "gift moodle",
         does_credit_rule_differ_from_moodle,
         "there its rule of partial credit is only similar",
     ),
-    _Loss(
+    _LossRule(
         "gift",
         lambda i: (i.kind, i.partial) == ("order", "lcs"),
         "there its rule of partial credit is only similar",
     ),
-    _Loss(
+    _LossRule(
         "gift moodle qti",
         lambda i: any(i.titles) and can_column_titles_be_tags(i),
         "the titles of its columns are in its tags",
     ),
-    _Loss(
+    _LossRule(
         "gift moodle qti",
         lambda i: any(i.titles) and not can_column_titles_be_tags(i),
         "the titles of its columns are not exported",

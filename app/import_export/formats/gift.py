@@ -40,18 +40,18 @@ from app.import_export.markdown_to_html import (
 )
 from app.import_export.text_conversion import (
     PicturesAndLosses,
-    SourceItem,
+    UnreadItem,
     add_default_feedback_as_mistake,
     add_short_answer,
     add_unit_to_stem,
     convert_text_to_markdown,
+    get_one_line_plain_text_or_none,
     has_decimal_comma,
     make_range_around,
     make_range_between,
     parse_typed_number,
     parse_weight_percent,
-    plain_text_of_markdown_or_none,
-    read_source_items,
+    read_items_or_refuse,
     split_unit_from_stem,
 )
 
@@ -232,8 +232,8 @@ def read_gift(text: str) -> ImportResult:
     numeric_answers = (answers for answers in all_answers if answers.startswith("#"))
     numbers = (n for answers in numeric_answers for n in re.findall(r"[\d.,]*,\d+", answers))
     comma = any(map(has_decimal_comma, numbers))
-    return read_source_items(
-        SourceItem(
+    return read_items_or_refuse(
+        UnreadItem(
             block.title or " ".join(remove_gift_escapes(block.text_before).split())[:50],
             block.first_line_number,
             functools.partial(_read_block, block, may_use_decimal_comma=comma),
@@ -546,7 +546,7 @@ def _write_option_feedback(option: ItemOption) -> str:
 
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    text = plain_text_of_markdown_or_none(markdown)
+    text = get_one_line_plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
         return "[html]" + _escape_gift(convert_markdown_to_html(markdown))
     return (_PLAIN if markdown else "") + _escape_gift(text)

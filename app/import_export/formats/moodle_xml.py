@@ -56,18 +56,18 @@ from app.import_export.markdown_to_html import (
 )
 from app.import_export.text_conversion import (
     PicturesAndLosses,
-    SourceItem,
+    UnreadItem,
     add_default_feedback_as_mistake,
     add_short_answer,
     add_unit_to_stem,
     build_cloze_item,
-    convert_html_noting_losses,
+    convert_html_to_markdown_recording_losses,
     convert_text_to_markdown,
     has_decimal_comma,
     make_range_around,
     parse_typed_number,
     parse_weight_percent,
-    read_source_items,
+    read_items_or_refuse,
     split_unit_from_stem,
 )
 from app.import_export.xml_files import add_child, parse_xml_and_locate_elements, serialize_document
@@ -206,8 +206,8 @@ def read_moodle(data: bytes) -> ImportResult:
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
     nodes = zip(document.root.iter("question"), document.element_lines, strict=True)
-    return read_source_items(
-        SourceItem(
+    return read_items_or_refuse(
+        UnreadItem(
             _read_question_name(node),
             line,
             functools.partial(_read_item, node),
@@ -415,7 +415,7 @@ def _read_cloze(question_element: ET.Element, item: Item, losses: PicturesAndLos
     text, blanks = parse_embedded_answers(
         question_element.findtext("questiontext/text", ""), losses
     )
-    return build_cloze_item(item, convert_html_noting_losses(text, losses), blanks)
+    return build_cloze_item(item, convert_html_to_markdown_recording_losses(text, losses), blanks)
 
 
 def _read_gap_select(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
@@ -435,7 +435,7 @@ def _read_gap_select(question_element: ET.Element, item: Item, losses: PicturesA
         blanks.append(ItemBlank((word,), "", wrong))
         return BLANK_CHARACTER
 
-    text = convert_html_noting_losses(
+    text = convert_html_to_markdown_recording_losses(
         _PLACED.sub(gap, question_element.findtext("questiontext/text", "")), losses
     )
     if not blanks:

@@ -15,7 +15,7 @@ from app.import_export.formats.qti_elements import (
     find_elements_below,
     find_first_element_below,
     find_qti3_attribute,
-    find_qti3_element_name,
+    normalize_tag_to_qti3_name,
     render_inner_html,
 )
 from app.import_export.html_to_markdown import convert_plain_text_to_markdown
@@ -32,7 +32,7 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     add_default_feedback_as_mistake,
     build_cloze_item,
-    convert_html_noting_losses,
+    convert_html_to_markdown_recording_losses,
     make_range_around,
     make_range_between,
     note_unused_feedback_as_loss,
@@ -137,7 +137,7 @@ class _Qti12Reader:
     def _choose_reader(self) -> Callable[[Item], Item]:
         question_type, response_kind = (
             self._read_question_type(),
-            find_qti3_element_name(self.response_elements[0]),
+            normalize_tag_to_qti3_name(self.response_elements[0]),
         )
         if "essay" in question_type or "file_upload" in question_type:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
@@ -178,7 +178,8 @@ class _Qti12Reader:
     def _read_question_type(self) -> str:
         for field in find_elements_below(self.root, "qtimetadatafield"):
             entry = {
-                find_qti3_element_name(part): extract_plain_text_of_element(part) for part in field
+                normalize_tag_to_qti3_name(part): extract_plain_text_of_element(part)
+                for part in field
             }
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
@@ -340,7 +341,7 @@ class _Qti12Reader:
     def _read_blank(self, response_element: ET.Element, *, is_chosen_from_list: bool) -> ItemBlank:
         right = self._list_right_values(response_element)
         labels = {word: word for word in right}
-        if find_qti3_element_name(response_element) == "response_lid":
+        if normalize_tag_to_qti3_name(response_element) == "response_lid":
             labels = {
                 name: " ".join(
                     plain_text(parse_markdown(self._read_text_outside_responses(label))).split()
@@ -368,7 +369,7 @@ class _Qti12Reader:
 
         `replace_text` may change them before they are read.
         """
-        if any(find_qti3_element_name(n) in _MEDIA for n in node.iter()):
+        if any(normalize_tag_to_qti3_name(n) in _MEDIA for n in node.iter()):
             self.losses.add_loss("a picture or recording is left out: describe what it holds")
         texts = []
         for part in _list_text_nodes(node):
@@ -376,7 +377,7 @@ class _Qti12Reader:
             raw = render_inner_html(part, lambda _: None) if len(part) else "".join(part.itertext())
             raw = replace_text(raw) if replace_text else raw
             texts.append(
-                convert_html_noting_losses(raw, self.losses)
+                convert_html_to_markdown_recording_losses(raw, self.losses)
                 if is_html
                 else convert_plain_text_to_markdown(raw)
             )
@@ -385,7 +386,7 @@ class _Qti12Reader:
 
 def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:
     for child in node:
-        name = find_qti3_element_name(child)
+        name = normalize_tag_to_qti3_name(child)
         if name == "mattext":
             yield child
         elif name not in _RESPONSES and not name.startswith("render"):
@@ -418,7 +419,7 @@ def _list_required_values(condition: ET.Element, response_id: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
     values: list[str] = []
     for child in condition:
-        name = find_qti3_element_name(child)
+        name = normalize_tag_to_qti3_name(child)
         if name == "varequal" and find_qti3_attribute(child, "respident") in {"", response_id}:
             values.append(extract_plain_text_of_element(child))
         elif name in {"conditionvar", "and", "or"}:

@@ -24,7 +24,7 @@ _KEPT_ATTRIBUTES = (
 ReplaceElement = Callable[[ET.Element], str | None]
 
 
-def find_qti3_element_name(node: ET.Element) -> str:
+def normalize_tag_to_qti3_name(node: ET.Element) -> str:
     """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
@@ -42,7 +42,7 @@ def find_qti3_attribute(node: ET.Element, name: str) -> str:
 
 def find_elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
     """Return all elements below `node` with one of the names, in order."""
-    return (n for n in node.iter() if n is not node and find_qti3_element_name(n) in names)
+    return (n for n in node.iter() if n is not node and normalize_tag_to_qti3_name(n) in names)
 
 
 def find_first_element_below(node: ET.Element, *names: str) -> ET.Element | None:
@@ -70,7 +70,7 @@ def render_inner_html(node: ET.Element, replace_element: ReplaceElement) -> str:
 
 
 def _render_element_html(node: ET.Element, replace_element: ReplaceElement) -> str:
-    name = find_qti3_element_name(node)
+    name = normalize_tag_to_qti3_name(node)
     replacement = replace_element(node)
     if replacement is not None:
         return replacement

@@ -18,8 +18,8 @@ from app.import_export.formats.qti_elements import (
     find_elements_below,
     find_first_element_below,
     find_qti3_attribute,
-    find_qti3_element_name,
     is_hint_element,
+    normalize_tag_to_qti3_name,
     render_inner_html,
 )
 from app.import_export.items import (
@@ -38,14 +38,14 @@ from app.import_export.items import (
 )
 from app.import_export.text_conversion import (
     PicturesAndLosses,
-    SourceItem,
+    UnreadItem,
     build_cloze_item,
-    convert_html_noting_losses,
+    convert_html_to_markdown_recording_losses,
     make_range_around,
     make_range_between,
     note_unused_feedback_as_loss,
     parse_typed_number,
-    read_source_items,
+    read_items_or_refuse,
     split_unit_from_stem,
 )
 from app.import_export.xml_files import (
@@ -188,7 +188,7 @@ def _read_scored_conditions(
     conditions: list[_ScoredCondition] = []
     for branch in find_elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
-        if test is None or find_qti3_element_name(test) not in {"equal", "string-match"}:
+        if test is None or normalize_tag_to_qti3_name(test) not in {"equal", "string-match"}:
             continue
         value = extract_plain_text_of_element(find_first_element_below(test, "base-value"))
         if not value:
@@ -235,9 +235,9 @@ def read_qti(data: bytes) -> ImportResult:
         document = parse_xml_and_locate_elements(data, *_ITEMS)
         sources = list(_list_source_items("", document, {}))
         if not sources:
-            name = find_qti3_element_name(document.root)
+            name = normalize_tag_to_qti3_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
-        return read_source_items(sources)
+        return read_items_or_refuse(sources)
     pictures = {f.path: f.content for ending in _PICTURES for f in read_archive_files(data, ending)}
     sources, unreadable_files = [], []
     for file in read_archive_files(data, ".xml"):
@@ -249,22 +249,22 @@ def read_qti(data: bytes) -> ImportResult:
             unreadable_files.append(ItemRemark(file.path, 0, str(error)))
     if not sources and not unreadable_files:
         raise UnusableFileError("The package holds no items.")
-    result = read_source_items(sources)
+    result = read_items_or_refuse(sources)
     return dataclasses.replace(result, refused_items=(*unreadable_files, *result.refused_items))
 
 
 def _list_source_items(
     document_path: str, document: XmlDocument, picture_by_path: Mapping[str, bytes]
-) -> Iterator[SourceItem]:
+) -> Iterator[UnreadItem]:
     """Yield the items of a document; `document_path` is its path in a package, else empty."""
     root, lines = document.root, itertools.chain(document.element_lines, itertools.repeat(0))
     find_picture = functools.partial(_find_picture, document_path, picture_by_path)
     prefix = f"{document_path}: " if document_path else ""
-    if find_qti3_element_name(root) == qti12_reader.ROOT:
+    if normalize_tag_to_qti3_name(root) == qti12_reader.ROOT:
         for item, line in zip(qti12_reader.list_qti12_items(root), lines, strict=False):
             read = functools.partial(qti12_reader.read_qti12_item, item.unique_name, item.element)
-            yield SourceItem(f"{prefix}{item.title}", line, read, find_picture)
-    elif find_qti3_element_name(root) == _ITEM:
+            yield UnreadItem(f"{prefix}{item.title}", line, read, find_picture)
+    elif normalize_tag_to_qti3_name(root) == _ITEM:
         title = (
             find_qti3_attribute(root, "title")
             or find_qti3_attribute(root, "identifier")
@@ -272,7 +272,7 @@ def _list_source_items(
         )
         label = f"{prefix}{title}" if title != document_path else document_path
         read = functools.partial(_read_qti2_or_3_item, title, root)
-        yield SourceItem(label, next(lines), read, find_picture)
+        yield UnreadItem(label, next(lines), read, find_picture)
 
 
 def _read_qti2_or_3_item(name: str, root: ET.Element, losses: PicturesAndLosses) -> Item:
@@ -325,8 +325,8 @@ class _QtiItemReader:
         self.interactions = [
             node
             for node in body.iter()
-            if find_qti3_element_name(node).endswith("-interaction")
-            and find_qti3_element_name(node) not in _ASIDE
+            if normalize_tag_to_qti3_name(node).endswith("-interaction")
+            and normalize_tag_to_qti3_name(node) not in _ASIDE
         ]
         self.feedback_by_id = _read_by_identifier(
             self.root, "modal-feedback", self._read_text_outside_interactions
@@ -352,7 +352,7 @@ class _QtiItemReader:
         return restore_fields_from_tags(converted, tuple(t for t in tags if t))
 
     def _choose_reader(self) -> Callable[[Item], Item]:
-        kinds = [find_qti3_element_name(n) for n in self.interactions]
+        kinds = [normalize_tag_to_qti3_name(n) for n in self.interactions]
         if kinds and set(kinds) <= _GAPS:
             return self._read_cloze_or_text_entry
         if not kinds:
@@ -375,13 +375,13 @@ class _QtiItemReader:
     # --- texts ---
 
     def _read_text_outside_interactions(self, node: ET.Element) -> str:
-        return convert_html_noting_losses(
+        return convert_html_to_markdown_recording_losses(
             render_inner_html(node, self._drop_interaction_or_media), self.losses
         )
 
     def _drop_interaction_or_media(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
-        name = find_qti3_element_name(node)
+        name = normalize_tag_to_qti3_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add_loss("a picture or recording is left out: say what it holds")
             return ""
@@ -486,21 +486,26 @@ class _QtiItemReader:
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
     def _read_cloze_or_text_entry(self, item: Item) -> Item:
-        if self._has_sole_text_entry_apart():
+        if self._is_text_entry_in_own_paragraph():
             return self._read_text_entry(item)
         blanks = [self._read_blank(n) for n in self.interactions]
 
         def gap(node: ET.Element) -> str | None:
-            is_gap = find_qti3_element_name(node) in _GAPS
+            is_gap = normalize_tag_to_qti3_name(node) in _GAPS
             return BLANK_CHARACTER if is_gap else self._drop_interaction_or_media(node)
 
-        text = convert_html_noting_losses(render_inner_html(self.body, gap), self.losses)
+        text = convert_html_to_markdown_recording_losses(
+            render_inner_html(self.body, gap), self.losses
+        )
         return build_cloze_item(item, text, blanks)
 
-    def _has_sole_text_entry_apart(self) -> bool:
+    def _is_text_entry_in_own_paragraph(self) -> bool:
         """Return whether there is one text entry, whose paragraph has nothing else."""
         first = self.interactions[0]
-        if len(self.interactions) != 1 or find_qti3_element_name(first) != "text-entry-interaction":
+        if (
+            len(self.interactions) != 1
+            or normalize_tag_to_qti3_name(first) != "text-entry-interaction"
+        ):
             return False
         parent = next((n for n in self.body.iter() if first in list(n)), self.body)
         return not extract_plain_text_of_element(parent) and parent is not self.body
@@ -519,7 +524,7 @@ class _QtiItemReader:
 
     def _read_blank(self, node: ET.Element) -> ItemBlank:
         response = self._find_response_with_right_answer(node)
-        if find_qti3_element_name(node) == "text-entry-interaction":
+        if normalize_tag_to_qti3_name(node) == "text-entry-interaction":
             hint = find_qti3_attribute(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.full_mark_values]
             if response.is_number:
@@ -547,7 +552,7 @@ class _QtiItemReader:
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
-            name = find_qti3_element_name(node)
+            name = normalize_tag_to_qti3_name(node)
             if name == "gap":
                 blanks.append(
                     ItemBlank((word_by_gap.get(find_qti3_attribute(node, "identifier"), ""),))
@@ -559,7 +564,9 @@ class _QtiItemReader:
                 return None
             return self._drop_interaction_or_media(node)
 
-        text = convert_html_noting_losses(render_inner_html(self.body, gap), self.losses)
+        text = convert_html_to_markdown_recording_losses(
+            render_inner_html(self.body, gap), self.losses
+        )
         if any(not b.answers[0] for b in blanks):
             raise ItemSkippedError("a gap has no word that fits")
         self.losses.add_loss("the words to choose from are not shown; they are typed")

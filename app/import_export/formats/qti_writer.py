@@ -279,7 +279,7 @@ def _add_cloze(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
     if len(gaps) != len(response_ids):
         raise ItemSkippedError("its gaps do not fit its text")
     for gap, name, blank in zip(gaps, response_ids, item.blanks, strict=True):
-        _add_gap_field(builder, gap, name, blank)
+        _convert_gap_to_interaction(builder, gap, name, blank)
     processing = builder.add_child_element(root, "response_processing")
     _add_sum_of_mappings_scoring(builder, processing, response_ids)
     _add_explanation_rules(builder, processing, item)
@@ -304,7 +304,7 @@ def _add_gap_scoring(
     _add_mapping(builder, node, dict.fromkeys(answers, points_share), default_value="0")
 
 
-def _add_gap_field(
+def _convert_gap_to_interaction(
     builder: QtiBuilder, gap: ET.Element, response_identifier: str, blank: ItemBlank
 ) -> None:
     attributes = {"response_identifier": response_identifier}

@@ -18,8 +18,8 @@ from app.import_export.formats.text_lists import (
     KindAndOptions,
     NamedChoices,
     describe_numbers_read_as_text,
+    find_labels_by_label_and_by_text,
     find_labels_named_by_answer,
-    find_labels_named_either_way,
     infer_choice_kind,
     is_choice_label,
     read_answer_without_choices,
@@ -35,9 +35,9 @@ from app.import_export.html_to_markdown import convert_plain_text_to_markdown
 from app.import_export.items import ImportResult, Item, ItemOption, ItemSkippedError, Kind
 from app.import_export.text_conversion import (
     PicturesAndLosses,
-    SourceItem,
+    UnreadItem,
     has_decimal_comma,
-    read_source_items,
+    read_items_or_refuse,
 )
 from app.import_export.workbook import UNREADABLE_CELL_MARK, read_workbook
 from app.import_export.xml_files import MAX_XML_BYTES, decode_unicode_or_windows_1252, open_archive
@@ -207,7 +207,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     found = _find_header([_iterate_csv_rows(text, separator) for separator in separators])
     comma = separators[found.table_index] == ";"
     table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
-    return read_source_items(table.list_source_items(), *filter(None, (decoded.guess_note,)))
+    return read_items_or_refuse(table.list_source_items(), *filter(None, (decoded.guess_note,)))
 
 
 def _iterate_csv_rows(text: str, separator: str) -> Iterator[TableRow]:
@@ -294,7 +294,7 @@ def _read_workbook_questions(data: bytes) -> ImportResult:
         for name, table in tables.items()
         for source in table.list_source_items(f"{name}: " if len(tables) > 1 else "")
     )
-    return read_source_items(sources, *notes)
+    return read_items_or_refuse(sources, *notes)
 
 
 # --- rows ---
@@ -322,13 +322,13 @@ class _SheetTable:
             n.labels_named_by_label and not n.labels_named_by_text for n in named
         ) and not any(n.labels_named_by_text and not n.labels_named_by_label for n in named)
 
-    def list_source_items(self, prefix: str = "") -> Iterator[SourceItem]:
+    def list_source_items(self, prefix: str = "") -> Iterator[UnreadItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
             read = functools.partial(row.read_item, self)
             is_of_own_format = QUESTION in row.header.titles
-            yield SourceItem(
+            yield UnreadItem(
                 f"{prefix}{name}",
                 row.line_number,
                 row.read_exported_item if is_of_own_format else read,
@@ -379,7 +379,7 @@ class _SheetRow:
         try:
             if answer.casefold() not in {"true", "false"}:
                 choices = self._filled_choices(self.readable_cell_or_empty)
-                return find_labels_named_either_way(answer, choices)
+                return find_labels_by_label_and_by_text(answer, choices)
         except ItemSkippedError:
             pass
         return NamedChoices()

@@ -22,9 +22,9 @@ from app.import_export.items import (
 from app.import_export.markdown_to_html import convert_markdown_to_html
 from app.import_export.text_conversion import (
     PicturesAndLosses,
-    SourceItem,
+    UnreadItem,
     parse_typed_range_or_none,
-    read_source_items,
+    read_items_or_refuse,
 )
 
 _PARTS = (re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"), re.compile(r"\s*[;|\n]\s*"))
@@ -54,7 +54,7 @@ def find_labels_named_by_answer(
     >>> sorted(find_labels_named_by_answer("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
-    by_label, by_words = find_labels_named_either_way(answer, text_by_label)
+    by_label, by_words = find_labels_by_label_and_by_text(answer, text_by_label)
     if by_label and prefer_labels:
         return by_label
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(text_by_label):
@@ -77,16 +77,16 @@ class NamedChoices(NamedTuple):
     labels_named_by_text: frozenset[str] = frozenset()
 
 
-def find_labels_named_either_way(answer: str, text_by_label: TextByLabel) -> NamedChoices:
+def find_labels_by_label_and_by_text(answer: str, text_by_label: TextByLabel) -> NamedChoices:
     by_label = _find_labels_of_whole_or_parts(
-        answer, lambda part: _find_by_label(part, text_by_label)
+        answer, lambda part: _find_choice_by_label(part, text_by_label)
     )
     by_words = _find_labels_of_whole_or_parts(
-        answer, lambda part: _find_by_words(part, text_by_label)
+        answer, lambda part: _find_choice_by_text(part, text_by_label)
     )
     if not by_words:
         by_words = _find_labels_of_whole_or_parts(
-            answer, lambda part: _find_by_label_and_words(part, text_by_label)
+            answer, lambda part: _find_choice_by_label_and_text(part, text_by_label)
         )
     return NamedChoices(by_label, by_words)
 
@@ -97,16 +97,16 @@ def _join_labels(labels: frozenset[str]) -> str:
 
 def _describe_unmatched_answer(answer: str, text_by_label: TextByLabel) -> str:
     match = _BOTH.fullmatch(answer.strip())
-    label = _find_label(match["label"], text_by_label) if match else ""
+    label = _map_to_existing_label(match["label"], text_by_label) if match else ""
     if label:
         text = text_by_label[label][:40]
         return f"its answer “{answer[:40]}” names {label}, but that says “{text}”"
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
-def _find_by_label(part: str, text_by_label: TextByLabel) -> str:
+def _find_choice_by_label(part: str, text_by_label: TextByLabel) -> str:
     match = _LABELED.fullmatch(part.strip())
-    return _find_label(match["label"], text_by_label) if match else ""
+    return _map_to_existing_label(match["label"], text_by_label) if match else ""
 
 
 def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]) -> frozenset[str]:
@@ -121,7 +121,7 @@ def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]
     return frozenset()
 
 
-def _find_label(name: str, text_by_label: TextByLabel) -> str:
+def _map_to_existing_label(name: str, text_by_label: TextByLabel) -> str:
     """Return the label meant: letters also match numbered choices, and numbers letters."""
     label = name.upper()
     if label in text_by_label or not text_by_label:
@@ -138,7 +138,7 @@ def _find_label(name: str, text_by_label: TextByLabel) -> str:
     return label if label in text_by_label else ""
 
 
-def _find_by_words(part: str, text_by_label: TextByLabel) -> str:
+def _find_choice_by_text(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice with this text, ignoring case and a final period if needed."""
     for normalize in (_collapse_spaces, _normalize_for_comparison):
         labels = [
@@ -151,10 +151,10 @@ def _find_by_words(part: str, text_by_label: TextByLabel) -> str:
     return ""
 
 
-def _find_by_label_and_words(part: str, text_by_label: TextByLabel) -> str:
+def _find_choice_by_label_and_text(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
     match = _BOTH.fullmatch(part.strip())
-    label = _find_label(match["label"], text_by_label) if match else ""
+    label = _map_to_existing_label(match["label"], text_by_label) if match else ""
     is_same_text = (
         match
         and label
@@ -250,8 +250,8 @@ class _AikenDraft:
 
 def read_aiken(text: str) -> ImportResult:
     """Read every question of an Aiken file; one without options or answer is refused."""
-    return read_source_items(
-        SourceItem(
+    return read_items_or_refuse(
+        UnreadItem(
             " ".join(" ".join(draft.stem_lines).split())[:50],
             draft.first_line_number,
             functools.partial(_draft_to_item, draft),

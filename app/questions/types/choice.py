@@ -193,7 +193,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         """Report two options that read the same with these numbers."""
         del stem
         seen: set[str] = set()
-        for option in self.fill_values(answer, values).options:
+        for option in self.fill_answer_placeholders(answer, values).options:
             text = " ".join(option.text.plain.split())
             if text in seen:
                 message = f"two options read “{text[:50]}”."

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import find_closing_index, first_line
+from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import hash_to_four_letters, reduce_to_words, shorten_with_ellipsis
@@ -27,7 +27,7 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
-    have_same_words,
+    is_same_phrase,
     score_by_right_parts,
     sole_field_value_or_empty,
 )
@@ -60,7 +60,7 @@ class ClozeBlank:
     def accepts_typed_answer(self, given: str) -> bool:
         if self.wrong:
             return given == self.answers[0]
-        return any(have_same_words(right, given) for right in self.answers)
+        return any(is_same_phrase(right, given) for right in self.answers)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class ClozeType(QuestionType[ClozeSpec]):
             if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
                 message = "A blank stands inside a table, where its bars part columns."
                 hint = "Put it into a sentence."
-                authored.source_file.report("E55", first_line(token), 1, message, hint)
+                authored.source_file.report("E55", get_first_line_number(token), 1, message, hint)
 
     def report_wording_problems(
         self, answer: ClozeSpec, stem: RichText, line: int, source_file: SourceFile
@@ -173,7 +173,9 @@ class ClozeType(QuestionType[ClozeSpec]):
     ) -> CardFacesHtml:
         gaps = [render_gap(escape(b.hint or " / ".join(b.selectable_words))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return CardFacesHtml(_render_cloze(answer, gaps), _render_cloze(answer, words))
+        return CardFacesHtml(
+            _insert_html_into_blanks(answer, gaps), _insert_html_into_blanks(answer, words)
+        )
 
     def sample_responses(self, answer: ClozeSpec) -> Iterator[LabeledResponse]:
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
@@ -202,9 +204,11 @@ def _parse_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
     for token in blocks:
         for child in token.children or []:
             if child.type in {"text", "text_special"}:
-                _replace_blanks_by_marks(child, first_line(token), blanks, authored)
+                _replace_blanks_by_marks(child, get_first_line_number(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
-        report_if_too_many_parts(blanks, "blanks", first_line(blocks[0]), authored.source_file)
+        report_if_too_many_parts(
+            blanks, "blanks", get_first_line_number(blocks[0]), authored.source_file
+        )
         return ClozeSpec((NO_TEXT,), ())
     text = render_tokens(blocks, authored.context)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
@@ -293,7 +297,7 @@ def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     )
 
 
-def _render_cloze(answer: ClozeSpec, fillings: list[str]) -> str:
+def _insert_html_into_blanks(answer: ClozeSpec, fillings: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
     words = [a + b for a, b in zip(pieces, [*fillings, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'
@@ -315,10 +319,12 @@ def render_cloze_card_faces(authored: AuthoredItem) -> ClozeCardFaces:
     answer = _parse_cloze([authored.source.heading], authored)
     gaps = [f"[{b.hint or ' / '.join(b.selectable_words) or '…'}]" for b in answer.blanks]
     answers = [" or ".join(b.answers) for b in answer.blanks]
-    return ClozeCardFaces(_fill_blanks(answer, gaps), _fill_blanks(answer, answers))
+    return ClozeCardFaces(
+        _insert_text_into_blanks(answer, gaps), _insert_text_into_blanks(answer, answers)
+    )
 
 
-def _fill_blanks(answer: ClozeSpec, blank_texts: Sequence[str]) -> RichText:
+def _insert_text_into_blanks(answer: ClozeSpec, blank_texts: Sequence[str]) -> RichText:
     pieces = list(zip(answer.pieces, [*blank_texts, ""], strict=True))
     html = "".join(p.html + escape(text) for p, text in pieces)
     return RichText(html, "".join(p.plain + text for p, text in pieces))

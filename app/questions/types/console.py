@@ -12,8 +12,8 @@ from app.questions.lab import (
     LabCommand,
     LabEntry,
     LabSession,
-    find_shortest_command_indices,
     find_shortest_path_by_state,
+    find_shortest_solution,
     replay_lab_lines,
 )
 from app.questions.options import Choice, build_choices
@@ -163,7 +163,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     def build_session_review(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay_lab_lines(answer.lab, _typed_lines(raw))
-        shortest_path = find_shortest_command_indices(lab) or ()
+        shortest_path = find_shortest_solution(lab) or ()
         entry_by_command = {
             n: entry for entry in reversed(session.entries) for n in entry.command_indices
         }
@@ -234,7 +234,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
                     label = f"Harmful in “{state}”: {command.first_spelling}"
                     yield LabeledResponse(label, {"ran": run_lines, **right})
 
-    def count_response_habits(
+    def count_response_patterns(
         self, responses: Iterable[SubmittedResponse[ConsoleSpec]]
     ) -> dict[str, Counter[str]]:
         """Return what was typed first, the last command of those who missed the goal, what failed.

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from app.markup import strict_yaml
 from app.markup.checked_figures import fill_figure_placeholders
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import first_line
+from app.markup.markdown_tokens import get_first_line_number
 from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
 from app.markup.text import shorten_with_ellipsis, suggest_known_words
@@ -21,9 +21,9 @@ from app.questions.lab import (
     CommandMatcher,
     Lab,
     LabCommand,
-    find_shortest_command_indices,
     find_shortest_dead_end,
     find_shortest_path_by_state,
+    find_shortest_solution,
 )
 from app.questions.options import report_if_several_options_right, report_option_problems
 from app.questions.question_type import AuthoredItem, escape_typed_text
@@ -53,7 +53,7 @@ _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 def parse_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
-    goal = strict_yaml.texts_of_word_or_list(comment.fields.values.get("goal"))
+    goal = strict_yaml.collect_texts_of_node(comment.fields.values.get("goal"))
     steps: dict[tuple[str, bool], int] = {}
     commands: list[LabCommand] = []
     tokens = authored.parts.answer_block
@@ -81,7 +81,7 @@ def _parse_console_block(
     fence: Token, note_tokens: list[Token], authored: AuthoredItem
 ) -> list[LabCommand]:
     """Read the commands of a fence, and their note from the inside of the quote below it."""
-    source_file, line = authored.source_file, first_line(fence)
+    source_file, line = authored.source_file, get_first_line_number(fence)
     info = fence.info.strip()
     if re.sub(_PART, "", info) != "console":
         message = f"“{info[:60]}” is not read."
@@ -125,7 +125,7 @@ def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_T
 
     A line of an output that is likely a command behind another prompt is reported (W89).
     """
-    first, commands = first_line(fence) + 1, list[_TranscriptCommand]()
+    first, commands = get_first_line_number(fence) + 1, list[_TranscriptCommand]()
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
         text = fill_figure_placeholders(raw.rstrip(), number, source_file)
         if prompt := re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text):
@@ -226,7 +226,7 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
 
 def _report_bad_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
     """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
-    words = shell.strip_wrappers(spelling.split())
+    words = shell.strip_sudo_and_variables(spelling.split())
     program = words[2:3] if words[:1] == ["ssh"] else words[:1]
     if any(shell.ANY_TEXT in word for word in program):
         message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
@@ -313,8 +313,8 @@ def _report_unreachable_states(lab: Lab, authored: AuthoredItem) -> None:
             hint = "Check in which states its command counts."
             source_file.report("E91", command.line, 1, message, hint)
     location = authored.comment.field_location("goal")
-    harmless_path = find_shortest_command_indices(lab)
-    any_path = find_shortest_command_indices(lab, allow_harmful=True)
+    harmless_path = find_shortest_solution(lab)
+    any_path = find_shortest_solution(lab, allow_harmful=True)
     if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
         source_file.report("E92", *location, "The lab has no goal.", hint)

@@ -507,7 +507,7 @@ class _DesignExerciseCheck:
     def _report_missing_fields(self) -> bool:
         for key, example in _EXAMPLES.items():
             node = self._fields.get(key)
-            if not node or not any(word.text for word in strict_yaml.texts_of_word_or_list(node)):
+            if not node or not any(word.text for word in strict_yaml.collect_texts_of_node(node)):
                 self._report("E13", key, f"A design exercise needs “{key}”.", f"Write {example}.")
                 return True
         if not isinstance(self._fields.get("given", YamlMapping({}, {}, 1, 1)), YamlMapping):
@@ -614,8 +614,8 @@ class DesignType(QuestionType[DesignSpec]):
             {name: strict_yaml.text_or_empty(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
             else {},
-            tuple(value.text for value in strict_yaml.texts_of_word_or_list(values.get("choose"))),
-            tuple(value.text for value in strict_yaml.texts_of_word_or_list(values.get("accept"))),
+            tuple(value.text for value in strict_yaml.collect_texts_of_node(values.get("choose"))),
+            tuple(value.text for value in strict_yaml.collect_texts_of_node(values.get("accept"))),
         )
 
     def report_answer_problems(self, answer: DesignSpec, authored: AuthoredItem) -> None:

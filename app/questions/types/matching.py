@@ -9,7 +9,7 @@ from html import escape
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import first_line, plain_text
+from app.markup.markdown_tokens import get_first_line_number, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
 from app.markup.text import hash_to_four_letters, reduce_to_words
@@ -101,7 +101,9 @@ class MatchingType(QuestionType[MatchSpec]):
         pairs: list[MatchRow] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if report_if_too_many_parts(pairs, "pairs", first_line(table[0]), authored.source_file):
+            if report_if_too_many_parts(
+                pairs, "pairs", get_first_line_number(table[0]), authored.source_file
+            ):
                 break
             left, right, reason = (
                 render_tokens(row[i], authored.context) if i < len(row) else NO_TEXT
@@ -118,7 +120,7 @@ class MatchingType(QuestionType[MatchSpec]):
         if not table:
             _report_missing_table(authored)
             return
-        at = first_line(table[0])
+        at = get_first_line_number(table[0])
         width = len(read_table_cells(table)[0])
         if width not in {2, 3}:
             columns = f"{width} column{'s' * (width != 1)}"
@@ -135,7 +137,7 @@ class MatchingType(QuestionType[MatchSpec]):
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
-            source_file.report("E52", first_line(tables[1]), 1, message, hint)
+            source_file.report("E52", get_first_line_number(tables[1]), 1, message, hint)
 
     def answer_key_fingerprint_texts(self, answer: MatchSpec) -> list[str]:
         """Return the matches, sorted, so that the order of the rows is ignored."""

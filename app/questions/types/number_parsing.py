@@ -234,7 +234,7 @@ def parse_unit(unit_word: str, expected_unit: str) -> TypedUnit | None:
         return TypedUnit("", 1.0, quantities.base_unit_of(expected_unit) == "")
     if _is_count_unit(expected_unit) and (scale := _find_count_factor(unit_word, expected_unit)):
         return TypedUnit(unit_word, scale, fits_expected_unit=True)
-    name = _find_unit_by_symbol_or_word(unit_word) or _expected_unit_ignoring_case(
+    name = _find_unit_by_symbol_or_word(unit_word) or _match_expected_unit_ignoring_case(
         unit_word, expected_unit
     )
     if name is None:
@@ -260,7 +260,7 @@ def _normalize_separators(typed_number: str) -> str | None:
         return joined if _GROUPED.match(typed_number) else None
     commas, dots = typed_number.count(","), typed_number.count(".")
     if commas and dots:
-        return _resolve_comma_and_dot(typed_number)
+        return _normalize_comma_and_dot(typed_number)
     sign = "," if commas else "."
     is_grouping = _is_thousands_grouping(typed_number, sign)
     if commas > 1 or dots > 1 or (commas and is_grouping):
@@ -268,7 +268,7 @@ def _normalize_separators(typed_number: str) -> str | None:
     return typed_number.replace(",", ".")
 
 
-def _resolve_comma_and_dot(typed_number: str) -> str | None:
+def _normalize_comma_and_dot(typed_number: str) -> str | None:
     """Return digits with both signs as a decimal; the sign that occurs once and last is decimal."""
     decimal_sign = max(".,", key=typed_number.rfind)
     group_sign = "," if decimal_sign == "." else "."
@@ -338,7 +338,7 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
     return None
 
 
-def _expected_unit_ignoring_case(unit_word: str, expected_unit: str) -> str | None:
+def _match_expected_unit_ignoring_case(unit_word: str, expected_unit: str) -> str | None:
     base = quantities.base_unit_of(expected_unit)
     fits = [u for u, s in UNITS.items() if u.lower() == unit_word.lower() and s.base_unit == base]
     return fits[0] if len({UNITS[u].base_units_per_unit for u in fits}) == 1 else None
@@ -451,13 +451,13 @@ def parse_answer_range(text: str, default_tolerance: float | None = None) -> Ans
     `default_tolerance` is the relative tolerance of an answer that states none; without it a
     number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
-    written_range = _parse_written_range(text.strip(), default_tolerance)
+    written_range = _parse_possibly_infinite_range(text.strip(), default_tolerance)
     if not all(map(math.isfinite, (written_range.low, written_range.center, written_range.high))):
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     return written_range
 
 
-def _parse_written_range(text: str, default_tolerance: float | None) -> AnswerRange:
+def _parse_possibly_infinite_range(text: str, default_tolerance: float | None) -> AnswerRange:
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
         raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)

@@ -15,10 +15,10 @@ from app.markup.problems import SourceFile
 from app.markup.quantities import (
     UNITS,
     Quantity,
-    base_factor_of,
     base_unit_of,
     format_unit_dimension,
     format_with_spec,
+    get_factor_to_base_unit,
     parse_quantity,
 )
 from app.questions.options import (
@@ -130,7 +130,7 @@ def _find_matching_option(answer: NumericSpec, value: float) -> NumericOption | 
 
 def _matches_answer_range(answer_range: AnswerRange, value: float) -> bool:
     if answer_range.significant:
-        factor = base_factor_of(answer_range.unit)
+        factor = get_factor_to_base_unit(answer_range.unit)
         digits = answer_range.significant
         center_key = _make_significant_digits_key(answer_range.center / factor, digits)
         return _make_significant_digits_key(value / factor, digits) == center_key
@@ -145,7 +145,7 @@ def _make_significant_digits_key(value: float, digits: int) -> str:
 def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
     for other in _list_other_units(other_unit):
-        option = _find_matching_option(answer, number_as_typed * base_factor_of(other))
+        option = _find_matching_option(answer, number_as_typed * get_factor_to_base_unit(other))
         if option is not None and option.right:
             return (
                 f"Right amount, wrong unit. {format_given_number(number_as_typed, '')} is the answer in "
@@ -165,7 +165,9 @@ def _list_other_units(unit: str) -> list[str]:
 
 
 def _format_center(accepted: AnswerRange) -> str:
-    return format_given_number(accepted.center / base_factor_of(accepted.unit), accepted.unit)
+    return format_given_number(
+        accepted.center / get_factor_to_base_unit(accepted.unit), accepted.unit
+    )
 
 
 _EXACT = 1e-6  # of a number: a smaller half of its range is that of an exact answer
@@ -194,12 +196,12 @@ class UnitChoices:
     selectable_units: tuple[str, ...]
 
 
-def _format_span(option: NumericOption) -> str:
+def _format_accepted_range(option: NumericOption) -> str:
     """Return from where to where answers count as an option; empty for an exact one."""
     accepted = option.range
     if accepted is None or accepted.significant or _relative_half_width(accepted) < _EXACT:
         return ""
-    factor = base_factor_of(accepted.unit)
+    factor = get_factor_to_base_unit(accepted.unit)
     low, high = (format_number(end / factor, 6) for end in (accepted.low, accepted.high))
     return f" (from {low} to {append_unit(high, accepted.unit)})"
 
@@ -406,8 +408,10 @@ class NumericType(QuestionType[NumericSpec]):
         faults = find_numeric_faults(fill_in_computed_ranges(answer, values))
         return faults + find_overrounded_stem_numbers(stem, values)
 
-    def fill_values(self, answer: NumericSpec, values: Mapping[str, Value]) -> NumericSpec:
-        return fill_in_computed_ranges(super().fill_values(answer, values), values)
+    def fill_answer_placeholders(
+        self, answer: NumericSpec, values: Mapping[str, Value]
+    ) -> NumericSpec:
+        return fill_in_computed_ranges(super().fill_answer_placeholders(answer, values), values)
 
     def build_template_data(self, answer: NumericSpec, draft_fields: DraftFields) -> UnitChoices:
         del draft_fields
@@ -473,7 +477,7 @@ class NumericType(QuestionType[NumericSpec]):
             number = _TOLERANCE.sub("", option.template).strip()
             if option.right:
                 right.append(number)
-            yield LabeledResponse(f"{number}{_format_span(option)}", {"answer": [number]})
+            yield LabeledResponse(f"{number}{_format_accepted_range(option)}", {"answer": [number]})
         if right:
             number, _, unit = right[0].partition(" ")
             if unit:

@@ -12,7 +12,11 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.markdown_tokens import find_closing_index, first_line, last_line
+from app.markup.markdown_tokens import (
+    find_closing_index,
+    get_first_line_number,
+    get_last_line_number,
+)
 from app.markup.model import RichText
 from app.markup.text import reduce_to_words
 from app.questions.options import (
@@ -103,7 +107,7 @@ class OrderingType(QuestionType[OrderSpec]):
         position = 1
         while position < len(steps) - 1:
             if report_if_too_many_parts(
-                choices, "steps", first_line(steps[position]), authored.source_file
+                choices, "steps", get_first_line_number(steps[position]), authored.source_file
             ):
                 break
             end = find_closing_index(steps, position)
@@ -215,7 +219,7 @@ class OrderingType(QuestionType[OrderSpec]):
         right = [step.key for step in answer.steps]
         return GradeResult(
             score=compute_order_credit(right, given, credit_rule),
-            score_basis=_describe_order_credit(right, given, credit_rule),
+            score_basis=_describe_order_score_basis(right, given, credit_rule),
             parsed={"order": given},
             part_results=_grade_steps(answer, places),
             given_answer=_describe_order_result(answer, given),
@@ -304,12 +308,13 @@ def compute_order_credit(
         )
     if credit_rule == "each":
         return clamp_fraction(
-            _count_in_place(right_order, given_order), max(len(right_order), len(given_order))
+            _count_steps_in_right_place(right_order, given_order),
+            max(len(right_order), len(given_order)),
         )
     return float(list(right_order) == list(given_order))
 
 
-def _describe_order_credit(
+def _describe_order_score_basis(
     right_order: Sequence[str], given_order: Sequence[str], credit_rule: str
 ) -> str:
     if credit_rule == "lcs":
@@ -323,7 +328,7 @@ def _describe_order_credit(
         return basis + (f", less {foreign} that does not belong" if foreign else "")
     if credit_rule in {"", "off"}:
         return "only the whole order counts"
-    return f"{_count_in_place(right_order, given_order)} of {max(len(right_order), len(given_order))} in their place"
+    return f"{_count_steps_in_right_place(right_order, given_order)} of {max(len(right_order), len(given_order))} in their place"
 
 
 def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> None:
@@ -338,16 +343,16 @@ def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> N
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
-            source_file.report("E50", first_line(item), 1, message, hint)
+            source_file.report("E50", get_first_line_number(item), 1, message, hint)
         elif _BOX.match(step.text.plain):
             message = f"“{step.text.plain[:40]}” is shown with its box."
             hint = "Take the box away: the steps of an order are all right."
-            source_file.report("E24", first_line(item), 1, message, hint)
+            source_file.report("E24", get_first_line_number(item), 1, message, hint)
     lists = [t for t in body if t.type == "ordered_list_open" and not t.level]
     if len(lists) > 1:
         message = "A second list stands behind the steps, and is no part of them."
         hint = "Write all steps into one list; an explanation goes below [!NOTE]."
-        source_file.report("E50", first_line(lists[1]), 1, message, hint)
+        source_file.report("E50", get_first_line_number(lists[1]), 1, message, hint)
     _report_bullets_beside_steps(authored)
 
 
@@ -358,10 +363,12 @@ def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
     for index, token in enumerate(body):
         neighbor_types = [t.type for t in body[max(index - 1, 0) : index + 2]]
         is_stray = token.type == "bullet_list_open" and "ordered_list_open" in neighbor_types
-        if is_stray and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
+        if is_stray and boxed.isdisjoint(
+            range(get_first_line_number(token), get_last_line_number(token) + 1)
+        ):
             message = "These bullets are neither steps nor options."
             hint = "Number what is a step, and write - [ ] before what is none."
-            authored.source_file.report("E50", first_line(token), 1, message, hint)
+            authored.source_file.report("E50", get_first_line_number(token), 1, message, hint)
 
 
 def _parse_place_or_last(place: str) -> int:
@@ -440,7 +447,9 @@ def _grade_step(
 def _describe_order_result(answer: OrderSpec, given_order: Sequence[str]) -> str:
     """Return how many steps are in the right position, and which distractors were placed."""
     right = [step.key for step in answer.steps]
-    count_text = f"{_count_in_place(right, given_order)} of {len(right)} steps in their place"
+    count_text = (
+        f"{_count_steps_in_right_place(right, given_order)} of {len(right)} steps in their place"
+    )
     distractors = [d.text.plain for d in answer.distractors if d.key in given_order]
     if not distractors:
         return count_text
@@ -448,7 +457,7 @@ def _describe_order_result(answer: OrderSpec, given_order: Sequence[str]) -> str
     return f"{count_text}, but {distractor_names} {'is' if len(distractors) == 1 else 'are'} no step here"
 
 
-def _count_in_place(right_order: Sequence[str], given_order: Sequence[str]) -> int:
+def _count_steps_in_right_place(right_order: Sequence[str], given_order: Sequence[str]) -> int:
     return sum(a == b for a, b in zip(right_order, given_order, strict=False))
 
 

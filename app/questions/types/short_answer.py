@@ -25,7 +25,7 @@ from app.questions.question_type import (
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
-    have_same_words,
+    is_same_phrase,
     render_div_blocks,
     render_titled_list,
     score_option,
@@ -34,7 +34,7 @@ from app.questions.question_type import (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShortOption:
+class ShortAnswerOption:
     """A word accepted or foreseen as a short answer."""
 
     key: str
@@ -46,7 +46,7 @@ class ShortOption:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShortAnswerSpec:
-    options: tuple[ShortOption, ...]
+    options: tuple[ShortAnswerOption, ...]
     case_sensitive: bool = False
 
 
@@ -54,7 +54,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     """A typed word; hyphens and end punctuation are ignored."""
 
     name = "short"
-    answer_classes = (ShortAnswerSpec, ShortOption)
+    answer_classes = (ShortAnswerSpec, ShortAnswerOption)
     template = "questions/short.html"
     comment_keys = ("case",)
     options_attribute = "options"
@@ -69,13 +69,13 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
                 why = render_optional_rich_text(option.feedback, authored.context)
                 name = make_option_key(authored.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
-                made.append(ShortOption(name, words, option.ticked, why, credit))
+                made.append(ShortAnswerOption(name, words, option.ticked, why, credit))
         return ShortAnswerSpec(tuple(made), authored.comment.is_set_to_yes("case"))
 
     def report_answer_problems(self, answer: ShortAnswerSpec, authored: AuthoredItem) -> None:
         """Report problems of options, and answers that are no word or phrase (E24)."""
         for option, short in zip(authored.parts.options, answer.options, strict=False):
-            if have_same_words(short.answer, "") and not authored.has_computed_parameters:
+            if is_same_phrase(short.answer, "") and not authored.has_computed_parameters:
                 message = f"The answer “{short.answer}” holds no word to be typed."
                 option.report_problem("E24", message, "Write a word.", authored.source_file)
             elif "|" in short.answer:
@@ -92,9 +92,11 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
-    def fill_values(self, answer: ShortAnswerSpec, values: Mapping[str, Value]) -> ShortAnswerSpec:
+    def fill_answer_placeholders(
+        self, answer: ShortAnswerSpec, values: Mapping[str, Value]
+    ) -> ShortAnswerSpec:
         """Fill the templates in accepted words, too."""
-        made = super().fill_values(answer, values)
+        made = super().fill_answer_placeholders(answer, values)
         options = tuple(
             dataclasses.replace(o, answer=expressions.fill_placeholders(o.answer, values))
             for o in made.options
@@ -143,8 +145,8 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         yield LabeledResponse("Something else", {"answer": ["something else"]})
 
 
-def _find_matching_option(answer: ShortAnswerSpec, typed: str) -> ShortOption | None:
+def _find_matching_option(answer: ShortAnswerSpec, typed: str) -> ShortAnswerOption | None:
     for option in sorted(answer.options, key=score_option, reverse=True):
-        if have_same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
+        if is_same_phrase(option.answer, typed, case_sensitive=answer.case_sensitive):
             return option
     return None
