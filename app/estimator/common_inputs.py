@@ -416,10 +416,10 @@ gpu_layers_input = partial(
 )
 # Two channels of DDR5-5600, each 8 B wide.
 host_bandwidth_input = partial(
-    HARDWARE.add_advanced_input,
+    ENGINE.add_advanced_input,
     default=2 * 8 * 5.6e9,
     label="Memory bandwidth of the host",
-    unit="B/s",
+    unit="GB/s",
     limits=(1e9, 1e13),
     help="By the data sheet, for layers that llama.cpp keeps there: 89.6 GB/s are two channels of "
     "DDR5-5600.",
