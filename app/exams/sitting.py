@@ -1,6 +1,6 @@
-"""Start, resume, close and grade a sitting, and hold its timer.
+"""Start, resume, close and grade a sitting, and keep its time limit.
 
-The timer is the deadline, stored when a sitting starts. A request after it closes the sitting, and
+The deadline is stored when a sitting starts (`store.save_sitting_once`). A request after it closes the sitting, and
 so does `close_overdue_sittings_in_background` in the background.
 """
 

@@ -315,12 +315,14 @@ def report_option_problems(
 
 
 def report_if_no_option_right(
-    options: Sequence[ParsedOption], line: int, source_file: SourceFile
+    options: Sequence[ParsedOption],
+    line: int,
+    source_file: SourceFile,
+    hint: str = "Mark the right one with [x].",
 ) -> None:
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
-        hint = "Mark the right one with [x]."
-        source_file.report("E20", first, 1, "No answer is marked right.", hint)
+        source_file.report("E20", first, 1, "No option is marked right.", hint)
 
 
 def report_if_several_options_right(

@@ -93,7 +93,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         if options and tables and not any(o.ticked for o in options):
             hint = "Mark the right one with [x]; or write it into the table of pairs, as a wrong "
             hint += f"answer, with an empty left cell: | | {options[0].plain_text} |"
-            source_file.report("E20", first, 1, "No answer is marked right.", hint)
+            report_if_no_option_right(options, first, source_file, hint)
         # An option that could not be parsed may be the right one, or the third.
         elif not _has_unreadable_option(source_file):
             report_if_no_option_right(options, first, source_file)
