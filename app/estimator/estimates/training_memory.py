@@ -370,7 +370,8 @@ def build_requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
     layout = build_requested_layout(inputs)
     framework = find_requested_framework(inputs)
-    software = find_training_software(USUAL_SOFTWARE, find_model(inputs.model))
+    model = find_model(inputs.model)
+    software = find_training_software(USUAL_SOFTWARE, model)
     has_usual_fused_loss = inputs.framework == USUAL and software.fused_loss
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
@@ -387,9 +388,19 @@ def build_requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         flash_attention=inputs.flash_attention,
         framework=framework,
         fused_loss=inputs.fused_loss or has_usual_fused_loss,
-        loss_bytes_per_logit=LOSS_KERNELS[inputs.loss].bytes_per_logit,
+        loss_bytes_per_logit=LOSS_KERNELS[inputs.loss].compute_bytes_per_logit(
+            inputs.sequence * inputs.micro_batch / layout.context,
+            model.hidden,
+            is_head_fp32=is_head_fp32(inputs),
+        ),
         overlaps_tensor_parallel=inputs.overlapped,
     )
+
+
+def is_head_fp32(inputs: TrainingMemoryInputs) -> bool:
+    if inputs.method == "full":
+        return inputs.precision == "fp32"
+    return inputs.method == "qlora" and inputs.qlora_embeddings == "fp32"
 
 
 def find_requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:

@@ -19,11 +19,13 @@ from app.estimator.estimates.training_memory import (
     find_flips,
     find_memory_remedies,
     find_requested_framework,
+    is_head_fp32,
     validate_inputs,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import (
+    LOSS_KERNELS,
     USUAL,
     build_trained_weights,
     state_bytes_per_parameter,
@@ -411,12 +413,23 @@ def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:
     if not memory.logits:
         formula = "none held at the moment of highest memory use"
         return _STEPS.build_step("logits", formula, "0 B", 0.0, "korthikanti-2022")
+    kernel, vocabulary = LOSS_KERNELS[inputs.loss], format_term(result.model.vocabulary)
+    if kernel.chunk_tokens:
+        formula = f"vocabulary × (tokens of a chunk × {kernel.bytes_per_logit:g} B"
+        chunk = min(kernel.chunk_tokens, tokens)
+        numbers = f"{vocabulary} × ({format_term(chunk)} × {kernel.bytes_per_logit:g} B"
+        if not is_head_fp32(inputs):
+            formula += " + hidden size × 4 B of a copied head"
+            numbers += f" + {format_term(result.model.hidden)} × 4 B"
+        formula += ") ÷ tensor parallel, on the last stage"
+        numbers += f") ÷ {inputs.tensor_parallel}"
+        return _STEPS.build_step("logits", formula, numbers, memory.logits, "korthikanti-2022")
     width = format_term(
         bytes_per_logit_of_loss(
             build_requested_layout(inputs), build_requested_training_step(inputs)
         )
     )
-    numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
+    numbers = f"{format_term(tokens)} × {vocabulary} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _STEPS.build_step("logits", formula, numbers, memory.logits, "korthikanti-2022")
 
