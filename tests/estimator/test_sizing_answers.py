@@ -351,6 +351,21 @@ def test_a_loss_in_chunks_holds_one_chunk_and_an_fp32_copy_of_the_head() -> None
     assert number(head, "logits") == 262_208 * 100 * 13
 
 
+def test_a_chosen_trainer_says_what_its_recipes_of_today_need() -> None:
+    card = {"model": "14B", "gpu": "rtx-4090", "gpus": "1", "method": "qlora"}
+    card |= {"framework": "transformers"}
+    answer = ask("training-memory", card)
+    (note,) = (note for note in answer.notes if "fms-acceleration" in note)
+    trainer = {"loss": "transformers", "qlora_embeddings": "fp32"}
+    longest = [int(n.replace(",", "")) for n in re.findall(r"to ([\d,]+)\stokens", note)]
+    for recipe, tokens in zip((trainer, {"loss": "chunked"}), longest, strict=True):
+        assert ask("training-memory", card, **recipe)["per_gpu"].formatted_value in note
+        for sequence, is_sure in ((tokens, True), (tokens + 1, False)):
+            fits = ask("training-memory", card, **recipe, sequence=str(sequence))["fits"]
+            assert fits.value
+            assert bool(fits.note) != is_sure
+
+
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:
     lora = ask("training-time", {"model": "8B", "method": "lora", "tokens": "100M"})
     assert "packed into sequences of 4,096 tokens (the input “Sequence”)" in lora.verdict.text

@@ -534,6 +534,16 @@ def _gpu_count_granularity(layout: ParallelLayout) -> int:
 _MOST_GPUS = 1_000_000
 
 
+def find_longest_sure_sequence(result: TrainingMemoryResult, **changes: Any) -> int:
+    """Return the longest sequence that surely fits with changed inputs; 0 if none does."""
+    most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or result.inputs.sequence)
+    return find_largest_fit(
+        lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens, **changes),
+        result.inputs.sequence,
+        most,
+    )
+
+
 def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return what would make a job fit that is too large, and where one that fits ends.
 
@@ -654,9 +664,7 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     now = result.inputs.sequence
     if result.surely_fits:
         most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or now)
-        longest = find_largest_fit(
-            lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, most
-        )
+        longest = find_longest_sure_sequence(result)
         flips, becomes = longest + 1 if longest < most else 0, "May not fit."
     else:
         flips = find_largest_fit(

@@ -17,6 +17,7 @@ from app.estimator.estimates.training_memory import (
     fill_in_usual_zero_and_recompute,
     find_fewest_gpus,
     find_flips,
+    find_longest_sure_sequence,
     find_memory_remedies,
     find_requested_framework,
     is_head_fp32,
@@ -473,6 +474,7 @@ def _build_pipeline_stages_table(result: TrainingMemoryResult) -> ResultTable:
 def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
     inputs, memory = result.inputs, result.fullest_stage_memory
     notes = [] if inputs.framework != USUAL else [_usual_framework_note(result)]
+    notes += _recipe_notes(result)
     if inputs.overhead is None:
         notes.append(f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed.")
     if inputs.pipeline_parallel > 1:
@@ -513,6 +515,39 @@ def _usual_framework_note(result: TrainingMemoryResult) -> str:
         f"The framework is the usual one of adapters: {label}. The Transformers Trainer would need "
         f"{format_value(memory.total, 'B')}."
     )
+
+
+def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
+    """Say what the Transformers Trainer is counted with, and what its recipes of today need.
+
+    The default is that of the measured runs of fms-acceleration, which neither recipe has.
+    """
+    inputs = result.inputs
+    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
+        return []
+    counted, plain = "The loss is counted", "The plain Trainer"
+    trainer = {"loss": "transformers"}
+    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
+        counted = "Loss, embeddings and output head are counted"
+        plain += " with prepare_model_for_kbit_training"
+        trainer["qlora_embeddings"] = "fp32"
+    needs = f"{plain} needs {_describe_recipe(result, trainer)}"
+    if result.trained_weights.are_adapters:  # The gradients of a trained head are not counted.
+        needs += f"; TRL's SFTTrainer {_describe_recipe(result, {'loss': 'chunked'})}"
+    choices = "The input “Loss kernel” counts that"
+    if len(trainer) > 1:
+        choices += ", with “Embeddings and head in QLoRA”"
+    return [f"{counted} as in the measured runs of fms-acceleration. {needs}. {choices}."]
+
+
+def _describe_recipe(result: TrainingMemoryResult, changes: dict[str, str]) -> str:
+    """Return the memory with changed inputs, and the longest sequence that surely fits."""
+    other = dataclasses.replace(result.typed_inputs, **changes)  # type: ignore[arg-type]
+    filled = fill_in_usual_zero_and_recompute(result.model, other, result.memory_limit)
+    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, filled))
+    longest = find_longest_sure_sequence(result, **changes)
+    fits = f"sequences to {format_value(longest, 'token')} surely fit" if longest else "none fits"
+    return f"{format_value(memory.total, 'B')} ({fits})"
 
 
 def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:
