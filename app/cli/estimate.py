@@ -22,6 +22,7 @@ from app.estimator.inputs import (
     input_specs,
     parse_inputs,
 )
+from app.estimator.models.lookup import shorten_config
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep, SubEstimate
 from app.estimator.units import format_value
@@ -122,11 +123,14 @@ def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
 
 
 def _argument_or_content_of_file(value: str) -> str:
-    """Return the content of the file for an argument `@config.json`; others unchanged."""
+    """Return the content of the file for an argument `@config.json`; others unchanged.
+
+    A configuration may be as long as published ones are, since its reader sent it.
+    """
     if not value.startswith("@"):
         return value
     try:
-        return Path(value[1:]).read_text(encoding="utf-8")
+        return shorten_config(Path(value[1:]).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise CommandError(f"{value[1:]} cannot be read: {reason}.") from None

@@ -18,6 +18,7 @@ from app.estimator.hardware.catalog import (
 from app.estimator.models.lookup import (
     LONGEST_CONFIG,
     compress_config_to_key,
+    describe_longest_field,
     is_config_key,
     is_config_text,
     normalize_model_name,
@@ -308,7 +309,8 @@ def _parse_value(spec: InputSpec, typed_value: Any) -> Any:
     max_length = _max_text_length(spec, typed_value)
     if max_length is not None and len(str(typed_value)) > max_length:
         message = f"The value for {_field_name_in_sentence(spec)} has {len(str(typed_value)):,} characters"
-        raise ValueError(f"{message}; at most {max_length} can be read.")
+        message += f"; at most {max_length:,} can be read."
+        raise ValueError(f"{message} {_describe_what_to_leave_out(typed_value)}".strip())
     if spec.kind in _PARSERS:
         return _PARSERS[spec.kind](spec, typed_value)
     number = _parse_number(spec, typed_value)
@@ -329,6 +331,14 @@ def _max_text_length(spec: InputSpec, typed_value: Any) -> int | None:
     text = str(typed_value)
     is_long = spec.kind == "model" and (is_config_text(text) or is_config_key(text))
     return LONGEST_CONFIG if is_long else LONGEST_VALUE
+
+
+def _describe_what_to_leave_out(typed_value: Any) -> str:
+    """Return how to shorten a configuration that is too long; empty for other values."""
+    longest = describe_longest_field(typed_value) if is_config_text(str(typed_value)) else ""
+    if not longest:
+        return ""
+    return f"Take out its longest field, {longest}; then choose the format of the weights yourself."
 
 
 def _parse_number(spec: InputSpec, typed_value: Any) -> float:

@@ -16,6 +16,7 @@ from app.estimator.models.lookup import (
     find_model,
     list_model_caveats,
     unread_size_fields_warning,
+    wide_weights_warning,
 )
 from app.estimator.models.number_formats import GGUF_FORMATS, PUBLISHED
 from app.estimator.result import Estimate, OutputSpec
@@ -71,7 +72,7 @@ class EstimateSpec:
             estimate,
             verdict=dataclasses.replace(
                 verdict,
-                lead=f"{unread_size_fields_warning(model)} {verdict.lead}".strip(),
+                lead=" ".join(filter(None, (*_model_warnings(model, inputs), verdict.lead))),
                 text=f"{verdict.text} {counted}".strip(),
             ),
             notes=estimate.notes + notes,
@@ -104,13 +105,24 @@ def _requested_model(inputs: Any) -> Architecture | None:
     return find_model(name) if name else None
 
 
-def _weight_format_note(model: Architecture, inputs: Any) -> str:
+def _model_warnings(model: Architecture, inputs: Any) -> tuple[str, ...]:
+    weights = inputs.weights if _weight_formats_by_name(inputs) else ""
+    return (unread_size_fields_warning(model), wide_weights_warning(model, weights))
+
+
+def _weight_formats_by_name(inputs: Any) -> Mapping[str, str]:
+    """Return the labels of the formats to choose from; empty where none is that of the model."""
     kind: type = type(inputs)
     field = input_specs(kind).get("weights")
     if field is None or getattr(inputs, "job", "serving") != "serving":
-        return ""
+        return {}
     text = dict(field.choices)
-    if PUBLISHED not in text:
+    return text if PUBLISHED in text else {}
+
+
+def _weight_format_note(model: Architecture, inputs: Any) -> str:
+    text = _weight_formats_by_name(inputs)
+    if not text:
         return ""
     return describe_how_weights_are_counted(model, inputs.weights, text[inputs.weights])
 

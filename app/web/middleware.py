@@ -23,8 +23,10 @@ from app.web.dependencies import RouteTemplates
 from app.web.monitoring import Metrics
 from app.web.render import CompressedBody, StaticAssets
 from app.web.request_limits import (
+    ADVICE_ON_LARGE_BODIES,
     FORM_BYTES,
     FORM_CONTENT_TYPE,
+    SEND_LESS,
     SLOTS_OF_SLOW_REQUESTS,
     BodyReceiver,
     FairSlots,
@@ -404,7 +406,7 @@ class EdgeMiddleware:
             config.rate_limiter.raise_if_over_limit_else_count("writes", exchange.client, browser)
         content_type = exchange.headers.get(b"content-type", b"").lower()
         is_form = exchange.is_write and content_type.startswith(FORM_CONTENT_TYPE)
-        max_bytes = FORM_BYTES
+        max_bytes, advice = FORM_BYTES, ADVICE_ON_LARGE_BODIES.get(kind, SEND_LESS)
         if exchange.is_write and not is_form:
             max_bytes = config.max_upload_bytes_by_path.get(exchange.path, max_bytes)
         slots = config.fair_slots_by_kind[
@@ -412,7 +414,7 @@ class EdgeMiddleware:
         ]
         async with (
             config.body_receiver.buffer_whole_body(
-                receive, exchange.headers, max_bytes, exchange.client
+                receive, exchange.headers, max_bytes, exchange.client, advice
             ) as buffered,
             contextlib.AsyncExitStack() as slot,
         ):

@@ -455,6 +455,17 @@ class BodyLimits:
         return self.base_seconds + size / self.min_bytes_a_second
 
 
+SEND_LESS = "Go back and send less."
+# By the rate limit kind of the request.
+ADVICE_ON_LARGE_BODIES = {
+    "estimates": (
+        "Go back and take the longest field out of the config.json, which is usually "
+        "quantization_config.quantized_layers; then choose the format of the weights yourself. "
+        "The command headroom estimate reads a whole file."
+    ),
+}
+
+
 class BodyReceiver:
     """Buffers request bodies; one instance per process."""
 
@@ -464,11 +475,16 @@ class BodyReceiver:
 
     @contextlib.asynccontextmanager
     async def buffer_whole_body(
-        self, receive: Receive, headers: Mapping[bytes, bytes], max_bytes: int, client: str
+        self,
+        receive: Receive,
+        headers: Mapping[bytes, bytes],
+        max_bytes: int,
+        client: str,
+        advice: str = SEND_LESS,
     ) -> AsyncIterator[Receive]:
         """Yield a `receive` that replays the complete body, for use inside the block.
 
-        `max_bytes` is the maximum size in bytes. Raises HTTPException 408, 413 or 503, and
+        `max_bytes` is the maximum size in bytes; `advice` is given on larger ones. Raises HTTPException 408, 413 or 503, and
         ClientDisconnect if the client disconnects while sending.
         """
         length = headers.get(b"content-length", b"0")
@@ -476,7 +492,7 @@ class BodyReceiver:
             yield receive
             return
         if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
-            raise _body_too_large_error(max_bytes)
+            raise _body_too_large_error(max_bytes, advice)
         is_large = int(length) > FORM_BYTES or b"transfer-encoding" in headers
         async with contextlib.AsyncExitStack() as stack:
             if is_large:
@@ -490,12 +506,12 @@ class BodyReceiver:
                     hints = {"retry-after": "60", "connection": "close"}
                     raise HTTPException(503, message, hints) from None
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as buffer:
-                await self._buffer_body(receive, buffer, max_bytes, is_large=is_large)
+                await self._buffer_body(receive, buffer, max_bytes, advice, is_large=is_large)
                 buffer.seek(0)
                 yield _create_replaying_receive(buffer, receive)
 
     async def _buffer_body(
-        self, receive: Receive, buffer: IO[bytes], max_bytes: int, *, is_large: bool
+        self, receive: Receive, buffer: IO[bytes], max_bytes: int, advice: str, *, is_large: bool
     ) -> None:
         """Write the body to `buffer`. Raises HTTPException 408 if it takes too long."""
         try:
@@ -510,7 +526,7 @@ class BodyReceiver:
                     piece = message.get("body", b"")
                     transfer.bytes += len(piece)
                     if transfer.bytes > max_bytes:
-                        raise _body_too_large_error(max_bytes)
+                        raise _body_too_large_error(max_bytes, advice)
                     buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
@@ -554,7 +570,7 @@ def _create_replaying_receive(buffer: IO[bytes], receive: Receive) -> Receive:
     return replay
 
 
-def _body_too_large_error(max_bytes: int) -> HTTPException:
+def _body_too_large_error(max_bytes: int, advice: str) -> HTTPException:
     most = f"{max_bytes // 10**6} MB" if max_bytes >= 10**6 else f"{max_bytes // 1000} kB"
-    message = f"At most {most} can be sent at once. Go back and send less."
+    message = f"At most {most} can be sent at once. {advice}"
     return HTTPException(413, message, {"connection": "close"})

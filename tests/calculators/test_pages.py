@@ -231,6 +231,13 @@ def test_a_long_configuration_is_answered_without_a_link(client):
     assert "hidden_size" in page.text
 
 
+def test_a_configuration_that_is_too_large_to_send_says_what_to_take_out(client):
+    for address in ("/calculators/weights", "/api/v1/estimates/weights"):
+        answer = client.post(address, content=b"x" * 300_000)
+        assert answer.status_code == 413
+        assert "quantization_config.quantized_layers" in answer.text
+
+
 def test_an_uploaded_configuration_wins_over_the_text_beside_it(client):
     files = {"config": ("config.json", CONFIG, "application/json")}
     answer = client.post("/calculators/model/result", files=files)

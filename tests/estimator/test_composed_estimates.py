@@ -83,6 +83,14 @@ def test_a_run_without_a_number_of_gpus_gets_about_the_fewest_that_meet_the_dead
     assert 3 < week["gpus"].value / month["gpus"].value < 6
 
 
+def test_a_run_that_is_just_in_time_says_so_first():
+    run = run_estimate("training-run", {"model": "8B", "tokens": "2T", "deadline": "30"})
+    time = sections_of(run)["Time"].verdict
+
+    assert run.verdict.status == time.status == "tight"
+    assert f"Time: {time.lead}" in run.verdict.text
+
+
 def test_a_model_that_no_few_gpus_hold_gets_more_than_its_hours_ask_for():
     run = run_estimate("training-run", {"model": "llama-3.1-70b", "tokens": "1B"})
 

@@ -1143,3 +1143,21 @@ def test_a_given_time_between_saves_counts() -> None:
             for change in answer.flips:
                 typed = {"model": "llama-3.1-70b", **job, **change.typed_values_by_field}
                 assert ask("storage", **typed)["fits"].value is not answer["fits"].value, change
+
+
+@pytest.mark.parametrize(
+    ("model", "rates"),
+    [  # tokens/s of one sequence, June 2026: pavlokhmel.com
+        ("gemma-4-31b", {"a100-sxm4-80": 43, "h100": 68, "h200": 71, "b300": 75, "rtx-4090": 35}),
+        ("qwen3.6-27b", {"a100-sxm4-80": 46, "h100": 74, "h200": 76, "b300": 82, "rtx-4090": 47}),
+        ("gpt-oss-20b", {"a100-sxm4-80": 189, "h100": 286, "h200": 292, "b300": 327}),
+        ("qwen3-8b", {"rtx-5090": 221.7}),  # CambrianTech/continuum, pull request 1627
+    ],
+)
+def test_llama_cpp_of_2026_is_faster_on_faster_cards(model: str, rates: dict[str, float]) -> None:
+    typed = {"engine": "llama.cpp", "weights": "gguf-q4-k-m", "tensor_parallel": 1, "prompt": 200}
+    for gpu, published in rates.items():
+        rate = ask("latency", model=model, gpu=gpu, answer=500, **typed)["tokens_per_second"]
+        assert rate.value == pytest.approx(published, rel=0.15)
+        assert rate.low is not None
+        assert rate.low < published < rate.high

@@ -1,14 +1,22 @@
 """Models that are published quantized: their weights, and what is said of them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.cli.estimate import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.inference_memory import HybridCacheBlocks, build_hybrid_cache_blocks
-from app.estimator.models.lookup import build_model_from_pasted_config, find_model, list_models
+from app.estimator.models.hf_loader import build_architecture
+from app.estimator.models.lookup import (
+    build_model_from_pasted_config,
+    find_model,
+    list_models,
+    shorten_config,
+)
 from app.estimator.models.number_formats import find_weight_format, weight_bytes_by_split
 
 GIB = 2.0**30
@@ -430,6 +438,79 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     mixed = weight_bytes_by_split(model, "published")
     assert mixed.total_bytes == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
     assert find_weight_format(model, "published").label.startswith("MXFP4 and FP8")
+
+
+MINIMAX_M3 = {
+    "model_type": "minimax_m2",
+    "hidden_size": 6144,
+    "num_hidden_layers": 60,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "intermediate_size": 3072,
+    "num_local_experts": 128,
+    "num_experts_per_tok": 4,
+    "vocab_size": 200064,
+    "tie_word_embeddings": False,
+}
+
+
+def list_every_expert() -> dict[str, Any]:
+    """The table of a checkpoint in which each projection of each expert is a module."""
+    products = [
+        (f"model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}", {"quant_algo": "NVFP4"})
+        for layer in range(60)
+        for expert in range(128)
+        for name in ("w1", "w2", "w3")
+    ]
+    table = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}
+    return {**MINIMAX_M3, "quantization_config": {**table, "quantized_layers": dict(products)}}
+
+
+def test_a_table_with_every_expert_is_read_as_one_with_the_first(tmp_path: Path) -> None:
+    config = list_every_expert()
+    whole = build_architecture(config)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    assert file.stat().st_size > 1_000_000
+    short = shorten_config(file.read_text())
+    assert len(short) < 20_000
+    assert weight_bytes_by_split(find_model(short), "published") == weight_bytes_by_split(
+        whole, "published"
+    )
+    assert run_estimate_command(["weights", "--model", f"@{file}"]) == 0
+
+
+def test_an_expert_with_another_format_stays_listed() -> None:
+    config = list_every_expert()
+    layers = config["quantization_config"]["quantized_layers"]
+    name = "model.layers.3.block_sparse_moe.experts.7.w1"
+    layers[name] = {"quant_algo": "FP8"}
+    assert name in shorten_config(json.dumps(config))
+
+
+def test_a_configuration_that_is_too_long_says_what_to_take_out() -> None:
+    config = list_every_expert()
+    with pytest.raises(InvalidInputsError) as refused:
+        registry.run_estimate("weights", {"model": json.dumps(config)})
+    assert "at most 200,000" in str(refused.value)
+    assert "quantization_config.quantized_layers" in str(refused.value)
+
+
+def test_a_quantization_that_is_hardly_counted_leads_the_verdict() -> None:
+    config = list_every_expert()
+    table = config["quantization_config"]
+    whole = registry.run_estimate("weights", {"model": shorten_config(json.dumps(config))})
+    assert "which may change it much" not in whole.verdict.lead
+    table["quantized_layers"] = dict(list(table["quantized_layers"].items())[:900])
+    few = shorten_config(json.dumps(config))
+    lead = registry.run_estimate("weights", {"model": few}).verdict.lead
+    assert lead.startswith("Counted with 4.9% of the weights quantized")
+    asked = registry.run_estimate("weights", {"model": few, "weights": "nvfp4"})
+    assert "which may change it much" not in asked.verdict.lead
+    del table["quantized_layers"]
+    none = registry.run_estimate("weights", {"model": json.dumps(config)})
+    assert none.verdict.lead.startswith("Counted in BF16 although it is quantized")
 
 
 def test_a_long_list_of_modules_is_read_as_it_is() -> None:

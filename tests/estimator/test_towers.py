@@ -73,9 +73,30 @@ def test_the_catalog_counts_the_tower_of_minimax_m3() -> None:
     assert tower.projector_parameters == (1280 + 6144 * 6) * 6144 + 4 * 6144
 
 
+def test_the_catalog_counts_the_tower_of_step_3_7() -> None:
+    model = find_model("step-3.7-flash")
+    tower = model.tower
+    assert tower is not None
+    layer = 4 * 1536**2 + 2 * 1536 * 8960 + (4 + 1) * 1536 + 8960 + 4 * 1536 + 2 * 1536
+    convolutions = 9 * 1536 * 3072 + 3072 + 9 * 3072 * 6144 + 6144
+    patches = 3 * 14**2 * 1536 + 52**2 * 1536 + 2 * 1536
+    assert tower.encoder_parameters == 47 * layer + convolutions + patches
+    assert tower.projector_parameters == 4 * 1536 * 4096
+    assert round(model.loaded_parameters / 1e9) == 198  # its card
+
+
+def test_the_catalog_counts_the_tower_of_kimi_k3() -> None:
+    tower = find_model("kimi-k3").tower
+    assert tower is not None
+    layer = 4 * 1024 * 1536 + 2 * 1024 * 4096 + 2 * 1024
+    assert tower.encoder_parameters == 27 * layer + (3 * 14**2 + 64**2 + 1) * 1024
+    assert tower.projector_parameters == (4096 + 7168) * 4096 + 7168
+
+
 def test_every_known_kind_has_a_case() -> None:
     answered = {config["model_type"] for config in SEEING.values()}
     catalogued = {"gemma3", "llama4", "qwen3_5_moe", "kimi_k25", "minimax_m3_vl"}
+    catalogued |= {"kimi_k3", "step3p7"}
     alike = {"qwen3_vl_moe", "qwen3_5", "kimi_vl"}  # counted by the same function
     assert answered | catalogued | alike == set(KINDS)
 

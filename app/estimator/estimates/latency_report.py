@@ -265,7 +265,8 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
     peak = min(datasheet_peak(placed), placed.engine.compute_limit)
-    bandwidth = min(placed.gpu.memory_bandwidth or 1.0, placed.engine.bandwidth_limit)
+    limit = placed.engine.bandwidth_limit_on(placed.gpu)
+    bandwidth = min(placed.gpu.memory_bandwidth or 1.0, limit)
     dense = critical_batch(peak, bandwidth, placed.weight_format.bits_with_scales / 8)
     model = placed.model
     if not model.is_routed:
@@ -497,9 +498,12 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
         )
     if math.isfinite(placed.engine.compute_limit):
         limit = format_value(placed.engine.compute_limit, "FLOP/s")
+        reads = format_value(placed.engine.bandwidth_limit_on(placed.gpu), "B/s")
         notes.append(
-            f"Prompts are computed at no more than {limit}, as measured with builds of May 2024, "
-            "however fast the card; later builds can be faster."
+            f"Answers are those of llama.cpp builds of August 2025 to June 2026, whose kernels read "
+            f"no more than {reads} for one sequence on this architecture. Prompts are computed at no "
+            f"more than {limit}, as measured with builds of May 2024, however fast the card; later "
+            "builds can be faster."
         )
     elif placed.unpacks_weights:
         label = placed.weight_format.label

@@ -370,7 +370,8 @@ def build_requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
     layout = build_requested_layout(inputs)
     framework = find_requested_framework(inputs)
-    software = find_training_software(USUAL_SOFTWARE, find_model(inputs.model))
+    model = find_model(inputs.model)
+    software = find_training_software(USUAL_SOFTWARE, model)
     has_usual_fused_loss = inputs.framework == USUAL and software.fused_loss
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
@@ -387,9 +388,19 @@ def build_requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
         flash_attention=inputs.flash_attention,
         framework=framework,
         fused_loss=inputs.fused_loss or has_usual_fused_loss,
-        loss_bytes_per_logit=LOSS_KERNELS[inputs.loss].bytes_per_logit,
+        loss_bytes_per_logit=LOSS_KERNELS[inputs.loss].compute_bytes_per_logit(
+            inputs.sequence * inputs.micro_batch / layout.context,
+            model.hidden,
+            is_head_fp32=is_head_fp32(inputs),
+        ),
         overlaps_tensor_parallel=inputs.overlapped,
     )
+
+
+def is_head_fp32(inputs: TrainingMemoryInputs) -> bool:
+    if inputs.method == "full":
+        return inputs.precision == "fp32"
+    return inputs.method == "qlora" and inputs.qlora_embeddings == "fp32"
 
 
 def find_requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
@@ -523,6 +534,16 @@ def _gpu_count_granularity(layout: ParallelLayout) -> int:
 _MOST_GPUS = 1_000_000
 
 
+def find_longest_sure_sequence(result: TrainingMemoryResult, **changes: Any) -> int:
+    """Return the longest sequence that surely fits with changed inputs; 0 if none does."""
+    most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or result.inputs.sequence)
+    return find_largest_fit(
+        lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens, **changes),
+        result.inputs.sequence,
+        most,
+    )
+
+
 def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return what would make a job fit that is too large, and where one that fits ends.
 
@@ -643,9 +664,7 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     now = result.inputs.sequence
     if result.surely_fits:
         most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or now)
-        longest = find_largest_fit(
-            lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, most
-        )
+        longest = find_longest_sure_sequence(result)
         flips, becomes = longest + 1 if longest < most else 0, "May not fit."
     else:
         flips = find_largest_fit(

@@ -17,13 +17,16 @@ from app.estimator.estimates.training_memory import (
     fill_in_usual_zero_and_recompute,
     find_fewest_gpus,
     find_flips,
+    find_longest_sure_sequence,
     find_memory_remedies,
     find_requested_framework,
+    is_head_fp32,
     validate_inputs,
 )
 from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import (
+    LOSS_KERNELS,
     USUAL,
     build_trained_weights,
     state_bytes_per_parameter,
@@ -411,12 +414,23 @@ def _logits_step(result: TrainingMemoryResult, tokens: float) -> FormulaStep:
     if not memory.logits:
         formula = "none held at the moment of highest memory use"
         return _STEPS.build_step("logits", formula, "0 B", 0.0, "korthikanti-2022")
+    kernel, vocabulary = LOSS_KERNELS[inputs.loss], format_term(result.model.vocabulary)
+    if kernel.chunk_tokens:
+        formula = f"vocabulary × (tokens of a chunk × {kernel.bytes_per_logit:g} B"
+        chunk = min(kernel.chunk_tokens, tokens)
+        numbers = f"{vocabulary} × ({format_term(chunk)} × {kernel.bytes_per_logit:g} B"
+        if not is_head_fp32(inputs):
+            formula += " + hidden size × 4 B of a copied head"
+            numbers += f" + {format_term(result.model.hidden)} × 4 B"
+        formula += ") ÷ tensor parallel, on the last stage"
+        numbers += f") ÷ {inputs.tensor_parallel}"
+        return _STEPS.build_step("logits", formula, numbers, memory.logits, "korthikanti-2022")
     width = format_term(
         bytes_per_logit_of_loss(
             build_requested_layout(inputs), build_requested_training_step(inputs)
         )
     )
-    numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
+    numbers = f"{format_term(tokens)} × {vocabulary} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _STEPS.build_step("logits", formula, numbers, memory.logits, "korthikanti-2022")
 
@@ -460,6 +474,7 @@ def _build_pipeline_stages_table(result: TrainingMemoryResult) -> ResultTable:
 def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
     inputs, memory = result.inputs, result.fullest_stage_memory
     notes = [] if inputs.framework != USUAL else [_usual_framework_note(result)]
+    notes += _recipe_notes(result)
     if inputs.overhead is None:
         notes.append(f"Overhead of {format_value(memory.overhead, 'B')} per GPU is assumed.")
     if inputs.pipeline_parallel > 1:
@@ -500,6 +515,39 @@ def _usual_framework_note(result: TrainingMemoryResult) -> str:
         f"The framework is the usual one of adapters: {label}. The Transformers Trainer would need "
         f"{format_value(memory.total, 'B')}."
     )
+
+
+def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
+    """Say what the Transformers Trainer is counted with, and what its recipes of today need.
+
+    The default is that of the measured runs of fms-acceleration, which neither recipe has.
+    """
+    inputs = result.inputs
+    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
+        return []
+    counted, plain = "The loss is counted", "The plain Trainer"
+    trainer = {"loss": "transformers"}
+    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
+        counted = "Loss, embeddings and output head are counted"
+        plain += " with prepare_model_for_kbit_training"
+        trainer["qlora_embeddings"] = "fp32"
+    needs = f"{plain} needs {_describe_recipe(result, trainer)}"
+    if result.trained_weights.are_adapters:  # The gradients of a trained head are not counted.
+        needs += f"; TRL's SFTTrainer {_describe_recipe(result, {'loss': 'chunked'})}"
+    choices = "The input “Loss kernel” counts that"
+    if len(trainer) > 1:
+        choices += ", with “Embeddings and head in QLoRA”"
+    return [f"{counted} as in the measured runs of fms-acceleration. {needs}. {choices}."]
+
+
+def _describe_recipe(result: TrainingMemoryResult, changes: dict[str, str]) -> str:
+    """Return the memory with changed inputs, and the longest sequence that surely fits."""
+    other = dataclasses.replace(result.typed_inputs, **changes)  # type: ignore[arg-type]
+    filled = fill_in_usual_zero_and_recompute(result.model, other, result.memory_limit)
+    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, filled))
+    longest = find_longest_sure_sequence(result, **changes)
+    fits = f"sequences to {format_value(longest, 'token')} surely fit" if longest else "none fits"
+    return f"{format_value(memory.total, 'B')} ({fits})"
 
 
 def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:

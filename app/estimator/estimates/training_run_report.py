@@ -175,8 +175,7 @@ def _build_verdict(result: _RunResult) -> Verdict:
     if power is not None and power.value is not None:
         parts.append(f"{power.formatted_value} at the site")
     text = f"{', '.join(parts)}."
-    # The fewest GPUs that meet the deadline meet it just in time.
-    status, objections = result.summarize_worst_sections("" if result.inputs.gpus else "Time")
+    status, objections = result.summarize_worst_sections()
     if status == "fits" and not result.inputs.deadline:
         status = "info"
     sentences = (text, objections, _faster_layout_text(result))

@@ -18,8 +18,9 @@ from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_OR_FP8,
     find_weight_format,
+    weight_bytes_by_split,
 )
-from app.estimator.units import format_number, reject_decimal_comma
+from app.estimator.units import format_number, format_value, reject_decimal_comma
 
 _SIZE = re.compile(
     r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKMBGT]|bn|million|billion|trillion)?"
@@ -185,7 +186,7 @@ def build_model_from_pasted_config(text: str) -> Architecture:
 
 
 LONGEST_CONFIG = 200_000
-"""Maximum length of a config.json [character]."""
+"""Maximum length of a config.json, without what no count needs [character]."""
 _KEY_PREFIX = "config:"
 _READ_ANYWHERE = frozenset({"model_type", "dtype", "torch_dtype", "_name_or_path"})
 _QUANTIZATION = frozenset({"quantization_config", "compression_config", "quantization"})
@@ -205,11 +206,76 @@ def _drop_irrelevant_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in config.items():
         if key not in _READ_ANYWHERE and is_irrelevant_key(key, is_known_family=False):
             continue
-        if isinstance(value, dict) and key not in _QUANTIZATION:
+        if key in _QUANTIZATION:
+            reduced[key] = _drop_repeated_experts(value)
+        elif isinstance(value, dict):
             reduced[key] = _drop_irrelevant_fields(value)
         else:
             reduced[key] = value[:_LONGEST_STRING] if isinstance(value, str) else value
     return reduced
+
+
+_EXPERT_INDEX = re.compile(r"\.experts\.\d+(?=\.|$)")
+
+
+def _drop_repeated_experts(value: Any, levels: int = 3) -> Any:
+    """Return a quantization without the experts that are listed like the first of their layer.
+
+    Counts ask for the first alone. Checkpoints that name every expert have 20,000 modules.
+    """
+    if not levels:
+        return value
+    if isinstance(value, dict):
+        return {
+            name: _drop_repeated_experts(inner, levels - 1)
+            for name, inner in value.items()
+            if (first := _name_first_expert(name)) == name or value.get(first) != inner
+        }
+    if isinstance(value, list):
+        listed = {name for name in value if isinstance(name, str)}
+        repeated = {
+            name
+            for name in listed
+            if name != (first := _name_first_expert(name)) and first in listed
+        }
+        return [each for each in value if not isinstance(each, str) or each not in repeated]
+    return value
+
+
+def _name_first_expert(module: str) -> str:
+    """Return the name of a module of an expert as that of the first one.
+
+    >>> _name_first_expert("layers.3.mlp.experts.17.up_proj")
+    'layers.3.mlp.experts.0.up_proj'
+    """
+    return _EXPERT_INDEX.sub(".experts.0", module)
+
+
+def shorten_config(text: str) -> str:
+    """Return a configuration that is too long without what no count needs; others unchanged."""
+    if len(text) <= LONGEST_CONFIG or not is_config_text(text):
+        return text
+    try:
+        return drop_irrelevant_config_fields(text)
+    except UnreadableConfigError:
+        return text
+
+
+def describe_longest_field(text: str) -> str:
+    """Return the path of the longest field of a configuration, such as `a.b`; empty if none."""
+    try:
+        value: Any = _parse_config_object(text)
+    except UnreadableConfigError:
+        return ""
+    path: list[str] = []
+    while isinstance(value, dict) and value:
+        sizes = {key: len(json.dumps(inner)) for key, inner in value.items()}
+        longest = max(sizes, key=sizes.__getitem__)
+        if path and 2 * sizes[longest] < sum(sizes.values()):
+            break
+        path.append(longest)
+        value = value[longest]
+    return ".".join(path)
 
 
 def compress_config_to_key(text: str) -> str:
@@ -390,6 +456,28 @@ def unread_size_fields_warning(model: Architecture) -> str:
     if not model.unread_size_fields:
         return ""
     return f"Counted without {_join_names_up_to_limit(model.unread_size_fields)}, which may change it much."
+
+
+def wide_weights_warning(model: Architecture, format_name: str) -> str:
+    """Return a sentence for the beginning of a verdict if a quantization is hardly counted.
+
+    Its configuration cannot be read, or names few of the modules it quantizes.
+    """
+    how = model.quantization
+    if how is None or format_name not in (PUBLISHED, PUBLISHED_OR_FP8):
+        return ""
+    if how.unsupported_reason:
+        return "Counted in BF16 although it is quantized, which may change it much."
+    if how.main_scheme is not None:
+        return ""
+    quantized = weight_bytes_by_split(model, PUBLISHED).quantized_weight_count
+    if quantized > model.parameters / 2:
+        return ""
+    share = format_value(quantized / model.parameters, "%")
+    return (
+        f"Counted with {share} of the weights quantized, because its configuration lists no other "
+        "modules, which may change it much."
+    )
 
 
 def assumed_shape_notes(inputs: Any, model: Architecture) -> tuple[str, ...]:

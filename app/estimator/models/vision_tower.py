@@ -295,6 +295,45 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Vis
     return VisionTower(encoder, projector)
 
 
+def _count_kimi_k3_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
+    """MoonViT of Kimi K3: heads wider than the tower, no biases, RMS norms.
+
+    As in AMD's ATOM, which names its parameters like the checkpoint.
+    """
+    hidden = require_first_given_int(vision, "vt_hidden_size")
+    queries = require_first_given_int(vision, "qkv_hidden_size")
+    width = require_first_given_int(vision, "vt_intermediate_size")
+    rows = require_first_given_int(vision, "init_pos_emb_height")
+    columns = require_first_given_int(vision, "init_pos_emb_width")
+    layer = 4 * hidden * queries + 2 * hidden * width + 2 * hidden
+    encoder = _patch_embedding_parameters(vision, hidden, bias=False) + rows * columns * hidden
+    encoder += require_first_given_int(vision, "vt_num_hidden_layers") * layer + hidden
+    merged = hidden * math.prod(_read_image_size(vision, "merge_kernel_size"))
+    return VisionTower(encoder, merged * merged + merged * text_width + text_width)
+
+
+def _count_step3p7_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
+    """Step 3.7: scaled residuals, two convolutions that halve the grid, and one matrix."""
+    hidden = require_first_given_int(vision, "width", "hidden_size")
+    ratio = vision.get("mlp_ratio")
+    if isinstance(ratio, bool) or not isinstance(ratio, float | int) or not 0 < ratio < _MOST:
+        raise UnreadableConfigError(f"mlp_ratio is “{ratio}”, not a number.")
+    layers = _TowerLayers(
+        hidden,
+        round(hidden * ratio),
+        require_first_given_int(vision, "layers", "num_hidden_layers"),
+        extra_parameters_per_layer=2 * hidden,
+    )
+    encoder = _patch_embedding_parameters(vision, hidden, bias=False) + 2 * hidden
+    encoder += _patches_per_image(vision) * hidden + layers.parameters
+    kernel = 3 * 3
+    for width in (hidden, 2 * hidden):
+        encoder += _count_matrix_parameters(kernel * width, 2 * width)
+    bias = bool(outer.get("projector_bias"))
+    projector = _count_matrix_parameters(4 * hidden, text_width, bias=bias)
+    return VisionTower(encoder, projector)
+
+
 def _count_minimax_m3_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
     """MiniMax-M3: CLIP without positions; patches are mapped to the text, then merged.
 
@@ -345,6 +384,8 @@ KINDS: dict[str, TowerKind] = {
     "minimax_m3_vl": TowerKind(
         "minimax_m3_vl_vision", _count_minimax_m3_parameters, "clip_vision_model"
     ),
+    "kimi_k3": TowerKind("kimi_k3_vision", _count_kimi_k3_parameters),
+    "step3p7": TowerKind("step3p5_vision", _count_step3p7_parameters, "perception_encoder"),
     "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, "moonvit"),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""
@@ -414,10 +455,11 @@ def _read_tower(
 # to, scaled, positioned and pooled, and sizes repeated from elsewhere.
 _HARMLESS = frozenset(
     """
-    attention_bias default_output_length drop_path_rate fullatt_block_indexes
-    global_head_dim head_dim hidden_dropout_prob image_seq_length image_size in_channels in_chans
-    init_pos_emb_time is_composition layer_scale_init_value max_position_embeddings
-    merge_type mm_hidden_size mm_projector_type multi_modal_projector_bias
+    activation_func attention_bias attn_bias default_output_length drop_path_rate fullatt_block_indexes
+    global_head_dim head_dim heads hidden_dropout_prob image_seq_length image_size in_channels
+    in_chans init_pos_emb_time is_composition layer_scale_init_value linear_bias ls_init_value
+    max_position_embeddings merge_type mlp_type mm_hidden_size mm_projector_type
+    multi_modal_projector_bias norm_type patch_embed_proj_bias pos_emb_interpolation_mode
     num_attention_heads num_channels num_heads num_key_value_heads pixel_shuffle_ratio
     pooling_kernel_size pos_emb_time pos_emb_type projection_dim projection_dropout
     projector_hidden_act projector_ln_eps rope_theta spatial_patch_size standardize

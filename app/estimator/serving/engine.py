@@ -25,7 +25,8 @@ class InferenceEngine:
     up only a part of them. `seconds_before_queue`: tokenizing and transfer to the engine. The
     kernels of a prompt are eager: launched one by one. With `has_separate_prefill_steps` no answer
     continues while prompts are read. The limits are the highest rates at which its kernels read
-    GPU memory [B/s] and multiply [FLOP/s]. With `assigns_whole_layers` the GPUs work one after the
+    GPU memory [B/s], on other architectures than those with a limit of their own, and multiply
+    [FLOP/s]. With `assigns_whole_layers` the GPUs work one after the
     other. Up to `max_unpadded_rows` are multiplied as vectors. `cuda_graph_batches` are recorded,
     and launched as a whole.
     """
@@ -43,11 +44,18 @@ class InferenceEngine:
     caches_beyond_window: bool = False
     has_separate_prefill_steps: bool = False
     bandwidth_limit: float = math.inf
+    bandwidth_limit_by_architecture: tuple[tuple[str, float], ...] = ()
     compute_limit: float = math.inf
     assigns_whole_layers: bool = False
     max_unpadded_rows: int = 0
     cuda_graph_batches: tuple[int, ...] = ()
     caches_hybrids_in_blocks: bool = False
+
+    def bandwidth_limit_on(self, gpu: Accelerator) -> float:
+        """Return the highest rate at which its kernels read the memory of a GPU [B/s]."""
+        return dict(self.bandwidth_limit_by_architecture).get(
+            gpu.architecture, self.bandwidth_limit
+        )
 
     def use_whole_layer_split_if_required(self, setup: "ServingSetup") -> "ServingSetup":
         """Return how the engine divides a model over the GPUs that share it."""
@@ -192,6 +200,9 @@ def find_engine(name: str) -> InferenceEngine:
         caches_beyond_window=row.get("whole_windows", False),
         has_separate_prefill_steps=row.get("separate", False),
         bandwidth_limit=row.get("bandwidth_limit_gb_per_s", math.inf) * 1e9,
+        bandwidth_limit_by_architecture=tuple(
+            (name, limit * 1e9) for name, limit in row.get("bandwidth_limits_gb_per_s", {}).items()
+        ),
         compute_limit=row.get("compute_limit_tflops", math.inf) * 1e12,
         assigns_whole_layers=row.get("deals_layers", False),
         max_unpadded_rows=row.get("vector_rows", 0),

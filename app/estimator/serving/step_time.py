@@ -183,16 +183,17 @@ def place_model(
         find_engine(setup.engine_id), load_shared_engine_constants()
     )
     setup = engine.use_whole_layer_split_if_required(setup)
-    if engine.bandwidth_limit < math.inf:
+    limit = engine.bandwidth_limit_on(gpu)
+    if limit < math.inf:
         rates = dataclasses.replace(
             rates,
             matmul=min(rates.matmul, engine.compute_limit),
             matmul_16bit=min(rates.matmul_16bit, engine.compute_limit),
-            bandwidth=min(rates.bandwidth, engine.bandwidth_limit),
+            bandwidth=min(rates.bandwidth, limit),
             # llama.cpp multiplies packed weights as they are: unpacking them does not slow it
             # down. With the rate of unpacking, Q4_K_M comes out a third too slow (decode_tpot).
-            unpacking_bandwidth=min(rates.bandwidth, engine.bandwidth_limit),
-            cache_bandwidth=min(rates.cache_bandwidth, engine.bandwidth_limit),
+            unpacking_bandwidth=min(rates.bandwidth, limit),
+            cache_bandwidth=min(rates.cache_bandwidth, limit),
         )
     unpacks_weights = does_gpu_unpack_weights(gpu, form)
     bandwidth = rates.unpacking_bandwidth if unpacks_weights else rates.bandwidth
