@@ -238,9 +238,57 @@ def test_a_rack_is_offered_prefill_and_decode_apart() -> None:
         together = ask(name, **asked)
         change = next(c for c in together.flips if c.field == "prefill_gpus")
         apart = ask(name, **asked, **change.typed_values_by_field)
-        assert number(apart, "gpus") < 0.5 * number(together, "gpus")
+        assert number(apart, "gpus") < number(together, "gpus")
+        divided = ask(name, **asked, tensor_parallel=8)
+        assert number(apart, "gpus") < 0.5 * number(divided, "gpus")
         assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.verdict_after
     assert not [c for c in ask("serving-capacity").flips if c.field == "prefill_gpus"]
+
+
+LATENT = {"model": "deepseek-v3", "gpu": "gb200", "prompt_tokens": 2000, "output_tokens": 1000}
+LATENT |= {"spare": 0, "concurrent": 4000}
+DATA_PARALLEL = {"tensor_parallel": 1, "attention_parallel": 8, "expert_parallel": 8}
+
+
+@pytest.mark.parametrize("targets", [{}, {"tpot_target": ""}])
+def test_attention_data_parallel_is_tried_for_a_latent_cache(targets: dict[str, object]) -> None:
+    typed = LATENT | targets
+    spread = ask("serving-capacity", **typed, **DATA_PARALLEL)
+    for name in ("serving-capacity", "deployment"):
+        left_open = ask(name, **typed)
+        assert number(left_open, "gpus") == number(spread, "gpus")
+        assert any("--data-parallel-size 8" in note for note in left_open.notes)
+    # A typed layout is left alone, and the better one is a change that holds.
+    divided = ask("serving-capacity", **typed, tensor_parallel=8)
+    assert number(divided, "gpus") > 1.5 * number(spread, "gpus")
+    assert not any("--data-parallel-size" in note for note in divided.notes)
+    change = next(flip for flip in divided.flips if flip.field == "tensor_parallel")
+    followed = ask("serving-capacity", **typed | change.typed_values_by_field)
+    assert number(followed, "gpus") == number(spread, "gpus")
+
+
+def test_the_loads_at_which_a_chosen_spread_changes_hold_with_it() -> None:
+    left_open = ask("serving-capacity", **LATENT)
+    changes = [flip for flip in left_open.flips if flip.field in ("concurrent", "tpot_target")]
+    assert len(changes) == 2
+    after = [number(left_open, "replicas") + step for step in (1, -1)]
+    for change, replicas in zip(changes, after, strict=True):
+        followed = ask("serving-capacity", **LATENT | change.typed_values_by_field)
+        assert number(followed, "replicas") == replicas
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"concurrent": 4},  # Fewer GPUs have tensor parallelism, or as many are faster.
+        {"concurrent": 4, "tpot_target": ""},
+        {"model": "qwen3-235b-a22b"},  # No latent cache.
+        {"engine": "vllm-2024"},  # Has no groups of attention.
+    ],
+)
+def test_attention_stays_divided_where_that_serves_as_well(typed: dict[str, object]) -> None:
+    notes = ask("serving-capacity", **LATENT | typed).notes
+    assert not any("--data-parallel-size" in note for note in notes)
 
 
 def test_a_rack_of_72_gives_what_was_published_of_it() -> None:

@@ -39,7 +39,8 @@ from app.estimator.units import NBSP, format_value, parse_quantity
 
 
 def _default_gpus_per_replica(inputs: Any) -> int:
-    gpus: int = _derive_serving_capacity_inputs(SectionComposer(inputs))["tensor_parallel"]
+    split = _derive_serving_capacity_inputs(SectionComposer(inputs))
+    gpus: int = split["tensor_parallel"] * split["attention_parallel"] // inputs.attention_parallel
     return gpus
 
 
@@ -118,13 +119,13 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         "tensor_parallel": 1 if inputs.decode_gpus else width,
     }
     run.add_section("Weights", "weights", weights)
-    if inputs.attention_parallel > 1 and width > 1:
+    if resolved["attention_parallel"] > 1 and width > 1:
         run.omission_reason_by_section["Memory"] = (
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
         run.add_section(
-            "Memory", "inference-memory", _inference_memory_inputs(inputs, width, capacity)
+            "Memory", "inference-memory", _inference_memory_inputs(inputs, resolved, capacity)
         )
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
@@ -185,12 +186,12 @@ def _derive_serving_capacity_inputs(composer: SectionComposer) -> dict[str, Any]
         values["gpus_per_node"] = find_system(composer.inputs.system).gpus
     with composer.map_section_errors_to_own_inputs():
         inputs = fill_in_formats_and_gpus(composer.parse_section_inputs("serving-capacity", values))
-    split = {name: getattr(inputs, name) for name in ("tensor_parallel", "expert_parallel")}
-    return {**values, **split}
+    split = ("tensor_parallel", "attention_parallel", "expert_parallel")
+    return {**values, **{name: getattr(inputs, name) for name in split}}
 
 
 def _inference_memory_inputs(
-    inputs: DeploymentInputs, tensor_parallel: int, capacity: SubEstimate
+    inputs: DeploymentInputs, split: Mapping[str, Any], capacity: SubEstimate
 ) -> dict[str, Any]:
     """Return the inputs of inference-memory for one replica at its load.
 
@@ -198,12 +199,12 @@ def _inference_memory_inputs(
     that memory has no room for wait outside, and a request has its mean context. Where groups of
     GPUs have requests of their own, attention is data parallel.
     """
-    gpus, attention = tensor_parallel, DIVIDED
+    gpus, attention = split["tensor_parallel"], DIVIDED
     if inputs.decode_gpus:
         gpus = inputs.decode_gpus
         attention = DATA_PARALLEL if find_model(inputs.model).is_routed else DIVIDED
-    elif inputs.attention_parallel > 1:
-        gpus, attention = inputs.attention_parallel, DATA_PARALLEL
+    elif split["attention_parallel"] > 1:
+        gpus, attention = split["attention_parallel"], DATA_PARALLEL
     groups = gpus if attention == DATA_PARALLEL else 1
     at_once, most = (capacity.estimate[name].value for name in ("concurrent", "max_concurrent"))
     each = requests_in_memory_per_group(float(at_once or 1), float(most or 1), groups)

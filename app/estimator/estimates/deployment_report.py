@@ -18,9 +18,9 @@ from app.estimator.estimates.serving_capacity import (
     place_replica_model,
 )
 from app.estimator.estimates.serving_capacity_report import (
-    expert_parallel_required_note,
     no_split_meets_targets_notes,
     requests_beyond_max_context_note,
+    split_chosen_notes,
 )
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import rental_price_source_notes
@@ -121,7 +121,8 @@ _MEMORY_NOTE = (
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.flips
-    width = _capacity_section(result).inputs.tensor_parallel
+    capacity_inputs = _capacity_section(result).inputs
+    width = capacity_inputs.tensor_parallel * capacity_inputs.attention_parallel
     shared = {"prefill_gpus", "expert_parallel", "max_sequences"}
     if not result.relaxed_target_by_input:  # Of the targets that were typed.
         shared.add("weights")
@@ -138,21 +139,35 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
                 if result.relaxed_target_by_input
                 else ()
             ),
-            *expert_parallel_required_note(
-                result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
-            ),
+            *split_chosen_notes(result.inputs, capacity_inputs),
             *requests_beyond_max_context_note(
                 find_model(result.inputs.model),
-                build_request_pattern(_capacity_section(result).inputs),
+                build_request_pattern(capacity_inputs),
             ),
             *result.omission_notes,
             *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
         flips=(
             *_relaxed_target_flips(result),
-            *(flip for flip in capacity_flips if flip.field in shared),
+            *(
+                _without_repeated_changes(flip, inputs)
+                for flip in capacity_flips
+                if flip.field in shared
+            ),
         ),
         sections=result.sections,
+    )
+
+
+def _without_repeated_changes(flip: VerdictFlip, typed: DeploymentInputs) -> VerdictFlip:
+    """Return a flip of a split that was chosen, without changes to what is typed already."""
+    return dataclasses.replace(
+        flip,
+        other_changes=tuple(
+            change
+            for change in flip.other_changes
+            if str(getattr(typed, change.field, "")) != change.value
+        ),
     )
 
 

@@ -63,6 +63,7 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     find_measurement_coverage,
+    model_kind_for_engine,
     place_model,
     typed_or_usual_acceptance,
 )
@@ -107,6 +108,12 @@ def _length_variation_field(label: str) -> Any:
     )
 
 
+def _count_usual_gpus(inputs: Any) -> int:
+    """Return the GPUs that share the model, with all groups of attention that are not given."""
+    filled = fill_in_formats_and_gpus(inputs)
+    return filled.tensor_parallel * filled.attention_parallel // int(inputs.attention_parallel)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServingCapacityInputs:
     model: str = common_inputs.model_input()
@@ -120,8 +127,9 @@ class ServingCapacityInputs:
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.declare_gpus_per_replica_input(
-        lambda inputs: fill_in_formats_and_gpus(inputs).tensor_parallel,
-        "the number with which the fewest GPUs in all keep the targets.",
+        _count_usual_gpus,
+        "the number with which the fewest GPUs in all keep the targets. Models with latent "
+        "attention (DeepSeek, Kimi K2) are also tried with attention data parallel over them.",
         replaced_by="decode_gpus",
     )
     attention_parallel: int = HARDWARE.add_advanced_input(
@@ -543,11 +551,24 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     keeping = [result for result in tried if result.counted_targets_met]
     if keeping:
         return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
-    return min(reversed(tried), key=lambda result: result.lateness_sort_key)
+    return min(
+        reversed(tried),
+        key=lambda result: (*result.lateness_sort_key, result.inputs.attention_parallel),
+    )
+
+
+# Engines in which groups of attention share the experts: --data-parallel-size in vLLM,
+# --enable-dp-attention in SGLang, enable_attention_dp in TensorRT-LLM.
+_ENGINES_WITH_DATA_PARALLEL_ATTENTION = ("vllm", "sglang", "trtllm")
 
 
 def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInputs]:
-    """Return the inputs with each number of GPUs per replica that is tried where it is left open."""
+    """Return the inputs with each number of GPUs per replica that is tried where it is left open.
+
+    Tensor parallelism does not divide a latent cache, so attention data parallel with expert
+    parallelism is tried for it, too. vLLM advises that for high load:
+    docs.vllm.ai/projects/recipes/en/latest/DeepSeek/DeepSeek-V3.html.
+    """
     model = find_model(inputs.model)
 
     def divide_over(gpus: int) -> ServingCapacityInputs:
@@ -566,7 +587,22 @@ def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInpu
     counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
         counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, has_room)
-    return [divide_over(gpus) for gpus in counts]
+    divided = [divide_over(gpus) for gpus in counts]
+    is_split_given = inputs.expert_tensor_parallel or not (
+        inputs.attention_parallel == inputs.expert_parallel == inputs.pipeline_parallel == 1
+    )
+    if (
+        is_split_given
+        or inputs.engine not in _ENGINES_WITH_DATA_PARALLEL_ATTENTION
+        or not (model.is_routed and model_kind_for_engine(model) == "latent")
+    ):
+        return divided
+    alone = dataclasses.replace(inputs, tensor_parallel=1, simulate=False)
+    return divided + [
+        dataclasses.replace(alone, attention_parallel=gpus, expert_parallel=gpus)
+        for gpus in counts
+        if gpus > 1 and model.experts % gpus == 0
+    ]
 
 
 def make_split_loadable(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:

@@ -108,19 +108,23 @@ def _add_chosen_split_to_flip(
     typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flip: VerdictFlip
 ) -> VerdictFlip:
     values = flip.typed_values_by_field
-    if values.keys() & {"tensor_parallel", "prefill_gpus"}:
+    if "tensor_parallel" in values:
         return flip
+    if "prefill_gpus" in values:  # Instead of the split that is left open.
+        also_typed = tuple(c for c in flip.other_changes if c.field == "decode_gpus")
+        return dataclasses.replace(flip, other_changes=also_typed)
     changed = parse_inputs(ServingCapacityInputs, {**inputs_to_query(typed), **values})
     try:
         after = fill_in_formats_and_gpus(changed)
     except InvalidInputsError:
         return flip
     also: list[FieldChange] = []
-    if after.tensor_parallel != chosen.tensor_parallel:
+    if (after.tensor_parallel, after.attention_parallel) != (
+        chosen.tensor_parallel,
+        chosen.attention_parallel,
+    ):
         also.append(FieldChange(*_SHARED_GPUS, str(chosen.tensor_parallel)))
-        if chosen.expert_parallel != changed.expert_parallel:
-            parts = str(chosen.expert_parallel)
-            also.append(FieldChange("expert_parallel", "Expert parallel", parts))
+        also += _spread_changes(changed, chosen)
     return dataclasses.replace(flip, other_changes=(*flip.other_changes, *also))
 
 
@@ -208,7 +212,7 @@ def _best_split_changes(
     inputs: ServingCapacityInputs, best: CapacityResult
 ) -> tuple[FieldChange, ...]:
     """Return the changes to experts and to given replicas with which another split is best."""
-    also = _whole_expert_change(inputs, best.inputs)
+    also = _spread_changes(inputs, best.inputs)
     if inputs.replicas and best.replicas != inputs.replicas:
         also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
     return also
@@ -228,15 +232,17 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+    if tried or inputs.pipeline_parallel > 1 or placed.fabric.domain < RACK:
         return ()
+    if not placed.model.is_routed:
+        return ()
+    together = dataclasses.replace(inputs, attention_parallel=1, expert_parallel=1)
     best = result.gpus if result.keeps_unrelaxed_targets else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
         if max(prefill, decode) > placed.model.experts:
             continue
-        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        apart = dataclasses.replace(together, prefill_gpus=prefill, decode_gpus=decode)
         try:
             other = compute_capacity(apart, build_replica_profile(apart))
         except InvalidInputsError:
@@ -256,7 +262,10 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "together",
                 str(prefill),
                 _describe_enough_gpus(best, other, has_targets=True),
-                (FieldChange("decode_gpus", field, str(decode)),),
+                (
+                    FieldChange("decode_gpus", field, str(decode)),
+                    *_spread_changes(inputs, together),
+                ),
             ),
         )
     return flip
@@ -295,13 +304,18 @@ def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
-def _whole_expert_change(
+_SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "Expert parallel"}
+
+
+def _spread_changes(
     inputs: ServingCapacityInputs, split: ServingCapacityInputs
 ) -> tuple[FieldChange, ...]:
-    """Return the change to experts divided whole, if a split has them so."""
-    if split.expert_parallel == inputs.expert_parallel:
-        return ()
-    return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
+    """Return the changes to groups of attention and to experts with which a split has them."""
+    return tuple(
+        FieldChange(field, label, str(getattr(split, field)))
+        for field, label in _SPREAD.items()
+        if getattr(split, field) != getattr(inputs, field)
+    )
 
 
 def _gpus_per_replica_flip(
@@ -364,7 +378,7 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     becomes = "The weights fit." if sure else "The weights may fit."
     return (
         _gpus_per_replica_flip(
-            inputs, best.tensor_parallel, becomes, _whole_expert_change(inputs, best)
+            inputs, best.tensor_parallel, becomes, _spread_changes(inputs, best)
         ),
     )
 

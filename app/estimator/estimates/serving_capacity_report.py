@@ -140,8 +140,8 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         notes=(
             *fp8_weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
             *_build_notes(result),
-            *(no_split_meets_targets_notes(given, inputs.tensor_parallel) if is_late else ()),
-            *expert_parallel_required_note(given.expert_parallel, inputs.expert_parallel),
+            *(no_split_meets_targets_notes(given, profile.placed.setup.gpus) if is_late else ()),
+            *split_chosen_notes(given, inputs),
             *requests_beyond_max_context_note(profile.placed.model, profile.request_pattern),
             *(() if result.fits_memory or inputs.engine != LLAMA_CPP else (_HOST_LAYERS,)),
             *rental_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
@@ -799,6 +799,19 @@ def requests_beyond_max_context_note(
         f"{format_value(most, 'token')}; an engine refuses those."
     )
     return (note,) if share >= 0.01 else ()
+
+
+def split_chosen_notes(typed: Any, chosen: ServingCapacityInputs) -> tuple[str, ...]:
+    """Return a note on how attention and experts are divided, if that was left open."""
+    gpus = chosen.attention_parallel
+    if gpus != typed.attention_parallel:
+        note = (
+            f"Attention is data parallel over the {gpus} GPUs of a replica, which divide the experts "
+            f"(--data-parallel-size {gpus} --enable-expert-parallel in vLLM): tensor parallelism keeps "
+            "the whole latent cache on each GPU."
+        )
+        return (note,)
+    return expert_parallel_required_note(typed.expert_parallel, chosen.expert_parallel)
 
 
 def expert_parallel_required_note(typed_parts: int, counted_parts: int) -> tuple[str, ...]:
