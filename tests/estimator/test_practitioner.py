@@ -267,6 +267,16 @@ def test_attention_data_parallel_is_tried_for_a_latent_cache(targets: dict[str, 
     assert number(followed, "gpus") == number(spread, "gpus")
 
 
+def test_both_ways_of_tokens_to_experts_are_said() -> None:
+    apart = ask("serving-capacity", **LATENT, prefill_gpus=8, decode_gpus=16)
+    together = ask("serving-capacity", **LATENT, **DATA_PARALLEL)
+    for answer, assumed in ((apart, "That is DeepEP"), (together, "Each GPU gets all tokens")):
+        (note,) = (note for note in answer.notes if "not to the split" in note)
+        assert note.startswith(assumed)
+    dense = ask("serving-capacity", model="llama-3.3-70b", prefill_gpus=4, decode_gpus=4)
+    assert not any("not to the split" in note for note in dense.notes)
+
+
 def test_the_loads_at_which_a_chosen_spread_changes_hold_with_it() -> None:
     left_open = ask("serving-capacity", **LATENT)
     changes = [flip for flip in left_open.flips if flip.field in ("concurrent", "tpot_target")]

@@ -683,20 +683,38 @@ def _range_notes(result: CapacityResult) -> list[str]:
     return [note]
 
 
+# docs.vllm.ai/en/latest/serving/expert_parallel_deployment and
+# docs.sglang.io/advanced_features/expert_parallelism.html. DECISIONS.md, 57, says what the rates of
+# products rest on.
+_GATHERED = (
+    "Each GPU gets all tokens, as by default in vLLM (--all2all-backend allgather_reducescatter) and "
+    "SGLang (--moe-a2a-backend none), and products of experts are as fast as in the measured runs of "
+    "such servers. With prefill and decode apart, DeepEP is assumed, with faster products: a part of "
+    "the difference is due to these kernels, not to the split."
+)
+_DISPATCHED = (
+    "That is DeepEP (--all2all-backend deepep_high_throughput and deepep_low_latency in vLLM), with "
+    "products of experts as fast as one product. Together on the same GPUs the engines' defaults "
+    "are assumed, which send all tokens to each GPU and have slower products: a part of the "
+    "difference is due to these kernels, not to the split."
+)
+
+
 def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     """Return how prefill and decode apart are computed, or where they usually are apart."""
     profile = result.replica_profile
     prefill, placed = profile.prefill_replica, profile.placed
     routed = placed.model.is_routed
     if prefill is None:
+        together = []
         if routed and placed.fabric.domain >= RACK:
-            return [
-                (
-                    f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
-                    "served with prefill and decode apart, for example on 8 and on 48 GPUs."
-                )
-            ]
-        return []
+            together.append(
+                f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
+                "served with prefill and decode apart, for example on 8 and on 48 GPUs."
+            )
+        if routed and placed.setup.attention_replicas > 1:
+            together.append(_GATHERED)
+        return together
     share = format_value(PREFILL_LOAD, "%")
     notes = [
         (
@@ -718,6 +736,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
             "Each GPU has the whole of attention, its own requests and a part of the experts. "
             "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
         )
+        notes.append(_DISPATCHED)
     return notes
 
 
