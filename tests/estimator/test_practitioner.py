@@ -1,6 +1,7 @@
 """What a practitioner asks first, with the numbers that are published for it."""
 
 import json
+import re
 
 import pytest
 
@@ -265,6 +266,24 @@ def test_attention_data_parallel_is_tried_for_a_latent_cache(targets: dict[str, 
     change = next(flip for flip in divided.flips if flip.field == "tensor_parallel")
     followed = ask("serving-capacity", **typed | change.typed_values_by_field)
     assert number(followed, "gpus") == number(spread, "gpus")
+
+
+def test_the_upper_end_of_gpus_is_that_of_the_split_that_one_would_keep() -> None:
+    typed = {"model": "llama-3.3-70b", "weights": "fp8", "gpu": "mi300x", "concurrent": 50}
+    answer = ask("serving-capacity", **typed)
+    at_slow_end = re.search(
+        r"(\d+) replicas of 2 would do, (\d+)\xa0GPUs in all", answer.verdict.text
+    )
+    assert at_slow_end
+    replicas, gpus = map(int, at_slow_end.groups())
+    assert answer["gpus"].high == gpus == 2 * (replicas + 1)
+    assert ask("deployment", **typed)["gpus"].high == gpus
+    assert (answer["replicas"].high or 0) > gpus
+    cost, month = answer["cost_per_million_tokens"], answer["cost_per_month"]
+    assert (month.high or 0) / number(answer, "cost_per_month") == pytest.approx(gpus / 3)
+    # The costliest end is that split, with which 50 users get a token within 50 ms.
+    price = (month.high or 0) / 730.5 / 3600
+    assert 50 / 0.050 < price / (cost.high or 0) * 1e6 < number(answer, "throughput")
 
 
 def test_both_ways_of_tokens_to_experts_are_said() -> None:

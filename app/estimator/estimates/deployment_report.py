@@ -121,7 +121,7 @@ _MEMORY_NOTE = (
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.flips
-    capacity_inputs = _capacity_section(result).inputs
+    capacity_inputs = _resolved_capacity_inputs(result)
     width = capacity_inputs.tensor_parallel * capacity_inputs.attention_parallel
     shared = {"prefill_gpus", "expert_parallel", "max_sequences"}
     if not result.relaxed_target_by_input:  # Of the targets that were typed.
@@ -149,25 +149,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         ),
         flips=(
             *_relaxed_target_flips(result),
-            *(
-                _without_repeated_changes(flip, inputs)
-                for flip in capacity_flips
-                if flip.field in shared
-            ),
+            *(flip for flip in capacity_flips if flip.field in shared),
         ),
         sections=result.sections,
-    )
-
-
-def _without_repeated_changes(flip: VerdictFlip, typed: DeploymentInputs) -> VerdictFlip:
-    """Return a flip of a split that was chosen, without changes to what is typed already."""
-    return dataclasses.replace(
-        flip,
-        other_changes=tuple(
-            change
-            for change in flip.other_changes
-            if str(getattr(typed, change.field, "")) != change.value
-        ),
     )
 
 
@@ -217,7 +201,7 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
 
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as one change of those that were typed."""
-    capacity = _capacity_section(result).inputs
+    capacity = _resolved_capacity_inputs(result)
     refused = find_start_refusal_of_replica(
         place_replica_model(capacity), capacity.memory_utilization
     )
@@ -242,12 +226,18 @@ def _capacity_section(result: DeploymentResult) -> SubEstimate:
     return next(section for section in result.sections if section.estimate_name == _CAPACITY)
 
 
+def _resolved_capacity_inputs(result: DeploymentResult) -> ServingCapacityInputs:
+    """Return the inputs of serving-capacity with the split that was chosen where left open."""
+    inputs: ServingCapacityInputs = _capacity_section(result).inputs
+    return dataclasses.replace(inputs, **result.split)
+
+
 def _gpu_step(result: DeploymentResult) -> FormulaStep:
-    capacity = _capacity_section(result)
-    spare = capacity.inputs.spare
+    capacity = _resolved_capacity_inputs(result)
+    spare = capacity.spare
     terms: tuple[Term, ...] = ()
     templates, total = [], 0
-    for kind in _replica_kinds(capacity.inputs):
+    for kind in _replica_kinds(capacity):
         replicas = result.find_figure(_CAPACITY, kind.count_figure_name)
         count = int(replicas.value or 0) if replicas else 0
         name = f"{kind.name_prefix}replica"

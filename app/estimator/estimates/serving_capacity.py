@@ -1,6 +1,7 @@
 """`serving-capacity`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import functools
 import math
 from typing import Any, Literal, NamedTuple
 
@@ -279,9 +280,9 @@ class CountBounds(NamedTuple):
 
 
 class ServedLoad(NamedTuple):
-    """Replicas, and the requests per second that all of them serve [1/s]."""
+    """GPUs, and the requests per second that all of them serve [1/s]."""
 
-    replicas: int
+    gpus: int
     requests_per_second: float
 
 
@@ -295,6 +296,8 @@ class CapacityResult:
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times. `plausible_loads` are those with as many
     replicas as times within the range take; empty if it is always the same number.
+    `split_if_times_are_high` takes fewer GPUs then, with as many replicas as it takes; ranges are
+    with it if `is_split_open`, as nobody typed another one.
     `point_of_single_request` is that of a request by itself if no load meets the targets.
     `preset_tpot_relaxed_to` is the preset target that counts relaxed in `inputs`, because even a request by
     itself misses it [s].
@@ -316,6 +319,8 @@ class CapacityResult:
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
     plausible_loads: tuple[ServedLoad, ...] = ()
+    split_if_times_are_high: "CapacityResult | None" = None
+    is_split_open: bool = False
     preset_tpot_relaxed_to: float | None = None
 
     @property
@@ -480,6 +485,12 @@ class CapacityResult:
         return tuple(pools)
 
     @property
+    def gpus_if_times_are_high(self) -> int | None:
+        """Return the GPUs of as many replicas as it takes if all times are long."""
+        most = self.replica_bounds.if_times_are_high if self.replica_bounds else None
+        return dataclasses.replace(self, replicas=most).gpus
+
+    @property
     def nodes(self) -> int | None:
         """Return the number of servers; a replica that fits in one server is not split.
 
@@ -519,6 +530,7 @@ class CapacityResult:
         return rate * self.inputs.output_tokens
 
 
+@functools.lru_cache(maxsize=32)  # The form, the estimate and its flips ask for the same.
 def fill_in_formats_and_gpus(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
     """Return the inputs with formats and GPUs that they leave open.
 

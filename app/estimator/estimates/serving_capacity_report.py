@@ -22,10 +22,11 @@ from app.estimator.estimates.serving_capacity_flips import (
     find_flips,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
+    MANY_MORE,
     OUTPUTS,
+    add_split_if_times_are_high,
     add_uncertainty_bounds,
     compute_capacity_relaxing_preset_tpot,
-    find_best_split_if_times_are_high,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import rental_price_source_notes
@@ -123,7 +124,10 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     given, inputs = inputs, fill_in_formats_and_gpus(inputs)
-    result = add_uncertainty_bounds(compute_capacity_relaxing_preset_tpot(inputs))
+    result = add_split_if_times_are_high(
+        add_uncertainty_bounds(compute_capacity_relaxing_preset_tpot(inputs)),
+        is_open=not given.tensor_parallel,
+    )
     profile = result.replica_profile
     is_late = result.has_targets and not result.keeps_unrelaxed_targets
     return Estimate(
@@ -399,24 +403,20 @@ def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
     return free.replicas if is_fewer else None
 
 
-_MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.
-
-
 def _describe_replicas_if_times_high(result: CapacityResult) -> str:
     """Return how many replicas it takes at the slow end of all times, if that is many more."""
     bounds, replicas = result.replica_bounds, result.replicas or 0
     if bounds is None or not result.counted_targets_met:
         return ""
     most = bounds.if_times_are_high
-    if most is not None and most < _MANY_MORE * replicas:
+    if most is not None and most < MANY_MORE * replicas:
         return ""
     needed = "no number of replicas keeps the targets"
     if most is not None:
         needed = f"it takes {format_count(most, 'replica')}"
-    if split := find_best_split_if_times_are_high(result):
-        replicas_text = format_count(split.replicas or 0, "replica")
+    if split := result.split_if_times_are_high:
         needed += (
-            f", but {replicas_text} of {build_serving_setup(split.inputs).gpus} would do, "
+            f", but {_describe_split_replicas(split)} would do, "
             f"{format_value(split.gpus, 'GPU')} in all"
         )
     without = _count_replicas_without_preset_if_times_high(result)
@@ -425,6 +425,12 @@ def _describe_replicas_if_times_high(result: CapacityResult) -> str:
             f"; without the preset target per token, {format_count(without, 'replica')} would do"
         )
     return f" At the slow end of the range of times, {needed}."
+
+
+def _describe_split_replicas(split: CapacityResult) -> str:
+    setup = build_serving_setup(split.inputs)
+    spread = " with attention data parallel" if setup.attention_replicas > 1 else ""
+    return f"{format_count(split.replicas or 0, 'replica')} of {setup.gpus}{spread}"
 
 
 def _count_replicas_without_preset_if_times_high(result: CapacityResult) -> int | None:
@@ -676,6 +682,8 @@ def _range_notes(result: CapacityResult) -> list[str]:
         format_number(count or 0) for count in (bounds.if_times_are_low, bounds.if_times_are_high)
     )
     replicas = format_count(result.replicas or 0, "replica")
+    if (split := result.split_if_times_are_high) and result.is_split_open:
+        high = _describe_split_replicas(split)
     note = (
         f"The ranges of latency and of the highest rates assume {replicas}. Those of GPUs, "
         f"throughput and cost assume as many as the targets then take, from {low} to {high}."
