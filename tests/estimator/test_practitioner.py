@@ -332,6 +332,28 @@ def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
     assert low < published < high
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"prompt_tokens": 2000, "output_tokens": 1000},  # 56 GPUs for 4,000 users.
+        {"prompt_tokens": 8000, "output_tokens": 500},  # 184 GPUs.
+        {"decode_gpus": 16, "replicas": "", "tpot_target": "50 ms"},
+    ],
+)
+def test_the_users_are_named_with_whom_a_rack_is_full(changed: dict[str, object]) -> None:
+    start = next(q for q in EXAMPLE_QUESTIONS if "rack" in q.question)
+    typed = dict(start.typed) | changed
+    change = next(f for f in ask(start.estimate, **typed).flips if "one rack" in f.verdict_after)
+    full = ask(start.estimate, **typed | change.typed_values_by_field)
+    users = int(change.flip_value.replace(",", ""))
+    more = ask(start.estimate, **typed | {"concurrent": round(1.02 * users) + 2})
+    assert 72 / 2 < number(full, "gpus") <= 72
+    assert f"Takes {number(full, 'gpus'):.0f} of the 72 GPUs" in change.verdict_after
+    assert full["throughput"].formatted_value in change.verdict_after
+    assert full["fits"].value is True
+    assert number(more, "gpus") > 72 or more["fits"].value is False
+
+
 def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
     month = {"model": "llama-3.1-8b", "tokens": "2T", "deadline": "30"}
     run = ask("training-run", **month)

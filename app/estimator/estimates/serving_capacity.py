@@ -774,6 +774,15 @@ def build_latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
     return LatencyTargets(SHARES[inputs.percentile], inputs.ttft_target, inputs.tpot_target)
 
 
+def find_highest_load(
+    inputs: ServingCapacityInputs, profile: ReplicaProfile
+) -> OperatingPoint | None:
+    """Return the highest load of a replica within the targets, whatever prefill replicas read."""
+    return highest_load_within_targets(
+        profile, build_latency_targets(inputs), find_max_rate_batch(profile)
+    )
+
+
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     targets = build_latency_targets(inputs)
     best = find_max_rate_batch(profile)

@@ -15,6 +15,7 @@ from app.estimator.estimates.serving_capacity import (
     compute_capacity_with_best_split,
     count_fewest_replicas,
     fill_in_formats_and_gpus,
+    find_highest_load,
     has_room_for_request,
     make_split_loadable,
     operating_point_of_each_replica,
@@ -46,12 +47,14 @@ from app.estimator.result import (
 )
 from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.serving.replica import (
+    PREFILL_LOAD,
     OperatingPoint,
+    operating_point_at_rate,
 )
 from app.estimator.serving.replica_memory import (
     find_start_refusal_of_replica,
 )
-from app.estimator.units import NBSP, format_count, format_number, format_value
+from app.estimator.units import NBSP, format_count, format_number, format_value, round_estimate
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -154,7 +157,8 @@ def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFl
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
     targets = _relaxed_preset_flip(result) or _fewer_replicas_flip(result)
-    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *flips.replica_flips)
+    most = (*flips.replica_flips, *_full_rack_flips(result))
+    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *most)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -269,6 +273,46 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             ),
         )
     return flip
+
+
+def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the most users that one rack serves with this split, and what it then yields."""
+    inputs, rack = result.inputs, result.replica_profile.placed.fabric.domain
+    if not inputs.decode_gpus or rack < RACK or inputs.requests_per_second:
+        return ()
+    if result.preset_tpot_relaxed_to is not None or result.start_refusal is not None:
+        return ()
+    users = _count_users_of_rack(result, rack)
+    if users in (0, inputs.concurrent):
+        return ()
+    full = compute_capacity(dataclasses.replace(inputs, concurrent=users), result.replica_profile)
+    if not full.counted_targets_met or (full.gpus or math.inf) > rack:
+        return ()
+    yields = format_value(round_estimate(full.output_token_rate or 0.0, "token/s"), "token/s")
+    unsure = ", but the requests may not fit" if full.unsure_memory_fit else ""
+    becomes = f"Takes {full.gpus} of the {rack} GPUs of one rack, with {yields} of output{unsure}."
+    now, then = format_number(inputs.concurrent), format_number(users)
+    return (VerdictFlip("concurrent", "Users at once", now, then, becomes),)
+
+
+def _count_users_of_rack(result: CapacityResult, rack: int) -> int:
+    """Return the users with whom prefill or decode replicas of a rack are full; 0 if none fit."""
+    inputs, profile = result.inputs, result.replica_profile
+    top, prefill = find_highest_load(inputs, profile), profile.prefill_replica
+    if prefill is None or top is None:
+        return 0
+    decode_gpus, prefill_gpus = profile.placed.setup.gpus, prefill.placed.setup.gpus
+    most = 0.0
+    for replicas in [inputs.replicas] if inputs.replicas else range(1, rack // decode_gpus + 1):
+        left = (rack - (replicas + inputs.spare) * decode_gpus) // prefill_gpus - inputs.spare
+        rate = PREFILL_LOAD * prefill.prompts_per_second * left / replicas
+        full: OperatingPoint | None = top
+        if rate < top.requests_per_second:
+            full = operating_point_at_rate(profile, rate) if rate > 0 else None
+        if full is None or replicas * full.batch <= most:  # Fewer decode replicas serve as many.
+            break
+        most = replicas * full.batch
+    return math.floor(most / inputs.peak)
 
 
 def _describe_enough_gpus(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:
