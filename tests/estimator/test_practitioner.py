@@ -286,6 +286,16 @@ def test_the_upper_end_of_gpus_is_that_of_the_split_that_one_would_keep() -> Non
     assert 50 / 0.050 < price / (cost.high or 0) * 1e6 < number(answer, "throughput")
 
 
+def test_the_slow_end_compares_both_ways_to_divide_attention() -> None:
+    typed = LATENT | {"gpu": "h200"}
+    left_open = ask("serving-capacity", **typed)
+    divided = ask("serving-capacity", **typed, tensor_parallel=8)
+    assert number(left_open, "gpus") < number(divided, "gpus")
+    high = divided["gpus"].high or 0
+    assert f"of 8 with tensor parallelism would do, {high}\xa0GPUs in all" in left_open.verdict.text
+    assert left_open["gpus"].high == high
+
+
 def test_both_ways_of_tokens_to_experts_are_said() -> None:
     apart = ask("serving-capacity", **LATENT, prefill_gpus=8, decode_gpus=16)
     together = ask("serving-capacity", **LATENT, **DATA_PARALLEL)

@@ -144,6 +144,9 @@ def _find_best_split_if_times_are_high(result: CapacityResult) -> CapacityResult
     Its replicas are those of the slow end. None if this split takes no more, or none is enough.
     """
     inputs = result.inputs
+    groups = inputs.attention_parallel
+    if inputs.tensor_parallel == 1 and groups == inputs.expert_parallel > 1:
+        inputs = dataclasses.replace(inputs, attention_parallel=1, expert_parallel=1)
     if inputs.decode_gpus or inputs.expert_tensor_parallel or inputs.expert_parallel > 1:
         return None
     tried = []

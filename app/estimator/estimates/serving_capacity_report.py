@@ -66,7 +66,11 @@ from app.estimator.serving.replica_memory import (
     expert_padding_bytes_per_gpu,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import describe_acceptance, typed_or_usual_acceptance
+from app.estimator.serving.step_time import (
+    describe_acceptance,
+    model_kind_for_engine,
+    typed_or_usual_acceptance,
+)
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 
@@ -429,8 +433,11 @@ def _describe_replicas_if_times_high(result: CapacityResult) -> str:
 
 def _describe_split_replicas(split: CapacityResult) -> str:
     setup = build_serving_setup(split.inputs)
-    spread = " with attention data parallel" if setup.attention_replicas > 1 else ""
-    return f"{format_count(split.replicas or 0, 'replica')} of {setup.gpus}{spread}"
+    how = ""
+    if setup.gpus > 1 and model_kind_for_engine(split.replica_profile.placed.model) == "latent":
+        is_spread = setup.attention_replicas > 1
+        how = f" with {'attention data parallel' if is_spread else 'tensor parallelism'}"
+    return f"{format_count(split.replicas or 0, 'replica')} of {setup.gpus}{how}"
 
 
 def _count_replicas_without_preset_if_times_high(result: CapacityResult) -> int | None:
