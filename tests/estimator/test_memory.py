@@ -601,6 +601,31 @@ def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtes
             assert fitting.verdict.lead in ("Fits.", "Tight."), typed
 
 
+@pytest.mark.parametrize(
+    ("gpu", "changed", "larger"),
+    [
+        ("h100-sxm5-80", {}, "H200 SXM5 141GB"),
+        ("h100-sxm5-80", {"concurrent": 200}, None),  # On no module.
+        ("h100-sxm5-80", {"concurrent": 2}, None),  # Fits.
+        ("h100-pcie-80", {"concurrent": 12}, "H100 NVL 94GB (per GPU)"),
+        ("rtx-pro-6000-bw-server", {"concurrent": 30}, "H200 NVL 141GB"),
+        ("mi300x", {"concurrent": 80}, "Instinct MI325X"),
+        ("gb200-gpu", {"concurrent": 80}, None),  # A part of a rack.
+    ],
+)
+def test_where_a_model_does_not_fit_a_larger_gpu_of_the_same_form_is_named(
+    gpu: str, changed: dict[str, int], larger: str | None
+) -> None:
+    typed = {"model": "qwen3-235b-a22b", "weights": "fp8", "tensor_parallel": 4, "gpu": gpu}
+    typed |= {"context": 32_768, "concurrent": 20, **changed}
+    flips = [flip for flip in run_estimate("inference-memory", typed).flips if flip.field == "gpu"]
+    assert [flip.flip_value for flip in flips] == ([larger] if larger else [])
+    for flip in flips:
+        followed = run_estimate("inference-memory", typed | flip.typed_values_by_field)
+        assert followed.verdict.lead in ("Fits.", "Tight.")
+        assert flip.verdict_after.startswith(followed.verdict.lead.removesuffix("."))
+
+
 def test_settings_that_make_room_for_a_request_surely_do(subtests: pytest.Subtests) -> None:
     full = {"model": "llama-3.1-70b", "weights": "fp8", "gpu": "h100-sxm5-80"}
     for typed in (

@@ -1,6 +1,7 @@
 """What a practitioner asks first, with the numbers that are published for it."""
 
 import json
+import re
 
 import pytest
 
@@ -238,9 +239,95 @@ def test_a_rack_is_offered_prefill_and_decode_apart() -> None:
         together = ask(name, **asked)
         change = next(c for c in together.flips if c.field == "prefill_gpus")
         apart = ask(name, **asked, **change.typed_values_by_field)
-        assert number(apart, "gpus") < 0.5 * number(together, "gpus")
+        assert number(apart, "gpus") < number(together, "gpus")
+        divided = ask(name, **asked, tensor_parallel=8)
+        assert number(apart, "gpus") < 0.5 * number(divided, "gpus")
         assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.verdict_after
     assert not [c for c in ask("serving-capacity").flips if c.field == "prefill_gpus"]
+
+
+LATENT = {"model": "deepseek-v3", "gpu": "gb200", "prompt_tokens": 2000, "output_tokens": 1000}
+LATENT |= {"spare": 0, "concurrent": 4000}
+DATA_PARALLEL = {"tensor_parallel": 1, "attention_parallel": 8, "expert_parallel": 8}
+
+
+@pytest.mark.parametrize("targets", [{}, {"tpot_target": ""}])
+def test_attention_data_parallel_is_tried_for_a_latent_cache(targets: dict[str, object]) -> None:
+    typed = LATENT | targets
+    spread = ask("serving-capacity", **typed, **DATA_PARALLEL)
+    for name in ("serving-capacity", "deployment"):
+        left_open = ask(name, **typed)
+        assert number(left_open, "gpus") == number(spread, "gpus")
+        assert any("--data-parallel-size 8" in note for note in left_open.notes)
+    # A typed layout is left alone, and the better one is a change that holds.
+    divided = ask("serving-capacity", **typed, tensor_parallel=8)
+    assert number(divided, "gpus") > 1.5 * number(spread, "gpus")
+    assert not any("--data-parallel-size" in note for note in divided.notes)
+    change = next(flip for flip in divided.flips if flip.field == "tensor_parallel")
+    followed = ask("serving-capacity", **typed | change.typed_values_by_field)
+    assert number(followed, "gpus") == number(spread, "gpus")
+
+
+def test_the_upper_end_of_gpus_is_that_of_the_split_that_one_would_keep() -> None:
+    typed = {"model": "llama-3.3-70b", "weights": "fp8", "gpu": "mi300x", "concurrent": 50}
+    answer = ask("serving-capacity", **typed)
+    at_slow_end = re.search(
+        r"(\d+) replicas of 2 would do, (\d+)\xa0GPUs in all", answer.verdict.text
+    )
+    assert at_slow_end
+    replicas, gpus = map(int, at_slow_end.groups())
+    assert answer["gpus"].high == gpus == 2 * (replicas + 1)
+    assert ask("deployment", **typed)["gpus"].high == gpus
+    assert (answer["replicas"].high or 0) > gpus
+    cost, month = answer["cost_per_million_tokens"], answer["cost_per_month"]
+    assert (month.high or 0) / number(answer, "cost_per_month") == pytest.approx(gpus / 3)
+    # The costliest end is that split, with which 50 users get a token within 50 ms.
+    price = (month.high or 0) / 730.5 / 3600
+    assert 50 / 0.050 < price / (cost.high or 0) * 1e6 < number(answer, "throughput")
+
+
+def test_the_slow_end_compares_both_ways_to_divide_attention() -> None:
+    typed = LATENT | {"gpu": "h200"}
+    left_open = ask("serving-capacity", **typed)
+    divided = ask("serving-capacity", **typed, tensor_parallel=8)
+    assert number(left_open, "gpus") < number(divided, "gpus")
+    high = divided["gpus"].high or 0
+    assert f"of 8 with tensor parallelism would do, {high}\xa0GPUs in all" in left_open.verdict.text
+    assert left_open["gpus"].high == high
+
+
+def test_both_ways_of_tokens_to_experts_are_said() -> None:
+    apart = ask("serving-capacity", **LATENT, prefill_gpus=8, decode_gpus=16)
+    together = ask("serving-capacity", **LATENT, **DATA_PARALLEL)
+    for answer, assumed in ((apart, "That is DeepEP"), (together, "Each GPU gets all tokens")):
+        (note,) = (note for note in answer.notes if "not to the split" in note)
+        assert note.startswith(assumed)
+    dense = ask("serving-capacity", model="llama-3.3-70b", prefill_gpus=4, decode_gpus=4)
+    assert not any("not to the split" in note for note in dense.notes)
+
+
+def test_the_loads_at_which_a_chosen_spread_changes_hold_with_it() -> None:
+    left_open = ask("serving-capacity", **LATENT)
+    changes = [flip for flip in left_open.flips if flip.field in ("concurrent", "tpot_target")]
+    assert len(changes) == 2
+    after = [number(left_open, "replicas") + step for step in (1, -1)]
+    for change, replicas in zip(changes, after, strict=True):
+        followed = ask("serving-capacity", **LATENT | change.typed_values_by_field)
+        assert number(followed, "replicas") == replicas
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"concurrent": 4},  # Fewer GPUs have tensor parallelism, or as many are faster.
+        {"concurrent": 4, "tpot_target": ""},
+        {"model": "qwen3-235b-a22b"},  # No latent cache.
+        {"engine": "vllm-2024"},  # Has no groups of attention.
+    ],
+)
+def test_attention_stays_divided_where_that_serves_as_well(typed: dict[str, object]) -> None:
+    notes = ask("serving-capacity", **LATENT | typed).notes
+    assert not any("--data-parallel-size" in note for note in notes)
 
 
 def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
@@ -253,6 +340,28 @@ def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
     assert low is not None
     assert high is not None
     assert low < published < high
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"prompt_tokens": 2000, "output_tokens": 1000},  # 56 GPUs for 4,000 users.
+        {"prompt_tokens": 8000, "output_tokens": 500},  # 184 GPUs.
+        {"decode_gpus": 16, "replicas": "", "tpot_target": "50 ms"},
+    ],
+)
+def test_the_users_are_named_with_whom_a_rack_is_full(changed: dict[str, object]) -> None:
+    start = next(q for q in EXAMPLE_QUESTIONS if "rack" in q.question)
+    typed = dict(start.typed) | changed
+    change = next(f for f in ask(start.estimate, **typed).flips if "one rack" in f.verdict_after)
+    full = ask(start.estimate, **typed | change.typed_values_by_field)
+    users = int(change.flip_value.replace(",", ""))
+    more = ask(start.estimate, **typed | {"concurrent": round(1.02 * users) + 2})
+    assert 72 / 2 < number(full, "gpus") <= 72
+    assert f"Takes {number(full, 'gpus'):.0f} of the 72 GPUs" in change.verdict_after
+    assert full["throughput"].formatted_value in change.verdict_after
+    assert full["fits"].value is True
+    assert number(more, "gpus") > 72 or more["fits"].value is False
 
 
 def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:

@@ -596,7 +596,11 @@ def test_the_slow_end_names_the_split_that_takes_fewer_gpus_then() -> None:
     said = re.search(r"but \d+ replicas? of (\d+) would do, (\d+).GPUs in all", answer.verdict.text)
     assert said
     split = ask("serving-capacity", typed, concurrent="50", tensor_parallel=said[1])
-    assert split["gpus"].high == int(said[2]) < answer["gpus"].high
+    assert split["gpus"].high == int(said[2]) == answer["gpus"].high < answer["replicas"].high
+    # A typed split is kept in the ranges.
+    kept = ask("serving-capacity", typed, concurrent="50", tensor_parallel="1")
+    assert said[0] in kept.verdict.text
+    assert kept["gpus"].high == kept["replicas"].high + 1 > int(said[2])
     # Its own split is the best there.
     assert "would do, " not in split.verdict.text
 

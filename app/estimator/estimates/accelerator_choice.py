@@ -42,6 +42,7 @@ from app.estimator.hardware.catalog import (
     find_accelerator,
     find_accelerator_id,
     find_gpu_cooling,
+    find_sale_restriction,
     is_pcie_card,
     largest_sales_unit_size,
     list_accelerators,
@@ -219,27 +220,6 @@ class AcceleratorChoiceInputs:
 # Systems that are planned by other rules than GPUs, so they are listed separately.
 _OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"})
 
-_EXPORT, _CONSUMER = (
-    "An export version.",
-    "A consumer card; its license keeps it out of data centers.",
-)
-_RARE = {
-    "a10g": "Sold only inside the instances of one cloud.",
-    "a800-sxm4-80": _EXPORT,
-    "h800-sxm-80": _EXPORT,
-    "h20-sxm-96": _EXPORT,
-    "l20": _EXPORT,
-    "h100-sxm-96-hbm2e": "A power-capped version that is hardly sold.",
-    "b100-sxm": "Announced, but hardly seen.",
-    "rtx-3090": _CONSUMER,
-    "rtx-4090": _CONSUMER,
-    "rtx-5080": _CONSUMER,
-    "rtx-5090": _CONSUMER,
-    "rtx-a6000": "A workstation card.",
-    "rtx-6000-ada": "A workstation card.",
-    "rtx-pro-6000-bw-ws": "A workstation card.",
-}
-
 
 def list_rankable_gpus() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
@@ -263,7 +243,7 @@ def find_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> 
 def _product_or_cooling_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
-    rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
+    rare = find_sale_restriction(gpu)
     if rare and not (inputs.rare or inputs.only):
         return rare
     if inputs.form != "any" and (inputs.form == "card") != is_pcie_card(gpu):

@@ -39,7 +39,9 @@ from app.estimator.units import NBSP, format_value, parse_quantity
 
 
 def _default_gpus_per_replica(inputs: Any) -> int:
-    gpus: int = _derive_serving_capacity_inputs(SectionComposer(inputs))["tensor_parallel"]
+    composer = SectionComposer(inputs)
+    split = _resolve_split(composer, _list_capacity_values(inputs))
+    gpus: int = split["tensor_parallel"] * split["attention_parallel"] // inputs.attention_parallel
     return gpus
 
 
@@ -90,7 +92,7 @@ class DeploymentResult(ComposedResult):
     """A service: its GPUs and systems, and what each calculator says of it.
 
     `gpus` is None if no number of them serves. `relaxed_target_by_input` are those that counted instead of
-    the ones that even one request misses.
+    the ones that even one request misses. `split` says how the GPUs of a replica share the model.
     """
 
     inputs: DeploymentInputs
@@ -98,6 +100,7 @@ class DeploymentResult(ComposedResult):
     gpus: int | None
     nodes: int
     relaxed_target_by_input: Mapping[str, str]
+    split: Mapping[str, Any]
 
 
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
@@ -105,12 +108,15 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     gpu = find_accelerator(inputs.gpu)
     system = find_requested_system(gpu, inputs.system)
     run = SectionComposer(inputs)
-    resolved = _derive_serving_capacity_inputs(run)
-    width = resolved["tensor_parallel"]
-    capacity = run.compute_section("Latency", "serving-capacity", resolved)
+    values = _list_capacity_values(inputs)
+    split = _resolve_split(run, values)
+    width = split["tensor_parallel"]
+    capacity = run.compute_section("Latency", "serving-capacity", values)
     relaxed = _relaxed_target_by_input(capacity)
     if relaxed:
-        capacity = run.compute_section("Latency", "serving-capacity", {**resolved, **relaxed})
+        capacity = run.compute_section(
+            "Latency", "serving-capacity", {**values, **split, **relaxed}
+        )
         capacity = dataclasses.replace(capacity, replaced_targets_text=_describe_targets(relaxed))
     estimate = capacity.estimate
     weights = {
@@ -118,18 +124,18 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         "tensor_parallel": 1 if inputs.decode_gpus else width,
     }
     run.add_section("Weights", "weights", weights)
-    if inputs.attention_parallel > 1 and width > 1:
+    if split["attention_parallel"] > 1 and width > 1:
         run.omission_reason_by_section["Memory"] = (
             "inference-memory divides attention over all GPUs of a replica or over none."
         )
     else:
         run.add_section(
-            "Memory", "inference-memory", _inference_memory_inputs(inputs, width, capacity)
+            "Memory", "inference-memory", _inference_memory_inputs(inputs, split, capacity)
         )
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
     if not isinstance(gpus, int):
-        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, relaxed)
+        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0, relaxed, split)
     nodes = int(estimate["nodes"].value or 0) if system else 0
     reason = find_reason_for_no_cluster(gpu, system, gpus)
     if system is None or reason:
@@ -140,7 +146,14 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         rate = float(estimate["throughput"].value or 0) / gpus
         add_cost_section(run, system, gpus, {"token_rate": rate})
     return DeploymentResult(
-        tuple(run.sections), run.omission_reason_by_section, inputs, gpu, gpus, nodes, relaxed
+        tuple(run.sections),
+        run.omission_reason_by_section,
+        inputs,
+        gpu,
+        gpus,
+        nodes,
+        relaxed,
+        split,
     )
 
 
@@ -178,19 +191,24 @@ def _describe_targets(targets: Mapping[str, str]) -> str:
     )
 
 
-def _derive_serving_capacity_inputs(composer: SectionComposer) -> dict[str, Any]:
-    """Return the inputs of serving-capacity that the deployment does not have or leaves open."""
-    values = {"cost_per_gpu_hour": composer.inputs.usd_per_gpu_hour}
-    if composer.inputs.system:
-        values["gpus_per_node"] = find_system(composer.inputs.system).gpus
+def _list_capacity_values(inputs: DeploymentInputs) -> dict[str, Any]:
+    """Return the inputs of serving-capacity that the deployment has under another name or not."""
+    values: dict[str, Any] = {"cost_per_gpu_hour": inputs.usd_per_gpu_hour}
+    if inputs.system:
+        values["gpus_per_node"] = find_system(inputs.system).gpus
+    return values
+
+
+def _resolve_split(composer: SectionComposer, values: Mapping[str, Any]) -> dict[str, int]:
+    """Return how the GPUs of a replica share the model, as chosen where it is left open."""
     with composer.map_section_errors_to_own_inputs():
         inputs = fill_in_formats_and_gpus(composer.parse_section_inputs("serving-capacity", values))
-    split = {name: getattr(inputs, name) for name in ("tensor_parallel", "expert_parallel")}
-    return {**values, **split}
+    split = ("tensor_parallel", "attention_parallel", "expert_parallel")
+    return {name: getattr(inputs, name) for name in split}
 
 
 def _inference_memory_inputs(
-    inputs: DeploymentInputs, tensor_parallel: int, capacity: SubEstimate
+    inputs: DeploymentInputs, split: Mapping[str, Any], capacity: SubEstimate
 ) -> dict[str, Any]:
     """Return the inputs of inference-memory for one replica at its load.
 
@@ -198,12 +216,12 @@ def _inference_memory_inputs(
     that memory has no room for wait outside, and a request has its mean context. Where groups of
     GPUs have requests of their own, attention is data parallel.
     """
-    gpus, attention = tensor_parallel, DIVIDED
+    gpus, attention = split["tensor_parallel"], DIVIDED
     if inputs.decode_gpus:
         gpus = inputs.decode_gpus
         attention = DATA_PARALLEL if find_model(inputs.model).is_routed else DIVIDED
-    elif inputs.attention_parallel > 1:
-        gpus, attention = inputs.attention_parallel, DATA_PARALLEL
+    elif split["attention_parallel"] > 1:
+        gpus, attention = split["attention_parallel"], DATA_PARALLEL
     groups = gpus if attention == DATA_PARALLEL else 1
     at_once, most = (capacity.estimate[name].value for name in ("concurrent", "max_concurrent"))
     each = requests_in_memory_per_group(float(at_once or 1), float(most or 1), groups)

@@ -18,9 +18,9 @@ from app.estimator.estimates.serving_capacity import (
     place_replica_model,
 )
 from app.estimator.estimates.serving_capacity_report import (
-    expert_parallel_required_note,
     no_split_meets_targets_notes,
     requests_beyond_max_context_note,
+    split_chosen_notes,
 )
 from app.estimator.formula_steps import StepBuilder, Term
 from app.estimator.hardware.prices import rental_price_source_notes
@@ -121,7 +121,8 @@ _MEMORY_NOTE = (
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
     capacity_flips = _capacity_section(result).estimate.flips
-    width = _capacity_section(result).inputs.tensor_parallel
+    capacity_inputs = _resolved_capacity_inputs(result)
+    width = capacity_inputs.tensor_parallel * capacity_inputs.attention_parallel
     shared = {"prefill_gpus", "expert_parallel", "max_sequences"}
     if not result.relaxed_target_by_input:  # Of the targets that were typed.
         shared.add("weights")
@@ -138,12 +139,10 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
                 if result.relaxed_target_by_input
                 else ()
             ),
-            *expert_parallel_required_note(
-                result.inputs.expert_parallel, _capacity_section(result).inputs.expert_parallel
-            ),
+            *split_chosen_notes(result.inputs, capacity_inputs),
             *requests_beyond_max_context_note(
                 find_model(result.inputs.model),
-                build_request_pattern(_capacity_section(result).inputs),
+                build_request_pattern(capacity_inputs),
             ),
             *result.omission_notes,
             *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
@@ -202,7 +201,7 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
 
 def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as one change of those that were typed."""
-    capacity = _capacity_section(result).inputs
+    capacity = _resolved_capacity_inputs(result)
     refused = find_start_refusal_of_replica(
         place_replica_model(capacity), capacity.memory_utilization
     )
@@ -227,12 +226,18 @@ def _capacity_section(result: DeploymentResult) -> SubEstimate:
     return next(section for section in result.sections if section.estimate_name == _CAPACITY)
 
 
+def _resolved_capacity_inputs(result: DeploymentResult) -> ServingCapacityInputs:
+    """Return the inputs of serving-capacity with the split that was chosen where left open."""
+    inputs: ServingCapacityInputs = _capacity_section(result).inputs
+    return dataclasses.replace(inputs, **result.split)
+
+
 def _gpu_step(result: DeploymentResult) -> FormulaStep:
-    capacity = _capacity_section(result)
-    spare = capacity.inputs.spare
+    capacity = _resolved_capacity_inputs(result)
+    spare = capacity.spare
     terms: tuple[Term, ...] = ()
     templates, total = [], 0
-    for kind in _replica_kinds(capacity.inputs):
+    for kind in _replica_kinds(capacity):
         replicas = result.find_figure(_CAPACITY, kind.count_figure_name)
         count = int(replicas.value or 0) if replicas else 0
         name = f"{kind.name_prefix}replica"

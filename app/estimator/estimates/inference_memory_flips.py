@@ -27,10 +27,15 @@ from app.estimator.estimates.inference_memory import (
     search_cache_limits,
     solve_cache_limits,
     usable_memory,
+    validate_inputs,
     warn_if_published_fp8_not_divisible,
 )
-from app.estimator.hardware.catalog import Accelerator
-from app.estimator.inputs import inputs_to_query, parse_inputs
+from app.estimator.hardware.catalog import (
+    Accelerator,
+    find_accelerator,
+    list_larger_gpus_of_form,
+)
+from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
 from app.estimator.memory.parallel_layout import keep_layers_on_gpus
 from app.estimator.memory_verdict import (
@@ -77,7 +82,7 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
     changes += _context_and_sequence_flips(result)
     if not result.surely_fits:
         changes += _gguf_flips(result)
-    changes += _gpu_count_flips(result)
+    changes += _larger_gpu_flips(result) + _gpu_count_flips(result)
     if not result.surely_fits:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
         changes += _gpu_layer_flips(result)
@@ -96,7 +101,8 @@ def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFl
     if changed.gpu_layers != result.inputs.gpu_layers:
         model = find_fullest_stage(find_model(changed.model), changed)
     use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
-    limit = usable_memory(changed, result.gpu, use, changed.tensor_parallel)
+    gpu = _gpu_after_change(result, changed)
+    limit = usable_memory(changed, gpu, use, changed.tensor_parallel)
     if said == "No longer fits.":
         may_fit = plausible_memory_range(changed, use).low <= limit
         return dataclasses.replace(flip, verdict_after="May not fit.") if may_fit else flip
@@ -165,9 +171,12 @@ def _add_sequence_change_to_start_vllm(
         return flip
     typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
-    return add_max_num_seqs_change(
-        flip, find_start_refusal_of_inputs(result.model, changed, result.gpu)
-    )
+    gpu = _gpu_after_change(result, changed)
+    return add_max_num_seqs_change(flip, find_start_refusal_of_inputs(result.model, changed, gpu))
+
+
+def _gpu_after_change(result: InferenceMemoryResult, changed: InferenceMemoryInputs) -> Accelerator:
+    return result.gpu if changed.gpu == result.inputs.gpu else find_accelerator(changed.gpu)
 
 
 # What people set first where an engine runs out of memory.
@@ -331,6 +340,22 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
+
+
+def _larger_gpu_flips(result: InferenceMemoryResult) -> Flips:
+    """Return the next larger GPU of the same kind on as many of which the load surely fits."""
+    inputs, model = result.inputs, result.model
+    if result.surely_fits or inputs.shown_memory is not None:
+        return []
+    for gpu in list_larger_gpus_of_form(result.gpu):
+        changed = dataclasses.replace(inputs, gpu=gpu.id)
+        try:
+            validate_inputs(find_model(inputs.model), changed, gpu)
+        except InvalidInputsError:  # It lacks a format.
+            continue
+        if _fits_surely(model, changed, gpu):
+            return [VerdictFlip("gpu", "GPU", result.gpu.name, gpu.name, "Fits.")]
+    return []
 
 
 def _weight_format_flips(result: InferenceMemoryResult) -> Flips:

@@ -1,6 +1,7 @@
 """`serving-capacity`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import functools
 import math
 from typing import Any, Literal, NamedTuple
 
@@ -63,6 +64,7 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     find_measurement_coverage,
+    model_kind_for_engine,
     place_model,
     typed_or_usual_acceptance,
 )
@@ -107,6 +109,12 @@ def _length_variation_field(label: str) -> Any:
     )
 
 
+def _count_usual_gpus(inputs: Any) -> int:
+    """Return the GPUs that share the model, with all groups of attention that are not given."""
+    filled = fill_in_formats_and_gpus(inputs)
+    return filled.tensor_parallel * filled.attention_parallel // int(inputs.attention_parallel)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServingCapacityInputs:
     model: str = common_inputs.model_input()
@@ -120,8 +128,9 @@ class ServingCapacityInputs:
     cache: str = common_inputs.cache_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.declare_gpus_per_replica_input(
-        lambda inputs: fill_in_formats_and_gpus(inputs).tensor_parallel,
-        "the number with which the fewest GPUs in all keep the targets.",
+        _count_usual_gpus,
+        "the number with which the fewest GPUs in all keep the targets. Models with latent "
+        "attention (DeepSeek, Kimi K2) are also tried with attention data parallel over them.",
         replaced_by="decode_gpus",
     )
     attention_parallel: int = HARDWARE.add_advanced_input(
@@ -271,9 +280,9 @@ class CountBounds(NamedTuple):
 
 
 class ServedLoad(NamedTuple):
-    """Replicas, and the requests per second that all of them serve [1/s]."""
+    """GPUs, and the requests per second that all of them serve [1/s]."""
 
-    replicas: int
+    gpus: int
     requests_per_second: float
 
 
@@ -287,6 +296,8 @@ class CapacityResult:
     `replica_bounds` are None where the replicas are given or not counted, `load_bounds` where no
     load meets the targets at the high end of all times. `plausible_loads` are those with as many
     replicas as times within the range take; empty if it is always the same number.
+    `split_if_times_are_high` takes fewer GPUs then, with as many replicas as it takes; ranges are
+    with it if `is_split_open`, as nobody typed another one.
     `point_of_single_request` is that of a request by itself if no load meets the targets.
     `preset_tpot_relaxed_to` is the preset target that counts relaxed in `inputs`, because even a request by
     itself misses it [s].
@@ -308,6 +319,8 @@ class CapacityResult:
     replica_bounds: CountBounds | None = None
     load_bounds: Bounds | None = None
     plausible_loads: tuple[ServedLoad, ...] = ()
+    split_if_times_are_high: "CapacityResult | None" = None
+    is_split_open: bool = False
     preset_tpot_relaxed_to: float | None = None
 
     @property
@@ -472,6 +485,12 @@ class CapacityResult:
         return tuple(pools)
 
     @property
+    def gpus_if_times_are_high(self) -> int | None:
+        """Return the GPUs of as many replicas as it takes if all times are long."""
+        most = self.replica_bounds.if_times_are_high if self.replica_bounds else None
+        return dataclasses.replace(self, replicas=most).gpus
+
+    @property
     def nodes(self) -> int | None:
         """Return the number of servers; a replica that fits in one server is not split.
 
@@ -511,6 +530,7 @@ class CapacityResult:
         return rate * self.inputs.output_tokens
 
 
+@functools.lru_cache(maxsize=32)  # The form, the estimate and its flips ask for the same.
 def fill_in_formats_and_gpus(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
     """Return the inputs with formats and GPUs that they leave open.
 
@@ -543,11 +563,24 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     keeping = [result for result in tried if result.counted_targets_met]
     if keeping:
         return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
-    return min(reversed(tried), key=lambda result: result.lateness_sort_key)
+    return min(
+        reversed(tried),
+        key=lambda result: (*result.lateness_sort_key, result.inputs.attention_parallel),
+    )
+
+
+# Engines in which groups of attention share the experts: --data-parallel-size in vLLM,
+# --enable-dp-attention in SGLang, enable_attention_dp in TensorRT-LLM.
+_ENGINES_WITH_DATA_PARALLEL_ATTENTION = ("vllm", "sglang", "trtllm")
 
 
 def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInputs]:
-    """Return the inputs with each number of GPUs per replica that is tried where it is left open."""
+    """Return the inputs with each number of GPUs per replica that is tried where it is left open.
+
+    Tensor parallelism does not divide a latent cache, so attention data parallel with expert
+    parallelism is tried for it, too. vLLM advises that for high load:
+    docs.vllm.ai/projects/recipes/en/latest/DeepSeek/DeepSeek-V3.html.
+    """
     model = find_model(inputs.model)
 
     def divide_over(gpus: int) -> ServingCapacityInputs:
@@ -566,7 +599,22 @@ def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInpu
     counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
         counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, has_room)
-    return [divide_over(gpus) for gpus in counts]
+    divided = [divide_over(gpus) for gpus in counts]
+    is_split_given = inputs.expert_tensor_parallel or not (
+        inputs.attention_parallel == inputs.expert_parallel == inputs.pipeline_parallel == 1
+    )
+    if (
+        is_split_given
+        or inputs.engine not in _ENGINES_WITH_DATA_PARALLEL_ATTENTION
+        or not (model.is_routed and model_kind_for_engine(model) == "latent")
+    ):
+        return divided
+    alone = dataclasses.replace(inputs, tensor_parallel=1, simulate=False)
+    return divided + [
+        dataclasses.replace(alone, attention_parallel=gpus, expert_parallel=gpus)
+        for gpus in counts
+        if gpus > 1 and model.experts % gpus == 0
+    ]
 
 
 def make_split_loadable(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
@@ -724,6 +772,15 @@ def validate_pipeline(model: Architecture, inputs: ServingCapacityInputs) -> Non
 
 def build_latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
     return LatencyTargets(SHARES[inputs.percentile], inputs.ttft_target, inputs.tpot_target)
+
+
+def find_highest_load(
+    inputs: ServingCapacityInputs, profile: ReplicaProfile
+) -> OperatingPoint | None:
+    """Return the highest load of a replica within the targets, whatever prefill replicas read."""
+    return highest_load_within_targets(
+        profile, build_latency_targets(inputs), find_max_rate_batch(profile)
+    )
 
 
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:

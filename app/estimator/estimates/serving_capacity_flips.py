@@ -15,6 +15,7 @@ from app.estimator.estimates.serving_capacity import (
     compute_capacity_with_best_split,
     count_fewest_replicas,
     fill_in_formats_and_gpus,
+    find_highest_load,
     has_room_for_request,
     make_split_loadable,
     operating_point_of_each_replica,
@@ -46,12 +47,14 @@ from app.estimator.result import (
 )
 from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.serving.replica import (
+    PREFILL_LOAD,
     OperatingPoint,
+    operating_point_at_rate,
 )
 from app.estimator.serving.replica_memory import (
     find_start_refusal_of_replica,
 )
-from app.estimator.units import NBSP, format_count, format_number, format_value
+from app.estimator.units import NBSP, format_count, format_number, format_value, round_estimate
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -108,19 +111,23 @@ def _add_chosen_split_to_flip(
     typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flip: VerdictFlip
 ) -> VerdictFlip:
     values = flip.typed_values_by_field
-    if values.keys() & {"tensor_parallel", "prefill_gpus"}:
+    if "tensor_parallel" in values:
         return flip
+    if "prefill_gpus" in values:  # Instead of the split that is left open.
+        also_typed = tuple(c for c in flip.other_changes if c.field == "decode_gpus")
+        return dataclasses.replace(flip, other_changes=also_typed)
     changed = parse_inputs(ServingCapacityInputs, {**inputs_to_query(typed), **values})
     try:
         after = fill_in_formats_and_gpus(changed)
     except InvalidInputsError:
         return flip
     also: list[FieldChange] = []
-    if after.tensor_parallel != chosen.tensor_parallel:
+    if (after.tensor_parallel, after.attention_parallel) != (
+        chosen.tensor_parallel,
+        chosen.attention_parallel,
+    ):
         also.append(FieldChange(*_SHARED_GPUS, str(chosen.tensor_parallel)))
-        if chosen.expert_parallel != changed.expert_parallel:
-            parts = str(chosen.expert_parallel)
-            also.append(FieldChange("expert_parallel", "Expert parallel", parts))
+        also += _spread_changes(changed, chosen)
     return dataclasses.replace(flip, other_changes=(*flip.other_changes, *also))
 
 
@@ -150,7 +157,8 @@ def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFl
         return _relaxed_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
     targets = _relaxed_preset_flip(result) or _fewer_replicas_flip(result)
-    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *flips.replica_flips)
+    most = (*flips.replica_flips, *_full_rack_flips(result))
+    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *most)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -208,7 +216,7 @@ def _best_split_changes(
     inputs: ServingCapacityInputs, best: CapacityResult
 ) -> tuple[FieldChange, ...]:
     """Return the changes to experts and to given replicas with which another split is best."""
-    also = _whole_expert_change(inputs, best.inputs)
+    also = _spread_changes(inputs, best.inputs)
     if inputs.replicas and best.replicas != inputs.replicas:
         also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
     return also
@@ -228,15 +236,17 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    spread = inputs.attention_parallel * inputs.expert_parallel * inputs.pipeline_parallel
-    if tried or spread > 1 or not placed.model.is_routed or placed.fabric.domain < RACK:
+    if tried or inputs.pipeline_parallel > 1 or placed.fabric.domain < RACK:
         return ()
+    if not placed.model.is_routed:
+        return ()
+    together = dataclasses.replace(inputs, attention_parallel=1, expert_parallel=1)
     best = result.gpus if result.keeps_unrelaxed_targets else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
         if max(prefill, decode) > placed.model.experts:
             continue
-        apart = dataclasses.replace(inputs, prefill_gpus=prefill, decode_gpus=decode)
+        apart = dataclasses.replace(together, prefill_gpus=prefill, decode_gpus=decode)
         try:
             other = compute_capacity(apart, build_replica_profile(apart))
         except InvalidInputsError:
@@ -256,10 +266,53 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
                 "together",
                 str(prefill),
                 _describe_enough_gpus(best, other, has_targets=True),
-                (FieldChange("decode_gpus", field, str(decode)),),
+                (
+                    FieldChange("decode_gpus", field, str(decode)),
+                    *_spread_changes(inputs, together),
+                ),
             ),
         )
     return flip
+
+
+def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """Return the most users that one rack serves with this split, and what it then yields."""
+    inputs, rack = result.inputs, result.replica_profile.placed.fabric.domain
+    if not inputs.decode_gpus or rack < RACK or inputs.requests_per_second:
+        return ()
+    if result.preset_tpot_relaxed_to is not None or result.start_refusal is not None:
+        return ()
+    users = _count_users_of_rack(result, rack)
+    if users in (0, inputs.concurrent):
+        return ()
+    full = compute_capacity(dataclasses.replace(inputs, concurrent=users), result.replica_profile)
+    if not full.counted_targets_met or (full.gpus or math.inf) > rack:
+        return ()
+    yields = format_value(round_estimate(full.output_token_rate or 0.0, "token/s"), "token/s")
+    unsure = ", but the requests may not fit" if full.unsure_memory_fit else ""
+    becomes = f"Takes {full.gpus} of the {rack} GPUs of one rack, with {yields} of output{unsure}."
+    now, then = format_number(inputs.concurrent), format_number(users)
+    return (VerdictFlip("concurrent", "Users at once", now, then, becomes),)
+
+
+def _count_users_of_rack(result: CapacityResult, rack: int) -> int:
+    """Return the users with whom prefill or decode replicas of a rack are full; 0 if none fit."""
+    inputs, profile = result.inputs, result.replica_profile
+    top, prefill = find_highest_load(inputs, profile), profile.prefill_replica
+    if prefill is None or top is None:
+        return 0
+    decode_gpus, prefill_gpus = profile.placed.setup.gpus, prefill.placed.setup.gpus
+    most = 0.0
+    for replicas in [inputs.replicas] if inputs.replicas else range(1, rack // decode_gpus + 1):
+        left = (rack - (replicas + inputs.spare) * decode_gpus) // prefill_gpus - inputs.spare
+        rate = PREFILL_LOAD * prefill.prompts_per_second * left / replicas
+        full: OperatingPoint | None = top
+        if rate < top.requests_per_second:
+            full = operating_point_at_rate(profile, rate) if rate > 0 else None
+        if full is None or replicas * full.batch <= most:  # Fewer decode replicas serve as many.
+            break
+        most = replicas * full.batch
+    return math.floor(most / inputs.peak)
 
 
 def _describe_enough_gpus(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:
@@ -295,13 +348,18 @@ def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
-def _whole_expert_change(
+_SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "Expert parallel"}
+
+
+def _spread_changes(
     inputs: ServingCapacityInputs, split: ServingCapacityInputs
 ) -> tuple[FieldChange, ...]:
-    """Return the change to experts divided whole, if a split has them so."""
-    if split.expert_parallel == inputs.expert_parallel:
-        return ()
-    return (FieldChange("expert_parallel", "Expert parallel", str(split.expert_parallel)),)
+    """Return the changes to groups of attention and to experts with which a split has them."""
+    return tuple(
+        FieldChange(field, label, str(getattr(split, field)))
+        for field, label in _SPREAD.items()
+        if getattr(split, field) != getattr(inputs, field)
+    )
 
 
 def _gpus_per_replica_flip(
@@ -364,7 +422,7 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     becomes = "The weights fit." if sure else "The weights may fit."
     return (
         _gpus_per_replica_flip(
-            inputs, best.tensor_parallel, becomes, _whole_expert_change(inputs, best)
+            inputs, best.tensor_parallel, becomes, _spread_changes(inputs, best)
         ),
     )
 

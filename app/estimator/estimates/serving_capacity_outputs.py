@@ -103,12 +103,50 @@ def add_uncertainty_bounds(result: CapacityResult) -> CapacityResult:
     )
 
 
-def find_best_split_if_times_are_high(result: CapacityResult) -> CapacityResult | None:
+MANY_MORE = 2
+"""Times the replicas, from which more of them belong in the verdict."""
+
+
+def add_split_if_times_are_high(result: CapacityResult, *, is_open: bool) -> CapacityResult:
+    """Return a result with the split that is better if all times are long, and take many replicas.
+
+    Where the split was left open, nobody would keep the other one then: the loads are with it.
+    """
+    bounds, replicas = result.replica_bounds, result.replicas or 0
+    if bounds is None or not result.counted_targets_met:
+        return result
+    most = bounds.if_times_are_high
+    if most is not None and most < MANY_MORE * replicas:
+        return result
+    split = _find_best_split_if_times_are_high(result)
+    if split is None:
+        return result
+    result = dataclasses.replace(result, split_if_times_are_high=split, is_split_open=is_open)
+    loads = [load for load in result.plausible_loads if load.gpus != result.gpus_if_times_are_high]
+    if not is_open or not loads:
+        return result
+    loads += _find_loads_if_times_are_high(split)
+    return dataclasses.replace(result, plausible_loads=tuple(loads))
+
+
+def _find_loads_if_times_are_high(split: CapacityResult) -> list[ServedLoad]:
+    """Return the loads with all GPUs of a split whose replicas are those of the slow end."""
+    loads = [load for load in split.plausible_loads if load.gpus == split.gpus]
+    if loads or not split.request_rate:
+        return loads
+    longest = error_bounds_around(split.measurements.error_interval_name("tpot"), 1.0)[1]
+    return [ServedLoad(split.gpus or 0, split.request_rate / longest)]
+
+
+def _find_best_split_if_times_are_high(result: CapacityResult) -> CapacityResult | None:
     """Return the result with as many GPUs per replica as take fewest if all times are long.
 
     Its replicas are those of the slow end. None if this split takes no more, or none is enough.
     """
     inputs = result.inputs
+    groups = inputs.attention_parallel
+    if inputs.tensor_parallel == 1 and groups == inputs.expert_parallel > 1:
+        inputs = dataclasses.replace(inputs, attention_parallel=1, expert_parallel=1)
     if inputs.decode_gpus or inputs.expert_tensor_parallel or inputs.expert_parallel > 1:
         return None
     tried = []
@@ -119,10 +157,7 @@ def find_best_split_if_times_are_high(result: CapacityResult) -> CapacityResult 
             tried.append(dataclasses.replace(other, replicas=most))
     enough = [other for other in tried if other.gpus is not None]
     best = min(enough, key=lambda other: other.gpus or 0, default=None)
-    slow = dataclasses.replace(
-        result, replicas=result.replica_bounds and result.replica_bounds.if_times_are_high
-    )
-    if best is None or (best.gpus or 0) >= (slow.gpus or math.inf):
+    if best is None or (best.gpus or 0) >= (result.gpus_if_times_are_high or math.inf):
         return None
     return best
 
@@ -159,7 +194,8 @@ def _find_plausible_loads(
         if replicas < counts.if_times_are_high:
             longest = _max_time_factor_within_targets(result, replicas, time_factors)
         rate = point.requests_per_second * replicas
-        loads += [ServedLoad(replicas, rate / factor) for factor in (shortest, longest)]
+        gpus = dataclasses.replace(result, replicas=replicas).gpus or 0
+        loads += [ServedLoad(gpus, rate / factor) for factor in (shortest, longest)]
     return tuple(loads)
 
 
@@ -351,10 +387,14 @@ def _count_value_with_bounds(
         return _value_if_served(None)
     if bounds is None:
         return OutputValue(count(result.replicas), unbounded=not result.inputs.replicas)
+    split = result.split_if_times_are_high if result.is_split_open else None
+    if split and count_name != "replicas":  # One would change to it.
+        most = max(count(result.replicas), factor * getattr(split, count_name))
+        return OutputValue(count(result.replicas), count(bounds.if_times_are_low), most)
     if None in bounds:
         note = (
             "If the times are at the high end of their range, the targets are missed with any "
-            "number of GPUs."
+            f"number of {'these replicas' if split else 'GPUs'}."
         )
         return OutputValue(count(result.replicas), note=note, unbounded=True)
     return OutputValue(count(result.replicas), *map(count, bounds))
@@ -428,16 +468,16 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
         return value_with_range_over(
             cost, (_cost_at_load(result, cost, load) for load in result.plausible_loads)
         )
-    if _count_value_with_bounds(result, "gpus").unbounded:
-        return dataclasses.replace(_count_value_with_bounds(result, "gpus"), value=cost)
+    counted = _count_value_with_bounds(result, "replicas")
+    if counted.unbounded:
+        return dataclasses.replace(counted, value=cost)
     return time_with_error_range(result.measurements.error_interval_name("throughput"), cost)
 
 
 def _cost_at_load(result: CapacityResult, cost: float, load: ServedLoad) -> float:
     """Return the cost of a million tokens with the GPUs and at the rate of another load."""
-    gpus = dataclasses.replace(result, replicas=load.replicas).gpus or 0
     rate = load.requests_per_second / (result.request_rate or 1.0)
-    return cost * gpus / (result.gpus or 1) / rate
+    return cost * load.gpus / (result.gpus or 1) / rate
 
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (

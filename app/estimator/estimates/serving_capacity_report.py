@@ -22,10 +22,11 @@ from app.estimator.estimates.serving_capacity_flips import (
     find_flips,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
+    MANY_MORE,
     OUTPUTS,
+    add_split_if_times_are_high,
     add_uncertainty_bounds,
     compute_capacity_relaxing_preset_tpot,
-    find_best_split_if_times_are_high,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import rental_price_source_notes
@@ -65,7 +66,11 @@ from app.estimator.serving.replica_memory import (
     expert_padding_bytes_per_gpu,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
-from app.estimator.serving.step_time import describe_acceptance, typed_or_usual_acceptance
+from app.estimator.serving.step_time import (
+    describe_acceptance,
+    model_kind_for_engine,
+    typed_or_usual_acceptance,
+)
 from app.estimator.units import format_count, format_number, format_value, round_estimate
 
 
@@ -123,7 +128,10 @@ _STEPS = StepBuilder(OUTPUTS, _TOPIC)
 
 def estimate(inputs: ServingCapacityInputs) -> Estimate:
     given, inputs = inputs, fill_in_formats_and_gpus(inputs)
-    result = add_uncertainty_bounds(compute_capacity_relaxing_preset_tpot(inputs))
+    result = add_split_if_times_are_high(
+        add_uncertainty_bounds(compute_capacity_relaxing_preset_tpot(inputs)),
+        is_open=not given.tensor_parallel,
+    )
     profile = result.replica_profile
     is_late = result.has_targets and not result.keeps_unrelaxed_targets
     return Estimate(
@@ -140,8 +148,8 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
         notes=(
             *fp8_weight_only_notes(profile.placed.gpu, profile.placed.weight_format),
             *_build_notes(result),
-            *(no_split_meets_targets_notes(given, inputs.tensor_parallel) if is_late else ()),
-            *expert_parallel_required_note(given.expert_parallel, inputs.expert_parallel),
+            *(no_split_meets_targets_notes(given, profile.placed.setup.gpus) if is_late else ()),
+            *split_chosen_notes(given, inputs),
             *requests_beyond_max_context_note(profile.placed.model, profile.request_pattern),
             *(() if result.fits_memory or inputs.engine != LLAMA_CPP else (_HOST_LAYERS,)),
             *rental_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
@@ -399,24 +407,20 @@ def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
     return free.replicas if is_fewer else None
 
 
-_MANY_MORE = 2  # Times the replicas, from which more of them belong in the verdict.
-
-
 def _describe_replicas_if_times_high(result: CapacityResult) -> str:
     """Return how many replicas it takes at the slow end of all times, if that is many more."""
     bounds, replicas = result.replica_bounds, result.replicas or 0
     if bounds is None or not result.counted_targets_met:
         return ""
     most = bounds.if_times_are_high
-    if most is not None and most < _MANY_MORE * replicas:
+    if most is not None and most < MANY_MORE * replicas:
         return ""
     needed = "no number of replicas keeps the targets"
     if most is not None:
         needed = f"it takes {format_count(most, 'replica')}"
-    if split := find_best_split_if_times_are_high(result):
-        replicas_text = format_count(split.replicas or 0, "replica")
+    if split := result.split_if_times_are_high:
         needed += (
-            f", but {replicas_text} of {build_serving_setup(split.inputs).gpus} would do, "
+            f", but {_describe_split_replicas(split)} would do, "
             f"{format_value(split.gpus, 'GPU')} in all"
         )
     without = _count_replicas_without_preset_if_times_high(result)
@@ -425,6 +429,15 @@ def _describe_replicas_if_times_high(result: CapacityResult) -> str:
             f"; without the preset target per token, {format_count(without, 'replica')} would do"
         )
     return f" At the slow end of the range of times, {needed}."
+
+
+def _describe_split_replicas(split: CapacityResult) -> str:
+    setup = build_serving_setup(split.inputs)
+    how = ""
+    if setup.gpus > 1 and model_kind_for_engine(split.replica_profile.placed.model) == "latent":
+        is_spread = setup.attention_replicas > 1
+        how = f" with {'attention data parallel' if is_spread else 'tensor parallelism'}"
+    return f"{format_count(split.replicas or 0, 'replica')} of {setup.gpus}{how}"
 
 
 def _count_replicas_without_preset_if_times_high(result: CapacityResult) -> int | None:
@@ -676,11 +689,30 @@ def _range_notes(result: CapacityResult) -> list[str]:
         format_number(count or 0) for count in (bounds.if_times_are_low, bounds.if_times_are_high)
     )
     replicas = format_count(result.replicas or 0, "replica")
+    if (split := result.split_if_times_are_high) and result.is_split_open:
+        high = _describe_split_replicas(split)
     note = (
         f"The ranges of latency and of the highest rates assume {replicas}. Those of GPUs, "
         f"throughput and cost assume as many as the targets then take, from {low} to {high}."
     )
     return [note]
+
+
+# docs.vllm.ai/en/latest/serving/expert_parallel_deployment and
+# docs.sglang.io/advanced_features/expert_parallelism.html. DECISIONS.md, 57, says what the rates of
+# products rest on.
+_GATHERED = (
+    "Each GPU gets all tokens, as by default in vLLM (--all2all-backend allgather_reducescatter) and "
+    "SGLang (--moe-a2a-backend none), and products of experts are as fast as in the measured runs of "
+    "such servers. With prefill and decode apart, DeepEP is assumed, with faster products: a part of "
+    "the difference is due to these kernels, not to the split."
+)
+_DISPATCHED = (
+    "That is DeepEP (--all2all-backend deepep_high_throughput and deepep_low_latency in vLLM), with "
+    "products of experts as fast as one product. Together on the same GPUs the engines' defaults "
+    "are assumed, which send all tokens to each GPU and have slower products: a part of the "
+    "difference is due to these kernels, not to the split."
+)
 
 
 def _prefill_decode_notes(result: CapacityResult) -> list[str]:
@@ -689,14 +721,15 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     prefill, placed = profile.prefill_replica, profile.placed
     routed = placed.model.is_routed
     if prefill is None:
+        together = []
         if routed and placed.fabric.domain >= RACK:
-            return [
-                (
-                    f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
-                    "served with prefill and decode apart, for example on 8 and on 48 GPUs."
-                )
-            ]
-        return []
+            together.append(
+                f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
+                "served with prefill and decode apart, for example on 8 and on 48 GPUs."
+            )
+        if routed and placed.setup.attention_replicas > 1:
+            together.append(_GATHERED)
+        return together
     share = format_value(PREFILL_LOAD, "%")
     notes = [
         (
@@ -718,6 +751,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
             "Each GPU has the whole of attention, its own requests and a part of the experts. "
             "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
         )
+        notes.append(_DISPATCHED)
     return notes
 
 
@@ -799,6 +833,19 @@ def requests_beyond_max_context_note(
         f"{format_value(most, 'token')}; an engine refuses those."
     )
     return (note,) if share >= 0.01 else ()
+
+
+def split_chosen_notes(typed: Any, chosen: ServingCapacityInputs) -> tuple[str, ...]:
+    """Return a note on how attention and experts are divided, if that was left open."""
+    gpus = chosen.attention_parallel
+    if gpus != typed.attention_parallel:
+        note = (
+            f"Attention is data parallel over the {gpus} GPUs of a replica, which divide the experts "
+            f"(--data-parallel-size {gpus} --enable-expert-parallel in vLLM): tensor parallelism keeps "
+            "the whole latent cache on each GPU."
+        )
+        return (note,)
+    return expert_parallel_required_note(typed.expert_parallel, chosen.expert_parallel)
 
 
 def expert_parallel_required_note(typed_parts: int, counted_parts: int) -> tuple[str, ...]:

@@ -608,3 +608,56 @@ _SOLD_IN = {"card": "as cards", "module": "as modules", "board": "on boards", "r
 def largest_sales_unit_size(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
     return list_sales_units(gpu)[-1].gpus
+
+
+_EXPORT, _CONSUMER = (
+    "An export version.",
+    "A consumer card; its license keeps it out of data centers.",
+)
+_RARE = {
+    "a10g": "Sold only inside the instances of one cloud.",
+    "a800-sxm4-80": _EXPORT,
+    "h800-sxm-80": _EXPORT,
+    "h20-sxm-96": _EXPORT,
+    "l20": _EXPORT,
+    "h100-sxm-96-hbm2e": "A power-capped version that is hardly sold.",
+    "b100-sxm": "Announced, but hardly seen.",
+    "rtx-3090": _CONSUMER,
+    "rtx-4090": _CONSUMER,
+    "rtx-5080": _CONSUMER,
+    "rtx-5090": _CONSUMER,
+    "rtx-a6000": "A workstation card.",
+    "rtx-6000-ada": "A workstation card.",
+    "rtx-pro-6000-bw-ws": "A workstation card.",
+}
+
+
+def find_sale_restriction(gpu: Accelerator) -> str:
+    """Return why a GPU cannot be bought like others; empty if it can."""
+    return "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
+
+
+_SOLD_SINCE = 2022
+"""Launch of the oldest GPUs that count as sold today; assumed."""
+
+
+def list_larger_gpus_of_form(gpu: Accelerator) -> list[Accelerator]:
+    """Return GPUs of the vendor with more memory, smallest first, that are sold for such a place.
+
+    Cards, or modules on boards as large as its own, and not the parts of racks and superchips.
+
+    >>> [other.id for other in list_larger_gpus_of_form(find_accelerator("H100"))]
+    ['h200-sxm5-141', 'b200-sxm', 'b300-sxm']
+    """
+    unit = list_sales_units(gpu)[-1]
+    if gpu.kind != "accelerator" or unit.kind == "rack":
+        return []
+    larger = [
+        other
+        for other in list_accelerators()
+        if (other.vendor, other.kind, list_sales_units(other)[-1]) == (gpu.vendor, gpu.kind, unit)
+        and other.capacity > gpu.capacity
+        and (other.launch_year or 0) >= _SOLD_SINCE
+        and find_sale_restriction(other) in ("", _RARE.get(gpu.id))
+    ]
+    return sorted(larger, key=lambda other: other.capacity)
