@@ -65,6 +65,7 @@ from app.exams.sitting import (
     close_sitting_if_past_deadline,
     compute_exam_pace,
     draw_sitting,
+    find_incomplete_answers_by_number,
     find_unreadable_answers_by_number,
     is_past_deadline,
     list_solvable_questions,
@@ -337,7 +338,8 @@ def _build_resume_url(ctx: RequestContext, sitting: SittingState) -> str:
     """Return the URL of the first open question of a sitting in progress, or else of its review."""
     answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
     unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
-    rows = build_paper_rows(sitting.items, answers, {}, unreadable)
+    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    rows = build_paper_rows(sitting.items, answers, {}, unreadable, incomplete)
     number = next((row.question_number for row in rows if not row.is_answered), None)
     return f"/exams/sittings/{sitting.sitting_id}/" + (
         f"questions/{number}" if number else "review"
@@ -408,7 +410,9 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
         for slot in state.items
     }
     frame = _build_exam_template_variables(ctx, state, 0)
-    rows = build_paper_rows(state.items, answers, excerpts, frame["unreadable"])
+    rows = build_paper_rows(
+        state.items, answers, excerpts, frame["unreadable"], frame["incomplete"]
+    )
     return ctx.render_page(
         "exams/review.html",
         show=show,
@@ -698,7 +702,8 @@ def _build_exam_template_variables(
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
     unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
-    palette = build_paper_rows(sitting.items, answers, {}, unreadable)
+    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    palette = build_paper_rows(sitting.items, answers, {}, unreadable, incomplete)
     answered = sum(row.is_answered for row in palette)
     saved = answers.get(number) or SavedAnswer(number, {})
     last_saved = max((k.saved_at for k in answers.values() if k.saved_at), default=None)
@@ -709,6 +714,7 @@ def _build_exam_template_variables(
         "palette": palette,
         "answered": answered,
         "unreadable": unreadable,
+        "incomplete": incomplete,
         "flagged": sum(row.is_flagged for row in palette),
         "saved": last_saved,
         "saved_local": ctx.learner.local_time(last_saved) if last_saved else None,

@@ -575,6 +575,11 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, raw, stem
         return ""
 
+    def describe_incomplete_response(self, answer: A, raw: SubmittedFields, stem: RichText) -> str:
+        """Return how many of the parts of a response are there; empty if all are, or it has none."""
+        del answer, raw, stem
+        return ""
+
     # --- figures ---
 
     def figure_file_names(self, answer: A) -> tuple[str, ...]:
