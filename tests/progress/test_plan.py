@@ -26,7 +26,7 @@ from app.spaced_repetition.added_cards import (
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
-from tests.exams.sitting import begin, finish
+from tests.exams.sitting import begin, finish, save
 from tests.progress.test_today import Desk
 
 
@@ -384,6 +384,19 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
     assert 'value="today"' not in text_of(reader)
     session.rollback()
     assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
+
+
+def test_the_score_says_that_it_lacks_the_mock_exam_of_the_day(reader: TestClient, clock: Clock):
+    said = "mock exam counts from tomorrow"
+    text_of(reader)
+    for answered in (False, True):
+        sitting = begin(reader)
+        if answered:
+            save(reader, sitting, 1, answer="1")
+        finish(reader, sitting)
+        assert [said in text_of(reader, page) for page in ("/", "/progress")] == [answered] * 2
+    clock.tick(days=1)
+    assert [said in text_of(reader, page) for page in ("/", "/progress")] == [False] * 2
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
