@@ -558,12 +558,17 @@ def test_what_the_plan_cannot_use_is_said_on_the_plan(reader: TestClient):
 
 
 def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
-    surely, just, not_all = (ReadingTimeVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
+    # Finished lists have 1.25 times as much; a page takes 20 minutes.
+    surely, just, but_a_minute, not_all = (
+        ReadingTimeVerdict(4, 1, "short", 100, minutes) for minutes in (100, 80, 79, 64)
+    )
 
     assert surely.does_reading_fit
     assert just.does_reading_just_fit
     assert not just.does_reading_fit
+    assert but_a_minute.does_reading_just_fit
     assert not not_all.does_reading_just_fit
+    assert not_all.fitting_page_count == 3
 
 
 def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
