@@ -1,6 +1,7 @@
 """Exam routes: list, start, question, review, submit, report."""
 
 import dataclasses
+import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +105,7 @@ from app.quiz.store import (
 )
 from app.spaced_repetition.added_cards import load_added_card_records
 from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
-from app.study_plan.loader import build_next_day_list
+from app.study_plan.loader import build_next_day_list, load_calendar
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -201,8 +202,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        token=make_submission_token(),
-        planned=min((d for d in ctx.learner.mock_days if d >= ctx.study_day), default=None),
+        planned=_find_next_planned_mock_day(ctx, finished),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
         if full_exams
@@ -214,6 +214,15 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
         finished=finished,
         trend=build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     )
+
+
+def _find_next_planned_mock_day(
+    ctx: RequestContext, finished: Iterable[PastSitting]
+) -> dt.date | None:
+    """Return the day of the next mock exam of the plan; None if none is left."""
+    sat = {ctx.learner.study_day(past.started_at) for past in finished if past.is_full_exam}
+    planned = load_calendar(ctx, ctx.study_day).mock_exam_days
+    return min((d for d in planned if d >= ctx.study_day and d not in sat), default=None)
 
 
 @router.get("/{exam}")

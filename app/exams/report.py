@@ -354,6 +354,7 @@ def draw_score_range_chart(report: ScoreReport, target_points: int | None) -> Ma
     if report.is_conclusive:
         alt_text += (
             f"; on a similar exam probably {report.low_points:.0f} to {report.high_points:.0f}"
+            f" of {report.question_count}"
         )
     return draw_score_range(
         score, f"{alt_text}; {target_text}" if target_text else alt_text, (0, report.question_count)

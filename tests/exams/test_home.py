@@ -20,6 +20,7 @@ from app.exams.assembly import (
 from app.exams.report import PastSitting, build_exam_score_trend
 from app.exams.sitting import list_solvable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
+from tests.conftest import Clock
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
 
@@ -54,6 +55,16 @@ def test_the_first_mock_exam_is_advised_when_the_plan_has_it(rosa: TestClient) -
     page = rosa.get("/exams").text.replace("\xa0", " ")
     assert "Your plan has one on Friday, June 19." in page
     assert "at least half" not in page
+
+
+def test_after_a_result_the_next_planned_mock_exam_is_named(rosa: TestClient, clock: Clock) -> None:
+    rosa.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    for days, next_one in ((5, "Friday, June 26"), (12, "Wednesday, July 1"), (5, "")):
+        clock.tick(days=days)  # early, on the day, on the last day
+        rosa.post(f"{sit(rosa, 'mock')}/submission")
+        page = " ".join(rosa.get("/exams").text.replace("\xa0", " ").split())
+        said = re.findall(r"Your plan has the next one on ([^.]+)\.", page)
+        assert said == ([next_one] if next_one else [])
 
 
 @pytest.mark.parametrize("address", ["/", "/course", "/quiz", "/flashcards", "/calculators"])
@@ -95,17 +106,24 @@ def test_the_whole_exam_comes_first_and_smaller_ones_keep_its_pace(
     assert "Only what you missed" not in words
 
 
-def test_a_whole_exam_starts_where_it_is_listed(rosa: TestClient, session: Session) -> None:
-    form = re.search(
-        r'action="(/exams/mock/sittings)"><input type="hidden" name="token"\s+value="([^"]+)"',
-        rosa.get("/exams").text,
-    )
-    assert form
+def test_start_leads_to_the_time_and_the_rules_first(rosa: TestClient) -> None:
+    page = rosa.get("/exams").text
 
-    begun = rosa.post(form[1], data={"token": form[2]})
+    assert re.search(r'<a class="btn main" href="/exams/mock">Start<', page)
+    assert "/sittings" not in page
+    assert "Start the clock" in rosa.get("/exams/mock").text
 
-    assert begun.headers["location"].endswith("/questions/1")
-    assert len(session.exec(select(Sitting)).all()) == 1
+
+def test_a_likely_range_has_the_same_form_everywhere(rosa: TestClient) -> None:
+    sitting = sit(rosa, "mock~short")
+    for number in range(1, 21):
+        rosa.post(f"{sitting}/answers/{number}", data={"answer": "a" if number < 8 else "b"})
+    report = rosa.get(rosa.post(f"{sitting}/submission").headers["location"]).text
+
+    said = re.search(r"probably score (\d+ to \d+ of 20)\.", " ".join(report.split()))
+
+    assert said
+    assert f">{said[1]}<" in " ".join(rosa.get("/exams").text.split())
 
 
 def sit(client: TestClient, exam: str) -> str:
