@@ -161,6 +161,24 @@ def test_every_paper_is_drawn_as_it_says(
         assert {domain for *_, domain in paper} == {"2"}
 
 
+def test_the_questions_of_an_ended_exam_show_their_results_with_a_legend(rosa: TestClient) -> None:
+    sitting = sit(rosa, "mock~short")
+    for number, key in ((1, "a"), (2, "b"), (3, "b")):
+        rosa.post(f"{sitting}/answers/{number}", data={"answer": key})
+    rosa.post(f"{sitting}/submission")
+    page = rosa.get(f"{sitting}/questions/1").text
+
+    looks = dict(re.findall(r'class="([\w-]*)"[^>]*aria-label="\d+, ([a-z ]+)"', page))
+    legend = page.partition('class="small row leg"')[2].partition("</p>")[0]
+
+    assert len(looks) == 3
+    assert re.findall(r"<span>([a-z ]+ \d+)</span>", legend) == [
+        "right 1",
+        "not right 2",
+        "unanswered 17",
+    ]
+
+
 @pytest.mark.parametrize(("exam", "words"), [("short", ""), ("domain-2", "In this domain · ")])
 def test_the_report_says_that_its_page_is_on_the_next_list_and_of_its_domain(
     rosa: TestClient, exam: str, words: str
