@@ -12,6 +12,10 @@
     search.showModal();
     search.querySelector("input").select();
   });
+  document.addEventListener("keydown", (event) => {
+    const saves = event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches(".own-side");
+    if (saves && !event.repeat) event.target.form.requestSubmit();
+  });
   document.addEventListener("htmx:afterSettle", () => {
     if (overlay?.querySelector("[data-saved=card]")) overlay.close();
     else if (overlay?.querySelector("div form") && !overlay.open) {
