@@ -278,6 +278,7 @@ def _render_start_page(
         ),
         all_counts=all_counts,
         drawable_count=sum(all_counts[domain] for domain in exam.question_count_by_domain),
+        leaves_questions_out=not all(q.is_for_exams for q in offer.questions),
         drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],

@@ -22,6 +22,7 @@ from app.exams.sitting import list_solvable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.conftest import Clock
 from tests.exams.test_paper import question
+from tests.quiz.bank import MULTIPLE, with_rule
 from tests.quiz.course import HandLibrary
 
 WHOLE = ExamBlueprint(
@@ -329,3 +330,23 @@ def test_no_other_exam_is_offered_while_one_is_running(rosa: TestClient) -> None
     assert free.count(">Start<span") > 1
     assert ">Start<span" not in busy
     assert "You can start another one when it is over." in busy
+
+
+def test_the_points_of_a_verdict_have_one_decimal_at_most(
+    rosa: TestClient, live_library: HandLibrary
+) -> None:
+    held = live_library.held
+    other = held.questions["q1.1-0"]
+    each = dataclasses.replace(
+        with_rule(MULTIPLE, "each"), id=other.id, topic=other.topic, objectives=("1.1",)
+    )
+    one = dataclasses.replace(WHOLE, question_count=1, question_count_by_domain={"1": 1})
+    questions = {**held.questions, other.id: each}
+    questions = {n: q for n, q in questions.items() if n == each.id or "2.1" in q.objectives}
+    live_library.held = dataclasses.replace(held, questions=questions, exams={"mock": one})
+    sitting = sit(rosa, "mock")
+    rosa.post(f"{sitting}/answers/1", data={"answer": "bcdf"})
+    report = rosa.get(rosa.post(f"{sitting}/submission").headers["location"]).text
+
+    assert '<h1 class="count"><b>0.8</b> of 1</h1>' in report
+    assert '<td class="n">0.75</td>' in report  # the table is exact

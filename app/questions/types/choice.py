@@ -460,7 +460,8 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         if credit_rule == "each":
             boxes = len(answer.options)
-            return f"{boxes - len(right ^ chosen_keys)} of {boxes} options judged right"
+            judged = boxes - len(right ^ chosen_keys)
+            return f"{judged} of {boxes} options judged right, counting those rightly left alone"
         if credit_rule in {"", "off"}:
             return "only the whole answer counts"
         return f"{len(right & chosen_keys)} right less {len(chosen_keys - right)} wrong, of {len(right)}"
