@@ -12,9 +12,9 @@
     search.showModal();
     search.querySelector("input").select();
   });
-  document.addEventListener("keydown", (event) => {
-    const saves = event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches(".own-side");
-    if (saves && !event.repeat) event.target.form.requestSubmit();
+  document.addEventListener("keydown", ({ key, ctrlKey, metaKey, repeat, target }) => {
+    if (key !== "Enter" || !(ctrlKey || metaKey) || repeat) return;
+    if (target.matches(".own-side")) target.form.requestSubmit();
   });
   document.addEventListener("htmx:afterSettle", () => {
     if (overlay?.querySelector("[data-saved=card]")) overlay.close();
