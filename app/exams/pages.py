@@ -1,6 +1,7 @@
 """Exam routes: list, start, question, review, submit, report."""
 
 import dataclasses
+import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,6 +66,7 @@ from app.exams.sitting import (
     close_sitting_if_past_deadline,
     compute_exam_pace,
     draw_sitting,
+    find_incomplete_answers_by_number,
     find_unreadable_answers_by_number,
     is_past_deadline,
     list_solvable_questions,
@@ -103,7 +105,7 @@ from app.quiz.store import (
 )
 from app.spaced_repetition.added_cards import load_added_card_records
 from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
-from app.study_plan.loader import build_next_day_list
+from app.study_plan.loader import build_next_day_list, load_calendar
 from app.web.dependencies import RowNumber
 from app.web.render import is_htmx_request, render_page
 
@@ -200,8 +202,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        token=make_submission_token(),
-        planned=min((d for d in ctx.learner.mock_days if d >= ctx.study_day), default=None),
+        planned=_find_next_planned_mock_day(ctx, finished),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
         if full_exams
@@ -213,6 +214,15 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
         finished=finished,
         trend=build_exam_score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     )
+
+
+def _find_next_planned_mock_day(
+    ctx: RequestContext, finished: Iterable[PastSitting]
+) -> dt.date | None:
+    """Return the day of the next mock exam of the plan; None if none is left."""
+    sat = {ctx.learner.study_day(past.started_at) for past in finished if past.is_full_exam}
+    planned = load_calendar(ctx, ctx.study_day).mock_exam_days
+    return min((d for d in planned if d >= ctx.study_day and d not in sat), default=None)
 
 
 @router.get("/{exam}")
@@ -268,6 +278,7 @@ def _render_start_page(
         ),
         all_counts=all_counts,
         drawable_count=sum(all_counts[domain] for domain in exam.question_count_by_domain),
+        leaves_questions_out=not all(q.is_for_exams for q in offer.questions),
         drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
@@ -337,7 +348,8 @@ def _build_resume_url(ctx: RequestContext, sitting: SittingState) -> str:
     """Return the URL of the first open question of a sitting in progress, or else of its review."""
     answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
     unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
-    rows = build_paper_rows(sitting.items, answers, {}, unreadable)
+    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    rows = build_paper_rows(sitting.items, answers, {}, unreadable, incomplete)
     number = next((row.question_number for row in rows if not row.is_answered), None)
     return f"/exams/sittings/{sitting.sitting_id}/" + (
         f"questions/{number}" if number else "review"
@@ -408,7 +420,9 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
         for slot in state.items
     }
     frame = _build_exam_template_variables(ctx, state, 0)
-    rows = build_paper_rows(state.items, answers, excerpts, frame["unreadable"])
+    rows = build_paper_rows(
+        state.items, answers, excerpts, frame["unreadable"], frame["incomplete"]
+    )
     return ctx.render_page(
         "exams/review.html",
         show=show,
@@ -698,7 +712,8 @@ def _build_exam_template_variables(
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
     unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
-    palette = build_paper_rows(sitting.items, answers, {}, unreadable)
+    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    palette = build_paper_rows(sitting.items, answers, {}, unreadable, incomplete)
     answered = sum(row.is_answered for row in palette)
     saved = answers.get(number) or SavedAnswer(number, {})
     last_saved = max((k.saved_at for k in answers.values() if k.saved_at), default=None)
@@ -709,6 +724,7 @@ def _build_exam_template_variables(
         "palette": palette,
         "answered": answered,
         "unreadable": unreadable,
+        "incomplete": incomplete,
         "flagged": sum(row.is_flagged for row in palette),
         "saved": last_saved,
         "saved_local": ctx.learner.local_time(last_saved) if last_saved else None,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from app.content.course_facts import is_enough_of_paper_answered
 from app.content.library import Library
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
-from app.web.formatting import format_percent, format_points, format_short_date
+from app.web.formatting import format_percent, format_points_rounded, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
     SHARES,
@@ -350,10 +350,11 @@ def draw_score_range_chart(report: ScoreReport, target_points: int | None) -> Ma
         target=target_points or 0,
         target_text=target_text,
     )
-    alt_text = f"{format_points(report.score)} of {report.question_count}"
+    alt_text = f"{format_points_rounded(report.score)} of {report.question_count}"
     if report.is_conclusive:
         alt_text += (
             f"; on a similar exam probably {report.low_points:.0f} to {report.high_points:.0f}"
+            f" of {report.question_count}"
         )
     return draw_score_range(
         score, f"{alt_text}; {target_text}" if target_text else alt_text, (0, report.question_count)

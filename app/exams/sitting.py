@@ -241,6 +241,23 @@ def find_unreadable_answers_by_number(
     return {number: reason for number, reason in unreadable.items() if reason}
 
 
+def find_incomplete_answers_by_number(
+    db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
+) -> dict[int, str]:
+    """Return the answers so far that lack a part, such as “1 of 3 chosen”, by number."""
+    incomplete = {}
+    for slot in sitting.items:
+        saved = answers.get(slot.question_number)
+        if saved and saved.is_answered:
+            question = quiz_store.load_question_in_revision(
+                db, library, slot.question_id, slot.revision
+            )
+            incomplete[slot.question_number] = types.question_type_of(
+                question
+            ).describe_incomplete_response(question.answer, saved.raw_response, question.stem)
+    return {number: parts for number, parts in incomplete.items() if parts}
+
+
 def _find_unreadable_response(
     question: Question, slot: PaperItem, saved: SavedAnswer
 ) -> UnreadableResponse | None:
@@ -307,7 +324,7 @@ NO_CONFLICT = AnswerConflictNote()
 class PaperRow:
     """One question of the palette and the review screen.
 
-    A question whose answer cannot be parsed counts as unanswered.
+    A question whose answer is incomplete or cannot be parsed counts as unanswered.
     """
 
     question_number: int
@@ -315,16 +332,21 @@ class PaperRow:
     is_answered: bool
     is_flagged: bool
     unreadable_reason: str = ""
+    incomplete_parts: str = ""
 
     @property
     def state_label(self) -> str:
         """The state in words, for screen readers."""
-        return f"{self.question_number}, {self.state_key}{', flagged' if self.is_flagged else ''}"
+        parts = f" ({self.incomplete_parts})" if self.state_key == "incomplete" else ""
+        flagged = ", flagged" if self.is_flagged else ""
+        return f"{self.question_number}, {self.state_key}{parts}{flagged}"
 
     @property
     def state_key(self) -> str:
         if self.unreadable_reason:
             return "can\u2019t be read"
+        if self.incomplete_parts:
+            return "incomplete"
         return "answered" if self.is_answered else "unanswered"
 
     def matches(self, show: Filter) -> bool:
@@ -347,6 +369,7 @@ def build_paper_rows(
     answer_by_number: Mapping[int, SavedAnswer],
     excerpt_by_number: Mapping[int, str],
     unreadable_by_number: Mapping[int, UnreadableResponse],
+    incomplete_by_number: Mapping[int, str],
 ) -> list[PaperRow]:
     unanswered = SavedAnswer(0, {})
     return [
@@ -354,11 +377,13 @@ def build_paper_rows(
             slot.question_number,
             excerpt_by_number.get(slot.question_number, ""),
             answer_by_number.get(slot.question_number, unanswered).is_answered
-            and slot.question_number not in unreadable_by_number,
+            and slot.question_number not in unreadable_by_number
+            and slot.question_number not in incomplete_by_number,
             answer_by_number.get(slot.question_number, unanswered).is_flagged,
             unreadable_by_number[slot.question_number].message
             if slot.question_number in unreadable_by_number
             else "",
+            incomplete_by_number.get(slot.question_number, ""),
         )
         for slot in items
     ]

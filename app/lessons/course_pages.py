@@ -401,7 +401,7 @@ def show_course(
     A page counts as read once its essential sections are.
     """
     library = ctx.library
-    todays_list, estimate, _ = load_stored_day_list(ctx) or (None, None, False)
+    todays_list, estimate, *_ = load_stored_day_list(ctx) or (None, None)
     sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     reading_route = reading_route or find_planned_route(ctx)
     pages = {

@@ -722,16 +722,35 @@ def _yield_note_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[Sear
 
 
 def _yield_own_card_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[SearchHit]:
-    """Yield the newest cards by their front, because the back is the answer."""
+    """Yield the newest own and edited cards by their front, because the back is the answer."""
     found = added_cards.search_own_card_ids(ctx.db, ctx.learner.id, words)
     cards = list(itertools.islice(found, 2 * _MOST_OWN_OF_A_KIND))  # some may have been removed
     records = added_cards.load_added_card_records(ctx.db, ctx.learner.id, cards)
     details = added_cards.load_added_card_contents(ctx.db, ctx.learner.id, cards, ctx.now)
+    of_course = [c for c in cards if c in ctx.library.cards and not ctx.library.cards[c].is_reverse]
+    edited = added_cards.load_own_texts_of_course_cards(ctx.db, ctx.learner.id, of_course)
     for card in cards:
-        if card in records and not records[card].is_declined and (faces := details[card].own_faces):
+        faces = edited.get(card)
+        if card in records and not records[card].is_declined:
+            faces = details[card].own_faces
+        if faces:
             front = excerpt_for_title(build_own_card(card, faces).front)
             title = split_highlights(_mark_words(front, words))
             yield SearchHit("own card", f"/flashcards?card={quote(card)}", "", title, ())
+
+
+def search_course_without_edited_cards(
+    ctx: RequestContext, query: str, limit_per_kind: int = _MOST_OF_A_KIND
+) -> SearchResults:
+    """Search the course; cards that the learner edited are found among the own ones instead."""
+    results = search_course(ctx.library, query, limit_per_kind)
+    card_by_url = {hit.url: hit.url.partition("=")[2] for hit in results.hits if hit.kind == "card"}
+    edited = added_cards.load_own_texts_of_course_cards(
+        ctx.db, ctx.learner.id, [*card_by_url.values()]
+    )
+    hits = tuple(hit for hit in results.hits if card_by_url.get(hit.url) not in edited)
+    left_out_count = len(results.hits) - len(hits)
+    return dataclasses.replace(results, hits=hits, hit_count=results.hit_count - left_out_count)
 
 
 def _mark_words(text: str, words: Sequence[str]) -> str:
@@ -752,7 +771,7 @@ def show_search_page(ctx: ReadContext, q: SearchText = "", *, whole: bool = Fals
     return ctx.render_page(
         "lessons/search.html",
         query=q,
-        results=search_course(ctx.library, q, EVERY if whole else _MOST_OF_A_KIND),
+        results=search_course_without_edited_cards(ctx, q, EVERY if whole else _MOST_OF_A_KIND),
         own_hits=search_notes_and_own_cards(ctx, q),
     )
 
@@ -763,6 +782,6 @@ def show_search_results(ctx: ReadContext, q: SearchText = "") -> HTMLResponse:
     return ctx.render_page(
         "lessons/_search_results.html",
         query=q,
-        results=search_course(ctx.library, q),
+        results=search_course_without_edited_cards(ctx, q),
         own_hits=search_notes_and_own_cards(ctx, q),
     )

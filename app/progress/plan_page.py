@@ -249,8 +249,10 @@ class ReadingTimeVerdict:
 
     @property
     def does_reading_just_fit(self) -> bool:
-        """Whether it fits for a learner who finishes each list."""
-        return self.needed_minutes <= self.most_available_minutes
+        """Whether it fits for a learner who finishes each list, or lacks less than a page's time."""
+        missing = self.needed_minutes - self.most_available_minutes
+        page_count = max(1, self.unread_page_count + self.begun_page_count)
+        return missing <= 0 or missing < self.needed_minutes / page_count
 
     @property
     def most_available_minutes(self) -> float:

@@ -42,7 +42,7 @@ from app.study_plan.loader import (
     load_cards_on_day_list,
     load_study_plan,
 )
-from app.web.formatting import format_points
+from app.web.formatting import format_points_rounded
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
@@ -232,7 +232,7 @@ def _add_result_of_mock_exam(
     for result in results:
         day = ctx.learner.study_day(from_milliseconds(result.started_at_ms))
         if result.exam in slugs and day == ctx.study_day:
-            score = f"{format_points(result.score)} of {result.question_count}"
+            score = f"{format_points_rounded(result.score)} of {result.question_count}"
             url = f"/exams/sittings/{result.sitting_id}/report"
             return [
                 dataclasses.replace(task, detail=score, report_url=url)

@@ -79,7 +79,8 @@ class GradeResult:
     `feedback` belongs to the whole response (a foreseen wrong number). `near_miss_message` is
     for a response that may be corrected, with the same numbers, before the solution is shown.
     `unreadable_reason` says why a response given in an exam could not be graded. `score_basis`
-    says how the score of an answer in several parts comes about.
+    says how the score of an answer in several parts comes about, `points_text` how many of the
+    points it counts were earned, if it counts points.
     """
 
     score: float
@@ -91,6 +92,7 @@ class GradeResult:
     near_miss_message: str = ""
     unreadable_reason: str = ""
     score_basis: str = ""
+    points_text: str = ""
 
     @property
     def result(self) -> Result:
@@ -572,6 +574,11 @@ class QuestionType(abc.ABC, Generic[A]):
 
         An exam takes it as it is, because its time may be over.
         """
+        del answer, raw, stem
+        return ""
+
+    def describe_incomplete_response(self, answer: A, raw: SubmittedFields, stem: RichText) -> str:
+        """Return how many of the parts of a response are there; empty if all are, or it has none."""
         del answer, raw, stem
         return ""
 

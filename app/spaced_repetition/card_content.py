@@ -75,7 +75,7 @@ def _find_course_card_with_origin(
     own = build_own_card(card, own_text)
     # The sources are those of the author's text.
     edited = dataclasses.replace(known, front=own.front, back=own.back, sources=())
-    return CardWithOrigin(edited, links, origin_sentence="In your own words.")
+    return CardWithOrigin(edited, links, origin_sentence="You edited this card.")
 
 
 def _find_added_card_with_origin(

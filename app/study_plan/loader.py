@@ -47,6 +47,7 @@ class StudyPlan:
     known_card_count: int
     started_card_count: int
     placement_minutes: float
+    is_estimate_before_exam: bool
 
     @property
     def minutes_today(self) -> int:
@@ -85,6 +86,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
         known_card_count=day_list.known_cards,
         started_card_count=day_list.started_cards,
         placement_minutes=day_list.placement_minutes,
+        is_estimate_before_exam=made.has_later_exam_answers,
     )
 
 
@@ -166,7 +168,7 @@ def _build_unsaved_list(
     estimate, ready = estimate_score(course, facts), set[str]()
     length, made_for = learner.page_route, _build_settings_key(learner, day)
     if newest is not None:
-        last, before, is_tested = newest
+        last, before, is_tested, _ = newest
         ready.update(last.ready)
         progress = _load_task_progress(ctx, last) if last.day < day else ()
         unfinished = count_unfinished_in_a_row(last.undone, progress)

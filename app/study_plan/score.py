@@ -214,17 +214,14 @@ class ScoreModel:
         share, day = self._read.get(page.slug, (0.0, self._day))
         read = share * 2 ** (-(self._day - day).days / _READING_HALVES)
         if page.same_objective_pages:
-            peers = [peer for peer in page.same_objective_pages if peer in self._read]
-            others = sum(self._read[peer][0] for peer in peers)
+            others = sum(self._read[p][0] for p in page.same_objective_pages if p in self._read)
             read += _PEER_READING * others / len(page.same_objective_pages)
         if read:
             terms.append((self._reading, read))
-        recall = self._compute_mean_recall(page)
-        if recall:
+        if recall := self._compute_mean_recall(page):
             terms.append((self._recall, recall))
         near = sum(self._answers[peer] for peer in page.same_objective_pages)
-        answers = self._answers[page.slug] + _PEER_ANSWERS * near
-        if answers:
+        if answers := self._answers[page.slug] + _PEER_ANSWERS * near:
             terms.append((self._answering, math.log1p(answers)))
         return terms
 

@@ -197,8 +197,9 @@ def load_day_activity(
 
 _on_its_day = ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day == _LIST.c.day
 _is_tested = exists().where(*_on_its_day, ATTEMPT.c.context == "placement").label("is_tested")
+_of_later_exam = _on_its_day[0], ATTEMPT.c.context == "exam", ATTEMPT.c.at >= _LIST.c.at
 _NEWEST_LIST = (
-    select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate, _is_tested)
+    select(*_LIST.c["day", "tasks", "estimate"], _is_tested, exists().where(*_of_later_exam))
     .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
     .order_by(_LIST.c.day.desc())
     .limit(1)
@@ -206,21 +207,21 @@ _NEWEST_LIST = (
 
 
 class ListAndEstimate(NamedTuple):
-    """A day's list, the score of its morning, whether placement questions were answered that day."""
+    """A day's list, its score, whether placement questions were answered, and an exam since."""
 
     day_list: DayList
     score_estimate: ScoreEstimate | None
     has_placement_answers: bool = False
+    has_later_exam_answers: bool = False
 
 
 def load_newest_list(db: Session, learner_id: int, day: dt.date) -> ListAndEstimate | None:
     """Return the list of `day`, or the last one before it; None without any."""
     values = {"learner": learner_id, "day": day.isoformat()}
-    row = db.connection().execute(_NEWEST_LIST, values).first()
-    if row is None:
+    if (row := db.connection().execute(_NEWEST_LIST, values).first()) is None:
         return None
     estimate = _ESTIMATES.validate_json(row.estimate) if row.estimate else None
-    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate, bool(row.is_tested))
+    return ListAndEstimate(_LISTS.validate_json(row.tasks), estimate, *map(bool, row[3:]))
 
 
 def save_day_list(

@@ -104,6 +104,15 @@ def format_points(points: float) -> str:
     return f"{round(points, 2):g}"
 
 
+def format_points_rounded(points: float) -> str:
+    """Return points with one decimal at most, for sentences and headings.
+
+    >>> format_points_rounded(11.12), format_points_rounded(8.95), format_points_rounded(8.0)
+    ('11.1', '9', '8')
+    """
+    return f"{round(points + 1e-9, 1):g}"
+
+
 def format_percent(share: float) -> str:
     """Return a share between 0 and 1 as a percentage, e.g. “58%”."""
     return f"{round(share * 100)}%"

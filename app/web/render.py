@@ -29,6 +29,7 @@ from app.web.formatting import (
     format_minutes_without_unit,
     format_percent,
     format_points,
+    format_points_rounded,
     format_time_of_day,
     format_time_spent,
 )
@@ -224,7 +225,8 @@ def create_template_env(template_folder: Path, static: StaticAssets) -> Environm
     for function in (
         *(format_date_with_year, format_date_with_weekday, format_count_with_noun),
         *(format_minutes_at_least_one, format_time_spent, format_minutes_without_unit),
-        *(format_percent, format_points, format_time_of_day, format_interval_or_exact),
+        *(format_percent, format_points, format_points_rounded),
+        *(format_time_of_day, format_interval_or_exact),
         *(draw_share_meter, draw_named_share_meters, draw_option_shares),
     ):
         environment.globals[function.__name__] = function

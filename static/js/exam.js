@@ -63,14 +63,14 @@
       const pairs = newer(to);
       if (!pairs) continue;
       const did = button.classList.toggle("did", isAnswer(pairs));
-      button.classList.remove("unread"); // which the server alone can tell
+      button.classList.remove("unread", "part"); // which the server alone can tell
       const flag = button.classList.toggle("flag", pairs.some(([name]) => name === "flag"));
       const said = !did ? "unanswered" : outbox.waits(to) ? "kept in this browser" : "answered";
       button.ariaLabel = `${button.textContent}, ${said}${flag ? ", flagged" : ""}`;
       document.getElementById("pace").hidden = true;
       if (outbox.waits(to)) document.getElementById("saved").textContent = "Kept in this browser";
     }
-    const counted = { answered: ".did", unanswered: ":not(.did, .unread)", flagged: ".flag", "can’t": ".unread" };
+    const counted = { answered: ".did", unanswered: ":not(.did, .unread, .part)", incomplete: ".part", flagged: ".flag", "can’t": ".unread" };
     for (const part of document.querySelectorAll("#palette .leg .state > :not(.pal)"))
       part.textContent = part.textContent.replace(/\d+/, numbers(counted[part.textContent.split(" ")[0]]).length);
   };

@@ -12,6 +12,10 @@
     search.showModal();
     search.querySelector("input").select();
   });
+  document.addEventListener("keydown", ({ key, ctrlKey, metaKey, repeat, target }) => {
+    if (key !== "Enter" || !(ctrlKey || metaKey) || repeat) return;
+    if (target.matches(".own-side")) target.form.requestSubmit();
+  });
   document.addEventListener("htmx:afterSettle", () => {
     if (overlay?.querySelector("[data-saved=card]")) overlay.close();
     else if (overlay?.querySelector("div form") && !overlay.open) {

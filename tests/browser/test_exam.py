@@ -57,7 +57,7 @@ def test_a_changed_order_ticks_itself_and_the_tick_takes_it_back(
     expect(page.get_by_label(f"{number}, unanswered")).to_be_visible()
     expect(page.get_by_label(OWN)).not_to_be_checked()
 
-    page.locator(".steps select").first.select_option("no step")
+    page.locator(".steps select").first.select_option("doesn\u2019t belong")
     expect(page.get_by_label(OWN)).to_be_checked()
     expect(page.get_by_label(f"{number}, answered")).to_be_visible()
     page.get_by_label(OWN).uncheck()
@@ -140,7 +140,7 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
     sitting = page.url.rpartition("/")[0]
     others = [n for n in range(1, 9) if n != number]
     wait_for_copies(page, [f"{sitting}/{n}" for n in range(1, 9)])
-    page.locator(".steps select").first.select_option("no step")
+    page.locator(".steps select").first.select_option("doesn\u2019t belong")
     expect(page.get_by_text("answered 1", exact=True)).to_be_visible()
 
     page.context.set_offline(True)

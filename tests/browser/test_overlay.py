@@ -52,12 +52,16 @@ def test_a_card_is_written_from_anywhere_and_the_place_is_kept(page: Page, serve
     expect(overlay.get_by_label("Front")).to_be_focused()
     page.keyboard.type("What is kept for each weight?")
     overlay.get_by_label("Back").fill("16 bytes")
-    overlay.get_by_role("button", name="Save").press("Enter")
+    page.keyboard.press("Control+Enter")
 
     expect(overlay.get_by_role("status")).to_contain_text("Saved.")
     expect(overlay.get_by_label("Front")).to_be_focused()  # of the next card, as in Anki
     expect(overlay.get_by_label("Front")).to_have_value("")
     expect(overlay.get_by_label("Front")).to_have_accessible_description("Saved.")
+    overlay.get_by_label("Back").fill("And 2 of the gradient")
+    overlay.get_by_label("Front").fill("What else?")
+    page.keyboard.press("Meta+Enter")
+    expect(overlay.get_by_label("Front")).to_have_value("")
     page.keyboard.press("Escape")
     expect(overlay).to_be_hidden()
     assert page.url == server.url + PAGE

@@ -20,7 +20,9 @@ from app.exams.assembly import (
 from app.exams.report import PastSitting, build_exam_score_trend
 from app.exams.sitting import list_solvable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
+from tests.conftest import Clock
 from tests.exams.test_paper import question
+from tests.quiz.bank import MULTIPLE, with_rule
 from tests.quiz.course import HandLibrary
 
 WHOLE = ExamBlueprint(
@@ -54,6 +56,16 @@ def test_the_first_mock_exam_is_advised_when_the_plan_has_it(rosa: TestClient) -
     page = rosa.get("/exams").text.replace("\xa0", " ")
     assert "Your plan has one on Friday, June 19." in page
     assert "at least half" not in page
+
+
+def test_after_a_result_the_next_planned_mock_exam_is_named(rosa: TestClient, clock: Clock) -> None:
+    rosa.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    for days, next_one in ((5, "Friday, June 26"), (12, "Wednesday, July 1"), (5, "")):
+        clock.tick(days=days)  # early, on the day, on the last day
+        rosa.post(f"{sit(rosa, 'mock')}/submission")
+        page = " ".join(rosa.get("/exams").text.replace("\xa0", " ").split())
+        said = re.findall(r"Your plan has the next one on ([^.]+)\.", page)
+        assert said == ([next_one] if next_one else [])
 
 
 @pytest.mark.parametrize("address", ["/", "/course", "/quiz", "/flashcards", "/calculators"])
@@ -95,17 +107,24 @@ def test_the_whole_exam_comes_first_and_smaller_ones_keep_its_pace(
     assert "Only what you missed" not in words
 
 
-def test_a_whole_exam_starts_where_it_is_listed(rosa: TestClient, session: Session) -> None:
-    form = re.search(
-        r'action="(/exams/mock/sittings)"><input type="hidden" name="token"\s+value="([^"]+)"',
-        rosa.get("/exams").text,
-    )
-    assert form
+def test_start_leads_to_the_time_and_the_rules_first(rosa: TestClient) -> None:
+    page = rosa.get("/exams").text
 
-    begun = rosa.post(form[1], data={"token": form[2]})
+    assert re.search(r'<a class="btn main" href="/exams/mock">Start<', page)
+    assert "/sittings" not in page
+    assert "Start the clock" in rosa.get("/exams/mock").text
 
-    assert begun.headers["location"].endswith("/questions/1")
-    assert len(session.exec(select(Sitting)).all()) == 1
+
+def test_a_likely_range_has_the_same_form_everywhere(rosa: TestClient) -> None:
+    sitting = sit(rosa, "mock~short")
+    for number in range(1, 21):
+        rosa.post(f"{sitting}/answers/{number}", data={"answer": "a" if number < 8 else "b"})
+    report = rosa.get(rosa.post(f"{sitting}/submission").headers["location"]).text
+
+    said = re.search(r"probably score (\d+ to \d+ of 20)\.", " ".join(report.split()))
+
+    assert said
+    assert f">{said[1]}<" in " ".join(rosa.get("/exams").text.split())
 
 
 def sit(client: TestClient, exam: str) -> str:
@@ -141,6 +160,24 @@ def test_every_paper_is_drawn_as_it_says(
     assert row.deadline_at - row.started_at == minutes * 60_000
     if exam.endswith("2"):
         assert {domain for *_, domain in paper} == {"2"}
+
+
+def test_the_questions_of_an_ended_exam_show_their_results_with_a_legend(rosa: TestClient) -> None:
+    sitting = sit(rosa, "mock~short")
+    for number, key in ((1, "a"), (2, "b"), (3, "b")):
+        rosa.post(f"{sitting}/answers/{number}", data={"answer": key})
+    rosa.post(f"{sitting}/submission")
+    page = rosa.get(f"{sitting}/questions/1").text
+
+    looks = dict(re.findall(r'class="([\w-]*)"[^>]*aria-label="\d+, ([a-z ]+)"', page))
+    legend = page.partition('class="small row leg"')[2].partition("</p>")[0]
+
+    assert len(looks) == 3
+    assert re.findall(r"<span>([a-z ]+ \d+)</span>", legend) == [
+        "right 1",
+        "not right 2",
+        "unanswered 17",
+    ]
 
 
 @pytest.mark.parametrize(("exam", "words"), [("short", ""), ("domain-2", "In this domain · ")])
@@ -293,3 +330,23 @@ def test_no_other_exam_is_offered_while_one_is_running(rosa: TestClient) -> None
     assert free.count(">Start<span") > 1
     assert ">Start<span" not in busy
     assert "You can start another one when it is over." in busy
+
+
+def test_the_points_of_a_verdict_have_one_decimal_at_most(
+    rosa: TestClient, live_library: HandLibrary
+) -> None:
+    held = live_library.held
+    other = held.questions["q1.1-0"]
+    each = dataclasses.replace(
+        with_rule(MULTIPLE, "each"), id=other.id, topic=other.topic, objectives=("1.1",)
+    )
+    one = dataclasses.replace(WHOLE, question_count=1, question_count_by_domain={"1": 1})
+    questions = {**held.questions, other.id: each}
+    questions = {n: q for n, q in questions.items() if n == each.id or "2.1" in q.objectives}
+    live_library.held = dataclasses.replace(held, questions=questions, exams={"mock": one})
+    sitting = sit(rosa, "mock")
+    rosa.post(f"{sitting}/answers/1", data={"answer": "bcdf"})
+    report = rosa.get(rosa.post(f"{sitting}/submission").headers["location"]).text
+
+    assert '<h1 class="count"><b>0.8</b> of 1</h1>' in report
+    assert '<td class="n">0.75</td>' in report  # the table is exact

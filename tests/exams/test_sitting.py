@@ -78,7 +78,7 @@ def test_the_report_counts_what_was_answered(rosa, right) -> None:
 def test_the_clock_can_be_started_before_the_table_of_questions(client) -> None:
     page = client.get(START).text
 
-    assert 0 < page.index("Start the clock") < page.index("All kinds available")
+    assert 0 < page.index("Start the clock") < page.index("Questions of all kinds")
 
 
 def test_the_way_to_a_target_is_on_progress_and_where_an_exam_starts(rosa) -> None:

@@ -283,6 +283,11 @@ def test_the_text_of_an_edited_course_card_is_seen_everywhere(rosa: TestClient, 
     for words in ("My+words", "weights-1"):  # found by both texts, once
         found = rosa.get(f"/flashcards/deck?q={words}").text.partition("Cards by topic")[0]
         assert found.count('card=weights-1"') == 1
+    by_own_words, by_course_words = (rosa.get(f"/search?q={q}").text for q in ("words", "front"))
+    assert by_own_words.count('card=weights-1"') == 1
+    assert 'card=weights-1"' not in by_course_words
+    assert 'card=weights-2"' in by_course_words
+    assert 'card=weights-1"' in milo.get("/search?q=front").text
     assert "Front of weights-1" in milo.get("/flashcards?card=weights-1").text
     rosa.post("/flashcards/weights-1/suspension", data={"aside": "yes"})
     assert "My words?" in rosa.get("/flashcards/deck").text.partition('id="aside"')[2]

@@ -225,9 +225,11 @@ def test_no_new_cards_are_offered_after_the_list_when_the_exam_is_near(hands) ->
         hands.client.post("/plan", data={"exam_day": day, "minutes_a_day": "10"})
         hands.client.get("/")
         while hands.card():
+            assert ">Stop</a>" in hands.client.get("/flashcards").text
             hands.grade(4)
         pages[name] = hands.client.get("/flashcards").text
         assert "cards are done" in pages[name]
+        assert ">Stop</a>" not in pages[name]
 
     assert "More, if you like" in pages["far"]
     assert "More, if you like" not in pages["near"]

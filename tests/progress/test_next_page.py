@@ -209,6 +209,9 @@ def test_a_first_page_is_explained_only_by_questions_that_are_listed_as_missed(
     assert len(listed) == count
     needing = re.findall(r"Needed for “([^”]*)”, where you missed (\d+)\xa0question", result)
     assert len(needing) == result.count("Needed for")
+    reasons = re.findall(r"</h3>\s*<p>([^<]*)</p></div>\s*<a href=\"/concepts/", result)
+    assert len(reasons) == len(pages_named(result))
+    assert all(" · " in " ".join(reason.split()) for reason in reasons)
     assert bool(needing) == bool(count)
     for title, missed in needing:
         assert listed.count(title) == int(missed)

@@ -26,7 +26,7 @@ from app.spaced_repetition.added_cards import (
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from tests.conftest import Clock
-from tests.exams.sitting import begin, finish
+from tests.exams.sitting import begin, finish, save
 from tests.progress.test_today import Desk
 
 
@@ -373,12 +373,30 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
         assert "Friday, June 19" in row
         assert "taken today" in row if not days else "taken on Sunday, June 14" in row
         assert plan.count("Move the mock exam of") == 2
-        assert plan.count("mock exam taken") == 1
+        calendar, _, _ = plan.partition('id="todays"')
+        today = calendar.partition('aria-current="date"')[2].partition('role="cell"')[0]
+        # The tick is on the day of the sitting, not on the planned one.
+        assert ("<span>mock exam taken</span>" in today) is (not days)
+        assert calendar.count("<span>mock exam taken</span>") == (not days)
+        assert " ".join(calendar.split()).count("<span>mock exam taken on June 14</span>") == 1
     assert 'value="today"' in text_of(reader)  # questions of a usual day
     clock.tick(days=7)
     assert 'value="today"' not in text_of(reader)
     session.rollback()
     assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
+
+
+def test_the_score_says_that_it_lacks_the_mock_exam_of_the_day(reader: TestClient, clock: Clock):
+    said = "mock exam counts from tomorrow"
+    text_of(reader)
+    for answered in (False, True):
+        sitting = begin(reader)
+        if answered:
+            save(reader, sitting, 1, answer="1")
+        finish(reader, sitting)
+        assert [said in text_of(reader, page) for page in ("/", "/progress")] == [answered] * 2
+    clock.tick(days=1)
+    assert [said in text_of(reader, page) for page in ("/", "/progress")] == [False] * 2
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
@@ -540,12 +558,17 @@ def test_what_the_plan_cannot_use_is_said_on_the_plan(reader: TestClient):
 
 
 def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
-    surely, just, not_all = (ReadingTimeVerdict(9, 0, "short", 100, m) for m in (100, 80, 79))
+    # Finished lists have 1.25 times as much; a page takes 20 minutes.
+    surely, just, but_a_minute, not_all = (
+        ReadingTimeVerdict(4, 1, "short", 100, minutes) for minutes in (100, 80, 79, 64)
+    )
 
     assert surely.does_reading_fit
     assert just.does_reading_just_fit
     assert not just.does_reading_fit
+    assert but_a_minute.does_reading_just_fit
     assert not not_all.does_reading_just_fit
+    assert not_all.fitting_page_count == 3
 
 
 def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():

@@ -198,7 +198,7 @@ def test_in_a_run_a_number_in_the_wrong_unit_leaves_the_question_open(
     ("places", "said", "shown"),
     [
         ("1 2 3 5", "You left place 4 empty, so what stands behind moves up.", "5, counts as 4"),
-        ("2 1 3 ", "You left place 4 empty.", "no step"),
+        ("2 1 3 ", "You left place 4 empty.", "doesn\u2019t belong"),
         ("5 1 3 ", "You left places 2 and 4 empty, so what stands behind moves up.", "5, counts"),
     ],
 )

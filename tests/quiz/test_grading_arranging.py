@@ -68,11 +68,27 @@ def test_the_score_says_which_steps_earned_it() -> None:
     assert isinstance(swapped, GradeResult)
     assert isinstance(in_place, GradeResult)
     assert swapped.score_basis == (
-        "3 of 4 steps in the right order, points for each after the first, "
-        "less 1 that does not belong"
+        "2 steps follow in the right order; 1 point off for an item that doesn\u2019t belong"
     )
     assert (swapped.score, in_place.score) == (pytest.approx(1 / 3), 1 / 2)
+    assert swapped.points_text == "1 of 3 points"
     assert in_place.score_basis == "2 of 4 in their place"
+
+
+@pytest.mark.parametrize(
+    ("order", "credit_rule", "right"),
+    [
+        ("wwww zzzz yyyy xxxx", "lcs", "zzzz yyyy xxxx vvvv"),
+        ("wwww vvvv zzzz yyyy", "lcs", "zzzz yyyy"),
+        ("wwww xxxx yyyy zzzz", "lcs", "vvvv"),
+        ("wwww yyyy xxxx zzzz", "each", "yyyy xxxx vvvv"),
+    ],
+)
+def test_the_marks_are_on_what_the_score_counts(order: str, credit_rule: str, right: str) -> None:
+    verdict = grade(drawn(with_rule(ORDER, credit_rule)), placed(*order.split()))
+
+    assert isinstance(verdict, GradeResult)
+    assert [mark.key for mark in verdict.part_results if mark.is_right] == right.split()
 
 
 def test_without_a_rule_only_the_whole_order_counts() -> None:

@@ -409,13 +409,22 @@ class MultipleChoiceType(ChoiceType):
     def describe_missing_input(
         self, answer: ChoiceSpec, raw: SubmittedFields, stem: RichText
     ) -> str:
+        if not self.describe_incomplete_response(answer, raw, stem):
+            return ""
+        right_count = sum(o.right for o in answer.options)
+        chosen_count = len(set(raw.get("answer", ())))
+        verb = "is" if chosen_count == 1 else "are"
+        return f"Choose {right_count}; {chosen_count} {verb} chosen."
+
+    def describe_incomplete_response(
+        self, answer: ChoiceSpec, raw: SubmittedFields, stem: RichText
+    ) -> str:
         right_count = sum(o.right for o in answer.options)
         chosen_count = len(set(raw.get("answer", ())))
         says_how_many = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
         if not says_how_many or chosen_count == right_count:
             return ""
-        verb = "is" if chosen_count == 1 else "are"
-        return f"Choose {right_count}; {chosen_count} {verb} chosen."
+        return f"{chosen_count} of {right_count} chosen"
 
     def report_wrong_ticked_count(
         self, ticked: Sequence[ParsedOption], source_file: SourceFile
@@ -451,7 +460,8 @@ class MultipleChoiceType(ChoiceType):
         right = {o.key for o in answer.options if o.right}
         if credit_rule == "each":
             boxes = len(answer.options)
-            return f"{boxes - len(right ^ chosen_keys)} of {boxes} options judged right"
+            judged = boxes - len(right ^ chosen_keys)
+            return f"{judged} of {boxes} options judged right, counting those rightly left alone"
         if credit_rule in {"", "off"}:
             return "only the whole answer counts"
         return f"{len(right & chosen_keys)} right less {len(chosen_keys - right)} wrong, of {len(right)}"

@@ -195,6 +195,14 @@ class MatchingType(QuestionType[MatchSpec]):
         empty = sum(not sole_field_value_or_empty(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
+    def describe_incomplete_response(
+        self, answer: MatchSpec, raw: SubmittedFields, stem: RichText
+    ) -> str:
+        del stem
+        rows = answer.asked_rows
+        matched = sum(bool(sole_field_value_or_empty(raw, f"pair.{row.key}")) for row in rows)
+        return f"{matched} of {len(rows)} rows matched" if matched < len(rows) else ""
+
     def build_some_valid_response(self, answer: MatchSpec) -> SubmittedFields:
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}

@@ -220,8 +220,9 @@ class OrderingType(QuestionType[OrderSpec]):
         return GradeResult(
             score=compute_order_credit(right, given, credit_rule),
             score_basis=_describe_order_score_basis(right, given, credit_rule),
+            points_text=_describe_order_points(right, given) if credit_rule == "lcs" else "",
             parsed={"order": given},
-            part_results=_grade_steps(answer, places),
+            part_results=_grade_steps(answer, places, credit_rule),
             given_answer=_describe_order_result(answer, given),
             right_answer="",
         )
@@ -264,7 +265,7 @@ class OrderingType(QuestionType[OrderSpec]):
         shown = render_list_items(item.text.html for item in answer.steps_and_distractors_as_shown)
         steps = render_list_items(map(render_option_with_feedback, answer.steps))
         others = render_titled_list(
-            "No step", [*map(render_option_with_feedback, answer.distractors)]
+            "Doesn\u2019t belong", [*map(render_option_with_feedback, answer.distractors)]
         )
         return CardFacesHtml(f"<p>{note}</p><ul>{shown}</ul>", f"<ol>{steps}</ol>{others}")
 
@@ -303,7 +304,7 @@ def compute_order_credit(
     if credit_rule == "lcs" and len(right_order) > 1:
         distractor_count = len(set(given_order) - set(right_order))
         return clamp_fraction(
-            _longest_common_subsequence(right_order, given_order) - 1 - distractor_count,
+            len(_longest_common_subsequence(right_order, given_order)) - 1 - distractor_count,
             len(right_order) - 1,
         )
     if credit_rule == "each":
@@ -318,17 +319,23 @@ def _describe_order_score_basis(
     right_order: Sequence[str], given_order: Sequence[str], credit_rule: str
 ) -> str:
     if credit_rule == "lcs":
-        run, foreign = (
-            _longest_common_subsequence(right_order, given_order),
-            len(set(given_order) - set(right_order)),
-        )
+        following = max(len(_longest_common_subsequence(right_order, given_order)) - 1, 0)
+        foreign = len(set(given_order) - set(right_order))
         basis = (
-            f"{run} of {len(right_order)} steps in the right order, points for each after the first"
+            f"{following} {'step follows' if following == 1 else 'steps follow'} in the right order"
         )
-        return basis + (f", less {foreign} that does not belong" if foreign else "")
+        if foreign == 1:
+            return f"{basis}; 1 point off for an item that doesn\u2019t belong"
+        return basis + (f"; {foreign} points off for items that don\u2019t belong" * bool(foreign))
     if credit_rule in {"", "off"}:
         return "only the whole order counts"
     return f"{_count_steps_in_right_place(right_order, given_order)} of {max(len(right_order), len(given_order))} in their place"
+
+
+def _describe_order_points(right_order: Sequence[str], given_order: Sequence[str]) -> str:
+    """Return the points as `lcs` counts them: one for each step after the first."""
+    most = len(right_order) - 1
+    return f"{round(most * compute_order_credit(right_order, given_order, 'lcs'))} of {most} points"
 
 
 def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> None:
@@ -410,23 +417,41 @@ def _parse_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | U
     return {item.key: place for place, item in sorted(item_by_place.items())}
 
 
-def _grade_steps(answer: OrderSpec, place_by_key: Mapping[str, int]) -> tuple[PartResult, ...]:
+def _grade_steps(
+    answer: OrderSpec, place_by_key: Mapping[str, int], credit_rule: str
+) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors.
 
-    Places that were left empty don't count.
+    Places that were left empty don't count. A step is right by what the credit rule counts: its
+    place among the others, or the place itself.
     """
     ranks = {key: rank for rank, key in enumerate(place_by_key, 1)}
     right_places = {step.key: place for place, step in enumerate(answer.steps, 1)}
+    right_keys = {item.key for item in answer.steps_and_distractors}
+    right_keys = {key for key in right_keys if ranks.get(key) == right_places.get(key)}
+    if credit_rule == "lcs":
+        run = _longest_common_subsequence(list(right_places), list(place_by_key))
+        left_out = {item.key for item in answer.distractors if item.key not in place_by_key}
+        right_keys = left_out | (set(run) if len(run) > 1 else set())
     return tuple(
         _grade_step(
-            item, right_places.get(item.key), ranks.get(item.key), place_by_key.get(item.key)
+            item,
+            right_places.get(item.key),
+            ranks.get(item.key),
+            place_by_key.get(item.key),
+            is_right=item.key in right_keys,
         )
         for item in answer.steps_and_distractors
     )
 
 
 def _grade_step(
-    step: Choice, right_place: int | None, given_rank: int | None, typed_place: int | None
+    step: Choice,
+    right_place: int | None,
+    given_rank: int | None,
+    typed_place: int | None,
+    *,
+    is_right: bool,
 ) -> PartResult:
     given = str(given_rank or "")
     if given_rank != typed_place:
@@ -437,7 +462,7 @@ def _grade_step(
         text=step.text,
         chosen=given_rank is not None,
         should_be_chosen=right_place is not None,
-        is_right=given_rank == right_place,
+        is_right=is_right,
         given_answer=escape_typed_text(given),
         right_answer=escape_typed_text(str(right_place or "")),
         feedback=step.feedback,
@@ -461,15 +486,15 @@ def _count_steps_in_right_place(right_order: Sequence[str], given_order: Sequenc
     return sum(a == b for a, b in zip(right_order, given_order, strict=False))
 
 
-def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    lengths = [0] * (len(other) + 1)
+def _longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    runs: list[tuple[str, ...]] = [()] * (len(other) + 1)
     for a in one:
-        diagonal = 0
+        diagonal: tuple[str, ...] = ()
         for index, b in enumerate(other, 1):
-            above = lengths[index]
-            length = diagonal + 1 if a == b else max(above, lengths[index - 1])
-            lengths[index], diagonal = length, above
-    return lengths[-1]
+            above = runs[index]
+            runs[index] = (*diagonal, a) if a == b else max(above, runs[index - 1], key=len)
+            diagonal = above
+    return runs[-1]
 
 
 @functools.cache
@@ -483,5 +508,6 @@ def _mean_credit_of_shuffled_order(step_count: int, credit_rule: str) -> float:
         return 1 / math.factorial(step_count)
     count = min(step_count, _LONGEST)
     right = [str(number) for number in range(count)]
-    runs = [_longest_common_subsequence(right, given) for given in itertools.permutations(right)]
+    orders = itertools.permutations(right)
+    runs = [len(_longest_common_subsequence(right, given)) for given in orders]
     return (sum(runs) / len(runs) - 1) / (count - 1)
