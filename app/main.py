@@ -37,7 +37,7 @@ from app.estimator.hardware.prices import load_price_list
 from app.exams import pages as exams
 from app.exams.sitting import close_overdue_sittings_in_background
 from app.import_export import anki_card_pages
-from app.import_export.anki_package_import import BackgroundImports
+from app.import_export.anki_package_import import BackgroundCardImports
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
@@ -86,9 +86,9 @@ def create_app(
     app.state.rates = RateLimiter(settings.rate_settings_by_kind)
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
-    app.state.turn = _create_write_session_factory(app)
+    app.state.turn = _create_measured_write_session_opener(app)
     app.state.log_truncation = WalTruncator(app.state.engine)
-    app.state.imports = BackgroundImports(app.state.turn, clock)
+    app.state.imports = BackgroundCardImports(app.state.turn, clock)
     app.state.storage = StorageLimit(app.state.engine, settings.data, settings.max_data_gb)
     app.state.daily_quota = DailyByteQuota(settings.client_data_mb * 1e6)
     app.state.downloads = DownloadQueue(app.state.engine, app.state.storage)
@@ -217,7 +217,7 @@ def build_edge_config(app: FastAPI) -> EdgeConfig:
         route_templates=RouteTemplates(app),
         request_guard=RequestGuard(settings.accepted_host_names, settings.public_origin),
         path_prefix=settings.path_prefix,
-        https=settings.has_https_url,
+        is_always_https=settings.has_https_url,
         metrics=state.metrics,
         max_upload_bytes_by_path=anki_card_pages.REQUEST_LIMITS,
     )
@@ -231,7 +231,11 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
     return Metrics(state.settings.metrics_token, lambda: state.courses.problem_count)
 
 
-def _create_write_session_factory(app: FastAPI) -> OpenWriteSession:
+def _create_measured_write_session_opener(app: FastAPI) -> OpenWriteSession:
     open_write_session = create_write_session_opener(app.state.engine)
     metrics: Metrics | None = app.state.metrics
-    return metrics.measure_write_sessions(open_write_session) if metrics else open_write_session
+    return (
+        metrics.wrap_write_session_with_timing(open_write_session)
+        if metrics
+        else open_write_session
+    )

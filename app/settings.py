@@ -52,7 +52,7 @@ def _validate_proxies(words: str) -> str:
     return words
 
 
-def _validate_cookie(name: str) -> str:
+def _validate_cookie_name(name: str) -> str:
     if not _COOKIE_NAME.fullmatch(name) or name in {AUTHOR_COOKIE, *PREFERENCE_COOKIES}:
         raise ValueError(
             "write letters, digits, - and _, at most 40; theme, zone, keys, score, "
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
         description="Send cookies over HTTPS only. Not needed if HEADROOM_URL or a trusted "
         "proxy says that the connection is HTTPS.",
     )
-    cookie: Annotated[str, AfterValidator(_validate_cookie)] = Field(
+    cookie: Annotated[str, AfterValidator(_validate_cookie_name)] = Field(
         SESSION_COOKIE,
         description="Name of the cookie with a learner's key. Servers that share a host need "
         "different names. Over HTTPS without a path, the name gets the prefix "
@@ -279,7 +279,7 @@ class SettingRow(NamedTuple):
     meaning: str
 
 
-def list_settings_without_secrets(settings: Settings) -> list[SettingRow]:
+def list_settings_masking_secrets(settings: Settings) -> list[SettingRow]:
     """Return each setting; a secret that is set has the value “(set)”."""
     rows = []
     for name, field in Settings.model_fields.items():

@@ -44,13 +44,13 @@ from app.estimator.serving.replica import (
     EqualRounds,
     RequestLengths,
     RequestPattern,
-    added_prompt_time,
     mean_step_time,
-    median_ttft,
     median_ttft_on_idle_replica,
+    median_ttft_under_load,
     min_mixed_step_time,
     profile_replica_by_batch,
     split_run_into_rounds,
+    step_time_added_by_prompt,
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -154,17 +154,17 @@ def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
     common = {name: constants[f"all.{name}"] for name in _SHARED_PRIORS}
     own = dataclasses.replace(
         find_engine(engine),
-        seconds_per_kernel=of["kernel_us"] * 1e-6,
+        launch_seconds_per_kernel=of["kernel_us"] * 1e-6,
         prefill_time_factor=of["prefill"],
         grouped_matmul_factor=of["grouped"],
-        seconds_per_eager_kernel=of["eager_us"] * 1e-6,
+        launch_seconds_per_eager_kernel=of["eager_us"] * 1e-6,
     )
     shared = dataclasses.replace(
         load_shared_engine_constants(),
-        routing_seconds=common["routed_us"] * 1e-6,
+        extra_seconds_per_routed_layer=common["routed_us"] * 1e-6,
         padding_rows_per_expert=common["padding"],
         routing_skew=common["skew"],
-        steps_before_first_token=common["waits"],
+        extra_steps_before_first_token=common["waits"],
         other_prompts_factor=common["others"],
         synchrony_decay_scale=common["spread"],
     )
@@ -179,7 +179,7 @@ def predict(row: FitCase, constants: Constants) -> float:
     for count, batch in row.rounds:
         own = max(1.0, batch / row.inputs.attention_parallel)
         timed = _time_batch(placed, row.traffic, own)
-        first = median_ttft(
+        first = median_ttft_under_load(
             placed, timed, row.traffic, median_ttft_on_idle_replica(placed, row.traffic)
         )
         each = mean_step_time(timed, (own - 1) / max(1.0, answer))
@@ -192,11 +192,11 @@ def predict(row: FitCase, constants: Constants) -> float:
 
 def _time_batch(placed: PlacedModel, traffic: RequestPattern, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
-    step = recorded = decode_step_time(placed, batch, traffic.mean_context)
+    step = recorded = decode_step_time(placed, batch, traffic.mean_context_of_running_sequence)
     filled = placed.engine.pad_to_cuda_graph_batch(batch)
     if filled > batch:
-        recorded = decode_step_time(placed, filled, traffic.mean_context)
-    cost = added_prompt_time(placed, traffic, batch, step.total)
+        recorded = decode_step_time(placed, filled, traffic.mean_context_of_running_sequence)
+    cost = step_time_added_by_prompt(placed, traffic, batch, step.total)
     alone = recorded.total - recorded.request_dependent_time + step.request_dependent_time
     launching = min_mixed_step_time(placed, step.total)
     return BatchTiming(step.total, cost, batch, alone, launching)

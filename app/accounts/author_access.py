@@ -52,12 +52,12 @@ class AuthorOnlyRoute(APIRoute):
         return guarded
 
 
-async def _get_current_author(request: Request) -> SignedInAuthor:
+async def _get_author_from_request_state(request: Request) -> SignedInAuthor:
     author: SignedInAuthor = request.state.author
     return author
 
 
-CurrentAuthor = Annotated[SignedInAuthor, Depends(_get_current_author)]
+CurrentAuthor = Annotated[SignedInAuthor, Depends(_get_author_from_request_state)]
 """The signed-in author. Only for routes of the class `AuthorOnlyRoute`."""
 
 
@@ -111,7 +111,7 @@ def _refuse_browser_without_session(request: Request) -> Response:
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
-    response = _link_refused_page(request, "")
+    response = _render_author_link_needed_page(request, "")
     delete_author_cookie(request, response)
     return response
 
@@ -132,7 +132,7 @@ def show_author_sign_in_button(
     """Show only a button, so that a link preview does not use up the link."""
     state = author_store.find_author_link_state(db, hash_session_key(token), now)
     if state != "good":
-        return _link_refused_page(request, _REASONS[state])
+        return _render_author_link_needed_page(request, _REASONS[state])
     return _forbid_caching(render_page(request, "accounts/author_entry.html", token=token))
 
 
@@ -145,7 +145,7 @@ def sign_in_with_author_link(
     if not author_store.redeem_author_link(db, digest, now):
         state = author_store.find_author_link_state(db, digest, now)
         # A clock that is set back makes an expired link good again after it was refused.
-        return _link_refused_page(request, _REASONS.get(state, _REASONS["expired"]))
+        return _render_author_link_needed_page(request, _REASONS.get(state, _REASONS["expired"]))
     previous_session = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author_token), now
     )
@@ -161,10 +161,10 @@ def sign_in_with_author_link(
     return response
 
 
-def _link_refused_page(request: Request, reason: str) -> HTMLResponse:
+def _render_author_link_needed_page(request: Request, why_last_link_failed: str) -> HTMLResponse:
     """Return the page that says how to get a link; `reason` says why the last one failed."""
     return _forbid_caching(
-        render_page(request, "accounts/link_expired.html", status=403, reason=reason)
+        render_page(request, "accounts/link_expired.html", status=403, reason=why_last_link_failed)
     )
 
 

@@ -20,7 +20,7 @@ from app.accounts.learner_store import (
     find_learner_by_session,
     increment_change_counter,
     insert_learner_with_session,
-    summarize_learner_data,
+    summarize_person_data_in_all_courses,
     update_session_last_seen,
 )
 from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
@@ -52,7 +52,7 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
         return learner
     if learner is not None:
         cookies: SessionCookies = request.app.state.session_cookies
-        visitor = cookies.give_new_session_key(visitor)
+        visitor = cookies.copy_with_new_session_key(visitor)
         request.state.visitor = visitor
     return _create_unsaved_profile(visitor, course, visitor.time_zone or "UTC")
 
@@ -82,7 +82,7 @@ def build_browser_visit(
     return BrowserVisit(session_key_digest, device, now)
 
 
-def redirect_with_session_cookie(url: str, cookie_line: bytes) -> Response:
+def redirect_with_cookie_clearing_site_data(url: str, cookie_line: bytes) -> Response:
     """Redirect a browser that begins as another learner, without what it stored of the last."""
     response = RedirectResponse(url, 303, headers=CLEAR_SITE_DATA)
     response.raw_headers.append((b"set-cookie", cookie_line))
@@ -111,11 +111,11 @@ async def get_or_create_learner_for_write(
             db, "after_commit", lambda _db: rates.count_request(*rate_limit_key), once=True
         )
     return await run_in_thread_unless_sqlite(
-        db, lambda: _insert_learner_or_record_visit(db, learner, request, now)
+        db, lambda: _insert_if_new_and_mark_changed(db, learner, request, now)
     )
 
 
-def _insert_learner_or_record_visit(
+def _insert_if_new_and_mark_changed(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     visitor: Visitor = request.state.visitor
@@ -137,7 +137,7 @@ def _insert_learner_or_record_visit(
     )
 
 
-async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
+async def refuse_cards_when_storage_or_quota_full(request: Request, now: Now) -> None:
     """Raise StorageFullError, or QuotaExceededError for a client, before a route adds cards."""
     quota: DailyByteQuota = request.app.state.daily_quota
     quota.raise_if_used_up(client_address_or_network_of_scope(request.scope))
@@ -147,7 +147,8 @@ async def refuse_when_storage_or_quota_full(request: Request, now: Now) -> None:
         async with open_read_only_session(request) as db:
             learner = await get_current_learner(request, db)
             is_known = bool(learner.row_id_in_any_course) and (
-                now - summarize_learner_data(db, learner.row_id_in_any_course).created > _A_DAY
+                now - summarize_person_data_in_all_courses(db, learner.row_id_in_any_course).created
+                > _A_DAY
             )
     await run_in_threadpool(limit.raise_if_full_for_cards, is_known_learner=is_known)
 

@@ -14,9 +14,9 @@ from app.accounts.current_learner import (
     RequestContext,
     WriteContext,
     build_browser_visit,
-    redirect_with_session_cookie,
+    redirect_with_cookie_clearing_site_data,
 )
-from app.accounts.learner_store import LearnerDataSummary
+from app.accounts.learner_store import PersonDataSummary
 from app.accounts.settings_page import DeviceCodeForm, build_settings_form, render_settings_page
 from app.errors import NotFoundError
 from app.web.dependencies import RowNumber, public_base_url
@@ -98,7 +98,7 @@ def confirm_or_sign_in_with_code(
     session_key = create_session_key()
     visit = build_browser_visit(ctx.request, hash_session_key(session_key), ctx.now)
     learner_store.insert_browser_session(ctx.db, owner, visit)
-    return redirect_with_session_cookie(
+    return redirect_with_cookie_clearing_site_data(
         "/", ctx.cookies.format_session_cookie(ctx.visitor, session_key)
     )
 
@@ -109,9 +109,11 @@ def sign_out_device(ctx: ReadContext, session: RowNumber) -> Response:
     digest = learner_store.revoke_session_and_return_digest(ctx.db, home, session, ctx.now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
-    learner_store.invalidate_device_codes(ctx.db, home)
+    learner_store.delete_device_codes_of_person(ctx.db, home)
     if digest == ctx.visitor.session_key_digest:
-        return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
+        return redirect_with_cookie_clearing_site_data(
+            "/", ctx.cookies.format_session_cookie_deletion(ctx.visitor)
+        )
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -120,7 +122,7 @@ def sign_out_other_devices(ctx: ReadContext) -> Response:
     learner_store.revoke_other_sessions(
         ctx.db, ctx.learner.row_id_in_any_course, ctx.visitor.session_key_digest, ctx.now
     )
-    learner_store.invalidate_device_codes(ctx.db, ctx.learner.row_id_in_any_course)
+    learner_store.delete_device_codes_of_person(ctx.db, ctx.learner.row_id_in_any_course)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -131,7 +133,9 @@ def sign_out_this_browser(ctx: ReadContext, leave: Annotated[str, Form()] = "") 
         problems = [{"field": "leave", "message": message}]
         return render_settings_page(ctx, build_settings_form(ctx.learner), problems)
     learner_store.revoke_session_by_digest(ctx.db, ctx.visitor.session_key_digest, ctx.now)
-    return redirect_with_session_cookie("/", ctx.cookies.format_cookie_deletion(ctx.visitor))
+    return redirect_with_cookie_clearing_site_data(
+        "/", ctx.cookies.format_session_cookie_deletion(ctx.visitor)
+    )
 
 
 def _is_navigation_or_same_origin(request: Request) -> bool:
@@ -141,7 +145,7 @@ def _is_navigation_or_same_origin(request: Request) -> bool:
     return is_document or site in {"none", "same-origin"}
 
 
-def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerDataSummary:
+def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> PersonDataSummary:
     """Return whose data a code gives access to. Raises _DeviceCodeError, and counts wrong codes."""
     if len(normalize_device_code(code)) != CODE_LENGTH:
         problem = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
@@ -160,7 +164,7 @@ def _verify_code_and_summarize_owner(ctx: RequestContext, code: str) -> LearnerD
     if owner is None:
         rates.raise_if_over_limit_else_count("codes", *rate_limit_key)
         raise _DeviceCodeError(_NOT_VALID)
-    owner_summary = learner_store.summarize_learner_data(ctx.db, owner)
+    owner_summary = learner_store.summarize_person_data_in_all_courses(ctx.db, owner)
     if owner_summary.person == ctx.learner.person:
         raise _DeviceCodeError("This code leads to the records that are here already.", 409)
     return owner_summary
@@ -180,7 +184,7 @@ def _render_device_code_form(
 
 
 def _render_device_sign_in_confirmation(
-    ctx: RequestContext, form: DeviceCodeForm, owner_summary: LearnerDataSummary
+    ctx: RequestContext, form: DeviceCodeForm, owner_summary: PersonDataSummary
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
     home, message = (
@@ -192,7 +196,7 @@ def _render_device_sign_in_confirmation(
         status=422 if form.confirm else 200,
         code=form.code,
         records=owner_summary,
-        own=learner_store.summarize_learner_data(ctx.db, home) if home else None,
+        own=learner_store.summarize_person_data_in_all_courses(ctx.db, home) if home else None,
         problems=[{"field": "leave", "message": message}] if form.confirm else [],
     )
 

@@ -133,14 +133,14 @@ class _FileDownload(StreamingResponse):
         """Send the file. Stops if the client receives it too slowly."""
         try:
             async with self._transfer_slots.register_transfer() as transfer:
-                await super().__call__(scope, receive, _limit_send_time(send, transfer))
+                await super().__call__(scope, receive, _set_deadline_at_each_chunk(send, transfer))
         except TimeoutError:
             return  # the connection is closed, so the client sees an incomplete file
         finally:
             await self._resources.aclose()
 
 
-def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
+def _set_deadline_at_each_chunk(send: Send, transfer: BodyTransfer) -> Send:
     async def send_piece(message: Message) -> None:
         now = asyncio.get_running_loop().time()
         transfer.set_deadline(now + _SECONDS_PER_CHUNK)

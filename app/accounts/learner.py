@@ -79,7 +79,7 @@ class PlanCalendar:
             else None
         )
 
-    def find_sittings_of_mock_exams(
+    def map_mock_exams_to_sitting_days(
         self, sitting_days: Iterable[dt.date]
     ) -> dict[dt.date, dt.date]:
         """Return the day on which each planned mock exam that was taken was sat, by its date.
@@ -99,7 +99,7 @@ class PlanCalendar:
 
     def without_mock_exams_taken_early(self, sitting_days: Iterable[dt.date]) -> "PlanCalendar":
         """Return the dates without those of mock exams that were sat before."""
-        sat_on_by_mock = self.find_sittings_of_mock_exams(sitting_days)
+        sat_on_by_mock = self.map_mock_exams_to_sitting_days(sitting_days)
         left = (mock for mock in self.mock_exam_days if sat_on_by_mock.get(mock, mock) >= mock)
         return dataclasses.replace(self, mock_exam_days=tuple(left))
 

@@ -198,7 +198,7 @@ class ListedPerson:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LearnerDataSummary:
+class PersonDataSummary:
     """A summary of a person's data, by which they can recognize it as their own."""
 
     person: str
@@ -257,10 +257,10 @@ def find_learner_by_session(
 
 
 def _find_or_build_row_in_course(
-    db: Session, columns: dict[str, Any], course: str
+    db: Session, columns_in_other_course: dict[str, Any], course: str
 ) -> dict[str, Any]:
     """Return the person's row in another course, or a new one with what courses share."""
-    person = columns["person"]
+    person = columns_in_other_course["person"]
     row = (
         db.connection()
         .execute(_FIND_IN_COURSE, {"person": person, "course": course})
@@ -269,7 +269,7 @@ def _find_or_build_row_in_course(
     )
     if row:
         return dict(row)
-    shared = {name: columns[name] for name in ("person", *_SHARED_COLUMNS)}
+    shared = {name: columns_in_other_course[name] for name in ("person", *_SHARED_COLUMNS)}
     key = derive_learner_key(person, course)
     draft = Learner(key=key, course=course, created_at=0, **shared).model_dump()
     return {c.name: draft[c.name] for c in _COLUMNS} | {"id": 0}
@@ -381,7 +381,7 @@ def replace_device_code(
     db: Session, learner_id: int, code_digest: str, expires: dt.datetime
 ) -> None:
     """Store a device code. Earlier codes of this learner become invalid."""
-    invalidate_device_codes(db, learner_id)
+    delete_device_codes_of_person(db, learner_id)
     db.add(
         DeviceCode(learner_id=learner_id, digest=code_digest, expires_at=to_milliseconds(expires))
     )
@@ -412,7 +412,7 @@ def _valid_code_conditions(code_digest: str, now: dt.datetime) -> tuple[ColumnEl
     )
 
 
-def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
+def summarize_person_data_in_all_courses(db: Session, learner_id: int) -> PersonDataSummary:
     """Summarize a person's data in all courses."""
     learner_ids = select_learner_ids_of_same_person(learner_id)
     person, name, created = db.execute(
@@ -439,7 +439,7 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
             col(SectionNoteRow.learner_id).in_(learner_ids), col(SectionNoteRow.words) != ""
         )
     )
-    return LearnerDataSummary(
+    return PersonDataSummary(
         person=person,
         name=name,
         created=from_milliseconds(created),
@@ -451,7 +451,7 @@ def summarize_learner_data(db: Session, learner_id: int) -> LearnerDataSummary:
     )
 
 
-def invalidate_device_codes(db: Session, learner_id: int) -> None:
+def delete_device_codes_of_person(db: Session, learner_id: int) -> None:
     db.execute(
         delete(DeviceCode).where(
             col(DeviceCode.learner_id).in_(select_learner_ids_of_same_person(learner_id))
@@ -510,10 +510,12 @@ def list_exported_columns(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in _SECRET_COLUMNS)
 
 
-def iterate_exported_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
+def iterate_exported_rows_of_person(
+    db: Session, table: Table, learner_id: int
+) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in list_exported_columns(table)]
-    row_ids = _list_row_ids(db, table, learner_id)
+    row_ids = _list_row_ids_of_person(db, table, learner_id)
     for start in range(0, len(row_ids), _ROWS_PER_QUERY):
         batch = table.c.id.in_(row_ids[start : start + _ROWS_PER_QUERY])
         query = select(*columns).where(batch).order_by(table.c.id)
@@ -527,10 +529,10 @@ class ExportedPicture(NamedTuple):
     content: bytes
 
 
-def iterate_exported_pictures(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
+def iterate_exported_pictures_of_person(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
     """Yield a learner's pictures, each once."""
     yielded_names = set()
-    for row_id in _list_row_ids(db, _PICTURE, learner_id):
+    for row_id in _list_row_ids_of_person(db, _PICTURE, learner_id):
         query = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
         if name not in yielded_names:  # two courses may have the same picture
@@ -538,19 +540,19 @@ def iterate_exported_pictures(db: Session, learner_id: int) -> Iterator[Exported
         yielded_names.add(name)
 
 
-def _list_row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
+def _list_row_ids_of_person(db: Session, table: Table, learner_id: int) -> "array[int]":
     """Return the ids of a learner's rows, in order.
 
     Rows are loaded by id, because sorting whole rows in the database would take as much
     memory as they do.
     """
     query = (
-        select(table.c.id).where(_learner_rows_condition(table, learner_id)).order_by(table.c.id)
+        select(table.c.id).where(_rows_of_person_condition(table, learner_id)).order_by(table.c.id)
     )
     return array("q", db.scalars(query.execution_options(yield_per=1000)))
 
 
-def count_records_by_table(db: Session, learner_id: int) -> dict[str, int]:
+def count_records_of_person_by_table(db: Session, learner_id: int) -> dict[str, int]:
     """Return how many entries of each table a learner has, as a person would count them.
 
     Undone reviews and their undo entries do not count, nor do cards that were never
@@ -560,7 +562,7 @@ def count_records_by_table(db: Session, learner_id: int) -> dict[str, int]:
         table.name: db.scalar(
             select(func.count())
             .select_from(table)
-            .where(_learner_rows_condition(table, learner_id), *_countable_row_conditions(table))
+            .where(_rows_of_person_condition(table, learner_id), *_countable_row_conditions(table))
         )
         or 0
         for table in list_tables_with_learner_rows()
@@ -577,7 +579,7 @@ def _countable_row_conditions(table: Table) -> tuple[ColumnElement[bool], ...]:
     return ()
 
 
-def has_running_exam(db: Session, learner_id: int) -> bool:
+def has_unclosed_sitting_in_any_course(db: Session, learner_id: int) -> bool:
     open_sittings = select(func.count()).where(
         col(Sitting.learner_id).in_(select_learner_ids_of_same_person(learner_id)),
         col(Sitting.closed_at).is_(None),
@@ -585,7 +587,7 @@ def has_running_exam(db: Session, learner_id: int) -> bool:
     return bool(db.scalar(open_sittings))
 
 
-def erase_learner(db: Session, learner_id: int) -> None:
+def erase_person_in_all_courses(db: Session, learner_id: int) -> None:
     """Delete a learner with all rows, in every course; see `app.database.secure_delete`."""
     mark_database_for_vacuum(db)
     db.execute(
@@ -599,7 +601,7 @@ def erase_row_batch_and_check_for_more(db: Session, learner_id: int) -> bool:
     """Delete some rows of a learner; returns whether there may be more.
 
     A single statement for all rows would block other writers for seconds. The learner
-    and their sessions are left to `erase_learner`, which also deletes rows added in the
+    and their sessions are left to `erase_person_in_all_courses`, which also deletes rows added in the
     meantime.
     """
     mark_database_for_vacuum(db)
@@ -610,7 +612,7 @@ def erase_row_batch_and_check_for_more(db: Session, learner_id: int) -> bool:
             continue
         if budget < weight:
             return True
-        batch = select(table.c.id).where(_learner_rows_condition(table, learner_id))
+        batch = select(table.c.id).where(_rows_of_person_condition(table, learner_id))
         batch = batch.limit(budget // weight)
         result: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(batch)))
         budget -= result.rowcount * weight
@@ -649,12 +651,12 @@ def _find_foreign_key_toward_learner(table: Table) -> ParentForeignKey | None:
     return None
 
 
-def _learner_rows_condition(table: Table, learner_id: int) -> ColumnElement[bool]:
+def _rows_of_person_condition(table: Table, learner_id: int) -> ColumnElement[bool]:
     """Return the condition that selects a learner's rows, in every course."""
     link = _find_foreign_key_toward_learner(table)
     if link is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     if link.parent.name == Learner.__tablename__:
         return table.c[link.column].in_(select_learner_ids_of_same_person(learner_id))
-    parent_rows = _learner_rows_condition(link.parent, learner_id)
+    parent_rows = _rows_of_person_condition(link.parent, learner_id)
     return table.c[link.column].in_(select(link.parent.c.id).where(parent_rows))

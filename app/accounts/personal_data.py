@@ -25,7 +25,7 @@ from app.accounts.current_learner import (
     ReadContext,
     RequestContext,
     load_learner_in_separate_db_session,
-    redirect_with_session_cookie,
+    redirect_with_cookie_clearing_site_data,
     run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
@@ -83,12 +83,12 @@ def write_personal_data_archive(
         archive.writestr("README.txt", _README_TEXT.format(day=now.date().isoformat()))
         counts = {
             table.name: _write_table_to_archive(
-                archive, table, learner_store.iterate_exported_rows(db, table, learner_id)
+                archive, table, learner_store.iterate_exported_rows_of_person(db, table, learner_id)
             )
             for table in learner_store.list_exported_tables()
         }
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
-        for picture in learner_store.iterate_exported_pictures(db, learner_id):
+        for picture in learner_store.iterate_exported_pictures_of_person(db, learner_id):
             archive.writestr(f"pictures/{picture.name}", picture.content, zipfile.ZIP_STORED)
         about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
@@ -109,7 +109,9 @@ def _write_table_to_archive(
                 values = _row_with_iso_times(row, time_columns)
                 csv_writer.writerow(values)
                 json_entry.write(",\n" if count else "[\n")
-                parsed = {n: _parse_json(values[n]) for n in _JSON_COLUMNS if n in values}
+                parsed = {
+                    n: _parse_json_or_keep_text(values[n]) for n in _JSON_COLUMNS if n in values
+                }
                 json_entry.write(json.dumps(values | parsed, ensure_ascii=False))
                 count += 1
             json_entry.write("\n]\n" if count else "[]\n")
@@ -134,7 +136,7 @@ def _row_with_iso_times(row: RowMapping, time_columns: Collection[str]) -> dict[
     return values
 
 
-def _parse_json(text: str) -> Any:
+def _parse_json_or_keep_text(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -182,10 +184,10 @@ async def erase_my_data(
                 learner_store.erase_row_batch_and_check_for_more, db, learner_id
             )
     async with write_session() as db:
-        await run_in_threadpool(learner_store.erase_learner, db, learner_id)
+        await run_in_threadpool(learner_store.erase_person_in_all_courses, db, learner_id)
     cookies: SessionCookies = request.app.state.session_cookies
-    deletion = cookies.format_cookie_deletion(request.state.visitor)
-    response = redirect_with_session_cookie("/settings/erased", deletion)
+    deletion = cookies.format_session_cookie_deletion(request.state.visitor)
+    response = redirect_with_cookie_clearing_site_data("/settings/erased", deletion)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request_truncation)
     return response
@@ -203,8 +205,12 @@ def _render_erase_form(ctx: RequestContext, wrong_word: str | None = None) -> HT
     return ctx.render_page(
         "accounts/erasure.html",
         status=422 if is_refused else 200,
-        counts=learner_store.count_records_by_table(ctx.db, ctx.learner.row_id_in_any_course),
-        sitting=learner_store.has_running_exam(ctx.db, ctx.learner.row_id_in_any_course),
+        counts=learner_store.count_records_of_person_by_table(
+            ctx.db, ctx.learner.row_id_in_any_course
+        ),
+        sitting=learner_store.has_unclosed_sitting_in_any_course(
+            ctx.db, ctx.learner.row_id_in_any_course
+        ),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,
         entered_word=wrong_word or "",

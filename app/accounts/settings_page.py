@@ -169,7 +169,7 @@ class SettingsForm(BaseModel):
     reminder_hour: Annotated[str, _optional_number_conversion(0, 23, "hours")] = ""
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
-    def parse_values(
+    def parse_values_and_plan_mock_exams(
         self,
         today: dt.date,
         saved_exam_day: dt.date | None = None,
@@ -286,7 +286,7 @@ def show_settings(ctx: ReadContext) -> HTMLResponse:
 
 @router.post("/settings")
 def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
-    parsed = form.parse_values(
+    parsed = form.parse_values_and_plan_mock_exams(
         ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun, ctx.learner.mock_days
     )
     if parsed.problems:

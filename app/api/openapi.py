@@ -236,7 +236,7 @@ def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) ->
     for name, summary in CATALOGUES.items():
         paths[f"/api/v1/catalogue/{name}"] = {"get": _build_parameterless_get_operation(summary)}
     for endpoint in _COURSE_ENDPOINTS:
-        paths[f"/api/v1/courses{endpoint.path}"] = {"get": _course_operation(endpoint)}
+        paths[f"/api/v1/courses{endpoint.path}"] = {"get": _course_get_operation(endpoint)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -263,7 +263,7 @@ def _build_parameterless_get_operation(summary: str) -> dict[str, Any]:
     }
 
 
-def _course_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
+def _course_get_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"\{(\w+)\}", endpoint.path)
@@ -278,7 +278,7 @@ def _course_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
     return {"summary": endpoint.summary, "parameters": parameters, "responses": responses}
 
 
-def _estimate_get_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
+def _estimate_get_operation(entry: EstimateSpec, inputs_schema: dict[str, Any]) -> dict[str, Any]:
     parameters = [
         {
             "name": name,
@@ -287,7 +287,7 @@ def _estimate_get_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict
             "description": field.get("description", ""),
             "schema": {k: v for k, v in field.items() if k != "description"},
         }
-        for name, field in schema["properties"].items()
+        for name, field in inputs_schema["properties"].items()
     ]
     return _estimate_operation("get", entry, {"parameters": parameters})
 
@@ -298,12 +298,12 @@ def _estimate_post_operation(entry: EstimateSpec, schema_name: str) -> dict[str,
 
 
 def _estimate_operation(
-    method: str, entry: EstimateSpec, request: dict[str, Any]
+    method: str, entry: EstimateSpec, parameters_or_body: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "summary": entry.summary,
         "operationId": f"{method}_{entry.name.replace('-', '_')}",
-        **request,
+        **parameters_or_body,
         "responses": {
             "200": _build_response_object("The answer", "Answer"),
             "422": _build_response_object("What cannot be used, by field", "Problems"),

@@ -16,7 +16,7 @@ from app.accounts.current_learner import ReadContext
 from app.authoring import store
 from app.authoring.course_report import AuthoredLibrary
 from app.authoring.preview import build_author_url
-from app.authoring.regrading import confirm_regrade, preview_regrade
+from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.authoring.response_table import (
     AcceptedText,
     ResponseOutcome,
@@ -147,7 +147,7 @@ async def accept_answer_and_regrade(
             preview = await run_in_threadpool(preview_regrade, db, course, live_question)
         async with write_session() as db:
             regraded_count = await run_in_threadpool(
-                confirm_regrade, db, course, preview, author.id, now
+                write_regrades_of_preview, db, course, preview, author.id, now
             )
     async with write_session() as db:
         subject = f"“{accepted.text}” of {question.id}"[:120]

@@ -128,7 +128,9 @@ def _count_pictures(html: str) -> int:
 
 def count_exam_questions_by_domain(library: Library) -> Counter[str]:
     domains = map_objectives_to_domains(library)
-    return Counter(q.find_domain(domains) for q in library.questions.values() if q.is_for_exams)
+    return Counter(
+        q.find_domain(domains) for q in library.questions.values() if q.may_be_asked_in_exams
+    )
 
 
 def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:

@@ -110,7 +110,9 @@ def compute_item_statistics(responses: Iterable[ItemResponse]) -> dict[str, Item
     }
 
 
-def compute_test_statistics(responses: Iterable[ItemResponse]) -> TestStatistics:
+def compute_test_statistics_of_complete_learners(
+    responses: Iterable[ItemResponse],
+) -> TestStatistics:
     """Return the statistics of the set, from learners who answered every item of it."""
     responses = list(responses)
     maxima = {r.item_id: r.max_marks for r in responses}

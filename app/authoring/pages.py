@@ -30,7 +30,7 @@ from app.authoring.preview import (
     grade_without_recording,
     has_no_graded_field,
 )
-from app.authoring.regrading import RegradePolicy, confirm_regrade, preview_regrade
+from app.authoring.regrading import RegradePolicy, preview_regrade, write_regrades_of_preview
 from app.authoring.statistics_tables import (
     BankStatistics,
     CurrentStatistics,
@@ -69,7 +69,7 @@ from app.questions.question_form import OpenQuestion, make_question_title, make_
 from app.questions.question_type import SubmittedResponse
 from app.quiz.forms import PostedSubmission, QueriedSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, require_question
-from app.web.formatting import format_age
+from app.web.formatting import format_time_ago
 from app.web.render import is_htmx_request, render_page
 
 authoring_router = APIRouter(
@@ -248,7 +248,7 @@ def show_statistics(
     query: Annotated[StatisticsTableForm, Query()],
 ) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
-    rows = _list_statistics_rows(statistics, context)
+    rows = _list_question_rows_with_report_counts(statistics, context)
     descending = query.sort.startswith("-")
     sort_column = query.sort.removeprefix("-")
     sort_column = sort_column if sort_column in statistics_tables.SORTS else "discrimination"
@@ -282,7 +282,7 @@ def show_statistics(
         columns=statistics_tables.COLUMNS,
         descending_first=_DESCENDING_FIRST,
         exams=statistics.exam_rows,
-        age=format_age(statistics.computed_at, context.request.app.state.clock()),
+        age=format_time_ago(statistics.computed_at, context.request.app.state.clock()),
     )
 
 
@@ -290,7 +290,7 @@ def show_statistics(
 def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
     library = context.library
-    rows = _list_statistics_rows(statistics, context)
+    rows = _list_question_rows_with_report_counts(statistics, context)
     items = statistics_tables.list_items_to_fix(library, rows, statistics.lapsed_cards)
     due = list_due_content_reviews(library, context.now.date())
     return context.render_page(
@@ -312,14 +312,14 @@ def show_question(
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
-    pressed_button = submission.form.more or submission.form.move
-    is_open = has_no_graded_field(question, submission.raw) or pressed_button
+    pressed_button = submission.hidden_fields.more or submission.hidden_fields.move
+    is_open = has_no_graded_field(question, submission.raw_response) or pressed_button
     outcome = (
         build_unanswered_question(question, submission)
         if is_open
         else grade_without_recording(db, library, question, submission)
     )
-    variant = draw_variant(question, submission.form.seed or 0)
+    variant = draw_variant(question, submission.hidden_fields.seed or 0)
     current_statistics = statistics.statistics_by_revision.get(
         QuestionRevision(question.id, question.revision)
     )
@@ -334,18 +334,18 @@ def show_question(
         open_question=outcome if isinstance(outcome, OpenQuestion) else None,
         outcome=None if isinstance(outcome, OpenQuestion) else outcome,
         samples=grade_sample_responses(variant),
-        response={} if pressed_button else dict(submission.raw),
-        query=_build_response_query,
+        response={} if pressed_button else dict(submission.raw_response),
+        query=_encode_answer_and_seed_as_query,
         lines=read_lines_around(
             context.request.state.live.folder, location.path, location.line, 14
         )[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=location.path in library.outdated_paths,
         displayed_letters=assign_option_letters(variant),
-        variants=_list_solvable_variant_rows(question),
+        variants=_list_variant_rows_until_unsolvable(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
-            db, context.learner.course, include_settled=True, item=question.id
+            db, context.learner.course, include_settled=True, question_id=question.id
         ),
         unregraded=statistics.unregraded_count_by_question.get(question.id, 0),
         statistics=current_statistics,
@@ -355,7 +355,7 @@ def show_question(
             key=lambda reason: -reason.severity_weight,
         ),
         options=statistics_tables.build_option_rows(question, current_statistics),
-        tallies=_count_response_patterns(context, question),
+        tallies=_count_commonest_response_patterns(context, question),
         wordings=statistics_tables.list_wording_statistics(
             question,
             statistics_tables.merge_equal_wordings(
@@ -388,8 +388,9 @@ def grade_trial_answer(
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
-        url = f"{build_author_url(question)}{_build_response_query(submission.raw, submission.form.seed or 0)}"
-        return RedirectResponse(url, 303)
+        seed = submission.hidden_fields.seed or 0
+        query = _encode_answer_and_seed_as_query(submission.raw_response, seed)
+        return RedirectResponse(f"{build_author_url(question)}{query}", 303)
     outcome = grade_without_recording(db, library, question, submission)
     if isinstance(outcome, OpenQuestion):
         status = 422 if outcome.parse_error else 200
@@ -398,15 +399,15 @@ def grade_trial_answer(
 
 
 class _ResponsePatternCount(NamedTuple):
-    habit: str
+    pattern_text: str
     learner_count: int
 
 
-def _count_response_patterns(
+def _count_commonest_response_patterns(
     context: RequestContext, question: Question
 ) -> dict[str, list[_ResponsePatternCount]]:
     """Return what learners did in a question, by title, most frequent first."""
-    newest_responses = store.load_newest_responses(
+    newest_responses = store.load_newest_first_responses(
         context.db, context.learner.course, question.id, question.revision
     )
     responses = (
@@ -420,7 +421,7 @@ def _count_response_patterns(
     }
 
 
-def _list_solvable_variant_rows(question: Question) -> list[VariantRow]:
+def _list_variant_rows_until_unsolvable(question: Question) -> list[VariantRow]:
     """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
@@ -433,7 +434,7 @@ def _list_solvable_variant_rows(question: Question) -> list[VariantRow]:
             return rows  # the course check names the combination without an answer
 
 
-def _list_statistics_rows(
+def _list_question_rows_with_report_counts(
     statistics: BankStatistics, context: RequestContext
 ) -> list[statistics_tables.QuestionStatisticsRow]:
     """Return every question with its statistics and the number of open reports about it."""
@@ -449,7 +450,7 @@ def _build_csv_response(text: str, file_name: str) -> Response:
     )
 
 
-def _build_response_query(raw: Any, seed: int) -> str:
+def _encode_answer_and_seed_as_query(raw: Any, seed: int) -> str:
     query = urlencode({**raw, **({"seed": seed} if seed else {})}, doseq=True)
     return f"?{query}" if query else ""
 
@@ -560,7 +561,9 @@ async def confirm_regrading(
         )
     write_session: OpenWriteSession = request.app.state.turn
     async with write_session() as db:
-        count = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
+        count = await run_in_threadpool(
+            write_regrades_of_preview, db, course, regrading, author.id, now
+        )
     query = f"graded={count}&policy={form.policy}{'&reworded=true' if form.reworded else ''}"
     return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)
 

@@ -6,7 +6,7 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.questions import types
-from app.questions.grading import grade, grade_unanswered
+from app.questions.grading import build_unanswered_result, grade_response
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import OpenQuestion, make_submission_token
 from app.questions.question_type import SubmittedFields, UnreadableResponse
@@ -45,7 +45,7 @@ def grade_sample_responses(variant: Variant) -> list[SampleResponse]:
 
 
 def _grade_sample(variant: Variant, description: str, raw: SubmittedFields) -> SampleResponse:
-    result = grade(variant, raw)
+    result = grade_response(variant, raw)
     if has_no_graded_field(variant.question, raw):
         return SampleResponse(description, raw, "open", "")
     if isinstance(result, UnreadableResponse):
@@ -68,7 +68,7 @@ def build_author_url(question: Question) -> str:
 
 def build_unanswered_question(question: Question, submission: QuestionSubmission) -> OpenQuestion:
     """Return the unanswered question, with the response so far and the requested hints."""
-    form, raw = submission.form, submission.raw
+    form, raw = submission.hidden_fields, submission.raw_response
     variant = draw_variant(question, form.seed or 0)
     if form.move:
         raw = types.question_type_of(variant).apply_button_press(raw, form.move)
@@ -89,23 +89,27 @@ def grade_without_recording(
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
     question_form = build_unanswered_question(question, submission)
-    variant, is_dont_know = question_form.variant, submission.form.unknown
-    result = grade_unanswered(variant) if is_dont_know else grade(variant, submission.raw)
+    variant, is_dont_know = question_form.variant, submission.hidden_fields.unknown
+    result = (
+        build_unanswered_result(variant)
+        if is_dont_know
+        else grade_response(variant, submission.raw_response)
+    )
     if isinstance(result, UnreadableResponse):
         return dataclasses.replace(
             question_form, parse_error=result.message, parse_error_hint=result.hint
         )
-    if result.near_miss_message and not submission.form.asked_again:
+    if result.near_miss_message and not submission.hidden_fields.asked_again:
         return dataclasses.replace(
             question_form, near_miss_message=result.near_miss_message, is_asked_again=True
         )
     attempt = RecordedAttempt(
         id=0,
-        item=question.id,
+        question_id=question.id,
         topic=question.topic,
         revision=question.revision,
         seed=question_form.variant.seed,
-        raw_response=submission.raw,
+        raw_response=submission.raw_response,
         score=result.score,
         certainty=question_form.certainty or None,
         context=question_form.context,

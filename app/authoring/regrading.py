@@ -84,7 +84,7 @@ class RegradePreview:
     score_changes: tuple[ScoreChange, ...]
     unchanged_count: int
     refusals: tuple[RefusalCount, ...]
-    new_scores: tuple[NewScore, ...]
+    scores_to_write: tuple[NewScore, ...]
 
 
 def preview_regrade(
@@ -107,7 +107,7 @@ def preview_regrade(
     seen_revisions = {wording.revision for wording in store.list_seen_wordings(db, question.id)}
     wordings = {
         name: _load_question_revision_or_none(db, question.id, name)
-        for name in seen_revisions | {answer.revision for answer in answers}
+        for name in seen_revisions | {answer.graded_by_revision for answer in answers}
     } | {question.revision: question}
     versions = [question]
     if policy is RegradePolicy.BOTH:
@@ -126,16 +126,16 @@ def preview_regrade(
     changed = [row for row in rows if abs(row.score - row.attempt.score) > _SCORE_TOLERANCE]
     refusals = collections.Counter(s for _, s in scored if isinstance(s, RegradeRefusal))
     new_scores = [
-        row for row in rows if row.attempt.revision != question.revision or row in changed
+        row for row in rows if row.attempt.graded_by_revision != question.revision or row in changed
     ]
     return RegradePreview(
         question=question,
         answer_count=len(scored),
         impact=_count_regrade_impact(changed),
-        score_changes=_count_score_changes(changed),
+        score_changes=_group_score_changes(changed),
         unchanged_count=len(rows) - len(changed),
         refusals=tuple(RefusalCount(*counted) for counted in sorted(refusals.items())),
-        new_scores=tuple(new_scores) if changed else (),
+        scores_to_write=tuple(new_scores) if changed else (),
     )
 
 
@@ -160,7 +160,7 @@ def has_only_key_changed_since(db: Session, question: Question, revision: str) -
     return answered_wording is not None and is_only_key_changed(answered_wording, question)
 
 
-def confirm_regrade(
+def write_regrades_of_preview(
     db: Session, course_name: str, preview: RegradePreview, author_session_id: int, now: dt.datetime
 ) -> int:
     """Write the regrades of a preview; returns how many answers were regraded.
@@ -169,7 +169,7 @@ def confirm_regrade(
     writes, and erased learners are left out. `author_session_id` is the session of the author.
     """
     locked_learners = store.lock_learners_who_answered(db, course_name, preview.question.id)
-    rows = [row for row in preview.new_scores if row.attempt.learner_id in locked_learners]
+    rows = [row for row in preview.scores_to_write if row.attempt.learner_id in locked_learners]
     learners = store.write_regrades_returning_learner_ids(db, rows, now)
     if learners:
         save_revision_once(db, preview.question, now)
@@ -201,30 +201,30 @@ class _CachedRegrader:
 
     def regrade(self, attempt: RegradableAttempt) -> float | RegradeRefusal:
         """Return the score of an answer by the current key, or why there is none."""
-        answered_wording = self._wordings[attempt.revision]
+        answered_wording = self._wordings[attempt.graded_by_revision]
         if answered_wording is None:
             return RegradeRefusal.LOST
         variants = (
             find_combination_index(q, attempt.seed) for q in (answered_wording, self._question)
         )
-        pair_key = (attempt.revision, *variants)
+        pair_key = (attempt.graded_by_revision, *variants)
         if pair_key not in self._pairs:
             self._pairs[pair_key] = pair_seen_and_current_variants(
                 answered_wording, self._question, attempt.seed
             )
-        pair, score_key = self._pairs[pair_key], (*pair_key, attempt.raw)
+        pair, score_key = self._pairs[pair_key], (*pair_key, attempt.response_json)
         if isinstance(pair, RegradeRefusal):
             return pair
         if score_key not in self._scores:
-            raw = json.loads(attempt.raw)
+            raw = json.loads(attempt.response_json)
             self._scores[score_key] = pair.regrade(raw, accept_rewording=self._reworded)
         return self._scores[score_key]
 
 
-def _count_score_changes(new_scores: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
+def _group_score_changes(changed_scores: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
     """Return the changes by old and new score, the largest gain first."""
     groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
-    for row in new_scores:
+    for row in changed_scores:
         groups[round(row.attempt.score, 4), round(row.score, 4)].append(row)
     changes = [ScoreChange(*scores, _count_regrade_impact(rows)) for scores, rows in groups.items()]
     return tuple(
@@ -232,8 +232,8 @@ def _count_score_changes(new_scores: Iterable[NewScore]) -> tuple[ScoreChange, .
     )
 
 
-def _count_regrade_impact(new_scores: Sequence[NewScore]) -> RegradeImpact:
-    answers = [row.attempt for row in new_scores]
+def _count_regrade_impact(changed_scores: Sequence[NewScore]) -> RegradeImpact:
+    answers = [row.attempt for row in changed_scores]
     return RegradeImpact(
         answers=len(answers),
         learners=len({answer.learner_id for answer in answers}),
@@ -242,8 +242,10 @@ def _count_regrade_impact(new_scores: Sequence[NewScore]) -> RegradeImpact:
     )
 
 
-def _load_question_revision_or_none(db: Session, item: str, revision: str) -> Question | None:
+def _load_question_revision_or_none(
+    db: Session, question_id: str, revision: str
+) -> Question | None:
     try:
-        return load_question_if_stored(db, item, revision)
+        return load_question_if_stored(db, question_id, revision)
     except ValueError:  # stored in the format of an older version
         return None

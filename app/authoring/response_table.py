@@ -17,7 +17,7 @@ from app.authoring.store import LoggedAnswer
 from app.errors import ConflictError, InvalidInputError
 from app.markup.expressions import ExpressionError
 from app.questions import types
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import Question, count_combinations, draw_variant
 from app.questions.question_type import (
     CONFIDENCE_LEVELS,
@@ -31,7 +31,7 @@ from app.questions.question_type import (
     normalize_search_text,
 )
 from app.questions.types.cloze import ClozeSpec
-from app.questions.types.numeric import format_numeric_tolerance
+from app.questions.types.numeric import format_tolerance_of_first_right_option
 
 _MOST_RESPONSES = 50  # distinct responses shown for each group
 
@@ -136,7 +136,7 @@ class QuestionResponses:
 
 class _GradedResponse(NamedTuple):
     result: GradeResult
-    raw: SubmittedFields
+    submitted_fields: SubmittedFields
 
 
 class _EnteredText(NamedTuple):
@@ -148,7 +148,7 @@ class _EnteredText(NamedTuple):
 
 class _CountedText(NamedTuple):
     entered: _EnteredText
-    learner_count: int
+    response_count: int
 
 
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
@@ -158,15 +158,15 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
     graded: list[_GradedResponse] = []
     dont_know = unreadable = 0
     for answer in answers:
-        result = grade_once(answer.seed % combination_count, answer.raw)
+        result = grade_once(answer.seed % combination_count, answer.response_json)
         if result is None:
             dont_know += 1
         elif isinstance(result, UnreadableResponse):
             unreadable += 1
         else:
-            graded.append(_GradedResponse(result, json.loads(answer.raw)))
+            graded.append(_GradedResponse(result, json.loads(answer.response_json)))
     kind = types.question_type_of(question)
-    in_parts = kind.supports_partial_credit and not kind.response_names_options
+    in_parts = kind.supports_partial_credit and not kind.responses_are_option_keys
     return QuestionResponses(
         answer_count=len(answers),
         dont_know_count=dont_know,
@@ -181,14 +181,14 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
 
 
 def _grade_unless_dont_know(
-    question: Question, seed: int, raw: str
+    question: Question, seed: int, response_json: str
 ) -> GradeResult | UnreadableResponse | None:
     """Return the result of a JSON response; None for “I don't know”."""
-    response = json.loads(raw)
+    response = json.loads(response_json)
     if not response:
         return None
     try:
-        return grade(draw_variant(question, seed), response)
+        return grade_response(draw_variant(question, seed), response)
     except ExpressionError as error:
         return UnreadableResponse(str(error))
 
@@ -199,10 +199,10 @@ def _group_by_option_and_score(
     """Group whole responses by the option they match, or by their score."""
     kind = types.question_type_of(question)
     options = {option.key: option for option in kind.options_for_statistics(question.answer)}
-    is_typed = not kind.response_names_options
+    is_typed = not kind.responses_are_option_keys
     texts_by_group: dict[tuple[ResponseOutcome, str, float], list[_EnteredText]] = defaultdict(list)
     for result, raw in graded:
-        option = options.get(result.parsed.get("option", "")) if is_typed else None
+        option = options.get(result.parsed_response.get("option", "")) if is_typed else None
         name = option.text if option else ""
         outcome = _classify_response(result.result, option)
         right_answer = result.right_answer if is_typed and question.computed else ""
@@ -232,7 +232,7 @@ def _classify_response(result: Result, option: StatisticsOption | None) -> Respo
 def _describe_response(
     result: GradeResult, raw: SubmittedFields, options: Mapping[str, StatisticsOption]
 ) -> str:
-    chosen_keys = result.parsed.get("chosen")
+    chosen_keys = result.parsed_response.get("chosen")
     if chosen_keys is None:
         field_values = (value for name in ("answer", "unit") for value in raw.get(name, ()))
         return " ".join(" ".join(field_values).split())
@@ -249,7 +249,7 @@ def _count_equal_texts(texts: Iterable[_EnteredText]) -> list[_CountedText]:
         _CountedText(spelling_counts.most_common(1)[0][0], spelling_counts.total())
         for spelling_counts in spellings.values()
     ]
-    return sorted(counts, key=lambda counted: (-counted.learner_count, counted.entered))
+    return sorted(counts, key=lambda counted: (-counted.response_count, counted.entered))
 
 
 def _tabulate_responses_by_part(
@@ -353,24 +353,22 @@ def add_accepted_text_to_source(file_text: str, question: Question, accepted: Ac
         )
     if isinstance(question.answer, ClozeSpec):
         return _add_text_to_gap(file_text, question, accepted)
-    if types.question_type_of(question).response_names_options:
+    if types.question_type_of(question).responses_are_option_keys:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
-    return _add_text_as_option(file_text, question, accepted.text)
+    return _tick_or_add_option(file_text, question, accepted.text)
 
 
 def does_key_accept(question: Question, accepted: AcceptedText) -> bool:
     answer = question.answer
     if isinstance(answer, ClozeSpec):
         return any(
-            b.accepts_typed_answer(accepted.text)
-            for b in answer.blanks
-            if b.key == accepted.gap_key
+            b.accepts_answer(accepted.text) for b in answer.blanks if b.key == accepted.gap_key
         )
-    result = grade(draw_variant(question, 0), {"answer": [accepted.text]})
+    result = grade_response(draw_variant(question, 0), {"answer": [accepted.text]})
     return isinstance(result, GradeResult) and result.result == "right"
 
 
-def _add_text_as_option(file_text: str, question: Question, text: str) -> str:
+def _tick_or_add_option(file_text: str, question: Question, text: str) -> str:
     if "`" in text or "|" in text:
         raise InvalidInputError(f"“{text}” has a character that an option cannot have.", "answer")
     lines = file_text.splitlines(keepends=True)
@@ -389,7 +387,7 @@ def _add_text_as_option(file_text: str, question: Question, text: str) -> str:
     ticked = None if last_ticked is None else _OPTION.match(lines[last_ticked])
     if last_ticked is None or ticked is None:
         raise _build_key_not_found_error(question)
-    option_text = text + format_numeric_tolerance(question.answer)
+    option_text = text + format_tolerance_of_first_right_option(question.answer)
     line = f"{ticked['box']}x{ticked['end']}`{option_text}`{_find_line_ending(lines[last_ticked])}"
     insert_index = _find_line_index_after_option(lines, last_ticked)
     if not _find_line_ending(lines[insert_index - 1]):

@@ -12,19 +12,19 @@ from typing import NamedTuple
 from app.authoring.course_report import count_exam_questions_by_domain
 from app.content.check import parse_as_if_ids_were_added
 from app.content.course_facts import apportion_by_weight
-from app.content.file_watcher import WatchedFiles
+from app.content.file_watcher import CachingCourseFileParser
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
 from app.import_export.items import append_number_until_unused
 from app.markup.model import Topic
-from app.markup.text import LONGEST_ID, is_slug, suggest_known_words
+from app.markup.text import LONGEST_ID, is_slug, write_hint_for_unknown_word
 from app.questions import types
 
 ITEM_TYPES = (*types.QUESTION_TYPES, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
 _TYPES_OF_NEW_TOPIC = tuple(
-    kind.name for kind in types.QUESTION_TYPES.values() if kind.is_in_new_topics
+    kind.name for kind in types.QUESTION_TYPES.values() if kind.is_in_scaffolded_topics
 )
 _MOST_QUESTIONS = 50
 _MINUTES_PER_QUESTION = 1.2  # for each question, unless given
@@ -69,7 +69,7 @@ def read_scaffold_target(folder: Path) -> ScaffoldTarget:
     """
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
-    parsed_files = WatchedFiles(folder, None).parse_current_files().parsed_files
+    parsed_files = CachingCourseFileParser(folder, None).parse_current_files().parsed_files
     today = dt.datetime.now(dt.UTC).date()
     files_with_ids = parse_as_if_ids_were_added(parsed_files, folder, today).parsed_files
     return ScaffoldTarget(
@@ -82,7 +82,10 @@ def create_course(folder: Path, title: str, exam_name: str, today: dt.date) -> l
     _require_valid_slug_and_title(folder.name, title)
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another name.")
-    values = {"heading": _quote_text(title), "exam": _quote_text(exam_name or title)}
+    values = {
+        "heading": _quote_for_yaml_and_toml(title),
+        "exam": _quote_for_yaml_and_toml(exam_name or title),
+    }
     texts = {
         name: _fill_template(name, values)
         for name in ("syllabus.toml", "sources.toml", "glossary.md")
@@ -104,7 +107,7 @@ def create_topic(
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
     objectives = {o.number for d in target.library.syllabus.domains for o in d.objectives}
     if objective and objective not in objectives:
-        hint = suggest_known_words(objective, objectives)
+        hint = write_hint_for_unknown_word(objective, objectives)
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     values = {
         "title": title,
@@ -140,8 +143,8 @@ def add_question_or_card(
     target: ScaffoldTarget, topic_slug: str, item_type: str, item_id: str
 ) -> AddedItemPlace:
     """Add a starting item to a topic; returns where it is."""
-    topic = _read_topic(target, topic_slug)
-    _refuse_type_without_calculators(target, item_type)
+    topic = _require_topic(target, topic_slug)
+    _refuse_type_needing_missing_calculators(target, item_type)
     if item_id in target.used_ids:
         raise ScaffoldError(f"The id “{item_id}” was used before; choose another.")
     if item_id:
@@ -162,7 +165,7 @@ def add_question_or_card(
     return AddedItemPlace(path, text_before.count("\n") + 1)
 
 
-def _read_topic(target: ScaffoldTarget, topic_slug: str) -> Topic:
+def _require_topic(target: ScaffoldTarget, topic_slug: str) -> Topic:
     """Return the topic; raises ScaffoldError with the problem that keeps it from being read."""
     topics = target.library.with_drafts().topics
     if topic_slug in topics:
@@ -171,12 +174,12 @@ def _read_topic(target: ScaffoldTarget, topic_slug: str) -> Topic:
         if problem.severity == "error" and topic_slug in problem.path.split("/"):
             reason = f"{problem.path}:{problem.line} {problem.message} {problem.hint}".strip()
             raise ScaffoldError(f"The topic “{topic_slug}” cannot be read: {reason}")
-    hint = suggest_known_words(topic_slug, set(topics))
+    hint = write_hint_for_unknown_word(topic_slug, set(topics))
     course_name = target.course_folder.absolute().name
     raise ScaffoldError(f"There is no topic “{topic_slug}” in {course_name}. {hint}".strip())
 
 
-def _refuse_type_without_calculators(target: ScaffoldTarget, item_type: str) -> None:
+def _refuse_type_needing_missing_calculators(target: ScaffoldTarget, item_type: str) -> None:
     estimates = (
         item_type in types.QUESTION_TYPES and types.QUESTION_TYPES[item_type].needs_calculators
     )
@@ -191,7 +194,7 @@ class CreatedExam(NamedTuple):
     """The file of a mock exam, and which drafts have to go live before it can be taken."""
 
     file: Path
-    needed_drafts: list[str]
+    needed_draft_counts_by_file: list[str]
 
 
 def create_exam(
@@ -217,7 +220,7 @@ def create_exam(
     total = sum(counts.values())
     titles = {d.number: d.title for d in target.library.syllabus.domains}
     values = {
-        "heading": _quote_text(title),
+        "heading": _quote_for_yaml_and_toml(title),
         "questions": str(total),
         "minutes": str(minutes or max(1, round(total * _MINUTES_PER_QUESTION))),
         "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
@@ -248,7 +251,7 @@ def _describe_exam_drafts_by_file(library: Library) -> list[str]:
     drafts = (
         question.place.path
         for question in library.with_drafts().questions.values()
-        if question.is_for_exams and question.id not in library.questions
+        if question.may_be_asked_in_exams and question.id not in library.questions
     )
     return [f"{count} of {path}" for path, count in Counter(drafts).items()]
 
@@ -275,7 +278,7 @@ def _build_insufficient_questions_error(
 def _fill_page_template(text_by_placeholder: Mapping[str, str], *, with_calculator: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
     extra_words = {
-        "heading": _quote_text(text_by_placeholder["title"]),
+        "heading": _quote_for_yaml_and_toml(text_by_placeholder["title"]),
         "figure": f" {_read_template('figure.md').rstrip()}" if with_calculator else "",
         "calculator": _read_template("calculator.md") if with_calculator else "",
     }
@@ -313,7 +316,7 @@ def _require_valid_slug_and_title(slug: str, title: str = "x") -> None:
         raise ScaffoldError("A title is one line of at most 120 letters.")
 
 
-def _quote_text(text: str) -> str:
+def _quote_for_yaml_and_toml(text: str) -> str:
     """Return the text quoted for both YAML and TOML."""
     return json.dumps(text, ensure_ascii=False)
 

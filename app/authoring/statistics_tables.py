@@ -23,14 +23,14 @@ from app.authoring.item_statistics import (
     OptionStatistics,
     TestStatistics,
     compute_item_statistics,
-    compute_test_statistics,
+    compute_test_statistics_of_complete_learners,
 )
 from app.authoring.regrading import has_only_key_changed_since, preview_regrade
 from app.authoring.store import (
     AnswerLogVersion,
     CardLapses,
     FirstAttempt,
-    FirstSitting,
+    FirstFinishedSitting,
     LearnerReport,
     SeenWording,
 )
@@ -62,7 +62,7 @@ SORTS = ("item", *COLUMNS)
 
 
 class QuestionRevision(NamedTuple):
-    item: str
+    question_id: str
     revision: str
 
 
@@ -91,7 +91,7 @@ class QuestionStatisticsRow:
     question: Question
     statistics: ItemStatistics | None
     guess_percent: float | None
-    earlier_answer_count: int
+    answer_count_of_other_revisions: int
     fix_reasons: tuple[FixReason, ...] = ()
     report_count: int = 0
     unregraded_count: int = 0
@@ -152,7 +152,9 @@ def compute_item_statistics_by_revision(
     keys: dict[str, QuestionRevision] = {}
     responses = []
     for a in answers:
-        revision = canonical_revisions.get(QuestionRevision(a.question_id, a.revision), a.revision)
+        revision = canonical_revisions.get(
+            QuestionRevision(a.question_id, a.graded_by_revision), a.graded_by_revision
+        )
         name = f"{a.question_id} {revision}"
         keys[name] = QuestionRevision(a.question_id, revision)
         responses.append(
@@ -180,7 +182,8 @@ def build_question_rows(
                 question,
                 current,
                 compute_blind_guess_percent(question),
-                earlier_answer_count=counts[question.id] - (current.count if current else 0),
+                answer_count_of_other_revisions=counts[question.id]
+                - (current.count if current else 0),
                 fix_reasons=tuple(find_fix_reasons_in_statistics(question, current)),
                 unregraded_count=unregraded_count_by_question.get(question.id, 0),
             )
@@ -229,7 +232,7 @@ def list_items_to_fix(
 
 
 def compute_exam_statistics(
-    library: Library, first_sittings: Sequence[FirstSitting]
+    library: Library, first_sittings: Sequence[FirstFinishedSitting]
 ) -> list[ExamStatisticsRow]:
     """Return the test statistics of every mock exam of the course.
 
@@ -244,7 +247,11 @@ def compute_exam_statistics(
             if paper.exam_slug == slug and len(paper.score_by_position) == exam.question_count
             for position, points in enumerate(paper.score_by_position)
         ]
-        rows.append(ExamStatisticsRow(slug, exam.title, compute_test_statistics(responses)))
+        rows.append(
+            ExamStatisticsRow(
+                slug, exam.title, compute_test_statistics_of_complete_learners(responses)
+            )
+        )
     return rows
 
 
@@ -289,7 +296,7 @@ def _build_csv_row(row: QuestionStatisticsRow) -> list[object]:
         question.revision,
         *(_format_plain_value(row.find_column_value(name)) for name in COLUMNS),
         *(_format_plain_value(end) for end in interval),
-        row.earlier_answer_count,
+        row.answer_count_of_other_revisions,
         row.report_count,
         " ".join(
             f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.option_shares
@@ -312,7 +319,7 @@ def hash_statistically_relevant_content(question: Question) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def hash_stored_question_content(body: str, revision: str) -> str:
+def hash_stored_content_or_use_revision(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
         return hash_statistically_relevant_content(QUESTION.validate_json(body))
@@ -331,7 +338,7 @@ def _drop_ignored_fields(value: Any) -> Any:
 
 
 class RevisionDigest(NamedTuple):
-    item: str
+    question_id: str
     revision: str
     digest: str
 
@@ -358,7 +365,7 @@ def map_to_newest_equal_revisions(
         for revision in revisions
     }
     # The current revision counts as itself, whatever is stored.
-    return canonical | {QuestionRevision(c.item, c.revision): c.revision for c in current}
+    return canonical | {QuestionRevision(c.question_id, c.revision): c.revision for c in current}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -431,7 +438,7 @@ def merge_equal_wordings(
 def build_option_rows(question: Question, statistics: ItemStatistics | None) -> list[OptionRow]:
     """Return every option of a choice question in authored order; none for other types."""
     kind = types.question_type_of(question)
-    if not kind.response_names_options:
+    if not kind.responses_are_option_keys:
         return []
     letters = assign_option_letters(question)
     by_key = {o.option_key: o for o in statistics.option_statistics} if statistics else {}
@@ -533,7 +540,7 @@ def _compute_statistics(
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
         (
-            RevisionDigest(item, revision, hash_stored_question_content(body, revision))
+            RevisionDigest(item, revision, hash_stored_content_or_use_revision(body, revision))
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )
@@ -550,7 +557,7 @@ def _compute_statistics(
         computed_at=now,
         statistics_by_revision=items,
         question_rows=build_question_rows(library, items, unregraded),
-        exam_rows=compute_exam_statistics(library, store.load_first_exam_sittings(db, course)),
+        exam_rows=compute_exam_statistics(library, store.load_first_finished_sittings(db, course)),
         lapsed_cards=store.list_lapsed_cards(db, course),
         canonical_revision_by_revision=canonical,
         unregraded_count_by_question=unregraded,

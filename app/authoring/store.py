@@ -36,7 +36,7 @@ class FirstAttempt:
 
     learner_id: int
     question_id: str
-    revision: str
+    graded_by_revision: str
     score: float
     chosen_option_keys: tuple[str, ...]
 
@@ -49,11 +49,11 @@ class AnswerLogVersion:
     reuses row ids.
     """
 
-    answer_count: int
-    sum_of_times: int
+    first_answer_count: int
+    sum_of_first_answer_times: int
     regrade_count: int
     newest_regrade_id: int
-    sitting_count: int
+    finished_sitting_count: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class SeenWording:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FirstSitting:
+class FirstFinishedSitting:
     """A learner's first finished sitting of an exam: scores by position on the paper."""
 
     learner_id: int
@@ -137,7 +137,7 @@ def load_first_attempts(db: Session, course: str) -> list[FirstAttempt]:
         .order_by(col(Attempt.id))
     )
     return [
-        FirstAttempt(learner, item, revision, score, _parse_chosen_options(parsed))
+        FirstAttempt(learner, item, revision, score, _parse_chosen_option_keys(parsed))
         for learner, item, revision, score, parsed in rows
     ]
 
@@ -164,18 +164,18 @@ class LoggedAnswer:
 
     learner_id: int
     seed: int
-    raw: str
+    response_json: str
     score: float
     certainty: int | None
     milliseconds: int | None
 
 
 def list_logged_answers(
-    db: Session, course: str, item: str, answer_filter: AnswerFilter
+    db: Session, course: str, question_id: str, answer_filter: AnswerFilter
 ) -> list[LoggedAnswer]:
     """Return the answers to a question, in log order; without `include_repeated` only first ones."""
     conditions = [
-        col(Attempt.item) == item,
+        col(Attempt.item) == question_id,
         _learner_of_course_condition(course, Attempt.learner_id),
     ]
     if not answer_filter.include_repeated:
@@ -220,14 +220,14 @@ def _build_day_range_conditions(
 
 
 def list_learner_reports(
-    db: Session, course: str, *, include_settled: bool = False, item: str = ""
+    db: Session, course: str, *, include_settled: bool = False, question_id: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `include_settled` all; optionally of one question."""
     conditions = [_learner_of_course_condition(course, ItemReport.learner_id)]
     if not include_settled:
         conditions.append(col(ItemReport.settled_at).is_(None))
-    if item:
-        conditions.append(col(ItemReport.item) == item)
+    if question_id:
+        conditions.append(col(ItemReport.item) == question_id)
     rows = db.execute(
         select(
             col(ItemReport.id),
@@ -282,20 +282,20 @@ def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
     return [CardLapses(card, *map(int, counts)) for card, *counts in rows]
 
 
-def list_seen_wordings(db: Session, item: str) -> list[SeenWording]:
+def list_seen_wordings(db: Session, question_id: str) -> list[SeenWording]:
     """Return the revisions of a question that were shown, oldest first."""
     rows = db.execute(
         select(col(ItemRevision.revision), col(ItemRevision.first_seen))
-        .where(col(ItemRevision.item) == item)
+        .where(col(ItemRevision.item) == question_id)
         .order_by(col(ItemRevision.first_seen), col(ItemRevision.id))
     )
     return [SeenWording(revision, from_milliseconds(at)) for revision, at in rows]
 
 
 class StoredRevision(NamedTuple):
-    item: str
+    question_id: str
     revision: str
-    body: str
+    question_json: str
 
 
 def load_stored_revisions(db: Session) -> list[StoredRevision]:
@@ -308,7 +308,7 @@ def load_stored_revisions(db: Session) -> list[StoredRevision]:
     return [StoredRevision(*row) for row in rows]
 
 
-def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
+def load_first_finished_sittings(db: Session, course: str) -> list[FirstFinishedSitting]:
     """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
@@ -323,7 +323,7 @@ def load_first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
         first_sittings.setdefault((row.learner_id, row.exam), row)
     scores = _load_scores_by_sitting_and_item(db)
     return [
-        FirstSitting(
+        FirstFinishedSitting(
             row.learner_id, row.exam, _list_scores_by_position(row.paper, scores.get(row.id, {}))
         )
         for row in first_sittings.values()
@@ -348,10 +348,10 @@ def _list_scores_by_position(paper_json: str, score_by_item: dict[str, float]) -
     return tuple(score_by_item.get(slot[1], 0.0) for slot in slots)
 
 
-def _parse_chosen_options(parsed: str) -> tuple[str, ...]:
-    if '"chosen"' not in parsed:  # most types have none, and parsing costs more
+def _parse_chosen_option_keys(parsed_response_json: str) -> tuple[str, ...]:
+    if '"chosen"' not in parsed_response_json:  # most types have none, and parsing costs more
         return ()
-    answer = json.loads(parsed)
+    answer = json.loads(parsed_response_json)
     return tuple(answer["chosen"]) if isinstance(answer, dict) else ()
 
 
@@ -399,9 +399,9 @@ class RegradableAttempt:
     learner_id: int
     sitting_id: int
     is_first: bool
-    revision: str
+    graded_by_revision: str
     seed: int
-    raw: str
+    response_json: str
     score: float
     regrade_id: int
 
@@ -416,10 +416,10 @@ class NewScore:
 
 
 def load_regradable_attempts(
-    db: Session, course: str, item: str, excluded_revision: str
+    db: Session, course: str, question_id: str, excluded_revision: str
 ) -> list[RegradableAttempt]:
     """Return the answers to a question, without those graded by `excluded_revision`."""
-    values = {"course": course, "item": item, "excluded_revision": excluded_revision}
+    values = {"course": course, "item": question_id, "excluded_revision": excluded_revision}
     rows = db.connection().execute(_GRADED_BY_OTHER_REVISIONS, values)
     return [RegradableAttempt(*row) for row in rows]
 
@@ -442,21 +442,21 @@ class ResponseWithSeed(NamedTuple):
     """A response as it was submitted, and the seed of its variant."""
 
     seed: int
-    raw: Mapping[str, Sequence[str]]
+    submitted_fields: Mapping[str, Sequence[str]]
 
 
-def load_newest_responses(
-    db: Session, course: str, item: str, revision: str
+def load_newest_first_responses(
+    db: Session, course: str, question_id: str, revision: str
 ) -> Iterator[ResponseWithSeed]:
     """Yield the newest first answers to a revision, at most 500."""
-    values = {"course": course, "item": item, "revision": revision}
+    values = {"course": course, "item": question_id, "revision": revision}
     for seed, raw in db.connection().execute(_SUBMITTED, values):
         yield ResponseWithSeed(seed, json.loads(raw))
 
 
-def lock_learners_who_answered(db: Session, course: str, item: str) -> frozenset[int]:
+def lock_learners_who_answered(db: Session, course: str, question_id: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
-    values = {"course": course, "item": item}
+    values = {"course": course, "item": question_id}
     rows = db.connection().execute(_ANSWERERS, values)
     return frozenset(learner_id for (learner_id,) in rows if learner_id)
 

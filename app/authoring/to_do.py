@@ -199,7 +199,7 @@ def compute_blind_guess_percent(question: Question) -> float | None:
 def assign_option_letters(question: Question | Variant) -> dict[str, str]:
     """Return a letter for each option key: as authored, or as learners see the variant."""
     kind = types.question_type_of(question)
-    if not kind.response_names_options:
+    if not kind.responses_are_option_keys:
         return {}
     keys = [option.key for option in kind.options_for_statistics(question.answer)]
     return dict(zip(keys, string.ascii_uppercase, strict=False))
@@ -266,7 +266,7 @@ def list_card_fix_reasons(card: CardLapses) -> list[FixReason]:
 
 def _find_option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     kind = types.question_type_of(question)
-    if not kind.response_names_options:
+    if not kind.responses_are_option_keys:
         return []
     options = kind.options_for_statistics(question.answer)
     names = {o.key: _quote_option(o.text) for o in options}

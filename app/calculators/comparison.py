@@ -12,7 +12,7 @@ from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
     input_specs,
-    inputs_to_query,
+    non_default_inputs_to_query,
     parse_inputs,
 )
 from app.estimator.registry import EstimateSpec
@@ -28,9 +28,9 @@ from app.estimator.units import (
     inflect_unit,
     split_number_and_unit,
 )
-from app.widgets.bar_charts import axis_end_of_bar, build_bar_legend, draw_bar
+from app.widgets.bar_charts import axis_end_of_bar, build_bar_legend, draw_stacked_bar
 from app.widgets.calculator_form import (
-    CourseLinks,
+    CourseLinkTargets,
     FormField,
     build_form_fields,
     encode_typed_query,
@@ -111,14 +111,16 @@ _RELEVANT_FIGURES = dict.fromkeys(
 
 def summarize_comparison(
     estimates: Mapping[str, Estimate],
-    differing: Collection[str] = (),
-    main_names: Collection[str] = (),
+    differing_input_names: Collection[str] = (),
+    main_figure_names: Collection[str] = (),
 ) -> str:
     """Return in one sentence what fits, has more room, or takes less.
 
     `differing` are the inputs that differ, `main_names` the figures that a result shows first.
     """
-    relevant_names = tuple(name for field in differing for name in _RELEVANT_FIGURES.get(field, ()))
+    relevant_names = tuple(
+        name for field in differing_input_names for name in _RELEVANT_FIGURES.get(field, ())
+    )
     not_fitting = [s for s, e in estimates.items() if e.verdict.status == "no"]
     # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
     doubtful = [
@@ -130,8 +132,8 @@ def summarize_comparison(
     if max(len(fit), len(doubtful), len(not_fitting)) < len(estimates):
         return _describe_which_fit(fit, doubtful, not_fitting)
     return (
-        _describe_free_memory(estimates)
-        or _describe_main_difference(estimates, relevant_names, main_names)
+        _describe_which_has_most_room(estimates)
+        or _describe_main_difference(estimates, relevant_names, main_figure_names)
         or "There is no difference."
     )
 
@@ -156,7 +158,7 @@ def _describe_which_fit(
     return f"{', '.join(clauses)}."
 
 
-def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
+def _describe_which_has_most_room(estimates: Mapping[str, Estimate]) -> str:
     figures = {s.upper(): f for s, e in estimates.items() if (f := e.find_figure("free"))}
     numbers = {s: _comparable_number(f) for s, f in figures.items()}
     values = {s: number for s, number in numbers.items() if number is not None}
@@ -170,8 +172,8 @@ def _describe_free_memory(estimates: Mapping[str, Estimate]) -> str:
 
 def _describe_main_difference(
     estimates: Mapping[str, Estimate],
-    relevant_names: Collection[str],
-    main_names: Collection[str],
+    relevant_figure_names: Collection[str],
+    main_figure_names: Collection[str],
 ) -> str:
     """Return a sentence about the figure that what differs is about, or that differs most.
 
@@ -188,9 +190,11 @@ def _describe_main_difference(
     shown = min(
         differing,
         key=lambda f: (
-            f.name not in relevant_names,
-            f.name not in main_names,
-            -_largest_ratio(estimates, f.name) if f.name in main_names else 0.0,
+            f.name not in relevant_figure_names,
+            f.name not in main_figure_names,
+            -_ratio_of_largest_to_smallest(estimates, f.name)
+            if f.name in main_figure_names
+            else 0.0,
             not f.primary,
         ),
     )
@@ -206,7 +210,7 @@ def _collect_figure_texts_by_scenario(
     return {letter: figure.formatted_value for letter, figure in figures.items() if figure}
 
 
-def _largest_ratio(estimates: Mapping[str, Estimate], name: str) -> float:
+def _ratio_of_largest_to_smallest(estimates: Mapping[str, Estimate], name: str) -> float:
     """Return the largest value of a figure over its smallest, to two digits.
 
     1 if they are not all positive numbers.
@@ -321,12 +325,12 @@ def compute_scenarios(
     return scenarios
 
 
-def build_comparison_links(
+def build_comparison_links_and_query(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario]
 ) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
     inputs_by_letter = {
-        letter: s.typed_by_field if s.inputs is None else inputs_to_query(s.inputs)
+        letter: s.typed_by_field if s.inputs is None else non_default_inputs_to_query(s.inputs)
         for letter, s in scenarios.items()
     }
     a, b = inputs_by_letter["a"], inputs_by_letter["b"]
@@ -353,7 +357,7 @@ def list_scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProb
 
 
 def build_input_rows(
-    entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
+    entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinkTargets
 ) -> tuple[InputRow, ...]:
     columns = {
         letter: {
@@ -396,7 +400,7 @@ def compare_scenarios_if_all_computed(
         lead=summarize_comparison(estimates, differing, entry.most_important_outputs),
         differing_inputs=tuple(specs[name].label for name in differing),
         list_prices_note=_describe_differing_list_prices(scenarios),
-        overlapping_figure_labels=_labels_of_overlapping_figures(
+        overlapping_figure_labels=_labels_of_figures_with_overlapping_ranges(
             list(estimates.values()), differing, entry.most_important_outputs
         ),
         notes=_list_notes_not_shared(estimates),
@@ -447,7 +451,7 @@ def _scenario_columns(
     columns = []
     for letter, estimate in estimates.items():
         bar = bars[letter]
-        drawing = bar and draw_bar(
+        drawing = bar and draw_stacked_bar(
             bar, height=_BAR_HEIGHT, min_axis_end=reach, draws_ticks=letter == last
         )
         columns.append(
@@ -458,7 +462,7 @@ def _scenario_columns(
                 verdict_text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,
                 calculator_url=calculator_url(
-                    entry.name, urlencode(inputs_to_query(scenarios[letter].inputs))
+                    entry.name, urlencode(non_default_inputs_to_query(scenarios[letter].inputs))
                 ),
             )
         )
@@ -470,8 +474,10 @@ _MOST_OVERLAPPING = 4
 _SETUP_INPUTS = frozenset({"gpu", "engine", "model", "software"})
 
 
-def _labels_of_overlapping_figures(
-    estimates: Sequence[Estimate], differing: Collection[str], main_names: Collection[str]
+def _labels_of_figures_with_overlapping_ranges(
+    estimates: Sequence[Estimate],
+    differing_input_names: Collection[str],
+    main_figure_names: Collection[str],
 ) -> tuple[str, ...]:
     """Return the labels of figures whose ranges overlap, of percentiles that of p95.
 
@@ -479,9 +485,11 @@ def _labels_of_overlapping_figures(
     all scenarios alike, so that ranges say nothing about their order.
     """
     labels: list[str] = []
-    if _SETUP_INPUTS.isdisjoint(differing):
+    if _SETUP_INPUTS.isdisjoint(differing_input_names):
         return ()
-    for figure in sorted(estimates[0].figures, key=lambda figure: figure.name not in main_names):
+    for figure in sorted(
+        estimates[0].figures, key=lambda figure: figure.name not in main_figure_names
+    ):
         if figure.name.endswith(("_p50", "_p99")):
             continue
         figures = [f for e in estimates if (f := e.find_figure(figure.name)) is not None]

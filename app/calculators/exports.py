@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.calculators.comparison import Comparison, Scenario
-from app.estimator.inputs import format_typed_value, input_specs
+from app.estimator.inputs import format_value_as_typed, input_specs
 from app.estimator.registry import EstimateSpec, require_estimate
 from app.estimator.result import Estimate, ResultTable
 from app.estimator.units import NBSP, format_value
@@ -166,7 +166,7 @@ def _inputs_line(entry: EstimateSpec, inputs: Any) -> str:
     for name, spec in input_specs(entry.inputs_type).items():
         value = getattr(inputs, name)
         if value is not None and spec.kind != "text":
-            text = f"{spec.label} {format_typed_value(spec, value)} {spec.typed_unit}"
+            text = f"{spec.label} {format_value_as_typed(spec, value)} {spec.typed_unit}"
             values.append(_escape_markdown_cell(text.rstrip()))
     return f"Inputs: {'; '.join(values)}."
 

@@ -293,7 +293,7 @@ class PartQuery:
     category: PartCategory
     vendor: str = ""
     min_memory_gb: str = ""
-    shown_columns: str = ""
+    shown_column_group: str = ""
     sorted_by: str = ""
     is_ascending: bool = False
 
@@ -303,7 +303,7 @@ class PartQuery:
             "kind": self.category.name,
             "vendor": self.vendor,
             "memory": self.min_memory_gb,
-            "columns": self.shown_columns,
+            "columns": self.shown_column_group,
             "sort": self.sorted_by,
             "order": "rising" if self.is_ascending else "",
         } | changes
@@ -349,7 +349,7 @@ class PartTable:
     columns_by_group: PartColumnGroups
     rows: tuple[PartRow, ...]
     reasons_by_letter: Mapping[str, str]
-    part_count: int
+    category_part_count: int
     sorted_by: str
 
 
@@ -365,7 +365,7 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
         category=category,
         vendor=read("vendor", list_vendors(category)),
         min_memory_gb=read("memory", dict(MIN_MEMORY_CHOICES)),
-        shown_columns=read("columns", category.columns_by_group),
+        shown_column_group=read("columns", category.columns_by_group),
         sorted_by=read("sort", {"name", *(column.field for column in category.columns)}),
         is_ascending=query.get("order") == "rising",
     )
@@ -387,7 +387,9 @@ def build_part_table(query: PartQuery) -> PartTable:
     all_parts = list_parts_in_category(query.category)
     matching_parts = _sort_parts([part for part in all_parts if _matches_query(part, query)], query)
     groups = {
-        t: c for t, c in query.category.columns_by_group.items() if query.shown_columns in ("", t)
+        t: c
+        for t, c in query.category.columns_by_group.items()
+        if query.shown_column_group in ("", t)
     }
     columns = [column for group in groups.values() for column in group]
     letters = _footnote_letters_by_reason(matching_parts, [column.field for column in columns])
@@ -400,7 +402,7 @@ def build_part_table(query: PartQuery) -> PartTable:
         columns_by_group=groups,
         rows=tuple(_part_row(part, columns, letters) for part in matching_parts),
         reasons_by_letter={letter: reason for reason, letter in letters.items()},
-        part_count=len(all_parts),
+        category_part_count=len(all_parts),
         sorted_by=_describe_sort_order(query),
     )
 

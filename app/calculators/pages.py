@@ -31,7 +31,7 @@ from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
     input_specs,
-    inputs_to_query,
+    non_default_inputs_to_query,
     parse_inputs,
 )
 from app.estimator.registry import EstimateSpec
@@ -47,7 +47,7 @@ from app.web.render import render_page
 from app.widgets.calculator_form import (
     MOST_FIELDS,
     NO_COURSE,
-    CourseLinks,
+    CourseLinkTargets,
     build_calculator_form,
     build_form_fields,
     catalog_options,
@@ -65,7 +65,7 @@ from app.widgets.estimate_view import (
     draw_estimate_chart,
     encode_inputs_query,
 )
-from app.widgets.svg import standalone_svg
+from app.widgets.svg import build_standalone_svg
 
 Answer = TypeVar("Answer")
 
@@ -168,7 +168,7 @@ def group_estimates_for_list() -> dict[str, list[EstimateSpec]]:
     return groups
 
 
-def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
+def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinkTargets) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs_type).values())]
     return {s: course.topic_titles_by_slug[s] for s in slugs if s in course.topic_titles_by_slug}
@@ -196,18 +196,18 @@ def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListIte
         number=number,
         entry=entry,
         default_inputs_text=_format_default_models_and_hardware(entry),
-        figure_label=_figure_label(first) if first else "",
-        figure_value=_format_short_figure(first) if first else "",
+        figure_label=_figure_label_unless_it_repeats_unit(first) if first else "",
+        figure_value=_format_figure_shortening_parameters(first) if first else "",
     )
 
 
-def _figure_label(figure: Figure) -> str:
+def _figure_label_unless_it_repeats_unit(figure: Figure) -> str:
     """Return the label of a figure; “Needed” if the label only repeats its unit."""
     repeats_unit = inflect_unit(2, figure.unit) == figure.label
     return "Needed" if repeats_unit else figure.label
 
 
-def _format_short_figure(figure: Figure) -> str:
+def _format_figure_shortening_parameters(figure: Figure) -> str:
     """Return a figure in short form: `70.6 B` parameters instead of all digits."""
     if figure.unit == "parameter" and isinstance(figure.value, int | float):
         return f"{figure.value / 1e9:,.1f}\u00a0B"
@@ -268,14 +268,14 @@ def build_price_links(
             if period in prices_by_period
         }
         if prices_by_field:
-            form_values = _price_form_values(prices_by_field, inputs)
+            form_values = _build_price_gpu_and_year_values(prices_by_field, inputs)
             links.append(
                 _price_link(entry, typed_by_field, form_values, list(prices_by_field.values()))
             )
     return tuple(links)
 
 
-def _price_form_values(
+def _build_price_gpu_and_year_values(
     prices_by_field: Mapping[str, PartPrice], input_names: Collection[str]
 ) -> dict[str, str]:
     """Return the form values for these prices, with the part and the year."""
@@ -366,11 +366,11 @@ PostedInputs = Annotated[dict[str, str], Depends(_read_form_or_file_inputs)]
 
 
 async def show_result(request: Request) -> Response:
-    return await _compute_result_fragment(request, short=False)
+    return await _render_result_fragment_from_query(request, short=False)
 
 
 async def show_short_result(request: Request) -> Response:
-    return await _compute_result_fragment(request, short=True)
+    return await _render_result_fragment_from_query(request, short=True)
 
 
 quick = (
@@ -381,7 +381,7 @@ quick = (
 """
 
 
-async def _compute_result_fragment(request: Request, *, short: bool) -> Response:
+async def _render_result_fragment_from_query(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
     typed = _read_query_string_inputs(request)
     library = await current_library(request)
@@ -445,7 +445,9 @@ def show_posted_calculator(ctx: ReadContext, name: str, typed: PostedInputs) -> 
 def _normalized_query_or_empty(entry: EstimateSpec, typed_by_field: Mapping[str, str]) -> str:
     """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
     try:
-        return encode_inputs_query(inputs_to_query(parse_inputs(entry.inputs_type, typed_by_field)))
+        return encode_inputs_query(
+            non_default_inputs_to_query(parse_inputs(entry.inputs_type, typed_by_field))
+        )
     except InvalidInputsError:
         return ""
 
@@ -478,7 +480,7 @@ def download_chart(request: Request, name: str, typed: QueriedInputs) -> Respons
     files = request.app.state.static.files
     stylesheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
     return _download_response(
-        name, "svg", standalone_svg(draw_estimate_chart(pictures[0]), *stylesheets)
+        name, "svg", build_standalone_svg(draw_estimate_chart(pictures[0]), *stylesheets)
     )
 
 
@@ -522,7 +524,7 @@ def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Respon
         letters=[letter.upper() for letter in typed_by_letter],
         main_rows=main_rows,
         other_rows=[r for r in rows if r not in main_rows],
-        links=comparison.build_comparison_links(entry, scenarios),
+        links=comparison.build_comparison_links_and_query(entry, scenarios),
         compared=comparison.compare_scenarios_if_all_computed(entry, scenarios),
         problems=problems,
     )
@@ -542,7 +544,7 @@ def show_comparison_result(request: Request, name: str, typed: QueriedInputs) ->
         "calculators/_comparison.html",
         name=name,
         compared=comparison.compare_scenarios_if_all_computed(entry, scenarios),
-        links=comparison.build_comparison_links(entry, scenarios),
+        links=comparison.build_comparison_links_and_query(entry, scenarios),
         fields=[
             field
             for row in comparison.build_input_rows(entry, scenarios, NO_COURSE)

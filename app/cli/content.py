@@ -29,11 +29,11 @@ from app.content.check import (
     fix_course_files,
     format_diff,
     format_problems,
-    plan_file_changes,
+    plan_course_file_fixes,
 )
 from app.content.course_rules import build_drafts_hint
 from app.content.courses import SINGLE_COURSE, find_course_folders, map_skipped_folders_to_reasons
-from app.content.file_watcher import SHARED_FOLDER, WatchedFiles
+from app.content.file_watcher import SHARED_FOLDER, CachingCourseFileParser
 from app.content.library import assemble_library
 from app.content.reading_routes import (
     has_course_short_route,
@@ -48,7 +48,7 @@ from app.markup.problems import (
     describe_problem_code,
     make_problem,
 )
-from app.markup.text import suggest_known_words
+from app.markup.text import write_hint_for_unknown_word
 from app.resources import IN_WHEEL, ROOT
 
 
@@ -90,13 +90,13 @@ def run_check_command(options: argparse.Namespace) -> int:
     disabled = LOG.disabled
     LOG.disabled = not options.verbose  # problem E00 reports internal failures anyway
     try:
-        return _check_and_print_each_course(options)
+        return _fix_check_and_print_each_course(options)
     finally:
         LOG.disabled = disabled
 
 
-def _check_and_print_each_course(options: argparse.Namespace) -> int:
-    content = _folder_or_course_from_options(options)
+def _fix_check_and_print_each_course(options: argparse.Namespace) -> int:
+    content = _content_folder_from_options(options)
     problems: list[ContentProblem] = []
     for name, folder in find_course_folders(content).items():
         if options.fix:
@@ -147,7 +147,7 @@ def _apply_fixes_and_print_diff(folder: Path, options: argparse.Namespace) -> No
     """Apply `--fix`, or only compute it; prints the diff, to standard error beside JSON."""
     if not options.dry_run:
         raise_if_packaged_course(folder)
-    make_changes = plan_file_changes if options.dry_run else fix_course_files
+    make_changes = plan_course_file_fixes if options.dry_run else fix_course_files
     changes = make_changes(folder, dt.datetime.now(dt.UTC).date(), options.accept)
     out = sys.stdout if options.format == "text" else sys.stderr
     for text in (
@@ -174,7 +174,7 @@ def _print_code_explanation(code: str) -> int:
         return 0
     if code not in PROBLEM_CODES:
         hint = (
-            suggest_known_words(code, PROBLEM_CODES)
+            write_hint_for_unknown_word(code, PROBLEM_CODES)
             or "Codes look like E04 or W87; they follow the location."
         )
         raise CommandError(f"{code} is not a code of the check. {hint}")
@@ -182,7 +182,7 @@ def _print_code_explanation(code: str) -> int:
     return 0
 
 
-def _folder_or_course_from_options(options: argparse.Namespace) -> Path:
+def _content_folder_from_options(options: argparse.Namespace) -> Path:
     if options.folder and options.course:
         raise CommandError("name a folder or a course, not both.")
     folder: Path = options.folder or find_course_folder(options.course)
@@ -197,7 +197,7 @@ Problems = tuple[ContentProblem, ...]
 
 def _watch_content(options: argparse.Namespace) -> int:
     """Print problems after every change until interrupted."""
-    folder = _folder_or_course_from_options(options)
+    folder = _content_folder_from_options(options)
     if options.fix or options.explain or options.format != "text":
         raise CommandError("--watch prints text and writes nothing; leave the other options out.")
     courses = find_course_folders(folder)
@@ -217,7 +217,7 @@ def check_course_at_each_change(
     Ends when `wait_between_checks`, which is called between two checks, raises KeyboardInterrupt.
     """
     pause = wait_between_checks or (lambda: time.sleep(_SECONDS_BETWEEN_CHECKS))
-    files = WatchedFiles(folder, None)
+    files = CachingCourseFileParser(folder, None)
     previous: Problems | None = None
     try:
         while True:
@@ -317,7 +317,7 @@ def run_new_command(options: argparse.Namespace) -> int:
 
 
 def _create_course(options: argparse.Namespace) -> str:
-    folder = _folder_of_new_course(options.content) / options.folder
+    folder = _parent_folder_of_new_course(options.content) / options.folder
     title = options.title or folder.name.replace("-", " ").capitalize()
     files = scaffold.create_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
     return (
@@ -326,7 +326,7 @@ def _create_course(options: argparse.Namespace) -> str:
     )
 
 
-def _folder_of_new_course(requested: Path | None) -> Path:
+def _parent_folder_of_new_course(requested: Path | None) -> Path:
     """Return the folder for a new course: by default that of several courses, or this one."""
     if requested and (requested / "syllabus.toml").exists():
         raise CommandError(

@@ -17,7 +17,7 @@ from app.cli import CommandError
 from app.content.check import format_count_noun
 from app.database.backup import (
     BackupManifest,
-    back_up_before_migration,
+    back_up_before_migration_if_enabled,
     create_backup,
     list_automatic_backups,
     restore_backup,
@@ -47,8 +47,12 @@ from app.database.schema import (
     require_sqlite_path,
     upgrade_schema_if_outdated,
 )
-from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_file_if_marked
-from app.settings import Settings, list_settings_without_secrets, unknown_variable_messages
+from app.database.secure_delete import (
+    LARGEST_AT_START,
+    vacuum_file_and_clear_mark,
+    vacuum_file_if_marked,
+)
+from app.settings import Settings, list_settings_masking_secrets, unknown_variable_messages
 from app.web.dependencies import public_or_listening_url
 
 
@@ -68,7 +72,7 @@ def read_settings() -> Settings:
 
 def run_settings_command(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
-    for variable, value, default, meaning in list_settings_without_secrets(read_settings()):
+    for variable, value, default, meaning in list_settings_masking_secrets(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
             value = redact_passwords_of_url(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
@@ -85,7 +89,7 @@ def migrate_and_secure_database(installation: Installation, now: dt.datetime) ->
     engine = installation.make_engine()
     try:
         upgrade_schema_if_outdated(
-            engine, lambda old: back_up_before_migration(installation, old, now)
+            engine, lambda old: back_up_before_migration_if_enabled(installation, old, now)
         )
         engine.dispose()
         set_temporary_folder_and_purge_leftovers(
@@ -219,7 +223,7 @@ def _vacuum_database(settings: Settings) -> int:
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
         path = require_sqlite_path(engine)
     try:
-        vacuum_file(path, refuse_other_connections=True)
+        vacuum_file_and_clear_mark(path, refuse_other_connections=True)
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "

@@ -18,7 +18,7 @@ from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
     describe_valid_values,
-    format_typed_value,
+    format_value_as_typed,
     input_specs,
     parse_inputs,
 )
@@ -166,7 +166,7 @@ def _format_help_of_estimate(entry: EstimateSpec) -> str:
 
 def _format_help_of_input(name: str, spec: InputSpec, default: Any) -> list[str]:
     sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted_values(spec)}."]
-    if default not in {None, ""} and (default_text := format_typed_value(spec, default)):
+    if default not in {None, ""} and (default_text := format_value_as_typed(spec, default)):
         sentences.append(f"Default: {default_text}.")
     indent = " " * 6
     text = " ".join(sentences)

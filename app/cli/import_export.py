@@ -44,7 +44,7 @@ from app.import_export.items import (
     list_recorded_losses,
     make_item_label,
 )
-from app.import_export.markdown_to_html import escape_braces_in_item
+from app.import_export.markdown_to_html import escape_placeholder_braces_in_item
 from app.import_export.xml_files import MAX_XML_BYTES
 
 _MAX_REMARKS_SHOWN = 4
@@ -97,7 +97,9 @@ def import_file(
     if (
         file_format not in FORMATS_WITH_ALL_FIELDS
     ):  # our own format already has its placeholders filled
-        result = dataclasses.replace(result, items=tuple(map(escape_braces_in_item, result.items)))
+        result = dataclasses.replace(
+            result, items=tuple(map(escape_placeholder_braces_in_item, result.items))
+        )
     updates = (
         {topic_slug_or_empty: build_topic_update(result, target)}
         if target
@@ -210,11 +212,11 @@ def export_attempts(file_format: str, path: Path, database_url: str, course: str
     return f"{format_count_noun(len(rows), 'attempt')} written."
 
 
-def _make_engine_or_raise_unusable(database: str) -> Engine:
+def _make_engine_or_raise_unusable(database_url: str) -> Engine:
     try:
-        return make_engine(database)
+        return make_engine(database_url)
     except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-        reason = redact_passwords_in_message(error, database)
+        reason = redact_passwords_in_message(error, database_url)
         raise UnusableFileError(f"the database address cannot be used ({reason}).") from None
 
 

@@ -25,8 +25,8 @@ from app.accounts.learner_store import ListedPerson
 from app.authoring.regrading import (
     RegradePolicy,
     RegradePreview,
-    confirm_regrade,
     preview_regrade,
+    write_regrades_of_preview,
 )
 from app.cli import CommandError, align_columns
 from app.cli.content import find_course_folder
@@ -231,7 +231,7 @@ def run_regrade_command(options: argparse.Namespace) -> int:
     if folder not in courses.values():  # the course in the current folder
         courses = find_course_folders(folder)
     course = next(name for name, course_folder in courses.items() if course_folder == folder)
-    question = _require_question(courses, course, options.question)
+    question = _require_live_question(courses, course, options.question)
     with open_database(settings) as engine, Session(engine) as db:
         if options.yes:
             db.connection(execution_options=WRITING)
@@ -244,7 +244,9 @@ def run_regrade_command(options: argparse.Namespace) -> int:
         )
         regraded_count = 0
         if options.yes:
-            regraded_count = confirm_regrade(db, course, preview, COMMAND_LINE_SESSION, utc_now())
+            regraded_count = write_regrades_of_preview(
+                db, course, preview, COMMAND_LINE_SESSION, utc_now()
+            )
             db.commit()
     if options.json:
         print(json.dumps(_regrade_as_json_dict(preview, regraded_count), ensure_ascii=False))
@@ -253,7 +255,7 @@ def run_regrade_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _require_question(courses: Mapping[str, Path], course: str, item: str) -> Question:
+def _require_live_question(courses: Mapping[str, Path], course: str, item: str) -> Question:
     library = load_library(courses[course])
     if item in library.questions:
         return library.questions[item]
@@ -300,7 +302,7 @@ def _format_regrade(
         f"{'; see --reworded' if refusal is RegradeRefusal.WORDS else ''}."
         for refusal, count in preview.refusals
     ]
-    if not preview.new_scores:
+    if not preview.scores_to_write:
         return [*lines, "No score changes, so there is nothing to write."]
     if is_confirmed:
         return [*lines, f"{format_count_noun(written_count, 'answer')} graded again."]

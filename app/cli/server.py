@@ -59,7 +59,7 @@ def run_serve_command(options: argparse.Namespace) -> int:
     _check_port_available(settings)
     with migrate_and_lock_data_folder(settings):
         app = create_app(settings)
-        _announce_start(settings, app.state.courses)
+        _announce_start_and_author_link(settings, app.state.courses)
         _announce_price_file(settings, app.state.prices)
         gc.freeze()  # the course is permanent: exclude it from garbage collection
         _run_server(settings, app)
@@ -92,7 +92,7 @@ def _check_port_available(settings: Settings) -> None:
             ) from None
 
 
-def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
+def _announce_start_and_author_link(settings: Settings, courses: CourseRegistry) -> None:
     for live in courses.libraries.values():
         _announce_course(live.get_current_library(), live.folder)
     if courses.has_several_courses:

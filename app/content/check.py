@@ -18,7 +18,11 @@ from app.content.course_rules import (
     map_new_option_keys_to_former_keys,
 )
 from app.content.file_reader import parse_file
-from app.content.file_watcher import WatchedFiles, locate_course_file, pause_garbage_collection
+from app.content.file_watcher import (
+    CachingCourseFileParser,
+    locate_course_file,
+    pause_garbage_collection,
+)
 from app.content.id_ownership import LOCK_FILE_NAME, IdOwners, ItemIdClaim
 from app.content.library import find_problems
 from app.content.lock_file import format_lock_file
@@ -51,7 +55,7 @@ def fix_course_files(
     course_folder: Path, today: dt.date, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> list[FileChange]:
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
-    changes = plan_file_changes(course_folder, today, ids_accepted_as_unchanged)
+    changes = plan_course_file_fixes(course_folder, today, ids_accepted_as_unchanged)
     for change in changes:
         replace_file_atomically(
             locate_course_file(course_folder, change.path), change.new_text.encode()
@@ -59,14 +63,14 @@ def fix_course_files(
     return changes
 
 
-def plan_file_changes(
+def plan_course_file_fixes(
     course_folder: Path, today: dt.date, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> list[FileChange]:
     """Return what `fix_course_files` would write: missing ids, stale figures, then ids.lock.
 
     `ids_accepted_as_unchanged` are ids whose items count as unchanged, even if their text differs.
     """
-    parsed_files = WatchedFiles(course_folder, None).parse_current_files().parsed_files
+    parsed_files = CachingCourseFileParser(course_folder, None).parse_current_files().parsed_files
     ids = _build_edits_that_write_new_ids(
         find_id_owners(ParsedCourse(parsed_files, today), ids_accepted_as_unchanged),
         list_used_ids(parsed_files),
@@ -75,9 +79,9 @@ def plan_file_changes(
     for path, parsed_file in parsed_files.items():
         edits = [*parsed_file.text_edits, *ids.get(path, ())]
         if edits:
-            changes.append(_apply_text_edits(course_folder, path, edits))
+            changes.append(_build_file_change_from_edits(course_folder, path, edits))
             parsed_files[path] = parse_file(changes[-1].new_text, path)
-    lock = _update_lock_file(course_folder, parsed_files, today, ids_accepted_as_unchanged)
+    lock = _build_lock_file_change(course_folder, parsed_files, today, ids_accepted_as_unchanged)
     return [change for change in (*changes, lock) if change.old_text != change.new_text]
 
 
@@ -144,7 +148,7 @@ def _reserve_unique_id(name: str, used_ids: set[str]) -> str:
     return unused_id
 
 
-def _apply_text_edits(
+def _build_file_change_from_edits(
     folder: Path, path: str, edits: Iterable[TextEdit], *, reuse_blank_lines: bool = False
 ) -> FileChange:
     """Apply the edits from last to first, keeping the file's line endings.
@@ -169,7 +173,7 @@ def _apply_text_edits(
     return FileChange(path, old_text, "".join(lines_and_endings))
 
 
-def _update_lock_file(
+def _build_lock_file_change(
     course_folder: Path,
     parsed_files: Mapping[str, ParsedFile],
     today: dt.date,
@@ -195,7 +199,7 @@ def _update_lock_file(
             continue
         reviewed = find_review_date_of_item_page(owner.path, parsed_files)
         entry = _build_lock_entry(owner, entries.get(name), today)
-        entries[name] = _update_reviewed_key(entry, owner.fingerprint, reviewed, today)
+        entries[name] = _enter_answer_key_if_reviewed(entry, owner.fingerprint, reviewed, today)
     lock = course_folder / LOCK_FILE_NAME
     old_text = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
@@ -204,7 +208,7 @@ def _update_lock_file(
     return FileChange(LOCK_FILE_NAME, old_text, new_text or "")
 
 
-def _update_reviewed_key(
+def _enter_answer_key_if_reviewed(
     lock_entry: LockEntry,
     fingerprint: ItemFingerprint,
     page_reviewed_on: dt.date | None,
@@ -243,8 +247,8 @@ def _build_lock_entry(owner: ItemIdClaim, old_entry: LockEntry | None, today: dt
         0,
         old_entry.reviewed_key_hash if old_entry else "",
         old_entry.reviewed_on if old_entry else "",
-        fingerprint.heading,
-        fingerprint.body,
+        fingerprint.heading_hash,
+        fingerprint.body_hash,
         owner.path,
     )
 
@@ -296,7 +300,9 @@ def check_course(
     if apply_fixes:
         fix_course_files(course_folder, day)
     with pause_garbage_collection():
-        parsed_files = WatchedFiles(course_folder, cache_folder).parse_current_files().parsed_files
+        parsed_files = (
+            CachingCourseFileParser(course_folder, cache_folder).parse_current_files().parsed_files
+        )
         content_problems: Sequence[ContentProblem] = find_problems(parsed_files, course_folder, day)
         if any(parsed_file.unidentified_items for parsed_file in parsed_files.values()):
             content_problems = _add_problems_of_unidentified_items(
@@ -342,7 +348,7 @@ def parse_as_if_ids_were_added(
     files_with_ids = dict(parsed_files)
     insertion_lines: dict[str, list[int]] = {}
     for path, file_edits in edits.items():
-        change = _apply_text_edits(folder, path, file_edits, reuse_blank_lines=True)
+        change = _build_file_change_from_edits(folder, path, file_edits, reuse_blank_lines=True)
         files_with_ids[path] = parse_file(change.new_text, path)
         insertion_lines[path] = _list_lines_followed_by_insertion(change.old_text or "", file_edits)
     return FilesWithIds(files_with_ids, insertion_lines)

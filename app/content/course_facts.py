@@ -249,7 +249,7 @@ def compute_course_facts(library: Library) -> CourseFacts:
             question.answer, question.partial
         )
         exam_objectives = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
-        is_asked = question.is_for_exams and question.topic in topics and exam_objectives
+        is_asked = question.may_be_asked_in_exams and question.topic in topics and exam_objectives
         if is_asked and guess <= _GUESSED:
             questions[question.id] = QuestionFacts(
                 question.id, question.topic, exam_objectives, guess, question.is_reserved_for_exams

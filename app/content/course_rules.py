@@ -25,13 +25,13 @@ from app.markup.problems import (
 )
 from app.markup.text import (
     add_boundaries_in_unspaced_scripts,
-    closest_word,
     content_hash,
+    find_closest_word_or_empty,
     is_slug,
     reduce_to_words,
     shorten_with_ellipsis,
     slugify,
-    suggest_known_words,
+    write_hint_for_unknown_word,
 )
 from app.questions import types
 from app.questions.model import Question
@@ -83,7 +83,7 @@ class ParsedCourse:
         unlisted = [slug for slug in pages if slug not in order]
         if len(missing_topics) == len(unlisted) == 1:
             return {missing_topics[0]: unlisted[0]}
-        pairs = {slug: closest_word(slug, unlisted) for slug in missing_topics}
+        pairs = {slug: find_closest_word_or_empty(slug, unlisted) for slug in missing_topics}
         return {slug: closest for slug, closest in pairs.items() if closest}
 
     def sort_files_of_listed_topics_first(self) -> list[ParsedFile]:
@@ -163,7 +163,7 @@ def check_cross_references(course: ParsedCourse) -> list[ContentProblem]:
             if reference.kind in unread:
                 continue
             if reference.kind not in known_by_kind:
-                problems += _check_file_link_or_calculator_reference(path, reference, course)
+                problems += _check_reference_outside_registers(path, reference, course)
             elif reference.target not in known_by_kind[reference.kind]:
                 known_values = known_by_kind[reference.kind]
                 hint = _build_moved_topic_hint(path, reference, renamed) or _suggest_known_name(
@@ -185,7 +185,7 @@ def _build_moved_topic_hint(
     return f"Did you mean “{new_slug}”?" if new_slug else ""
 
 
-def _check_file_link_or_calculator_reference(
+def _check_reference_outside_registers(
     path: str, reference: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check dates, calculators, pictures, drawings, terms and links (E13, E61, W95 and others)."""
@@ -216,7 +216,7 @@ def _suggest_known_name(
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     hint_key = (reference.kind, reference.target)
     if hint_key not in hint_cache and len(hint_cache) < _MOST_HINTS:
-        hint_cache[hint_key] = suggest_known_words(reference.target, known_names)
+        hint_cache[hint_key] = write_hint_for_unknown_word(reference.target, known_names)
     return hint_cache.get(hint_key, "")
 
 
@@ -296,11 +296,13 @@ def _have_nearly_same_stem(words: frozenset[str], other_words: frozenset[str]) -
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 
 
-def check_topic_list(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def check_topic_order_titles_and_prerequisites(
+    course: ParsedCourse, pages: Mapping[str, Topic]
+) -> list[ContentProblem]:
     """Report W36, W37, E39, E03, E11: order, titles, cycles and former slugs of topics."""
     return [
         *_check_topic_order(course, pages),
-        *_check_titles(pages),
+        *_check_duplicate_titles(pages),
         *_check_aliases(pages),
         *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, course)),
     ]
@@ -342,7 +344,7 @@ def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
                 yield make_problem(location, "E11", message, "Take it out of “aliases”.")
 
 
-def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
+def _check_duplicate_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     first: dict[str, Topic] = {}
     for page in pages.values():
         first_page = first.setdefault(reduce_to_words(page.title), page)
@@ -420,7 +422,7 @@ def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[Cont
 _NAMED = 3  # drafts that are named in a message
 
 
-def check_coverage(
+def check_exam_and_objective_coverage(
     course: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
 ) -> list[ContentProblem]:
     """Report exams that cannot be filled and objectives without items.
@@ -481,13 +483,13 @@ def _check_blueprints(
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
-    exam_questions = [(q.find_domain(domain_of), q) for q in questions if q.is_for_exams]
+    exam_questions = [(q.find_domain(domain_of), q) for q in questions if q.may_be_asked_in_exams]
     live_counts = Counter(domain for domain, q in exam_questions if q.status == "live")
     excluded_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for question in questions:
-        if question.status == "live" and not question.is_for_exams:
+        if question.status == "live" and not question.may_be_asked_in_exams:
             excluded_counts[question.find_domain(domain_of)][
-                _name_reason_for_exam_exclusion(question)
+                _name_group_excluded_from_exams(question)
             ] += 1
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in exam_questions:
@@ -502,7 +504,7 @@ def _check_blueprints(
             location = ProblemLocation(path, lines.get(number, 1))
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
-                hint = suggest_known_words(number, domains)
+                hint = write_hint_for_unknown_word(number, domains)
                 if number in domain_of:
                     message = f"Exams count by domain, and “{number}” is an objective."
                     hint = f"Write {domain_of[number]} = {needed}"
@@ -516,7 +518,7 @@ def _check_blueprints(
                 yield make_problem(location, "E71", message, hint)
 
 
-def _name_reason_for_exam_exclusion(question: Question) -> str:
+def _name_group_excluded_from_exams(question: Question) -> str:
     if not types.question_type_of(question).is_allowed_in_exams:
         return "designs" if question.type == "design" else "labs"
     return "“level: deeper”" if question.level == "deeper" else "choices between two options"

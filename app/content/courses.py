@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.content.course_rules import EMPTY_SYLLABUS
-from app.content.file_watcher import SHARED_FOLDER, FileStamps, WatchedFiles, file_exists
+from app.content.file_watcher import SHARED_FOLDER, CachingCourseFileParser, FileStamps, file_exists
 from app.content.library import Library, assemble_library, compute_library_version
 from app.content.parse_cache import LastGoodFiles
 from app.content.parsed_file import ParsedFile
@@ -96,7 +96,7 @@ class LiveLibrary:
         self.cache = cache_folder
         self._check_interval = check_interval_seconds
         self._checked_at = -math.inf
-        self._files = WatchedFiles(
+        self._files = CachingCourseFileParser(
             course_folder,
             cache_folder,
             LastGoodFiles(last_good_folder, course_folder) if last_good_folder else None,

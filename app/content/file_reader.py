@@ -100,7 +100,7 @@ from app.markup.text import (
     reduce_to_words,
     repr_for_content_hash,
     slugify,
-    suggest_known_words,
+    write_hint_for_unknown_word,
 )
 from app.questions import types
 from app.questions.model import Question
@@ -201,14 +201,16 @@ class _PageBuilder:
         while index < len(tokens):
             end = find_closing_index(tokens, index) + 1
             block = tokens[index:end]
-            if self._starts_new_piece(tokens[index]) or find_standalone_picture(block):
-                self._add_tokens(tokens[start:index])
+            if self._starts_new_piece_reporting_bad_headings(
+                tokens[index]
+            ) or find_standalone_picture(block):
+                self._render_tokens_as_html_block(tokens[start:index])
                 self._add_standalone_block(block)
                 start = end
             index = end
-        self._add_tokens(tokens[start:])
+        self._render_tokens_as_html_block(tokens[start:])
 
-    def _starts_new_piece(self, token: Token) -> bool:
+    def _starts_new_piece_reporting_bad_headings(self, token: Token) -> bool:
         if token.type == "heading_open":
             self._report_and_track_heading_level(token)
             return token.tag in {"h1", "h2"}
@@ -273,7 +275,7 @@ class _PageBuilder:
         location = source_file.locate_text(file, *lines)
         source_file.add_reference("picture", file, *location)
 
-    def _add_tokens(self, tokens: list[Token]) -> None:
+    def _render_tokens_as_html_block(self, tokens: list[Token]) -> None:
         if not tokens:
             return
         replace_checkboxes_by_symbols(tokens)
@@ -394,7 +396,7 @@ def _build_items(
             source_file.unidentified_items.append(_build_unidentified_item(source, source_file))
         if parsed_item is not None and not broken:
             items[ItemKey(parsed_item.item.id, source.line)] = parsed_item.item
-            _add_reverse_card(parsed_item, items)
+            _add_reverse_card_if_requested(parsed_item, items)
         if is_over_limit:
             break
     source_file.current_item = ""
@@ -454,7 +456,7 @@ def _build_and_check_item(
     return ItemBuildResult(parsed_item)
 
 
-def _add_reverse_card(parsed_item: ParsedItem, item_by_key: ItemByKey) -> None:
+def _add_reverse_card_if_requested(parsed_item: ParsedItem, item_by_key: ItemByKey) -> None:
     card = parsed_item.item
     has_reverse = parsed_item.authored.comment.field_text("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Flashcard) or not has_reverse:
@@ -611,7 +613,7 @@ def _mark_essential_sections(
         if anchor not in anchors:
             message = f"“{anchor}” is no section of this page."
             line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
-            hint = suggest_known_words(anchor, anchors)
+            hint = write_hint_for_unknown_word(anchor, anchors)
             source_file.report_at_text("E61", anchor, line, len(source_file.lines), message, hint)
     return tuple(
         dataclasses.replace(

@@ -18,7 +18,7 @@ from app.content.parse_cache import LastGoodFiles, ParseCacheFolder
 from app.content.parsed_file import GlossaryNames, ParsedFile, TermAnchor, compile_glossary_names
 from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, ContentProblem, ProblemLocation, make_problem
-from app.markup.text import closest_word
+from app.markup.text import find_closest_word_or_empty
 
 
 class ParseJob(NamedTuple):
@@ -134,16 +134,16 @@ def drop_overridden_shared_entries(parsed_files: Mapping[str, ParsedFile]) -> di
 
 
 def _remove_overridden_entries(
-    parsed_file: ParsedFile, course_reading: ParsedFile | None
+    shared_file: ParsedFile, course_file: ParsedFile | None
 ) -> ParsedFile:
-    if course_reading is None:
-        return parsed_file
-    terms = {t.anchor for t in course_reading.glossary_terms}
-    sources = {s.key for s in course_reading.cited_sources}
+    if course_file is None:
+        return shared_file
+    terms = {t.anchor for t in course_file.glossary_terms}
+    sources = {s.key for s in course_file.cited_sources}
     return dataclasses.replace(
-        parsed_file,
-        glossary_terms=tuple(t for t in parsed_file.glossary_terms if t.anchor not in terms),
-        cited_sources=tuple(s for s in parsed_file.cited_sources if s.key not in sources),
+        shared_file,
+        glossary_terms=tuple(t for t in shared_file.glossary_terms if t.anchor not in terms),
+        cited_sources=tuple(s for s in shared_file.cited_sources if s.key not in sources),
     )
 
 
@@ -216,7 +216,10 @@ def map_misnamed_files_to_right_names(folder: Path) -> dict[str, str]:
     known_names = {*_SINGLE, "topics", "exams"}
     names = {f.name for f in folder.glob("[!.]*")} - known_names
     names = {name for name in names if _is_encodable(name)}
-    pairs = ((name, closest_word(name.lower(), known_names, _NEAR_NAME)) for name in sorted(names))
+    pairs = (
+        (name, find_closest_word_or_empty(name.lower(), known_names, _NEAR_NAME))
+        for name in sorted(names)
+    )
     return {name: nearest_name for name, nearest_name in pairs if nearest_name}
 
 
@@ -284,7 +287,7 @@ class MemoryCachedFile(NamedTuple):
     parsed_file: ParsedFile
 
 
-class WatchedFiles:
+class CachingCourseFileParser:
     """Parses each file once per content. A broken file keeps its last good version."""
 
     def __init__(
@@ -497,7 +500,7 @@ def _check_required_files(parsed_files: Mapping[str, ParsedFile]) -> list[Conten
 
 def _build_ignored_file_problem(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
-    nearest_name = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
+    nearest_name = find_closest_word_or_empty(path.rpartition("/")[2].lower(), TOPIC_FILES)
     if nearest_name:
         hint = f"Is it to be {nearest_name}? {hint}"
     if path.startswith("exams/"):

@@ -12,7 +12,7 @@ from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import Level, NamedExpression, QuestionParameters, Status
 from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, TextPosition
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
-from app.markup.text import LONGEST_ID, is_slug, shorten_with_ellipsis, suggest_known_words
+from app.markup.text import LONGEST_ID, is_slug, shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions.question_type import ItemComment
 from app.questions.types import QUESTION_TYPES
 
@@ -166,7 +166,7 @@ def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> Spli
         _read_references(fields, "objective", source_file),
         _read_references(fields, "source", source_file),
         strict_yaml.text_or_empty(fields.values.get("summary")),
-        _read_date(fields, source_file),
+        _read_review_date(fields, source_file),
         _read_required_topics(fields, source_file),
         _read_text_list(fields, "essential") if "essential" in fields.values else None,
         _read_text_list(fields, "aliases"),
@@ -182,7 +182,7 @@ def _report_unknown_keys(
 ) -> None:
     for name, key_position in fields.keys.items():
         if name not in known_keys:
-            hint = suggest_known_words(name, known_keys, _NEAR_NAME_CUTOFF)
+            hint = write_hint_for_unknown_word(name, known_keys, _NEAR_NAME_CUTOFF)
             if known_keys is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known_keys is ITEM_KEYS or name in FRONT_KEYS:
@@ -272,7 +272,7 @@ def _read_required_topics(fields: YamlMapping, source_file: SourceFile) -> tuple
     return tuple(s.text for s in scalars)
 
 
-def _read_date(fields: YamlMapping, source_file: SourceFile) -> dt.date | None:
+def _read_review_date(fields: YamlMapping, source_file: SourceFile) -> dt.date | None:
     node = fields.values.get("reviewed")
     if not isinstance(node, YamlText):
         return None
@@ -411,25 +411,27 @@ def parse_question_parameters(
     if "params" not in values and "let" not in values:
         return None
     params: dict[str, tuple[str | float, ...]] = {}
-    for name, node in _read_mapping(values.get("params"), "params", source_file).items():
+    for name, node in _read_parameter_mapping(values.get("params"), "params", source_file).items():
         _report_bad_parameter_name(name, node, source_file)
         params[name] = _read_parameter_values(name, node, source_file)
     lets: list[NamedExpression] = []
     let_names: list[str] = []
-    for name, node in _read_mapping(values.get("let"), "let", source_file).items():
+    for name, node in _read_parameter_mapping(values.get("let"), "let", source_file).items():
         _report_bad_parameter_name(name, node, source_file)
         if name in params:
             message = f"“{name}” is a parameter already."
             source_file.report("E11", node.line, node.column, message, "Use another name.")
         known_names = {*params, *let_names}  # a name with a faulty expression is reported only once
         let_names.append(name)
-        text = _read_expression(node, known_names, source_file)
+        text = _read_and_check_expression(node, known_names, source_file)
         if text:
             lets.append((name, text))
     return QuestionParameters(params, tuple(lets))
 
 
-def _read_mapping(node: Node | None, label: str, source_file: SourceFile) -> dict[str, Node]:
+def _read_parameter_mapping(
+    node: Node | None, label: str, source_file: SourceFile
+) -> dict[str, Node]:
     if isinstance(node, YamlMapping):
         if len(node.values) > MOST_PARAMETERS:
             message = f"“{label}” has {len(node.values)} names."
@@ -531,7 +533,7 @@ def _expand_parameter_range(
     return tuple(int(v) if v == int(v) else v for v in values)
 
 
-def _read_expression(node: Node, known_names: set[str], source_file: SourceFile) -> str:
+def _read_and_check_expression(node: Node, known_names: set[str], source_file: SourceFile) -> str:
     if not isinstance(node, YamlText):
         message = "An expression has to be written as text."
         source_file.report("E45", node.line, node.column, message)
@@ -543,7 +545,7 @@ def _read_expression(node: Node, known_names: set[str], source_file: SourceFile)
         return ""
     unknown = sorted(compiled.names - known_names)
     for name in unknown:
-        hint = suggest_known_words(name, known_names)
+        hint = write_hint_for_unknown_word(name, known_names)
         message = f"“{name}” is neither a parameter nor defined above."
         source_file.report("E44", node.line, node.column, message, hint)
     return "" if unknown else node.text

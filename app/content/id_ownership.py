@@ -13,7 +13,7 @@ from app.markup.problems import (
     make_problem,
     topic_slug_of_path,
 )
-from app.markup.text import jaccard_similarity
+from app.markup.text import estimate_jaccard_similarity
 
 LOCK_FILE_NAME = "ids.lock"
 COPY_SIMILARITY = 0.6  # similarity from which an item counts as the same in other words
@@ -37,9 +37,9 @@ class ItemTextHashes(Protocol):
     @property
     def sketch_with_comment(self) -> tuple[int, ...]: ...
     @property
-    def heading(self) -> str: ...
+    def heading_hash(self) -> str: ...
     @property
-    def body(self) -> str: ...
+    def body_hash(self) -> str: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,16 +88,16 @@ class IdEvidence:
         self.ids_found_elsewhere: set[str] = set()  # of the missing ones
         self._entries_by_text_hash: dict[str, list[LockEntry]] = defaultdict(list)
         for entry in self.entries.values():
-            if entry.heading:
-                self._entries_by_text_hash[f"#{entry.heading}"].append(entry)
-            if entry.body:
-                self._entries_by_text_hash[entry.body].append(entry)
+            if entry.heading_hash:
+                self._entries_by_text_hash[f"#{entry.heading_hash}"].append(entry)
+            if entry.body_hash:
+                self._entries_by_text_hash[entry.body_hash].append(entry)
         self._ids_by_sample: dict[int, list[str]] = defaultdict(list)
         for entry in self.entries.values():
             for number in entry.sketch:
                 self._ids_by_sample[number].append(entry.id)
 
-    def is_topic_in_syllabus(self, path: str) -> bool:
+    def is_topic_of_file_in_syllabus(self, path: str) -> bool:
         """Return whether the syllabus lists the topic of a file."""
         parsed_file = self.parsed_files.get("syllabus.toml")
         topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
@@ -105,7 +105,10 @@ class IdEvidence:
 
     def score_entry_resemblance(self, entry: LockEntry, wording: ItemTextHashes) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
-        equal_parts = entry.heading == wording.heading != "", entry.body == wording.body != ""
+        equal_parts = (
+            entry.heading_hash == wording.heading_hash != "",
+            entry.body_hash == wording.body_hash != "",
+        )
         return _compute_similarity_to_entry(entry, wording) + sum(equal_parts)
 
     def is_text_replaced(self, entry: LockEntry, wording: ItemTextHashes) -> bool:
@@ -116,10 +119,13 @@ class IdEvidence:
 
     def find_closer_entry(self, own_entry: LockEntry, wording: ItemTextHashes) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
-        if (own_entry.heading, own_entry.body) == (wording.heading, wording.body):
+        if (own_entry.heading_hash, own_entry.body_hash) == (
+            wording.heading_hash,
+            wording.body_hash,
+        ):
             return None
         own_similarity = _compute_similarity_to_entry(own_entry, wording)
-        candidates = self._find_similar_entries_with_shared_text(wording)
+        candidates = self._find_similar_entries_sharing_heading_or_body(wording)
         if own_similarity < COPY_SIMILARITY:
             candidates += self._find_similar_entries(wording, self.entries)
         best = self._find_nearest_entry([e for e in candidates if e.id != own_entry.id], wording)
@@ -127,7 +133,7 @@ class IdEvidence:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
         # False.
-        margin = _SLIGHT_MARGIN if best.heading == wording.heading else 0.0
+        margin = _SLIGHT_MARGIN if best.heading_hash == wording.heading_hash else 0.0
         threshold = own_similarity - margin
         if _compute_similarity_to_entry(best, wording) <= threshold:
             return None
@@ -142,7 +148,7 @@ class IdEvidence:
         missing = self.missing_entries
         entries = [missing[name] for name in candidate_ids if name in missing]
         if not entries:
-            sharing = self._find_similar_entries_with_shared_text(wording)
+            sharing = self._find_similar_entries_sharing_heading_or_body(wording)
             entries = [entry for entry in sharing if entry.id in missing]
             entries += self._find_similar_entries(wording, missing)
         return self._find_nearest_entry(entries, wording)
@@ -159,12 +165,14 @@ class IdEvidence:
     def _find_entries_sharing_heading_or_body(self, wording: ItemTextHashes) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         entries = []
-        for text in (f"#{wording.heading}", wording.body):
+        for text in (f"#{wording.heading_hash}", wording.body_hash):
             equal_entries = self._entries_by_text_hash.get(text, [])
             entries += equal_entries if len(equal_entries) <= _MAX_EQUAL_LINES else []
         return entries
 
-    def _find_similar_entries_with_shared_text(self, wording: ItemTextHashes) -> list[LockEntry]:
+    def _find_similar_entries_sharing_heading_or_body(
+        self, wording: ItemTextHashes
+    ) -> list[LockEntry]:
         """Return the lines with the same heading or body whose text is not entirely different."""
         sharing_entries = self._find_entries_sharing_heading_or_body(wording)
         return [e for e in sharing_entries if _compute_similarity_to_entry(e, wording) >= _REPLACED]
@@ -185,11 +193,11 @@ class IdEvidence:
 
 def _compute_similarity_to_entry(entry: LockEntry, wording: ItemTextHashes) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
-    similarity = jaccard_similarity(entry.sketch, wording.sketch)
-    if entry.heading or entry.body:
+    similarity = estimate_jaccard_similarity(entry.sketch, wording.sketch)
+    if entry.heading_hash or entry.body_hash:
         return similarity
     # The sketch of an older line includes the comment.
-    return max(similarity, jaccard_similarity(entry.sketch, wording.sketch_with_comment))
+    return max(similarity, estimate_jaccard_similarity(entry.sketch, wording.sketch_with_comment))
 
 
 _OWN_ID = "write q: alone in its comment, and run the check with --fix"
@@ -264,7 +272,7 @@ def _assign_owner_of_unlocked_id(
         rival_claims[0].fingerprint.id,
     )
     if owner is None:
-        _report_ambiguous_owner(rival_claims, "ids.lock does not know it", owners)
+        _report_ambiguity_serving_first_if_equal(rival_claims, "ids.lock does not know it", owners)
         return
     owners.owner_claim_by_id[item_id] = owner
     for claim in rival_claims:
@@ -279,7 +287,9 @@ def _assign_owner_of_unlocked_id(
         owners.report_problem(owner, "W97", message, hint)
 
 
-def _report_ambiguous_owner(rival_claims: list[ItemIdClaim], reason: str, owners: IdOwners) -> None:
+def _report_ambiguity_serving_first_if_equal(
+    rival_claims: list[ItemIdClaim], reason: str, owners: IdOwners
+) -> None:
     """Report E04 for several items with the same id, if the original is unknown.
 
     If all have the same text, the first is served.
@@ -297,7 +307,7 @@ def _report_ambiguous_owner(rival_claims: list[ItemIdClaim], reason: str, owners
 
 
 def _have_all_same_text(rival_claims: list[ItemIdClaim]) -> bool:
-    return len({(c.fingerprint.heading, c.fingerprint.body) for c in rival_claims}) == 1
+    return len({(c.fingerprint.heading_hash, c.fingerprint.body_hash) for c in rival_claims}) == 1
 
 
 def _assign_locked_id_owner(
@@ -321,7 +331,7 @@ def _assign_locked_id_owner(
         owners.doubtful_ids.add(entry.id)
         if remaining_claims:
             reason = "ids.lock does not tell which of them had it first"
-            _report_ambiguous_owner(remaining_claims, reason, owners)
+            _report_ambiguity_serving_first_if_equal(remaining_claims, reason, owners)
         return
     owners.owner_claim_by_id[entry.id] = owner
     for claim in remaining_claims:
@@ -365,7 +375,9 @@ def _find_original_owner(
         best_claims_in_same_file = [claim for claim in best_claims if claim in claims_in_same_file]
         return best_claims_in_same_file[0] if len(best_claims_in_same_file) == 1 else None
     if len(best_claims) > 1 and _have_all_same_text(best_claims):
-        best_claims = [claim for claim in best_claims if evidence.is_topic_in_syllabus(claim.path)]
+        best_claims = [
+            claim for claim in best_claims if evidence.is_topic_of_file_in_syllabus(claim.path)
+        ]
     return best_claims[0] if len(best_claims) == 1 else None
 
 
@@ -390,7 +402,10 @@ def _report_copy_or_other_item(
         claim.fingerprint.id,
         evidence.find_similar_missing_entry(claim.fingerprint),
     )
-    if jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch) < COPY_SIMILARITY:
+    if (
+        estimate_jaccard_similarity(owner.fingerprint.sketch, claim.fingerprint.sketch)
+        < COPY_SIMILARITY
+    ):
         message = f"“{item_id}” is the id of the item in {owner.path_and_line}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
         owners.report_problem(claim, "E04", message, hint)

@@ -25,7 +25,7 @@ from app.markup.html_renderer import RenderContext, check_and_unlink_figure_link
 from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
-from app.markup.text import content_hash, reduce_to_words, suggest_known_words
+from app.markup.text import content_hash, reduce_to_words, write_hint_for_unknown_word
 from app.questions.model import Question
 from app.questions.options import (
     ParsedOption,
@@ -211,8 +211,10 @@ def _store_if_answer_block(
         parts.answer_line = parts.answer_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_task_list_options(block, source_file))
         return True
-    is_answer_form = type_name in QUESTION_TYPES and QUESTION_TYPES[type_name].answer_block == kind
-    if is_answer_form and QUESTION_TYPES[type_name].has_several_blocks:
+    is_answer_form = (
+        type_name in QUESTION_TYPES and QUESTION_TYPES[type_name].answer_block_type == kind
+    )
+    if is_answer_form and QUESTION_TYPES[type_name].may_have_several_answer_blocks:
         parts.answer_block.extend(block)
         return True
     if kind == "ordered_list_open" and not is_answer_form and is_task_list(block):
@@ -324,7 +326,7 @@ def _find_declared_or_inferred_type(
     declared_type = source.comment.field_text("type")
     if declared_type and declared_type not in ITEM_TYPES:
         location = source.comment.field_location("type")
-        hint = suggest_known_words(declared_type, ITEM_TYPES)
+        hint = write_hint_for_unknown_word(declared_type, ITEM_TYPES)
         if known_type := _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower())):
             hint = f"Write type: {known_type}."
         source_file.report("E13", *location, f"“{declared_type}” is not a type.", hint)
@@ -341,14 +343,14 @@ def _infer_missing_type(
         return "console"
     inferred_type = _infer_non_choice_type(source, parts.options)
     is_unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
-    if inferred_type and QUESTION_TYPES[inferred_type].answer_block and is_unticked:
+    if inferred_type and QUESTION_TYPES[inferred_type].answer_block_type and is_unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
         location = source.comment.first_line, source.comment.column
         source_file.report("E13", *location, message, hint, is_consequence=True)
         return ""
     if inferred_type:
-        _extract_answer_block(parts, QUESTION_TYPES[inferred_type].answer_block)
+        _extract_answer_block(parts, QUESTION_TYPES[inferred_type].answer_block_type)
         return inferred_type
     if parts.options:
         return infer_choice_kind(parts.options)

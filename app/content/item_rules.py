@@ -33,11 +33,11 @@ from app.markup.quantities import (
 from app.markup.text import (
     ENDS,
     UNSPACED_ENDS,
-    closest_word,
     count_words,
+    find_closest_word_or_empty,
     reduce_to_words,
     shorten_with_ellipsis,
-    suggest_known_words,
+    write_hint_for_unknown_word,
 )
 from app.questions import model, types
 from app.questions.model import Question
@@ -62,14 +62,14 @@ class _ComputedQuestionChecker:
         self.seeds = model.list_seeds_up_to_variant_limit(question)
         self.templates: list[str] = []
         replace_rich_texts_within(question, self._collect_template)
-        self.templates += self.kind.extra_placeholder_texts(question.answer)
+        self.templates += self.kind.list_templates_outside_rich_texts(question.answer)
 
     def _collect_template(self, text: RichText) -> RichText:
         self.templates.append(text.plain)
         return text
 
     def check_and_report(self) -> None:
-        if not self._check_parameter_names():
+        if not self._check_placeholders_and_parameter_use():
             return
         self.source_file.spend_parsing_effort(self._estimate_microseconds())
         if self._check_all_combinations():
@@ -120,7 +120,7 @@ class _ComputedQuestionChecker:
         quoted += [text for text in self.expressions if names & set(_WORDS.findall(text))]
         answer, first = self.question.answer, self.question.place.line
         answers = [option.text for option in self.kind.options_for_statistics(answer)]
-        answers += self.kind.extra_placeholder_texts(answer)
+        answers += self.kind.list_templates_outside_rich_texts(answer)
         computed_answers = [text for text in answers if PLACEHOLDER.search(text)]
         for text in (*quoted, *reversed(computed_answers)):
             location = self.source_file.locate_text(text, first, first + _LINES)
@@ -146,11 +146,11 @@ class _ComputedQuestionChecker:
         per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, self.templates))
         per_combination += self.kind.combination_check_microseconds(self.question.answer)
         for text in self.expressions:
-            names = map(function_name_or_empty, compile_expression(text).calls)
+            names = map(function_name_or_empty, compile_expression(text).estimate_calls)
             per_combination += len(text) + sum(map(parsing_effort_of_estimate, names))
         return per_combination * len(self.seeds)
 
-    def _check_parameter_names(self) -> bool:
+    def _check_placeholders_and_parameter_use(self) -> bool:
         """Report E46: placeholders that are malformed or undefined, and unused parameters."""
         problem_count = len(self.source_file.problems)
         known_names = {
@@ -199,22 +199,22 @@ _ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
-def report_item_problems(question: Question | Flashcard, authored: AuthoredItem) -> None:
+def report_item_problems(item: Question | Flashcard, authored: AuthoredItem) -> None:
     source_file = authored.source_file
     _report_footnotes_in_item(authored.source, source_file)
-    if isinstance(question, Flashcard):
+    if isinstance(item, Flashcard):
         _report_placeholders_without_parameters(authored.source, source_file, is_card=True)
         return
-    types.question_type_of(question).report_answer_problems(question.answer, authored)
+    types.question_type_of(item).report_answer_problems(item.answer, authored)
     has_errors = authored.source.has_invalid_comment or any(
-        p.severity == "error" and p.item == question.id
+        p.severity == "error" and p.item == item.id
         for p in source_file.problems[source_file.problem_count_before_item :]
     )
-    if question.computed and not has_errors:
-        _ComputedQuestionChecker(question, question.computed, authored).check_and_report()
-    elif not question.computed:
+    if item.computed and not has_errors:
+        _ComputedQuestionChecker(item, item.computed, authored).check_and_report()
+    elif not item.computed:
         _report_placeholders_without_parameters(authored.source, source_file)
-    _report_wording_problems(question, authored.source.heading, source_file)
+    _report_wording_problems(item, authored.source.heading, source_file)
 
 
 def _report_wording_problems(question: Question, heading: Token, source_file: SourceFile) -> None:
@@ -228,7 +228,7 @@ def _report_wording_problems(question: Question, heading: Token, source_file: So
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
         source_file.report("W65", line, 1, message, "Shorten it.")
-    _report_hint_problems(question, line, source_file)
+    _report_hint_containing_answer(question, line, source_file)
 
 
 def _report_footnotes_in_item(source: ItemSource, source_file: SourceFile) -> None:
@@ -279,7 +279,7 @@ def _report_unemphasized_negation(heading: Token, line: int, source_file: Source
         source_file.report("W29", line, 1, message, hint)
 
 
-def _report_hint_problems(question: Question, line: int, source_file: SourceFile) -> None:
+def _report_hint_containing_answer(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
     texts = types.question_type_of(question).right_answer_texts(question.answer)
     words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
@@ -506,7 +506,7 @@ def _report_fence_problems(token: Token, source_file: SourceFile) -> None:
         return
     line = get_first_line_number(token)
     message = f"Nothing reads a block named “{name[:40]}”."
-    suggestion = closest_word(name.strip("{.}"), _BLOCKS)
+    suggestion = find_closest_word_or_empty(name.strip("{.}"), _BLOCKS)
     hint = f"Did you mean “{suggestion}”?" if suggestion else _CODE_HINT
     if name.lower() in {"math", "latex", "tex", "katex", "asciimath"}:
         hint = "Write $$ on a line before the formula and on one behind it."
@@ -562,7 +562,7 @@ def _report_unknown_alert_kind(token: Token, source_file: SourceFile) -> None:
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]" if kind else suggest_known_words(name, KINDS)
+        hint = f"Write > [!{kind}]" if kind else write_hint_for_unknown_word(name, KINDS)
         source_file.report("E74", get_first_line_number(token), 1, message, hint)
 
 
@@ -694,7 +694,7 @@ def _report_misplaced_alert_marker(
     if name not in KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]." if kind else suggest_known_words(name, KINDS, 0.8)
+        hint = f"Write > [!{kind}]." if kind else write_hint_for_unknown_word(name, KINDS, 0.8)
         if text:
             hint += f" Its title is the first line of its text: > **{text}**"
     elif not is_inside_quote and not text:

@@ -13,14 +13,14 @@ from app.content import course_rules
 from app.content.course_rules import (
     ParsedCourse,
     check_answer_keys_changed_since_review,
-    check_coverage,
     check_duplicate_card_fronts,
+    check_exam_and_objective_coverage,
     check_links_to_drafts,
     check_topic_completeness,
-    check_topic_list,
+    check_topic_order_titles_and_prerequisites,
 )
 from app.content.file_watcher import (
-    WatchedFiles,
+    CachingCourseFileParser,
     check_folder_layout,
     pause_garbage_collection,
 )
@@ -53,7 +53,7 @@ from app.markup.model import (
 from app.markup.problems import (
     ContentProblem,
     ProblemLocation,
-    drop_consequential_problems,
+    drop_and_merge_consequential_problems,
     log_error_and_make_problem,
     make_problem,
     topic_slug_of_path,
@@ -165,14 +165,20 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
         for i, c in cards.items()
         if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in excluded_items
     }
-    authored = CourseWithDrafts(_order_topics(course, pages, questions, cards), questions, cards)
+    authored = CourseWithDrafts(
+        _build_topics_in_syllabus_order(course, pages, questions, cards), questions, cards
+    )
     questions, cards = drop_unpublished_items(questions), drop_unpublished_items(cards)
-    topics = _order_topics(course, drop_unpublished_items(pages), questions, cards)
+    topics = _build_topics_in_syllabus_order(
+        course, drop_unpublished_items(pages), questions, cards
+    )
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
     problems += [p for r in course.parsed_files.values() for p in r.problems]
-    problems += check_coverage(course, authored.questions.values(), authored.cards.values())
+    problems += check_exam_and_objective_coverage(
+        course, authored.questions.values(), authored.cards.values()
+    )
     problems += check_topic_completeness(
         topics, course.parsed_files, authored.questions, authored.cards
     )
@@ -195,7 +201,7 @@ def _check_rules_across_files(
     yield from course_rules.check_stale_reviews(course)
     yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)
-    yield from check_topic_list(course, pages)
+    yield from check_topic_order_titles_and_prerequisites(course, pages)
     yield from check_links_to_drafts(course, pages)
     yield from _check_questions_without_objective(questions, pages)
     yield from (_build_unsourced_problem(q) for q in questions.values() if not q.sources)
@@ -277,8 +283,8 @@ def _collect_owned_items(
             if _is_owner_at(
                 owner_claim_by_id.get(question.id), parsed_file.path, question.place.line
             ):
-                full_question = _inherit_metadata_from_page(question, pages)
-                full_question = _embed_figures_in_question(full_question, course)
+                full_question = _inherit_metadata_and_status_from_page(question, pages)
+                full_question = _embed_figures_and_derive_revision(full_question, course)
                 if names := counted_keys.get(question.id):
                     kind = types.question_type_of(full_question)
                     answer = kind.rename_option_keys(full_question.answer, names)
@@ -287,7 +293,7 @@ def _collect_owned_items(
         for card in parsed_file.cards:
             owner = owner_claim_by_id.get(card.id.removesuffix(REVERSE))
             if _is_owner_at(owner, parsed_file.path, card.place.line):
-                cards[card.id] = _inherit_metadata_from_page(card, pages)
+                cards[card.id] = _inherit_metadata_and_status_from_page(card, pages)
     return OwnedItems(questions, cards)
 
 
@@ -295,7 +301,7 @@ def _is_owner_at(owner: ItemIdClaim | None, path: str, line: int) -> bool:
     return owner is not None and (owner.path, owner.fingerprint.line) == (path, line)
 
 
-def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
+def _inherit_metadata_and_status_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     """Return an item with missing objectives, sources and level taken from its page."""
     page = pages.get(item.topic)
     if page is None:
@@ -313,7 +319,7 @@ def _inherit_metadata_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     )
 
 
-def _embed_figures_in_question(question: Question, course: ParsedCourse) -> Question:
+def _embed_figures_and_derive_revision(question: Question, course: ParsedCourse) -> Question:
     kind = types.question_type_of(question)
     folder = question.place.path.rpartition("/")[0]
     parsed_files = {
@@ -347,7 +353,7 @@ def _map_option_keys_to_former_keys(
     }
 
 
-def _order_topics(
+def _build_topics_in_syllabus_order(
     course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
@@ -441,7 +447,9 @@ class Library:
 def load_library(course_folder: Path, cache_folder: Path | None = None) -> Library:
     """Load the whole course in `course_folder`. `cache_folder` is a folder for parsed files."""
     with pause_garbage_collection():
-        parsed_files = WatchedFiles(course_folder, cache_folder).parse_current_files().parsed_files
+        parsed_files = (
+            CachingCourseFileParser(course_folder, cache_folder).parse_current_files().parsed_files
+        )
         return assemble_library(parsed_files, course_folder)
 
 
@@ -472,7 +480,7 @@ def assemble_library(
         {s.key: s for r in parsed_files.values() for s in r.cited_sources},
         {r.exam.slug: r.exam for r in parsed_files.values() if r.exam},
         tuple(
-            drop_consequential_problems(
+            drop_and_merge_consequential_problems(
                 [*check_folder_layout(parsed_files, course_folder), *assembled_course.problems]
             )
         ),
@@ -489,7 +497,7 @@ def find_problems(
         parsed_files, course_folder, checked_on
     ).assembled_course
     return tuple(
-        drop_consequential_problems(
+        drop_and_merge_consequential_problems(
             [*check_folder_layout(parsed_files, course_folder), *assembled_course.problems]
         )
     )

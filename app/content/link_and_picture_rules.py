@@ -12,9 +12,9 @@ from app.markup.images import (
     ENOUGH,
     SMALLEST_REGION,
     Size,
+    build_narrow_variant_file_name,
     detect_image_format,
-    file_name_of_narrow_variant,
-    read_displayed_size,
+    read_displayed_raster_size,
 )
 from app.markup.model import HtmlBlock, Piece, SvgFigure, SvgProblem, Topic
 from app.markup.problems import (
@@ -24,7 +24,12 @@ from app.markup.problems import (
     make_problem,
     make_reference_problem,
 )
-from app.markup.text import closest_word, is_inside_its_folder, slugify, suggest_known_words
+from app.markup.text import (
+    find_closest_word_or_empty,
+    is_inside_its_folder,
+    slugify,
+    write_hint_for_unknown_word,
+)
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -77,7 +82,7 @@ def check_see_also_term(
         for term in terms
         for form in (term.anchor, *filter(None, map(slugify, _FORMS.split(term.name))))
     }
-    heading = headings.get(anchor) or headings.get(closest_word(anchor, headings))
+    heading = headings.get(anchor) or headings.get(find_closest_word_or_empty(anchor, headings))
     hint = "Write the whole heading of a term, and a comma between two."
     if heading:
         hint = f"Write its whole heading: “{heading}”."
@@ -88,7 +93,7 @@ def check_see_also_term(
 
 def _build_nearest_name_hint(unknown_name: str, known_names: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
-    hint = suggest_known_words(unknown_name, known_names)
+    hint = write_hint_for_unknown_word(unknown_name, known_names)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
 
@@ -118,7 +123,7 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 def find_drawing_and_phone_variant(parsed_files: ParsedFiles, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
     drawings = [
-        _find_parsed_drawing(parsed_files, p) for p in (path, file_name_of_narrow_variant(path))
+        _find_parsed_drawing(parsed_files, p) for p in (path, build_narrow_variant_file_name(path))
     ]
     if not isinstance(drawings[0], SvgFigure) or not drawings[0].uses_diagram_classes:
         return ()
@@ -134,7 +139,7 @@ def check_drawing(
     location = ProblemLocation(path, reference.line, reference.column)
     variants = {
         n: _find_parsed_drawing(parsed_files, f"{folder}/{n}")
-        for n in (file, file_name_of_narrow_variant(file))
+        for n in (file, build_narrow_variant_file_name(file))
     }
     is_required = reference.kind == "drawing"
     if not is_required and not any(d and d.uses_diagram_classes for d in variants.values()):
@@ -151,7 +156,7 @@ def check_drawing(
             yield make_problem(location, "E58", message, _POINTED, reference.item)
         elif isinstance(drawing, SvgFigure) and region and region not in drawing.region_names:
             message = f"{name} has no region “{region}”."
-            hint = suggest_known_words(
+            hint = write_hint_for_unknown_word(
                 region, sorted(drawing.region_names - set(drawing.why_unclickable_by_region))
             )
             yield make_problem(location, "E59", message, hint, reference.item)
@@ -175,7 +180,7 @@ def _check_text_size(
             minimum = _LEGIBLE * drawing.smallest_font_size / pixels
             hint = f"Write it at {minimum:.1f} units or more."
             if len(drawing_by_variant_name) == 1:
-                hint = f"Draw {file_name_of_narrow_variant(name)}, 358 units wide, for phones."
+                hint = f"Draw {build_narrow_variant_file_name(name)}, 358 units wide, for phones."
             yield make_problem(location, "W90", message, hint, item_id)
 
 
@@ -221,12 +226,12 @@ _SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, in which a similar name is searched
 
 
-def explain_unshowable_image(folder: Path, name: str) -> str:
+def explain_unshowable_image(folder: Path, image_path: str) -> str:
     """Return why the file `topics/TOPIC/NAME` cannot be shown; "" if it can.
 
     NAME may include folders. A second line suggests the most similar file.
     """
-    file, parts = folder / name, name.split("/")
+    file, parts = folder / image_path, image_path.split("/")
     relative_name = "/".join(parts[2:]) or parts[-1]
     try:
         if len(parts) < 3 or not is_inside_its_folder(relative_name) or not file.is_file():
@@ -268,7 +273,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
 def _read_image_size(file: Path) -> Size | None:
     try:
         with file.open("rb") as stream:
-            return read_displayed_size(stream.read(ENOUGH))
+            return read_displayed_raster_size(stream.read(ENOUGH))
     except (OSError, ValueError):
         return None
 
@@ -284,7 +289,7 @@ def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
         return ""
     files = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURE_SUFFIXES]
-    suggestion = closest_word("/".join(path_parts[2:]), names)
+    suggestion = find_closest_word_or_empty("/".join(path_parts[2:]), names)
     return f"\nDid you mean “{suggestion}”?" if suggestion else ""
 
 

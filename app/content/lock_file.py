@@ -117,7 +117,7 @@ def _format_optional_columns(entry: LockEntry) -> list[str]:
     """Return the columns that older lines lack, without empty ones at the end."""
     columns = [
         f"{entry.reviewed_key_hash}@{entry.reviewed_on}" if entry.reviewed_key_hash else "-",
-        f"{entry.heading}.{entry.body}" if entry.heading or entry.body else "-",
+        f"{entry.heading_hash}.{entry.body_hash}" if entry.heading_hash or entry.body_hash else "-",
         quote(entry.path) or "-",
     ]
     while columns and columns[-1] == "-":

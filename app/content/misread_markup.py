@@ -168,7 +168,7 @@ def report_misread_answer_lines(
     """
     if type_name == "card":
         return
-    _report_late_hints(parts, source_file)
+    _report_hints_in_explanation(parts, source_file)
     handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
     handled_lines |= {option.line for option in parts.options}
     handled_lines |= _list_block_lines(source, *_LITERAL_BLOCKS)
@@ -193,7 +193,7 @@ def report_misread_answer_lines(
         _report_lines_read_as_text(rows, "E52", source_file)
 
 
-def _report_late_hints(parts: ItemParts, source_file: SourceFile) -> None:
+def _report_hints_in_explanation(parts: ItemParts, source_file: SourceFile) -> None:
     """Report W74: a paragraph after the answers that is meant as a hint."""
     for token in parts.explanation:
         match = _HINT.match(token.content) if token.type == "inline" and token.level == 1 else None

@@ -54,8 +54,8 @@ class ItemFingerprint:
     options: tuple[HashedOption, ...] = ()
     is_broken: bool = False
     answer_key_hash: str = ""
-    heading: str = ""
-    body: str = ""
+    heading_hash: str = ""
+    body_hash: str = ""
     sketch_with_comment: tuple[int, ...] = ()
     id_position: TextPosition = _FILE_START
 
@@ -78,8 +78,8 @@ class LockEntry:
     line: int
     reviewed_key_hash: str = ""
     reviewed_on: str = ""
-    heading: str = ""
-    body: str = ""
+    heading_hash: str = ""
+    body_hash: str = ""
     path: str = ""
 
 

@@ -132,12 +132,14 @@ def list_questions_with_folded_answers(library: Library) -> tuple[str, ...]:
         and piece.question in library.questions
         and not (
             _is_answer_on_short_route(library.questions[piece.question], topic, weights)
-            and _is_numeric_answer_on_short_route(library.questions[piece.question], topic, weights)
+            and _is_closest_section_essential_if_numeric(
+                library.questions[piece.question], topic, weights
+            )
         )
     )
 
 
-def _is_numeric_answer_on_short_route(
+def _is_closest_section_essential_if_numeric(
     question: Question, topic: Topic, weight_by_word: Mapping[str, float]
 ) -> bool:
     """Return whether the section closest to a numeric question is essential; True for others."""

@@ -16,10 +16,10 @@ from app.markup.problems import (
     locate_toml_value,
 )
 from app.markup.text import (
-    canonical_language_tag,
+    canonicalize_language_tag_or_empty,
     is_isbn,
     is_slug,
-    suggest_known_words,
+    write_hint_for_unknown_word,
 )
 
 _SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
@@ -160,7 +160,7 @@ def _report_unknown_keys(
 ) -> None:
     for name in table:
         if name not in known_keys:
-            hint = suggest_known_words(name, known_keys)
+            hint = write_hint_for_unknown_word(name, known_keys)
             source_file.report_at_text(
                 "E12", name, 1, len(source_file.lines), f"“{name}” is not a key here.", hint
             )
@@ -172,7 +172,7 @@ def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> 
     if not isinstance(values, list):
         _report_bad_value(key, "a list of texts in quotes", source_file)
         return ()
-    texts = [text for value in values if (text := _plain_text_or_none(value)) is not None]
+    texts = [text for value in values if (text := _text_number_or_date_as_text(value)) is not None]
     if len(texts) < len(values):
         _report_bad_value(key, "a list of texts in quotes", source_file)
     return tuple(_drop_rows_beyond_limit(texts, key, source_file))
@@ -182,14 +182,14 @@ def _read_text(
     table: Mapping[str, Any], key: str, source_file: SourceFile, default: str = ""
 ) -> str:
     """Return the text of a key. Other values are reported."""
-    text = _plain_text_or_none(table.get(key, default))
+    text = _text_number_or_date_as_text(table.get(key, default))
     if text is None:
         _report_bad_value(key, "a text in quotes", source_file)
         return default
     return text
 
 
-def _plain_text_or_none(value: Any) -> str | None:
+def _text_number_or_date_as_text(value: Any) -> str | None:
     """Return a text, or a short number or date as text; None for everything else."""
     if isinstance(value, int | float) and not abs(value) < _MAX_WHOLE_NUMBER:
         return None
@@ -339,7 +339,7 @@ def _read_boolean_or_true(table: Mapping[str, Any], key: str, source_file: Sourc
 def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the course's language tag, English by default."""
     language = _read_text(table, "language", source_file, _ENGLISH)
-    tag = canonical_language_tag(language)
+    tag = canonicalize_language_tag_or_empty(language)
     if not tag:
         location = locate_toml_value("language", source_file)
         message = f"“{language}” is not the tag of a language."
@@ -446,9 +446,9 @@ def parse_exam_blueprint(source_file: SourceFile, slug: str) -> ExamBlueprint | 
     """Return a mock exam; None if it is incomplete."""
     tables = parse_toml_or_report(source_file)
     _report_unknown_keys(tables, _EXAM_KEYS, source_file)
-    counts = _read_question_counts(tables, source_file)
-    questions = _read_whole_number(tables, "questions", MOST_ENTRIES, source_file)
-    minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, source_file)
+    counts = _read_question_counts_by_domain(tables, source_file)
+    questions = _read_positive_number_or_zero(tables, "questions", MOST_ENTRIES, source_file)
+    minutes = _read_positive_number_or_zero(tables, "minutes", MOST_MINUTES, source_file)
     if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
@@ -470,7 +470,9 @@ def parse_exam_blueprint(source_file: SourceFile, slug: str) -> ExamBlueprint | 
     return ExamBlueprint(slug, title, questions, minutes, counts, source_location, notes)
 
 
-def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) -> dict[str, int]:
+def _read_question_counts_by_domain(
+    tables: Mapping[str, Any], source_file: SourceFile
+) -> dict[str, int]:
     """Return the number of questions per domain, without domains that have none."""
     domains = tables.get("domains")
     if not isinstance(domains, dict):
@@ -483,13 +485,13 @@ def _read_question_counts(tables: Mapping[str, Any], source_file: SourceFile) ->
             source_file.report("E13", *location, message, f"Write {name} = {number}")
     names = [n for n, count in domains.items() if count != 0 and not isinstance(count, dict)]
     counts = {
-        n: _read_whole_number(domains, n, MOST_ENTRIES, source_file)
+        n: _read_positive_number_or_zero(domains, n, MOST_ENTRIES, source_file)
         for n in _drop_rows_beyond_limit(names, "domains", source_file)
     }
     return {name: count for name, count in counts.items() if count}
 
 
-def _read_whole_number(
+def _read_positive_number_or_zero(
     table: Mapping[str, Any], key: str, limit: int, source_file: SourceFile
 ) -> int:
     """Return a positive whole number. Anything else is reported and returns 0."""

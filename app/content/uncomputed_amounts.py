@@ -260,15 +260,15 @@ def _find_plain_amounts(
     if not matches:
         return
     contexts = (_find_named_part_ids(sentence), section.named_part_ids, section.title_part_ids)
-    counts = _list_numbers_beside_amounts(sentence)
+    counts = _list_possible_multipliers(sentence)
     for match in matches:
         amount = match["amount"]
-        target = _find_equal_catalog_value(amount, contexts, counts)
-        target = target or _find_weights_estimate(amount, section.source_text)
+        target = _find_target_of_equal_catalog_value(amount, contexts, counts)
+        target = target or _find_target_of_equal_weights_estimate(amount, section.source_text)
         yield PlainAmount(amount, *_locate_offset(text, start + match.start()), target)
 
 
-def _list_numbers_beside_amounts(sentence: str) -> list[int]:
+def _list_possible_multipliers(sentence: str) -> list[int]:
     """Return 1 and the numbers that a sentence names besides its amounts."""
     number_words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
     numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in number_words]
@@ -276,7 +276,7 @@ def _list_numbers_beside_amounts(sentence: str) -> list[int]:
     return list(dict.fromkeys([1, *doubled, *numbers]))[:_MOST_COUNTS]
 
 
-def _find_equal_catalog_value(
+def _find_target_of_equal_catalog_value(
     amount: str, part_ids_by_context: Iterable[Sequence[str]], multipliers: Sequence[int]
 ) -> str:
     """Return the catalog value that equals an amount, of a part that the nearest context names.
@@ -301,7 +301,7 @@ def _find_equal_catalog_value(
     return ""
 
 
-def _find_weights_estimate(amount: str, section: str) -> str:
+def _find_target_of_equal_weights_estimate(amount: str, section: str) -> str:
     """Return the estimate of a named model's weights in a named format, if it equals the amount."""
     if not amount.endswith("GB"):
         return ""

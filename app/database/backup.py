@@ -30,7 +30,7 @@ from app.database.file_guards import (
     hold_file_lock,
     make_private_folder,
     name_folder_for_replaced_files,
-    open_new_private_file,
+    open_private_file_replacing_existing,
     sync_to_disk,
     temporary_folder_next_to,
 )
@@ -105,7 +105,7 @@ class BackupReader:
     def extract(self, name: str, new_path: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with (
-            os.fdopen(open_new_private_file(new_path), "wb") as target,
+            os.fdopen(open_private_file_replacing_existing(new_path), "wb") as target,
             _convert_archive_errors(self._path),
             self._zipped.open(name) as source,
         ):
@@ -184,10 +184,10 @@ def _copy_database_and_write_archive(
 ) -> BackupManifest:
     kind = _database_kind(engine)
     if kind == "sqlite":  # the size of a dump is not known in advance
-        _expect_free_space(require_sqlite_path(engine), target.parent)
+        _raise_if_too_little_free_space(require_sqlite_path(engine), target.parent)
     with temporary_folder_next_to(target) as folder:
         database = folder / DATABASE[kind]
-        os.close(open_new_private_file(database))
+        os.close(open_private_file_replacing_existing(database))
         rows = database_copies.copy_database_and_count_rows(engine, database, call_regularly)
         manifest = BackupManifest(
             format=FORMAT,
@@ -205,7 +205,7 @@ def _copy_database_and_write_archive(
             manifest.secret = "none"  # noqa: S105 - there is no key yet
         archive = folder / "whole"
         with (
-            os.fdopen(open_new_private_file(archive), "wb") as stream,
+            os.fdopen(open_private_file_replacing_existing(archive), "wb") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
         ):
             zipped.writestr(MANIFEST, manifest.model_dump_json(indent=1) + "\n")
@@ -252,7 +252,7 @@ def _open_engine_converting_errors(
         engine.dispose()
 
 
-def _expect_free_space(database: Path, folder: Path) -> None:
+def _raise_if_too_little_free_space(database: Path, folder: Path) -> None:
     size = sum(path.stat().st_size for path in list_database_files(database))
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < _COPIES_AT_ONCE * size:
@@ -419,7 +419,7 @@ def _replace_database_and_key(
             _replace_sqlite_file_and_key(target, database, replaced_files, replace_key)
         else:
             database_copies.require_postgresql_programs()
-            database_copies.require_no_other_connection(engine)
+            database_copies.require_no_other_postgresql_connection(engine)
             revision = database_copies.read_own_postgresql_schema_revision(engine)
             if revision is not None:
                 backup_path = replaced_files.create_folder_and_name_target(
@@ -429,7 +429,7 @@ def _replace_database_and_key(
                     installation, engine, revision, backup_path, now, lambda: None
                 )
             engine.dispose()
-            database_copies.restore_postgresql_dump(engine, database)
+            database_copies.drop_tables_and_restore_postgresql_dump(engine, database)
             replace_key()
 
 
@@ -453,7 +453,7 @@ def _replace_sqlite_file_and_key(
     replaced_files: _ReplacedFiles,
     replace_key: Callable[[], None],
 ) -> None:
-    database_copies.checkpoint_closed_database_file(target)
+    database_copies.checkpoint_unused_sqlite_file_or_raise(target)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
     staged_file = Path(f"{target}{RESTORING_SUFFIX}")
@@ -506,7 +506,7 @@ async def run_daily_backups(
             await schedule
 
 
-def create_daily_backup_if_due(
+def create_due_backup_and_delete_expired(
     installation: Installation,
     now: dt.datetime,
     call_regularly: Pause = lambda: None,
@@ -539,7 +539,7 @@ def create_daily_backup_if_due(
     return target
 
 
-def back_up_before_migration(
+def back_up_before_migration_if_enabled(
     installation: Installation, old_revision: str, now: dt.datetime
 ) -> None:
     """Back up a database before a migration. Raises InstallationError if that fails."""
@@ -580,14 +580,14 @@ class _DailyBackupScheduler:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), seconds)
                 return
-            await asyncio.to_thread(self.back_up_if_due)
+            await asyncio.to_thread(self.back_up_if_due_logging_failures)
             seconds = _SECONDS_BETWEEN_CHECKS
 
-    def back_up_if_due(self) -> None:
+    def back_up_if_due_logging_failures(self) -> None:
         try:
             if _lacks_needed_postgresql_programs(self._installation):
                 database_copies.require_postgresql_programs()
-            create_daily_backup_if_due(
+            create_due_backup_and_delete_expired(
                 self._installation,
                 self._clock(),
                 self._raise_if_stopping,

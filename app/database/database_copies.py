@@ -77,7 +77,7 @@ def find_damage_of_sqlite_file(path: Path) -> str:
     return "" if result == "ok" else " ".join(str(result).split())
 
 
-def checkpoint_closed_database_file(path: Path) -> None:
+def checkpoint_unused_sqlite_file_or_raise(path: Path) -> None:
     """Checkpoint a database file before it is replaced. Raises InstallationError if in use.
 
     Leaves a damaged or empty database alone: SQLite would delete its log.
@@ -110,7 +110,7 @@ def require_postgresql_programs() -> None:
         )
 
 
-def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
+def drop_tables_and_restore_postgresql_dump(engine: Engine, dump: Path) -> None:
     with engine.connect() as connection:
         quote = connection.dialect.identifier_preparer.quote_identifier
         names = [quote(name) for name in inspect(connection).get_table_names()]
@@ -122,7 +122,7 @@ def restore_postgresql_dump(engine: Engine, dump: Path) -> None:
     _run_postgresql_program(engine, [*psql, *files])
 
 
-def require_no_other_connection(engine: Engine) -> None:
+def require_no_other_postgresql_connection(engine: Engine) -> None:
     """Raise InstallationError if another client is connected to the database."""
     with engine.connect() as connection:
         other_count = int(connection.execute(_COUNT_OTHER_CONNECTIONS).scalar_one())
@@ -162,7 +162,7 @@ def _run_postgresql_program(
         stderr=subprocess.PIPE,
     ) as process:
         try:
-            error_output = _wait_for_program(process, call_regularly)
+            error_output = _wait_and_read_error_output(process, call_regularly)
         except BaseException:
             process.kill()
             raise
@@ -172,7 +172,7 @@ def _run_postgresql_program(
         raise InstallationError(f"{arguments[0]} failed ({last_line or process.returncode}).")
 
 
-def _wait_for_program(
+def _wait_and_read_error_output(
     process: "subprocess.Popen[bytes]", call_regularly: Callable[[], object]
 ) -> str:
     while True:

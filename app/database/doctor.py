@@ -51,7 +51,7 @@ def iterate_doctor_findings(
     yield from _check_database(installation)
     yield _check_secret_key(installation)
     for folder in find_course_folders(content_folder).values():
-        yield _check_content(folder)
+        yield _check_course_content(folder)
     yield from _check_backups(installation, now)
     yield from _report_replaced_files_folders(installation, now)
     if not installation.database_url.startswith("sqlite"):
@@ -111,7 +111,7 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
             remedy = "The next start migrates it, after a copy; or run `headroom db upgrade`."
             yield DoctorFinding("warning", "database", message, remedy)
         if engine.dialect.name == "sqlite":
-            yield _check_integrity(require_sqlite_path(engine))
+            yield _check_sqlite_integrity(require_sqlite_path(engine))
     except UnusableDatabaseError as error:
         yield DoctorFinding("problem", "database", name, f"{error}")
     except (DBAPIError, sqlite3.Error) as error:
@@ -125,7 +125,7 @@ def _check_database(installation: Installation) -> Iterator[DoctorFinding]:
         engine.dispose()
 
 
-def _check_integrity(path: Path) -> DoctorFinding:
+def _check_sqlite_integrity(path: Path) -> DoctorFinding:
     if fault := database_copies.find_damage_of_sqlite_file(path):
         message = f"{path} is damaged ({fault})"
         return DoctorFinding("problem", "integrity", message, "Run `headroom restore FILE`.")
@@ -155,16 +155,16 @@ def _check_secret_key(installation: Installation) -> DoctorFinding:
     return DoctorFinding("ok", "key", f"{source} has {len(key)} characters")
 
 
-def _check_content(folder: Path) -> DoctorFinding:
-    if not folder.is_dir():
-        message = f"{folder} is not a folder"
+def _check_course_content(course_folder: Path) -> DoctorFinding:
+    if not course_folder.is_dir():
+        message = f"{course_folder} is not a folder"
         remedy = "Set HEADROOM_CONTENT to the folder that holds syllabus.toml."
         return DoctorFinding("problem", "content", message, remedy)
-    errors = sum(p.severity == "error" for p in check_course(folder))
+    errors = sum(p.severity == "error" for p in check_course(course_folder))
     if errors:
-        message = f"{errors} error{'' if errors == 1 else 's'} in {folder}"
+        message = f"{errors} error{'' if errors == 1 else 's'} in {course_folder}"
         return DoctorFinding("warning", "content", message, "`headroom check` names each.")
-    return DoctorFinding("ok", "content", f"no errors in {folder}")
+    return DoctorFinding("ok", "content", f"no errors in {course_folder}")
 
 
 def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
@@ -189,13 +189,13 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
                 yield DoctorFinding("warning", "backups", message, remedy)
             else:
                 yield DoctorFinding("ok", "backups", message)
-            yield from _compare_secret_key_with_backup(installation, backup, paths[-1])
+            yield from _warn_if_backup_key_differs(installation, backup, paths[-1])
     except InstallationError as error:
         remedy = "Make another with `headroom backup FILE`, and check the disk."
         yield DoctorFinding("problem", "backups", str(error), remedy)
 
 
-def _compare_secret_key_with_backup(
+def _warn_if_backup_key_differs(
     installation: Installation, backup: BackupReader, path: Path
 ) -> Iterator[DoctorFinding]:
     """Warn if the current key is not the one in a backup."""

@@ -57,7 +57,7 @@ _FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 
 
-def convert_to_app_error(error: BaseException) -> AppError | None:
+def find_busy_or_disk_full_error(error: BaseException) -> AppError | None:
     """Return the error to show for an exception or its causes; None for a bug."""
     cause: BaseException | None = error
     while cause is not None:
@@ -273,7 +273,7 @@ def make_engine(database_url: str) -> Engine:
     return engine
 
 
-async def open_session_of_request(request: Request) -> AsyncIterator[Session]:
+async def open_session_that_commits_if_post(request: Request) -> AsyncIterator[Session]:
     """Yield the session of this request: committed after a POST returned, otherwise rolled back.
 
     Stores never commit. The dependency has function scope, so that a failed commit is
@@ -342,7 +342,7 @@ async def write_during_read_request(request: Request, work: Callable[[Session], 
             await read_semaphore.acquire()
 
 
-DbSession = Annotated[Session, Depends(open_session_of_request, scope="function")]
+DbSession = Annotated[Session, Depends(open_session_that_commits_if_post, scope="function")]
 
 
 def _make_postgresql_engine(address: str) -> Engine:

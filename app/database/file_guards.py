@@ -219,7 +219,7 @@ def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) ->
         os.close(handle)
 
 
-def open_new_private_file(path: Path) -> int:
+def open_private_file_replacing_existing(path: Path) -> int:
     """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

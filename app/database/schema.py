@@ -61,7 +61,7 @@ def read_schema_revision(engine: Engine) -> str:
         return read_schema_revision_of_sqlite_file(require_sqlite_path(engine))
     with engine.connect() as connection:
         tables = set(inspect(connection).get_table_names())
-        return _return_revision_if_usable(
+        return _return_revision_or_raise_if_unusable(
             tables, lambda: _read_revision(connection), "the database"
         )
 
@@ -156,7 +156,7 @@ def _check_integrity_and_read_revision(path: Path, connection: sqlite3.Connectio
         rows = connection.execute("SELECT version_num FROM alembic_version")
         return str((rows.fetchone() or ("",))[0])
 
-    current = _return_revision_if_usable(tables, revision, f"the database {path}")
+    current = _return_revision_or_raise_if_unusable(tables, revision, f"the database {path}")
     (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if result != "ok":
         raise _damaged_database_error(path, result)
@@ -168,7 +168,7 @@ def _damaged_database_error(path: Path, sqlite_message: str) -> UnusableDatabase
     return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE_ADVICE}.")
 
 
-def _return_revision_if_usable(
+def _return_revision_or_raise_if_unusable(
     existing_tables: set[str], read_revision: Callable[[], str], database_label: str
 ) -> str:
     if not existing_tables:
@@ -238,7 +238,7 @@ _WITHOUT_LIMIT = ("lock_timeout", "statement_timeout", "idle_in_transaction_sess
 
 
 def upgrade_schema_if_outdated(
-    engine: Engine, call_with_old_revision: Callable[[str], object]
+    engine: Engine, call_before_upgrade: Callable[[str], object]
 ) -> None:
     """Run pending migrations. Only one process does so; the others wait.
 
@@ -253,7 +253,7 @@ def upgrade_schema_if_outdated(
         if revision == latest_schema_revision():
             return
         if revision:
-            call_with_old_revision(revision)
+            call_before_upgrade(revision)
         upgrade_schema(engine)
 
 

@@ -56,7 +56,7 @@ class WalTruncator:
         """Request a truncation, now or in the next run. Returns at once."""
         self._requested = self._path is not None
         if self._path and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._run(self._path))
+            self._task = asyncio.create_task(self._truncate_while_requested(self._path))
 
     async def truncate_and_stop(self) -> None:
         """Truncate the log before the server stops, and request nothing more."""
@@ -65,7 +65,7 @@ class WalTruncator:
         if self._path is not None:
             await asyncio.to_thread(truncate_write_ahead_log, self._path)
 
-    async def _run(self, path: Path) -> None:
+    async def _truncate_while_requested(self, path: Path) -> None:
         while self._requested:
             self._requested = False
             if not await asyncio.to_thread(truncate_write_ahead_log, path):
@@ -86,7 +86,7 @@ def truncate_write_ahead_log(path: Path) -> bool:
 def vacuum_file_if_marked(
     path: Path, max_bytes: int, *, refuse_other_connections: bool = False
 ) -> bool:
-    """`vacuum_file` for a file of up to `max_bytes` bytes from which something was erased."""
+    """`vacuum_file_and_clear_mark` for a file of up to `max_bytes` bytes from which something was erased."""
     with _open_with_secure_delete(path) as file:
         (mark,) = file.execute("PRAGMA user_version").fetchone()
     if mark and path.stat().st_size > max_bytes:
@@ -96,10 +96,12 @@ def vacuum_file_if_marked(
             path,
         )
         return False
-    return bool(mark) and vacuum_file(path, refuse_other_connections=refuse_other_connections)
+    return bool(mark) and vacuum_file_and_clear_mark(
+        path, refuse_other_connections=refuse_other_connections
+    )
 
 
-def vacuum_file(path: Path, *, refuse_other_connections: bool = False) -> bool:
+def vacuum_file_and_clear_mark(path: Path, *, refuse_other_connections: bool = False) -> bool:
     """Rewrite a file without what was erased. Returns False if a reader still uses old pages.
 
     Clears the mark of `mark_database_for_vacuum` unless more was erased meanwhile. Raises

@@ -23,7 +23,7 @@ from app.estimator.models.number_formats import (
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
     replace_published_cache_format,
-    usual_gguf_mixture,
+    usual_gguf_format_id,
 )
 from app.estimator.serving import engine
 from app.estimator.training.flops import recomputed_flops_per_token
@@ -45,7 +45,7 @@ NUMBER_FORMATS = (("bf16", "BF16"), ("fp8", "FP8"), ("mxfp8", "MXFP8"), ("nvfp4"
 
 
 model_input = partial(
-    MODEL.add_input,
+    MODEL.declare_input_field,
     default="llama-3.1-70b",
     label="Model",
     kind="model",
@@ -54,7 +54,7 @@ model_input = partial(
     term="parameter",
 )
 gpu_input = partial(
-    HARDWARE.add_input,
+    HARDWARE.declare_input_field,
     default="h100-sxm5-80",
     label="GPU",
     kind="gpu",
@@ -71,7 +71,7 @@ counted_gpu_input = partial(
     "format is that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
 )
 weights_input = partial(
-    MODEL.add_input,
+    MODEL.declare_input_field,
     default=PUBLISHED,
     label="Weights",
     choices=PUBLISHED_CHOICES,
@@ -89,7 +89,7 @@ engine_weights_input = partial(
     "is for llama.cpp.",
 )
 cache_input = partial(
-    LOAD.add_input,
+    LOAD.declare_input_field,
     default=PUBLISHED,
     label="KV cache",
     choices=CACHE_CHOICES,
@@ -99,7 +99,7 @@ cache_input = partial(
     topic="number-formats",
 )
 context_input = partial(
-    LOAD.add_input,
+    LOAD.declare_input_field,
     default=8192,
     label="Context",
     unit="token",
@@ -108,9 +108,9 @@ context_input = partial(
     term="context-length",
     topic="inference-memory",
 )
-tokens_input = partial(LOAD.add_input, unit="token", limits=(1, 100_000_000))
+tokens_input = partial(LOAD.declare_input_field, unit="token", limits=(1, 100_000_000))
 sequences_at_once_input = partial(
-    LOAD.add_input,
+    LOAD.declare_input_field,
     default=16,
     label="Concurrent sequences",
     unit="sequence",
@@ -119,7 +119,7 @@ sequences_at_once_input = partial(
     term="batch-size",
 )
 tensor_parallel_input = partial(
-    HARDWARE.add_input,
+    HARDWARE.declare_input_field,
     default=1,
     label="Tensor parallel",
     unit="GPU",
@@ -146,7 +146,11 @@ def declare_gpus_per_replica_input(
 
 
 gpus_input = partial(
-    HARDWARE.add_input, label="GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job."
+    HARDWARE.declare_input_field,
+    label="GPUs",
+    unit="GPU",
+    limits=(1, 1_000_000),
+    help="All GPUs of the job.",
 )
 
 
@@ -185,7 +189,9 @@ def fill_in_zero_stage_and_recompute(
         )
 
     def fill_in_recompute(zero: str) -> Any:
-        return _fill_in_recompute(dataclasses.replace(inputs, zero=zero), framework, surely_fits)
+        return _fill_in_least_fitting_recompute(
+            dataclasses.replace(inputs, zero=zero), framework, surely_fits
+        )
 
     if inputs.zero != USUAL_ZERO:
         return fill_in_recompute(inputs.zero)
@@ -198,7 +204,7 @@ def fill_in_zero_stage_and_recompute(
     return undivided if surely_fits(undivided) else sharded
 
 
-def _fill_in_recompute(
+def _fill_in_least_fitting_recompute(
     inputs: Any, framework: TrainingFramework, surely_fits: Callable[[Any], bool]
 ) -> Any:
     """Return the inputs with the least recomputation that surely fits where they leave it open.
@@ -238,7 +244,7 @@ def fill_in_default_gpu_count(inputs: Any, default_gpus: int) -> Any:
 
 
 method_input = partial(
-    RECIPE.add_input,
+    RECIPE.declare_input_field,
     default="full",
     label="Method",
     choices=(
@@ -250,14 +256,14 @@ method_input = partial(
     term="lora",
 )
 rank_input = partial(
-    RECIPE.add_advanced_input,
+    RECIPE.declare_advanced_input_field,
     default=16,
     label="Adapter rank",
     limits=(1, 4096),
     help="Rank of the adapters, for LoRA and QLoRA.",
 )
 targets_input = partial(
-    RECIPE.add_advanced_input,
+    RECIPE.declare_advanced_input_field,
     default="all-linear",
     label="Adapted matrices",
     choices=(
@@ -269,7 +275,7 @@ targets_input = partial(
     help="Which matrices get an adapter.",
 )
 network_rate_input = partial(
-    NETWORK.add_input,
+    NETWORK.declare_input_field,
     default=50e9,
     label="Network per GPU",
     unit="Gbit/s",
@@ -277,14 +283,14 @@ network_rate_input = partial(
     help="Rate of one GPU's adapter in one direction: 400 Gbit/s is NDR.",
 )
 network_input = partial(
-    NETWORK.add_advanced_input,
+    NETWORK.declare_advanced_input_field,
     default="infiniband",
     label="Network",
     choices=NETWORKS,
     help="What joins the nodes; it decides the latency.",
 )
 domain_input = partial(
-    NETWORK.add_advanced_input,
+    NETWORK.declare_advanced_input_field,
     default=None,
     label="GPUs per link domain",
     kind="count",
@@ -293,7 +299,7 @@ domain_input = partial(
     help="GPUs joined by NVLink or its like; left empty: 8, or 72 in NVL72.",
 )
 pipeline_input = partial(
-    LAYOUT.add_input,
+    LAYOUT.declare_input_field,
     default=1,
     label="Pipeline parallel",
     limits=(1, 4096),
@@ -301,7 +307,7 @@ pipeline_input = partial(
     term="pipeline-parallelism",
 )
 serving_pipeline_input = partial(
-    HARDWARE.add_advanced_input,
+    HARDWARE.declare_advanced_input_field,
     default=1,
     label="Pipeline stages",
     limits=(1, 64),
@@ -310,7 +316,7 @@ serving_pipeline_input = partial(
     term="pipeline-parallelism",
 )
 zero_input = partial(
-    LAYOUT.add_input,
+    LAYOUT.declare_input_field,
     default=USUAL_ZERO,
     label="ZeRO stage",
     choices=(
@@ -325,7 +331,7 @@ zero_input = partial(
     term="zero",
 )
 context_parallel_input = partial(
-    LAYOUT.add_advanced_input,
+    LAYOUT.declare_advanced_input_field,
     default=1,
     label="Context parallel",
     limits=(1, 4096),
@@ -333,7 +339,7 @@ context_parallel_input = partial(
     term="context-parallelism",
 )
 experts_input = partial(
-    LAYOUT.add_advanced_input,
+    LAYOUT.declare_advanced_input_field,
     default=1,
     label="Expert parallel",
     limits=(1, 4096),
@@ -341,13 +347,13 @@ experts_input = partial(
     term="expert-parallelism",
 )
 sequence_parallel_input = partial(
-    LAYOUT.add_advanced_input,
+    LAYOUT.declare_advanced_input_field,
     default=True,
     label="Sequence parallel",
     help="Divides norms as well when tensor parallel is above 1.",
 )
 sequence_input = partial(
-    BATCH.add_input,
+    BATCH.declare_input_field,
     default=4096,
     label="Sequence",
     unit="token",
@@ -355,7 +361,7 @@ sequence_input = partial(
     help="Tokens of one training sequence.",
 )
 number_format_input = partial(
-    RECIPE.add_input,
+    RECIPE.declare_input_field,
     default="bf16",
     label="Number format",
     choices=NUMBER_FORMATS,
@@ -364,7 +370,7 @@ number_format_input = partial(
     topic="number-formats",
 )
 recompute_input = partial(
-    RECIPE.add_input,
+    RECIPE.declare_input_field,
     default=LEAST_RECOMPUTE,
     label="Recomputation",
     choices=(
@@ -379,7 +385,7 @@ recompute_input = partial(
     term="activation-checkpointing",
 )
 training_software_input = partial(
-    RECIPE.add_advanced_input,
+    RECIPE.declare_advanced_input_field,
     default=USUAL_SOFTWARE,
     label="Software",
     choices=(
@@ -392,7 +398,7 @@ training_software_input = partial(
 )
 TRANSFORMERS, LLAMA_CPP = "transformers", "llama.cpp"
 engine_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default="vllm",
     label="Engine",
     choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
@@ -405,7 +411,7 @@ engine_input = partial(
     help="Which measured engine the overheads are modeled on.",
 )
 gpu_layers_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default=None,
     label="Layers on the GPUs",
     kind="count",
@@ -416,7 +422,7 @@ gpu_layers_input = partial(
 )
 # Two channels of DDR5-5600, each 8 B wide.
 host_bandwidth_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default=2 * 8 * 5.6e9,
     label="Memory bandwidth of the host",
     unit="GB/s",
@@ -425,7 +431,7 @@ host_bandwidth_input = partial(
     "DDR5-5600.",
 )
 cached_share_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default=0.0,
     label="Prompt already cached",
     unit="%",
@@ -433,7 +439,7 @@ cached_share_input = partial(
     help="Share of the prompt whose cache is there from earlier requests.",
 )
 draft_tokens_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default=0,
     label="Draft tokens",
     unit="token",
@@ -443,7 +449,7 @@ draft_tokens_input = partial(
     term="speculative-decoding",
 )
 acceptance_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default=None,
     label="Acceptance",
     unit="%",
@@ -456,7 +462,7 @@ acceptance_input = partial(
     term="speculative-decoding",
 )
 draft_cost_input = partial(
-    ENGINE.add_advanced_input,
+    ENGINE.declare_advanced_input_field,
     default=0.05,
     label="Draft step",
     unit="%",
@@ -464,7 +470,7 @@ draft_cost_input = partial(
     help="Time of one step of the small model as a share of the large one's.",
 )
 price_input = partial(
-    COST.add_input,
+    COST.declare_input_field,
     default=None,
     label="Price",
     unit="USD/h",
@@ -474,10 +480,10 @@ price_input = partial(
     "is known. Write what you pay.",
 )
 training_tokens_input = partial(
-    MODEL.add_input, default=1e12, label="Training tokens", unit="token", limits=(1, 1e18)
+    MODEL.declare_input_field, default=1e12, label="Training tokens", unit="token", limits=(1, 1e18)
 )
 pue_input = partial(
-    COST.add_advanced_input,
+    COST.declare_advanced_input_field,
     default=1.3,
     label="PUE",
     limits=(1.0, 5.0),
@@ -485,7 +491,7 @@ pue_input = partial(
     term="pue",
 )
 usable_share_input = partial(
-    ENGINE.add_input,
+    ENGINE.declare_input_field,
     default=0.9,
     label="Usable share of memory",
     unit="%",
@@ -503,7 +509,7 @@ def replace_as_published_formats(inputs: Any) -> Any:
         changes["cache"] = "fp16" if is_llama_cpp else published_cache
     published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
     if published and is_llama_cpp:
-        changes["weights"] = usual_gguf_mixture(find_model(inputs.model))
+        changes["weights"] = usual_gguf_format_id(find_model(inputs.model))
     return dataclasses.replace(inputs, **changes) if changes else inputs
 
 
@@ -541,7 +547,7 @@ def reject_impossible_tensor_parallel(model: Architecture, gpus: int) -> None:
         raise impossible_input_error("tensor_parallel", gpus, problem)
 
 
-def reject_gpu_without_rates(gpu: Accelerator, number_format: str = "bf16") -> None:
+def reject_gpu_without_rates_or_memory(gpu: Accelerator, number_format: str = "bf16") -> None:
     """Reject a GPU without the rates, memory or number format that a time needs."""
     rates = (gpu.dense_peak_rate("bf16"), gpu.memory_bandwidth)
     if None in rates or not gpu.engine_visible_memory:

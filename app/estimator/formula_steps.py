@@ -134,15 +134,15 @@ def extra_decimals_for_exact_sum(parts: Iterable[float], unit: str) -> int:
     return 3
 
 
-def format_exact_sum(values: Iterable[float], unit: str) -> str:
+def format_terms_of_exact_sum(values: Iterable[float], unit: str) -> str:
     """Format the terms of a sum that is its own line, without zeros.
 
     They have enough digits for the printed terms to add up to the printed
     sum: 1 GB + 2 GB, but 1.24 GB + 1.24 GB for a sum of 2.5 GB.
 
-    >>> [format_exact_sum(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
+    >>> [format_terms_of_exact_sum(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
     ['1 GB + 2 GB', '0 B']
-    >>> format_exact_sum([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
+    >>> format_terms_of_exact_sum([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
     '1.24 GB + 1.24 GB'
     """
     parts = [value for value in values if value]
@@ -168,7 +168,7 @@ def share_per_gpu_formula(
     return f"({total_formula} − {copy}) ÷ {gpus} + {copy}"
 
 
-def kv_cache_formula(
+def sequence_kv_cache_per_gpu_formula(
     model: Architecture, tokens: int, element_bytes: float, state_bytes: float, gpus: int = 1
 ) -> str:
     """Return the cache of one sequence on one GPU as a formula, grouped by layer kind.
@@ -185,9 +185,9 @@ def kv_cache_formula(
             cached_tokens = min(tokens, mixer.window_tokens) if mixer.window_tokens else tokens
             elements = number * cache_elements_per_token_of_layer(mixer, element_bytes)
             elements_by_group[cached_tokens, divisor] += elements
-        if mixer.extra_elements_of_near_token:
+        if mixer.extra_cache_elements_per_near_token:
             elements_by_group[min(tokens, mixer.near_tokens), divisor] += (
-                number * mixer.extra_elements_of_near_token
+                number * mixer.extra_cache_elements_per_near_token
             )
     parts = []
     for (cached_tokens, divisor), elements in elements_by_group.items():
@@ -214,10 +214,10 @@ def kv_cache_publication_id(model: Architecture, default_source: str) -> str:
     return default_source if kinds else "mamba"
 
 
-def multiply_formula(formula: str, number: float, *, sign: str = "×") -> str:
+def multiply_or_divide_formula(formula: str, number: float, *, sign: str = "×") -> str:
     """Multiply a line by a number, with brackets around a sum.
 
-    >>> multiply_formula("1 + 2", 3), multiply_formula("1 × 2", 3)
+    >>> multiply_or_divide_formula("1 + 2", 3), multiply_or_divide_formula("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
     """
     return f"{_bracket_sum(formula)} {sign} {format_term(number)}"
@@ -236,13 +236,13 @@ def _active_weights_with_head(model: Architecture) -> float:
     )
 
 
-def adapter_flops_per_token_formula(
-    model: Architecture, flops_per_token: float, adapters: float
+def adapter_training_flops_per_token_formula(
+    model: Architecture, flops_per_token: float, adapter_parameters: float
 ) -> str:
     """Return the FLOPs to train adapters on a token as a formula."""
     weights = _active_weights_with_head(model)
-    attention = format_term(flops_per_token - 4 * weights - 6 * adapters, "FLOP")
-    return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
+    attention = format_term(flops_per_token - 4 * weights - 6 * adapter_parameters, "FLOP")
+    return f"4 × {format_term(weights)} + 6 × {format_term(adapter_parameters)} + {attention}"
 
 
 class FormulaTexts(NamedTuple):

@@ -122,12 +122,12 @@ class InputGroup:
     heading: str
     topic: str
 
-    def add_input(self, default: Any, label: str, **spec: Any) -> Any:
+    def declare_input_field(self, default: Any, label: str, **spec: Any) -> Any:
         return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
 
-    def add_advanced_input(self, default: Any, label: str, **spec: Any) -> Any:
+    def declare_advanced_input_field(self, default: Any, label: str, **spec: Any) -> Any:
         """Declare an input that the form shows under “More inputs”."""
-        return self.add_input(default, label, advanced=True, **spec)
+        return self.declare_input_field(default, label, advanced=True, **spec)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def parse_inputs(inputs_type: type, typed_by_field: Mapping[str, Any]) -> Any:
     return inputs_type(**values)
 
 
-def inputs_to_query(inputs: Any) -> dict[str, str]:
+def non_default_inputs_to_query(inputs: Any) -> dict[str, str]:
     """Convert an inputs dataclass to the values of a query string.
 
     The inverse of `parse_inputs`; fields at their default are left out.
@@ -193,18 +193,18 @@ def inputs_to_query(inputs: Any) -> dict[str, str]:
         if current == field.default:
             continue
         if current is not None:
-            text[field.name] = format_typed_value(field.metadata["input"], current)
+            text[field.name] = format_value_as_typed(field.metadata["input"], current)
         elif field.metadata["input"].clearable:
             text[field.name] = ""
     return text
 
 
-def format_typed_value(spec: InputSpec, value: Any) -> str:
+def format_value_as_typed(spec: InputSpec, value: Any) -> str:
     """Format one value as a person would type it into its field.
 
     A configuration becomes its key, which is short enough for a URL.
 
-    >>> format_typed_value(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
+    >>> format_value_as_typed(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
     '80'
     """
     if isinstance(value, bool):
@@ -306,9 +306,9 @@ def _shorten_value(typed_value: Any) -> str:
 
 
 def _parse_value(spec: InputSpec, typed_value: Any) -> Any:
-    max_length = _max_text_length(spec, typed_value)
+    max_length = _max_typed_length_unless_text(spec, typed_value)
     if max_length is not None and len(str(typed_value)) > max_length:
-        message = f"The value for {_field_name_in_sentence(spec)} has {len(str(typed_value)):,} characters"
+        message = f"The value for {_input_label_in_sentence(spec)} has {len(str(typed_value)):,} characters"
         message += f"; at most {max_length:,} can be read."
         raise ValueError(f"{message} {_describe_what_to_leave_out(typed_value)}".strip())
     if spec.kind in _PARSERS:
@@ -317,14 +317,14 @@ def _parse_value(spec: InputSpec, typed_value: Any) -> Any:
     if spec.kind == "count":
         if number != int(number):
             raise ValueError(
-                f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a whole number."
+                f"“{typed_value}” for {_input_label_in_sentence(spec)} is not a whole number."
             )
         number = int(number)
     _require_in_range(spec, typed_value, number)
     return number
 
 
-def _max_text_length(spec: InputSpec, typed_value: Any) -> int | None:
+def _max_typed_length_unless_text(spec: InputSpec, typed_value: Any) -> int | None:
     """Return the maximum length of a value; None for texts, which have their own maximum."""
     if spec.kind == "text":
         return None
@@ -343,7 +343,7 @@ def _describe_what_to_leave_out(typed_value: Any) -> str:
 
 def _parse_number(spec: InputSpec, typed_value: Any) -> float:
     if isinstance(typed_value, bool) or not isinstance(typed_value, int | float | str):
-        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a number."
+        message = f"“{typed_value}” for {_input_label_in_sentence(spec)} is not a number."
         raise ValueError(message)  # noqa: TRY004 - all errors of typed values are ValueError
     try:
         if isinstance(typed_value, str):
@@ -351,11 +351,11 @@ def _parse_number(spec: InputSpec, typed_value: Any) -> float:
         else:
             number = float(typed_value)
     except (ValueError, OverflowError):
-        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} cannot be read; {_hint_what_to_write(spec)}."
+        message = f"“{typed_value}” for {_input_label_in_sentence(spec)} cannot be read; {_hint_what_to_write(spec)}."
         raise ValueError(message) from None
     if not math.isfinite(number):
         raise ValueError(
-            f"“{typed_value}” for {_field_name_in_sentence(spec)} is not a finite number."
+            f"“{typed_value}” for {_input_label_in_sentence(spec)} is not a finite number."
         )
     return number
 
@@ -364,7 +364,7 @@ def _require_in_range(spec: InputSpec, typed_value: Any, number: float) -> None:
     too_small = spec.minimum is not None and number < spec.minimum
     if too_small or (spec.maximum is not None and number > spec.maximum):
         size = "small" if too_small else "large"
-        message = f"“{typed_value}” for {_field_name_in_sentence(spec)} is too {size}: {describe_valid_values(spec)}."
+        message = f"“{typed_value}” for {_input_label_in_sentence(spec)} is too {size}: {describe_valid_values(spec)}."
         raise ValueError(message)
 
 
@@ -374,7 +374,7 @@ def _parse_choice(spec: InputSpec, typed_value: Any) -> str:
     for value, label in spec.choices:
         if text in {value.lower(), label.lower()}:
             return value
-    message = f"“{typed_value}” is not a choice for {_field_name_in_sentence(spec)}: {describe_valid_values(spec)}."
+    message = f"“{typed_value}” is not a choice for {_input_label_in_sentence(spec)}: {describe_valid_values(spec)}."
     raise ValueError(message)
 
 
@@ -388,14 +388,14 @@ def _parse_flag(spec: InputSpec, typed_value: Any) -> bool:
     text = str(typed_value).strip().lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise ValueError(f"“{typed_value}” for {_field_name_in_sentence(spec)} is neither yes nor no.")
+    raise ValueError(f"“{typed_value}” for {_input_label_in_sentence(spec)} is neither yes nor no.")
 
 
 def _parse_text(spec: InputSpec, typed_value: Any) -> str:
     text = typed_value if isinstance(typed_value, str) else json.dumps(typed_value)
     if spec.maximum is not None and len(text) > spec.maximum:
         raise ValueError(
-            f"The text for {_field_name_in_sentence(spec)} is too long: {describe_valid_values(spec)}."
+            f"The text for {_input_label_in_sentence(spec)} is too long: {describe_valid_values(spec)}."
         )
     return text
 
@@ -418,7 +418,7 @@ _PARSERS: dict[str, Callable[[InputSpec, Any], Any]] = {
 }
 
 
-def _field_name_in_sentence(spec: InputSpec) -> str:
+def _input_label_in_sentence(spec: InputSpec) -> str:
     return label_in_sentence(spec.label or "the field")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
-from app.estimator.memory.inference_memory import VllmStartRefusal
+from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.result import FieldChange, Status, Verdict, VerdictFlip
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
@@ -168,7 +168,7 @@ MOST_SEQUENCES = ("max_sequences", f"Most sequences of the engine ({MAX_NUM_SEQS
 """The field of what vLLM calls max-num-seqs, and its label as a change of its own."""
 
 
-def build_max_num_seqs_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictFlip, ...]:
+def build_max_num_seqs_flips(refusal: MaxNumSeqsRefusal | None) -> tuple[VerdictFlip, ...]:
     """Return the most sequences with which vLLM starts, if it refuses those it has."""
     if refusal is None or not refusal.advised_sequences:
         return ()
@@ -179,7 +179,7 @@ def build_max_num_seqs_flips(refusal: VllmStartRefusal | None) -> tuple[VerdictF
     return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
 
 
-def add_max_num_seqs_change(flip: VerdictFlip, refusal: VllmStartRefusal | None) -> VerdictFlip:
+def add_max_num_seqs_change(flip: VerdictFlip, refusal: MaxNumSeqsRefusal | None) -> VerdictFlip:
     """Return a flip with fewer sequences as a second change, if vLLM refuses to start with it alone.
 
     `refusal` are the sequences that it refuses then.

@@ -10,11 +10,11 @@ from app.estimator.common_inputs import LLAMA_CPP, replace_as_published_formats
 from app.estimator.inputs import describe_how_k_suffixes_were_read, input_specs, parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import (
-    assumed_shape_notes,
     build_model_from_pasted_config,
     describe_how_weights_are_counted,
     find_model,
     list_model_caveats,
+    shape_assumed_from_size_notes,
     unread_size_fields_warning,
     wide_weights_warning,
 )
@@ -60,7 +60,7 @@ class EstimateSpec:
         if getattr(typed, "weights", "") != getattr(inputs, "weights", ""):
             file = GGUF_FORMATS[inputs.weights]
             counted = f"llama.cpp loads GGUF files: {file}, the usual one, is counted."
-        notes = (*assumed_shape_notes(inputs, model), *list_model_caveats(model))
+        notes = (*shape_assumed_from_size_notes(inputs, model), *list_model_caveats(model))
         verdict, is_llama_cpp = estimate.verdict, getattr(inputs, "engine", "") == LLAMA_CPP
         if cache and is_llama_cpp:
             notes += ("KV cache in F16, as llama.cpp keeps it unless -ctk and -ctv say otherwise.",)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from app.estimator.units import format_value, round_estimate
+from app.estimator.units import format_value, round_estimate_to_three_digits
 
 Status = Literal["fits", "tight", "no", "info"]
 Better = Literal["more", "less", ""]
@@ -123,7 +123,7 @@ class Figure:
             return "does not apply"
         value = self.value
         if self.low is not None and isinstance(value, int | float):
-            value = round_estimate(value, self.unit)
+            value = round_estimate_to_three_digits(value, self.unit)
         return format_value(value, self.unit)
 
     @property

@@ -187,7 +187,7 @@ def _multiply_exactly(value: float, factor: float, *, inverse: bool = False) -> 
     return value / factor if inverse else value * factor
 
 
-def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
+def parse_quantity(text: str, base_unit: str, typed_unit: str = "") -> float:
     """Parse a typed quantity and convert it to its base unit.
 
     `unit` is the base unit, `typed_unit` the unit of a number without one. A count
@@ -203,11 +203,11 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     """
     number, unit_text = split_number_and_unit(text)
     if not unit_text:
-        return convert_unit(number, typed_unit, unit) if typed_unit else number
+        return convert_unit(number, typed_unit, base_unit) if typed_unit else number
     conversion = UNITS.get(unit_text)
-    if conversion is not None and conversion.base_unit == unit:
+    if conversion is not None and conversion.base_unit == base_unit:
         return _multiply_exactly(number, conversion.factor_to_base_unit)
-    return number * _factor_of_count_suffix(unit_text, unit, typed_unit)
+    return number * _factor_of_count_suffix(unit_text, base_unit, typed_unit)
 
 
 def _factor_of_count_suffix(unit_text: str, unit: str, typed_unit: str) -> float:
@@ -319,14 +319,14 @@ _MEASURED = frozenset({"s", "token/s", "request/s", "GPU-h", "Wh", "BTU/h", "kg"
 _SUMMED = frozenset({"B", "W", "VA"})
 
 
-def round_estimate(value: float, unit: str) -> float:
+def round_estimate_to_three_digits(value: float, unit: str) -> float:
     """Round a modeled value to three significant digits from 100 of its display unit on.
 
     Bytes and watts keep their digits, because their parts add up, and limits are near.
 
-    >>> round_estimate(34_141.3, "GPU-h"), round_estimate(37.26, "GPU-h")
+    >>> round_estimate_to_three_digits(34_141.3, "GPU-h"), round_estimate_to_three_digits(37.26, "GPU-h")
     (34100.0, 37.26)
-    >>> round_estimate(145_418.0, "USD"), round_estimate(149.43e9, "B")
+    >>> round_estimate_to_three_digits(145_418.0, "USD"), round_estimate_to_three_digits(149.43e9, "B")
     (145000.0, 149430000000.0)
     """
     factor = _display_unit(abs(value), unit).factor
@@ -345,7 +345,7 @@ def matches_displayed_measurement(written_number: float, value: float, unit: str
     >>> matches_displayed_measurement(5640.0, 5641.3, "token/s"), matches_displayed_measurement(5640.0, 5641.0, "token")
     (True, False)
     """
-    close = math.isclose(written_number, round_estimate(value, unit), rel_tol=1e-9)
+    close = math.isclose(written_number, round_estimate_to_three_digits(value, unit), rel_tol=1e-9)
     return close and (unit in _MEASURED or unit in _MONEY)
 
 
@@ -376,7 +376,7 @@ def format_value(
     if extra_decimals is None:
         extra_decimals = 0
         if unit in _MEASURED:
-            value = round_estimate(value, unit)
+            value = round_estimate_to_three_digits(value, unit)
     if unit == "FLOP" and abs(value) >= 1e21:
         return f"{_format_scientific(value, 3 + extra_decimals)}{NBSP}FLOP"
     if unit in _MONEY:
@@ -397,12 +397,15 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
     '22,300 to 43,400 GPU-hours'
     """
     if value and unit in _SHOWN_UNITS and not unit.startswith("FLOP"):
-        name, factor = _display_unit(abs(round_estimate(value, unit)), unit)
+        name, factor = _display_unit(abs(round_estimate_to_three_digits(value, unit)), unit)
         scaled = (bound / factor for bound in (low, high))
         rounded = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in scaled]
         bounds = dict.fromkeys(_format_up_to_one_decimal(x) for x in rounded)
         return append_unit(" to ".join(bounds), PLURALS.get(name, name))
-    low, high = round_estimate(low, unit), round_estimate(high, unit)
+    low, high = (
+        round_estimate_to_three_digits(low, unit),
+        round_estimate_to_three_digits(high, unit),
+    )
     low_text, high_text = format_value(low, unit), format_value(high, unit)
     number, _, high_unit = high_text.partition(NBSP)
     name, factor = _display_unit(abs(high), unit)

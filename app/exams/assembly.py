@@ -43,7 +43,7 @@ def assemble_paper(
     questions: Iterable[Question],
     times_seen_by_question: Mapping[str, int],
     seed: int,
-    previous_questions: Collection[str] = (),
+    previous_question_ids: Collection[str] = (),
 ) -> ExamPaper:
     """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
@@ -59,7 +59,7 @@ def assemble_paper(
     for domain, wanted_count in blueprint.question_count_by_domain.items():
         candidates = questions_by_domain.get(domain, [])
         picked = _pick_questions(
-            candidates, wanted_count, times_seen_by_question, previous_questions, rng
+            candidates, wanted_count, times_seen_by_question, previous_question_ids, rng
         )
         chosen += [(domain, question) for question in picked]
         if len(picked) < wanted_count:
@@ -81,7 +81,7 @@ def list_drawable_questions_by_domain(
     questions_by_domain: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
         domain = question.find_domain(domain_by_objective)
-        if domain and question.is_for_exams:
+        if domain and question.may_be_asked_in_exams:
             questions_by_domain.setdefault(domain, []).append(question)
     return questions_by_domain
 
@@ -95,7 +95,7 @@ def _pick_questions(
     candidates: Sequence[Question],
     count: int,
     times_seen_by_question: Mapping[str, int],
-    previous_questions: Collection[str],
+    previous_question_ids: Collection[str],
     rng: random.Random,
 ) -> list[Question]:
     """Choose questions not in the previous paper, least seen first, then objectives in turn.
@@ -110,7 +110,7 @@ def _pick_questions(
         best = min(
             remaining,
             key=lambda q: (
-                q.id in previous_questions,
+                q.id in previous_question_ids,
                 times_seen_by_question.get(q.id, 0),
                 objective_counts[q.objectives[0]],
                 not q.is_reserved_for_exams,

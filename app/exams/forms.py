@@ -101,7 +101,7 @@ async def _parse_answer_form(request: Request) -> ExamAnswerForm:
 def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     """Split the submitted fields into form fields and response."""
     field_names = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
-    raw = parse_submission_fields((k, v) for k, v in pairs if k not in field_names).raw
+    raw = parse_submission_fields((k, v) for k, v in pairs if k not in field_names).raw_response
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
     return ExamAnswerForm(

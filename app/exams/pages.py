@@ -78,7 +78,7 @@ from app.exams.store import AnswerChange, DrawnSitting, SavedAnswer, SittingStat
 from app.lessons.store import load_anchors_read_by_topic
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
-from app.questions.grading import grade_unanswered
+from app.questions.grading import build_unanswered_result
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import (
     OpenQuestion,
@@ -115,7 +115,7 @@ class ExamOffer:
     """An exam that can be started, and the questions that it draws from."""
 
     exam: ExamBlueprint
-    questions: Sequence[Question]
+    drawable_questions: Sequence[Question]
 
 
 def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
@@ -134,7 +134,7 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
         raise NotFoundError(f"There is no mock exam “{slug}”.")
     return ExamOffer(
         exam,
-        _list_missed_questions(ctx, questions)
+        _list_questions_missed_last_time(ctx, questions)
         if assembly.is_exam_of_missed_questions(slug)
         else questions,
     )
@@ -154,7 +154,7 @@ def _yield_startable_derived_exams(
 
 def _count_all_and_missed_by_domain(ctx: RequestContext) -> assembly.DomainQuestionCounts:
     questions = list_solvable_questions(ctx.library)
-    missed = _list_missed_questions(ctx, questions)
+    missed = _list_questions_missed_last_time(ctx, questions)
     return assembly.DomainQuestionCounts(
         _count_drawable_by_domain(ctx.library, questions),
         _count_drawable_by_domain(ctx.library, missed),
@@ -167,7 +167,9 @@ def _count_drawable_by_domain(library: Library, questions: Iterable[Question]) -
     return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 
-def _list_missed_questions(ctx: RequestContext, questions: Iterable[Question]) -> list[Question]:
+def _list_questions_missed_last_time(
+    ctx: RequestContext, questions: Iterable[Question]
+) -> list[Question]:
     attempts = load_past_attempts_by_question(ctx.db, ctx.learner.id)
     return [q for q in questions if q.id in attempts and attempts[q.id].was_last_missed]
 
@@ -208,7 +210,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
         if full_exams
         else [],
         missed_count=counts.count_missed_for(full_exams[0]) if full_exams else 0,
-        all_missed_count=len(_list_missed_questions(ctx, ctx.library.questions.values())),
+        all_missed_count=len(_list_questions_missed_last_time(ctx, ctx.library.questions.values())),
         running=running,
         resume_url=_build_resume_url(ctx, running) if running else "",
         finished=finished,
@@ -249,7 +251,7 @@ class PaperLengths(NamedTuple):
 def _compute_paper_lengths(ctx: RequestContext, offer: ExamOffer) -> PaperLengths:
     available = (
         _count_drawable_by_domain(ctx.library, questions)
-        for questions in (keep_choice_questions(offer.questions), offer.questions)
+        for questions in (keep_choice_questions(offer.drawable_questions), offer.drawable_questions)
     )
     wanted = Counter(offer.exam.question_count_by_domain)
     return PaperLengths(*((counts & wanted).total() for counts in available))
@@ -264,7 +266,7 @@ def _render_start_page(
 ) -> HTMLResponse:
     exam = offer.exam
     running = _find_running_sitting(ctx)
-    all_counts = _count_drawable_by_domain(ctx.library, offer.questions)
+    all_counts = _count_drawable_by_domain(ctx.library, offer.drawable_questions)
     return ctx.render_page(
         "exams/start.html",
         status=status,
@@ -274,11 +276,11 @@ def _render_start_page(
             d for d in ctx.library.syllabus.domains if d.number in exam.question_count_by_domain
         ],
         choice_counts=_count_drawable_by_domain(
-            ctx.library, keep_choice_questions(offer.questions)
+            ctx.library, keep_choice_questions(offer.drawable_questions)
         ),
         all_counts=all_counts,
         drawable_count=sum(all_counts[domain] for domain in exam.question_count_by_domain),
-        leaves_questions_out=not all(q.is_for_exams for q in offer.questions),
+        leaves_questions_out=not all(q.may_be_asked_in_exams for q in offer.drawable_questions),
         drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
@@ -327,7 +329,9 @@ def _draw_sitting_or_respond(
     if problems:
         return _render_start_page(ctx, offer, typed, problems, 422)
     target = _compute_target_right_answers(ctx, offer.exam)
-    sitting_request = SittingRequest(offer.exam, offer.questions, typed.validated_form, target)
+    sitting_request = SittingRequest(
+        offer.exam, offer.drawable_questions, typed.validated_form, target
+    )
     return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
 
 
@@ -587,9 +591,9 @@ def _list_numbers_with_card(ctx: RequestContext, graded_items: Sequence[GradedIt
     }
     added = load_added_card_records(ctx.db, ctx.learner.id, [*number_by_card]).values()
     return sorted(
-        number_by_card[a.card]
+        number_by_card[a.card_id]
         for a in added
-        if not a.is_suspended_or_declined and is_source_in_course(ctx.library, a.card)
+        if not a.is_suspended_or_declined and is_source_in_course(ctx.library, a.card_id)
     )
 
 
@@ -791,6 +795,6 @@ def _build_answer_feedback(
     links = AnswerFeedbackLinks(this_feedback_url=url, submission_token=make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, links)
     if item_score is None:
-        verdict = grade_unanswered(outcome.variant)
+        verdict = build_unanswered_result(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)
     return outcome

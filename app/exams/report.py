@@ -42,7 +42,7 @@ class GradedItem:
     score: float
     is_answered: bool
     seconds_spent: float
-    score_before_change: float | None = None
+    score_of_first_answer: float | None = None
     score_before_regrade: float | None = None
     is_unreadable: bool = False
 
@@ -64,11 +64,9 @@ class GradedItem:
     @property
     def change_text(self) -> str:
         """How changing the first answer changed the result, in words; empty if unchanged."""
-        if self.score_before_change is None:
+        if self.score_of_first_answer is None:
             return ""
-        return (
-            f"{_say_right_or_wrong(self.score_before_change)} to {_say_right_or_wrong(self.score)}"
-        )
+        return f"{_say_right_or_wrong(self.score_of_first_answer)} to {_say_right_or_wrong(self.score)}"
 
 
 def _say_right_or_wrong(score: float) -> str:
@@ -162,34 +160,40 @@ def describe_missed_questions_in_cards(
 _NOT = "n\N{RIGHT SINGLE QUOTATION MARK}t"
 
 
-def _describe_missed_cards(cards: int, count: int) -> str:
+def _describe_missed_cards(card_count: int, count: int) -> str:
     if count == 1:
-        return (
-            f"The one you missed {'is in your cards now' if cards else f'is{_NOT} in your cards'}."
-        )
-    if cards == count:
+        return f"The one you missed {'is in your cards now' if card_count else f'is{_NOT} in your cards'}."
+    if card_count == count:
         return f"The {count} you missed are in your cards now."
-    if not cards:
+    if not card_count:
         return f"None of the {count} you missed is in your cards."
-    verb = "is" if cards == 1 else "are"
-    return f"Of the {count} you missed, {cards} {verb} in your cards now, marked below."
+    verb = "is" if card_count == 1 else "are"
+    return f"Of the {count} you missed, {card_count} {verb} in your cards now, marked below."
 
 
-def _describe_blank_cards(cards: int, count: int, at_end: int, missed_cards: int | None) -> str:
+def _describe_blank_cards(
+    card_count: int, count: int, blank_at_end_count: int, missed_cards: int | None
+) -> str:
     """Return the sentence after that about the missed ones; `missed_cards` is None without any."""
     adverb = "too" if missed_cards else "now"
-    left = count - cards
+    left = count - card_count
     reason = ""
-    if at_end:
-        which = f"{at_end} of them" if at_end < left else "it" if left == 1 else "they"
-        reason = f": {which} {'was' if at_end == 1 else 'were'} left blank at the end"
-    if 0 < cards < count:
-        verb = "is" if cards == 1 else "are"
+    if blank_at_end_count:
+        which = (
+            f"{blank_at_end_count} of them"
+            if blank_at_end_count < left
+            else "it"
+            if left == 1
+            else "they"
+        )
+        reason = f": {which} {'was' if blank_at_end_count == 1 else 'were'} left blank at the end"
+    if 0 < card_count < count:
+        verb = "is" if card_count == 1 else "are"
         other = f"the other one is{_NOT}" if left == 1 else f"the other {left} are{_NOT}"
-        return f"Of the {count} blank ones, {cards} {verb} in your cards {adverb}, marked below; {other}{reason}."
+        return f"Of the {count} blank ones, {card_count} {verb} in your cards {adverb}, marked below; {other}{reason}."
     subject = "The blank one" if count == 1 else f"The {count} blank ones"
     verb = "is" if count == 1 else "are"
-    if cards:
+    if card_count:
         return f"{subject} {verb} in your cards {adverb}."
     rest = "" if missed_cards else " in your cards" if missed_cards is None else " either"
     return f"{subject} {verb}{_NOT}{rest}{reason}."
@@ -261,7 +265,7 @@ def score_pages_with_missed_questions(
     return {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
 
 
-def compute_score_range_of_similar_exam(score: float, count: int) -> tuple[float, float]:
+def compute_score_range_of_similar_exam(score: float, question_count: int) -> tuple[float, float]:
     """Return the score range that a similar paper would give, in points.
 
     The range holds it in 95% of cases.
@@ -269,10 +273,10 @@ def compute_score_range_of_similar_exam(score: float, count: int) -> tuple[float
     >>> [round(x, 1) for x in compute_score_range_of_similar_exam(37, 50)]
     [30.2, 42.1]
     """
-    if count == 0:
+    if question_count == 0:
         return 0.0, 0.0
-    low, high = compute_wilson_interval(score, count, NINETEEN_IN_TWENTY)
-    return low * count, high * count
+    low, high = compute_wilson_interval(score, question_count, NINETEEN_IN_TWENTY)
+    return low * question_count, high * question_count
 
 
 def _sum_scores_by_part(parts: Iterable[tuple[str, float]]) -> tuple[PartScore, ...]:
@@ -434,7 +438,7 @@ class ExamScoreTrend:
 
 def build_exam_score_trend(
     sittings: Sequence[PastSitting],
-    target: int | None,
+    target_percent: int | None,
     study_day_of: Callable[[dt.datetime], dt.date],
 ) -> ExamScoreTrend | None:
     """Return the trend of the last sittings, given newest first; None without any."""
@@ -443,7 +447,7 @@ def build_exam_score_trend(
     last = list(reversed(sittings[:MAX_TREND_EXAMS]))
     sentence = _describe_last_two_exams(sittings)
     return ExamScoreTrend(
-        _draw_trend(last, target, study_day_of, f"{sentence} The table has each."), sentence
+        _draw_trend(last, target_percent, study_day_of, f"{sentence} The table has each."), sentence
     )
 
 
@@ -473,13 +477,13 @@ def _ranges_overlap(one: tuple[float, float] | None, other: tuple[float, float] 
 
 def _draw_trend(
     last: Sequence[PastSitting],
-    target: int | None,
+    target_percent: int | None,
     day_of: Callable[[dt.datetime], dt.date],
     alt_text: str,
 ) -> Markup:
-    marks = _PLANE.draw_ticks(format_percent)
-    if target:
-        target_y = _PLANE.y_pixels(target / 100)
+    marks = _PLANE.draw_gridlines_with_labels(format_percent)
+    if target_percent:
+        target_y = _PLANE.y_pixels(target_percent / 100)
         marks.append(draw_line("dash", 0, target_y, _PLANE.box.width, target_y))
     for index, past in enumerate(last):
         x = _PLANE.box.width * (index + 0.5) / len(last)

@@ -37,7 +37,7 @@ from app.exams.store import DrawnSitting, GradedAnswer, ItemScore, SavedAnswer, 
 from app.markup.expressions import ExpressionError
 from app.markup.model import ExamBlueprint
 from app.questions import types
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
@@ -178,7 +178,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
                 score=item_score.score if item_score else 0.0,
                 is_answered=item_score is not None,
                 seconds_spent=saved.milliseconds_spent / 1000,
-                score_before_change=_grade_first_answer(question, slot, saved),
+                score_of_first_answer=_grade_first_answer(question, slot, saved),
                 score_before_regrade=item_score.score_before_regrade if item_score else None,
                 is_unreadable=_find_unreadable_response(question, slot, saved) is not None,
             )
@@ -199,7 +199,7 @@ def _grade_first_answer(question: Question, slot: PaperItem, saved: SavedAnswer)
     """
     kind = types.question_type_of(question)
     if (
-        not kind.response_names_options
+        not kind.responses_are_option_keys
         or kind.has_several_right_options
         or saved.first_response in (None, saved.raw_response)
     ):
@@ -265,10 +265,10 @@ def _find_unreadable_response(
 
     Choices from a list can always be parsed.
     """
-    if not saved.is_answered or types.question_type_of(question).response_names_options:
+    if not saved.is_answered or types.question_type_of(question).responses_are_option_keys:
         return None
     try:
-        verdict = grade(draw_variant(question, slot.seed), saved.raw_response)
+        verdict = grade_response(draw_variant(question, slot.seed), saved.raw_response)
     except ExpressionError:
         return None
     return verdict if isinstance(verdict, UnreadableResponse) else None
@@ -276,18 +276,18 @@ def _find_unreadable_response(
 
 def _grade_paper_item(question: Question, slot: PaperItem, saved: SavedAnswer) -> GradedAnswer:
     try:
-        verdict = grade(draw_variant(question, slot.seed), saved.raw_response)
+        verdict = grade_response(draw_variant(question, slot.seed), saved.raw_response)
     except ExpressionError as error:  # the estimator changed during the exam
         verdict = UnreadableResponse(error.message)
     if isinstance(
         verdict, UnreadableResponse
     ):  # the learner can no longer correct it, so it scores 0
-        verdict = GradeResult(score=0.0, parsed={"unreadable": verdict.message})
+        verdict = GradeResult(score=0.0, parsed_response={"unreadable": verdict.message})
     return GradedAnswer(
         item=slot,
         topic=question.topic,
         raw_response=saved.raw_response,
-        parsed_response=verdict.parsed,
+        parsed_response=verdict.parsed_response,
         score=verdict.score,
         milliseconds_spent=saved.milliseconds_spent,
     )

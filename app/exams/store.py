@@ -105,12 +105,12 @@ class AnswerChange:
     shown_at_ms: int = 0
     waited_ms: int = 0
 
-    def milliseconds_spent(self, previous_change: int, now: int) -> int:
+    def milliseconds_spent(self, previous_change_ms: int, now_ms: int) -> int:
         """Return the milliseconds since showing, or since the last change at `previous_change`.
 
         A form sent twice, or from two tabs at once, counts once.
         """
-        passed = now - max(self.shown_at_ms, previous_change)
+        passed = now_ms - max(self.shown_at_ms, previous_change_ms)
         return passed if self.shown_at_ms and 0 <= passed <= _MAX_MILLISECONDS else 0
 
 

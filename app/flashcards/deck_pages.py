@@ -113,17 +113,19 @@ def build_added_cards_page(ctx: RequestContext, page_number: int) -> AddedCardsP
     added = load_newest_added_cards(
         db, learner, limit=_ROWS_PER_PAGE, offset=(number - 1) * _ROWS_PER_PAGE
     )
-    cards = load_cards_with_origin(ctx, [record.card for record in added])
-    rows = tuple(build_listed_added_card(ctx, record, cards.get(record.card)) for record in added)
+    cards = load_cards_with_origin(ctx, [record.card_id for record in added])
+    rows = tuple(
+        build_listed_added_card(ctx, record, cards.get(record.card_id)) for record in added
+    )
     return AddedCardsPage(rows, number, pages, count)
 
 
 def build_listed_added_card(
     ctx: RequestContext, added: AddedCardRecord, card_found: CardWithOrigin | None
 ) -> ListedCard:
-    kind, name = parse_card_id(added.card)
+    kind, name = parse_card_id(added.card_id)
     return ListedCard(
-        card_id=added.card,
+        card_id=added.card_id,
         excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
         state_text=describe_card_state(ctx, added.state, added.due_day),
         is_suspended=added.is_suspended_or_declined and not added.is_declined,
@@ -207,14 +209,14 @@ def _yield_matching_card_ids(ctx: RequestContext, words: list[str]) -> Iterator[
                 yield card
         for kind in (QUESTION, TERM):
             for card in sorted(list_undeclined_cards_of_kind(db, learner, kind)):
-                if _contains_words(library, card, words):
+                if _contains_all_words(library, card, words):
                     yield card
     for card in library.cards:
-        if _contains_words(library, card, words):
+        if _contains_all_words(library, card, words):
             yield card
 
 
-def _contains_words(library: Library, card: str, words: list[str]) -> bool:
+def _contains_all_words(library: Library, card: str, words: list[str]) -> bool:
     """Return whether a course card, or the source of an added card, contains every word."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
@@ -359,7 +361,7 @@ def load_card_details(ctx: RequestContext, card_id: str) -> CardDetails:
         showing_token=build_showing_token(card_id, record.log_row_count),
         is_suspended=record.is_suspended,
         is_editable=parse_card_id(card_id).source_kind in ("", OWN),
-        undo_log_id=last_undoable.id if last_undoable and last_undoable.card == card_id else 0,
+        undo_log_id=last_undoable.id if last_undoable and last_undoable.card_id == card_id else 0,
         today=ctx.study_day,
         last_settable_day=compute_last_settable_due_day(ctx.study_day, ctx.learner.exam_day),
     )
@@ -372,7 +374,11 @@ def _yield_card_statistics(
     yield CardStatistic(
         "State", "put aside" if record.is_suspended else _describe_state(ctx, record)
     )
-    bury_days = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
+    bury_days = [
+        row.until_day or ""
+        for row in history
+        if row.manual_edit_kind == "bury" and not row.was_undone
+    ]
     if state is None and bury_days and max(bury_days) > ctx.study_day.isoformat():
         day = dt.date.fromisoformat(max(bury_days))
         yield CardStatistic("Skipped until", format_date_with_year(day))
@@ -398,14 +404,18 @@ def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
 
 
 def _describe_log_row(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
-    day = format_date_with_year(ctx.learner.study_day(from_milliseconds(row.at)))
+    day = format_date_with_year(ctx.learner.study_day(from_milliseconds(row.at_ms)))
     until = format_date_with_year(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     text_by_act = {
         "bury": f"Skipped until {until}",
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }
-    return HistoryLine(day, text_by_act.get(row.act) or _RATING_NAMES[row.rating], bool(row.undone))
+    return HistoryLine(
+        day,
+        text_by_act.get(row.manual_edit_kind) or _RATING_NAMES[row.rating],
+        bool(row.was_undone),
+    )
 
 
 @router.get("/{card}/more")

@@ -18,7 +18,7 @@ from app.accounts.current_learner import (
     RequestContext,
     WriteContext,
     count_bytes_toward_quota,
-    refuse_when_storage_or_quota_full,
+    refuse_cards_when_storage_or_quota_full,
     run_in_read_session,
     run_in_write_transaction,
 )
@@ -166,11 +166,11 @@ def _render_side(text: str) -> RenderedSide:
     return RenderedSide(_markdown.render(text, env), env["cells"])
 
 
-def restore_typed_draft(source: str, faces: CardFacesHtml) -> OwnCardDraft | None:
+def restore_typed_draft(typed_source_json: str, faces: CardFacesHtml) -> OwnCardDraft | None:
     """Return what was typed for a card; None if its sides were changed in another way since."""
-    if not source:
+    if not typed_source_json:
         return None
-    typed = OwnCardDraft(*json.loads(source))
+    typed = OwnCardDraft(*json.loads(typed_source_json))
     rendered = render_card(typed)
     # Cards saved before trimming was introduced end with a newline. Those saved before the size
     # limit existed have problems.
@@ -178,8 +178,8 @@ def restore_typed_draft(source: str, faces: CardFacesHtml) -> OwnCardDraft | Non
     return typed if rendered.problems or rendered.faces == trimmed else None
 
 
-def _fill_cloze(html: str, answers: list[str]) -> str:
-    return _MARKED.sub(lambda gap: f"<b>{escape(answers[int(gap[1])])}</b>", html)
+def _fill_cloze(html: str, gap_texts: list[str]) -> str:
+    return _MARKED.sub(lambda gap: f"<b>{escape(gap_texts[int(gap[1])])}</b>", html)
 
 
 router = APIRouter()
@@ -207,16 +207,16 @@ def show_new_card_form(ctx: ReadContext) -> HTMLResponse:
     return _render_card_form(ctx, OwnCardDraft(""))
 
 
-def parse_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
+def render_posted_card(front: _Words = "", back: _Words = "") -> RenderedCard:
     """Return the card that was sent, with its problems. FastAPI runs this in a thread."""
     sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
     return render_card(OwnCardDraft(*sides))
 
 
-SentCard = Annotated[RenderedCard, Depends(parse_posted_card)]
+SentCard = Annotated[RenderedCard, Depends(render_posted_card)]
 
 
-@router.post("/own", dependencies=[Depends(refuse_when_storage_or_quota_full)])
+@router.post("/own", dependencies=[Depends(refuse_cards_when_storage_or_quota_full)])
 async def add_own_card(request: Request, form: SentCard, token: _Words = "") -> Response:
     """Save a new card, due from today on."""
     if form.problems:
@@ -224,7 +224,7 @@ async def add_own_card(request: Request, form: SentCard, token: _Words = "") -> 
             request, lambda ctx: _render_refused_draft(ctx, form, token=token)
         )
     try:
-        await run_in_write_transaction(request, lambda ctx: _save_own_card(ctx, form, token))
+        await run_in_write_transaction(request, lambda ctx: _save_new_own_card(ctx, form, token))
     except ConflictError as error:
         conflict = f"{error.message} {error.hint}"
         return await run_in_read_session(
@@ -234,7 +234,7 @@ async def add_own_card(request: Request, form: SentCard, token: _Words = "") -> 
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str) -> None:
+def _save_new_own_card(ctx: RequestContext, rendered: RenderedCard, token: str) -> None:
     identity = f"{ctx.learner.key}:{token or make_submission_token()}"
     card = f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
     added_cards.insert_own_card(ctx.db, ctx.learner.id, card, rendered.content_to_store, ctx.now)
@@ -258,7 +258,7 @@ def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
     )
 
 
-@router.post("/own/{card}", dependencies=[Depends(refuse_when_storage_or_quota_full)])
+@router.post("/own/{card}", dependencies=[Depends(refuse_cards_when_storage_or_quota_full)])
 async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
     if form.problems:
         return await run_in_read_session(

@@ -63,7 +63,7 @@ from app.spaced_repetition.todays_queue import (
     CardsOnDayList,
     QueueCounter,
     TodaysQueue,
-    count_cards_left_by_queue,
+    count_cards_left_by_kind,
     count_new_cards_begun_beyond_list,
     load_cards_until_tomorrow,
     load_todays_queue,
@@ -166,7 +166,7 @@ class ReviewPage:
     """
 
     cards_done_today: int
-    cards_due_today: int
+    cards_of_today: int
     counters: tuple[QueueCounter, ...]
     card_view: CardView | None
     no_cards_due: NoCardsDueInfo | None
@@ -195,9 +195,9 @@ def build_review_page(
     if listed is not None and review_filter.task:
         is_review = review_filter.task == "review"
         listed = (
-            CardsOnDayList(listed.review_cards, is_single_task=True)
+            CardsOnDayList(listed.review_card_ids, is_single_task=True)
             if is_review
-            else CardsOnDayList(new_cards=listed.new_cards, is_single_task=True)
+            else CardsOnDayList(new_card_ids=listed.new_card_ids, is_single_task=True)
         )
     todays_queue = load_todays_queue(
         ctx, listed, review_filter.topic, review_filter.extra_new_cards
@@ -209,8 +209,8 @@ def build_review_page(
     cards_left = max(todays_queue.cards_left.all_cards, 1) if record else 0
     return ReviewPage(
         cards_done_today=done,
-        cards_due_today=done + cards_left,
-        counters=count_cards_left_by_queue(
+        cards_of_today=done + cards_left,
+        counters=count_cards_left_by_kind(
             todays_queue.cards_left, _find_counter_of_card(record, todays_queue) if record else ""
         ),
         card_view=(
@@ -227,7 +227,7 @@ def build_review_page(
         no_cards_due=None
         if record
         else _build_no_cards_due_info(ctx, review_filter, todays_queue, listed),
-        undo_log_id=undo_log_id or _find_undoable_review_today(ctx),
+        undo_log_id=undo_log_id or _find_undoable_log_id_today(ctx),
         leech=leech,
         saved_rating_name=GRADES[earlier_rating - 1] if earlier_rating else "",
     )
@@ -334,8 +334,8 @@ def _choose_next_card(
         return review_log.load_card_record(db, learner, review_filter.card_id)
     if queue.first_card is not None and queue.first_card_kind != "waiting":
         return queue.first_card
-    if todays_queue.startable_cards:
-        return review_log.load_card_record(db, learner, todays_queue.startable_cards[0])
+    if todays_queue.startable_card_ids:
+        return review_log.load_card_record(db, learner, todays_queue.startable_card_ids[0])
     waiting_state = queue.first_card and queue.first_card.card_state
     return (
         queue.first_card
@@ -438,7 +438,7 @@ def respond_with_next_card(
     return response
 
 
-def _find_undoable_review_today(ctx: RequestContext) -> int:
+def _find_undoable_log_id_today(ctx: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
     if not ctx.learner.id:
         return 0
@@ -621,7 +621,7 @@ async def suspend_card(
     request: Request, card: str, form: Annotated[SuspensionForm, Form()]
 ) -> Response:
     topic = await run_in_write_transaction(
-        request, lambda ctx: _suspend_and_get_topic(ctx, card, form)
+        request, lambda ctx: _set_suspension_and_get_topic(ctx, card, form)
     )
     if form.deck:
         fragment_or_query = "#own" if is_added_card_id(card) else f"?topic={topic}"
@@ -631,7 +631,7 @@ async def suspend_card(
     )
 
 
-def _suspend_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
+def _set_suspension_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
     flashcard = require_visible_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written

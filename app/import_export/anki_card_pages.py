@@ -18,7 +18,7 @@ from app.accounts.current_learner import (
     count_bytes_toward_quota,
     load_learner_in_separate_db_session,
     open_write_context,
-    refuse_when_storage_or_quota_full,
+    refuse_cards_when_storage_or_quota_full,
     run_in_read_session,
 )
 from app.accounts.downloads import DownloadQueue
@@ -29,18 +29,18 @@ from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
 from app.import_export import UnusableFileError, export_store, import_progress_store, import_store
-from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
+from app.import_export.anki.package_format import PackageArchiveWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
 from app.import_export.anki_package_import import (
-    BackgroundImports,
+    BackgroundCardImports,
     MatchedPackage,
     find_note_and_topic,
     match_package_with_course,
 )
 from app.import_export.card_export import (
-    ExportCourse,
-    is_card_available,
-    write_learner_cards,
+    ExportedCourse,
+    can_card_still_be_shown,
+    write_learner_cards_to_anki_package,
 )
 from app.import_export.import_store import ImportedCard
 from app.spaced_repetition.card_ids import build_question_card_id
@@ -87,15 +87,15 @@ async def _create_package_download(
         )
     learner = await load_learner_in_separate_db_session(request)
     live: LiveLibrary = request.state.live
-    course = ExportCourse(library, live.folder)
+    course = ExportedCourse(library, live.folder)
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(
             db, learner.id, _list_card_ids_in_running_exam(db, learner, now)
         )
-        package = PackageWriter(file, newer_format=newer_format)
+        package = PackageArchiveWriter(file, newer_format=newer_format)
         local_now = now.astimezone(time_zone_or_utc(learner.zone))
-        write_learner_cards(course, cards, package, local_now)
+        write_learner_cards_to_anki_package(course, cards, package, local_now)
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
@@ -105,10 +105,10 @@ async def _create_package_download(
 
 @router.get("/cards")
 def show_cards(ctx: ReadContext) -> HTMLResponse:
-    return _render_import_page(ctx)
+    return _render_anki_cards_page(ctx)
 
 
-@router.post("/cards", dependencies=[Depends(refuse_when_storage_or_quota_full)])
+@router.post("/cards", dependencies=[Depends(refuse_cards_when_storage_or_quota_full)])
 async def import_cards_file(
     request: Request,
     library: CurrentLibrary,
@@ -119,7 +119,7 @@ async def import_cards_file(
 
     It is read before the database session is opened, so that writers do not wait.
     """
-    imports: BackgroundImports = request.app.state.imports
+    imports: BackgroundCardImports = request.app.state.imports
     async with imports.reserve_file_slot(
         client_address_or_network_of_scope(request.scope)
     ) as import_slot:
@@ -134,11 +134,19 @@ async def import_cards_file(
             )
             async with open_write_context(request) as ctx:
                 cards, began_at = await run_in_threadpool(
-                    _begin_import, ctx.db, ctx.learner, sizes, package, name, now
+                    _drop_over_quota_and_save_import_start,
+                    ctx.db,
+                    ctx.learner,
+                    sizes,
+                    package,
+                    name,
+                    now,
                 )
         except UnusableFileError as error:
             message = str(error)
-            return await run_in_read_session(request, lambda ctx: _render_import_page(ctx, message))
+            return await run_in_read_session(
+                request, lambda ctx: _render_anki_cards_page(ctx, message)
+            )
         count_bytes_toward_quota(request, import_store.estimate_stored_bytes(cards))
         await imports.start_and_wait_briefly(ctx.learner, began_at, cards, import_slot.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
@@ -161,10 +169,10 @@ def _read_and_match_upload(
 
 class _StartedImport(NamedTuple):
     accepted_cards: Sequence[ImportedCard]
-    began_at: int
+    began_at_ms: int
 
 
-def _begin_import(
+def _drop_over_quota_and_save_import_start(
     db: Session,
     learner: LearnerProfile,
     picture_sizes: import_store.SizeByPicture,
@@ -174,15 +182,15 @@ def _begin_import(
 ) -> _StartedImport:
     """Save the start of an import, of the cards that the quotas allow."""
     cards = import_store.drop_cards_beyond_picture_quota(
-        db, learner.id, package.imported_cards, picture_sizes
+        db, learner.id, package.cards_to_import, picture_sizes
     )
     try:
         import_store.raise_if_too_many_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
     skipped_cards = dict(package.skipped_card_count_by_reason)
-    if len(cards) < len(package.imported_cards):
-        skipped_cards[import_store.TOO_MANY_PICTURES_REASON] = len(package.imported_cards) - len(
+    if len(cards) < len(package.cards_to_import):
+        skipped_cards[import_store.TOO_MANY_PICTURES_REASON] = len(package.cards_to_import) - len(
             cards
         )
     new_import = import_progress_store.NewImport(
@@ -192,7 +200,9 @@ def _begin_import(
         package.skipped_log_row_count_by_reason,
         package.lost_media_count,
     )
-    began_at = import_progress_store.save_import_start(db, learner.id, new_import, now)
+    began_at = import_progress_store.save_import_start_unless_running(
+        db, learner.id, new_import, now
+    )
     if began_at is None:
         raise ConflictError(
             "Your last file is still being imported.",
@@ -233,7 +243,7 @@ def show_removal_form(
     removal_target: Annotated[RemovalTarget, Query(alias="what")],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
-    imported = import_store.summarize_imported_cards(db, learner.id)
+    imported = import_store.summarize_own_decks_and_imported_reviews(db, learner.id)
     own_deck = next((d for d in imported.own_decks if d.name == deck), None)
     if removal_target == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
@@ -265,7 +275,12 @@ async def remove_own_deck_or_imported_reviews(
     for cards in batches:
         async with open_write_context(request) as ctx:
             await run_in_threadpool(
-                _remove_batch, ctx.db, ctx.learner.id, library, removal_target, cards
+                _remove_own_cards_or_imported_reviews,
+                ctx.db,
+                ctx.learner.id,
+                library,
+                removal_target,
+                cards,
             )
     async with open_write_context(request) as ctx:
         await run_in_threadpool(delete_empty_day_totals, ctx.db, ctx.learner.id)
@@ -277,11 +292,11 @@ def _batch_cards_touched_by_removal(
     ctx: RequestContext, removal_target: RemovalTarget, deck: str
 ) -> Sequence[Sequence[str]]:
     if removal_target == "deck":
-        return import_store.batch_own_deck_cards(ctx.db, ctx.learner.id, deck)
-    return import_store.batch_cards_with_imported_reviews(ctx.db, ctx.learner.id)
+        return import_store.batch_cards_of_own_deck(ctx.db, ctx.learner.id, deck)
+    return import_store.batch_course_cards_with_imported_reviews(ctx.db, ctx.learner.id)
 
 
-def _remove_batch(
+def _remove_own_cards_or_imported_reviews(
     db: Session,
     learner_id: int,
     library: Library,
@@ -291,25 +306,25 @@ def _remove_batch(
     if removal_target == "deck":
         import_store.delete_own_cards(db, learner_id, card_ids)
     else:
-        import_store.delete_imported_reviews(
+        import_store.delete_imported_reviews_of_course_cards(
             db, learner_id, card_ids, lambda card: find_note_and_topic(library, card)
         )
 
 
-def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
+def _render_anki_cards_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = ctx.db, ctx.library, ctx.learner
     own_cards = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
-    all_cards = import_store.list_card_ids_with_state(db, learner.id)
+    all_cards = import_store.list_undeclined_card_ids_with_state(db, learner.id)
     in_exam = _list_card_ids_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
-    available_count = sum(is_card_available(library, own_cards, card) for card in cards)
+    available_count = sum(can_card_still_be_shown(library, own_cards, card) for card in cards)
     return ctx.render_page(
         "import_export/cards.html",
         status=422 if problem else 200,
         available_count=available_count,
         orphaned_count=len(cards) - available_count,
         in_exam_count=len(all_cards) - len(cards),
-        imported=import_store.summarize_imported_cards(db, learner.id),
+        imported=import_store.summarize_own_decks_and_imported_reviews(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=import_zstd_or_none() is not None,
         size=_SIZE,

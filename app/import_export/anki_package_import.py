@@ -75,7 +75,7 @@ _KINDS = range(3)  # learning, review, relearning
 class MatchedPackage:
     """The cards of a package, and how many of what is skipped, by reason."""
 
-    imported_cards: tuple[ImportedCard, ...]
+    cards_to_import: tuple[ImportedCard, ...]
     skipped_card_count_by_reason: Mapping[str, int]
     skipped_log_row_count_by_reason: Mapping[str, int]
     lost_media_count: int
@@ -83,7 +83,7 @@ class MatchedPackage:
 
 def match_package_with_course(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own cards."""
-    course_cards = _map_guids_to_cards(library)
+    course_cards = _map_note_guids_to_course_cards(library)
     skipped_cards: collections.Counter[str] = collections.Counter()
     skipped_log_rows: collections.Counter[str] = collections.Counter()
     lost_media_count = 0
@@ -97,8 +97,8 @@ def match_package_with_course(package: AnkiPackage, library: Library) -> Matched
         reason = "about cards that the file does not hold"
         skipped_log_rows[reason] = package.stray_log_row_count
     for card in sorted(package.cards, key=lambda c: c.new_card_position):
-        card_id = _card_id_or_empty(card, course_cards)
-        content = _OwnContent()
+        card_id = _derive_card_id_or_empty(card, course_cards)
+        content = _OwnCardContent()
         reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
         try:
             if not reason and parse_card_id(card_id).source_kind == OWN:
@@ -114,8 +114,8 @@ def match_package_with_course(package: AnkiPackage, library: Library) -> Matched
             card_id=card_id,
             note_name=note,
             topic_slug=topic,
-            origin=f"{card.note.guid}\0{card.card_ordinal}",
-            log_entries=tuple(_convert_log(card, skipped_log_rows)),
+            origin_key=f"{card.note.guid}\0{card.card_ordinal}",
+            log_entries=tuple(_convert_revlog_counting_skipped(card, skipped_log_rows)),
             own_text=content.card_text,
             picture_by_name={
                 stored_names[file]: package.picture_by_name[file] for file in content.picture_names
@@ -128,7 +128,7 @@ def match_package_with_course(package: AnkiPackage, library: Library) -> Matched
     return MatchedPackage(tuple(cards.values()), skipped_cards, skipped_log_rows, lost_media_count)
 
 
-def _map_guids_to_cards(library: Library) -> dict[str, tuple[str, ...]]:
+def _map_note_guids_to_course_cards(library: Library) -> dict[str, tuple[str, ...]]:
     """Return the cards of a note, by ordinal, for each GUID that our export writes."""
     notes: list[tuple[str, ...]] = [
         (card.id, card.sibling) if card.sibling else (card.id,)
@@ -141,7 +141,7 @@ def _map_guids_to_cards(library: Library) -> dict[str, tuple[str, ...]]:
     return {make_note_guid(cards[0]): cards for cards in notes}
 
 
-def _card_id_or_empty(
+def _derive_card_id_or_empty(
     card: PackageCard, course_cards_by_guid: Mapping[str, tuple[str, ...]]
 ) -> str:
     """Return our id of a card; empty if our note has no such card."""
@@ -155,7 +155,7 @@ def _card_id_or_empty(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _OwnContent:
+class _OwnCardContent:
     """The text of an own card, its picture files, and how many media are lost."""
 
     card_text: OwnCardText | None = None
@@ -165,7 +165,7 @@ class _OwnContent:
 
 def _convert_to_own_card_content(
     card: PackageCard, stored_name_by_picture: Mapping[str, str]
-) -> _OwnContent:
+) -> _OwnCardContent:
     """Return the content of an own card; raises ItemSkippedError."""
     _require_importable_text(card)
     addresses = {file: f"{PICTURES}{name}" for file, name in stored_name_by_picture.items()}
@@ -186,7 +186,7 @@ def _convert_to_own_card_content(
     deck = (own_deck["deck"] or "") if own_deck else card.deck_name
     guid = "" if _OURS.match(card.note.guid) else card.note.guid
     text = OwnCardText(deck, faces[0], faces[1], guid, card.card_ordinal, card.note.tags)
-    return _OwnContent(text, files, lost_count)
+    return _OwnCardContent(text, files, lost_count)
 
 
 def _require_importable_text(card: PackageCard) -> None:
@@ -202,7 +202,7 @@ def _require_importable_text(card: PackageCard) -> None:
             raise ItemSkippedError(_TOO_DEEP)
 
 
-def _convert_log(
+def _convert_revlog_counting_skipped(
     card: PackageCard, skipped_count_by_reason: collections.Counter[str]
 ) -> Iterator[ImportedLogEntry]:
     """Yield the reviews and manual edits of a card; other rows are counted in `skipped_count_by_reason`.
@@ -261,7 +261,7 @@ _log = logging.getLogger("headroom")
 FileSlot = contextlib.AsyncExitStack
 
 
-class BackgroundImports:
+class BackgroundCardImports:
     """The imports of this process. Each batch is its own transaction."""
 
     def __init__(
@@ -319,14 +319,14 @@ class BackgroundImports:
     ) -> None:
         async with slot:
             try:
-                state = await self._write_all(learner, began_at, cards)
+                state = await self._write_all_batches(learner, began_at, cards)
                 await self._end_import(learner.id, began_at, state)
             except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
                     await self._end_import(learner.id, began_at, import_progress_store.FAILED)
 
-    async def _write_all(
+    async def _write_all_batches(
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard]
     ) -> str:
         """Write all batches; returns how it ended: done, canceled, stopped, or full."""
@@ -338,38 +338,48 @@ class BackgroundImports:
             try:
                 async with self._open_write_session() as db:
                     outcome = await run_in_threadpool(
-                        _write_batch, db, learner, began_at, batch, now, waiting_count
+                        _write_batch_unless_import_ended,
+                        db,
+                        learner,
+                        began_at,
+                        batch,
+                        now,
+                        waiting_count,
                     )
             except ConflictError:  # the learner has the maximum number of own cards
                 return import_progress_store.FULL
             if outcome is None:
                 return import_progress_store.CANCELLED
-            waiting_count += outcome.waiting_card_count
+            waiting_count += outcome.staggered_card_count
         return import_progress_store.DONE
 
     async def _end_import(self, learner_id: int, import_began_at: int, final_state: str) -> None:
         async with self._open_write_session() as db:
             increment_change_counter(db, learner_id)
             await run_in_threadpool(
-                import_progress_store.save_import_end, db, learner_id, import_began_at, final_state
+                import_progress_store.save_import_end_unless_ended,
+                db,
+                learner_id,
+                import_began_at,
+                final_state,
             )
 
 
-def _write_batch(
+def _write_batch_unless_import_ended(
     db: Session,
     learner: LearnerProfile,
     import_began_at: int,
     cards: Sequence[ImportedCard],
     now: dt.datetime,
-    earlier_waiting_card_count: int,
+    earlier_staggered_card_count: int,
 ) -> ImportCounts | None:
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
     exists = increment_change_counter(db, learner.id)
     if not exists or not import_progress_store.is_import_running(db, learner.id, import_began_at):
         return None
-    outcome = import_store.import_cards(db, learner, cards, now, earlier_waiting_card_count)
-    import_progress_store.add_batch_result(
+    outcome = import_store.import_cards(db, learner, cards, now, earlier_staggered_card_count)
+    import_progress_store.add_batch_counts_to_progress(
         db, learner.id, import_began_at, len(cards), outcome, now
     )
     return outcome

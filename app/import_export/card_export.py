@@ -10,7 +10,7 @@ from app.content.library import Library
 from app.import_export.anki.card_templates import CardSides
 from app.import_export.anki.package_format import (
     CollectionStart,
-    PackageWriter,
+    PackageArchiveWriter,
     build_package_picture_name,
     build_stored_picture_name_or_empty,
     find_stored_picture_names,
@@ -23,12 +23,12 @@ from app.import_export.anki.package_writer import (
     CollectionDates,
     build_card_history,
     make_note_guid,
-    write_notes_to_package,
+    write_notes_and_finish_package,
 )
 from app.import_export.course_files import load_shown_pictures_into_item
 from app.import_export.course_items import read_items_of_course_file
-from app.import_export.export_store import AnkiOrigin, LearnerCards, StudiedCards
-from app.import_export.html_sanitizer import make_html_portable
+from app.import_export.export_store import AnkiOrigin, CardStudyData, LearnerCards
+from app.import_export.html_sanitizer import make_html_portable_without_pictures
 from app.import_export.items import Item, decode_image_or_empty, rename_or_drop_images
 from app.import_export.markdown_to_html import convert_markdown_to_html_with_pictures
 from app.markup.expressions import ExpressionError
@@ -51,7 +51,7 @@ _NOTES_AT_ONCE = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ExportCourse:
+class ExportedCourse:
     library: Library
     folder: Path
 
@@ -61,10 +61,10 @@ class ExportCourse:
         return self.library.syllabus.exam or self.folder.resolve().name
 
 
-def write_learner_cards(
-    course: ExportCourse,
+def write_learner_cards_to_anki_package(
+    course: ExportedCourse,
     learner_cards: LearnerCards,
-    package: PackageWriter,
+    package: PackageArchiveWriter,
     learner_local_now: dt.datetime,
 ) -> None:
     """Write all cards of a learner that still have text, a few notes at a time.
@@ -81,12 +81,14 @@ def write_learner_cards(
     )
     pictures = _PicturePacker(learner_cards.read_picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
-    write_notes_to_package(
-        map(pictures.pack_pictures, notes.build_notes(learner_cards)), dates, package
+    write_notes_and_finish_package(
+        map(pictures.add_pictures_and_rewrite_urls, notes.build_notes(learner_cards)),
+        dates,
+        package,
     )
 
 
-def is_card_available(library: Library, own_card_ids: Collection[str], card_id: str) -> bool:
+def can_card_still_be_shown(library: Library, own_card_ids: Collection[str], card_id: str) -> bool:
     """Return whether a card can still be shown; `own_card_ids` are the learner's own cards."""
     kind, name = parse_card_id(card_id)
     if kind == OWN:
@@ -130,13 +132,15 @@ def _can_return_to_anki_note(guid: str, ordinal: int) -> bool:
 class _PicturePacker:
     """Adds the pictures of notes to the package, each once."""
 
-    def __init__(self, read_picture: Callable[[str], bytes | None], package: PackageWriter) -> None:
+    def __init__(
+        self, read_picture: Callable[[str], bytes | None], package: PackageArchiveWriter
+    ) -> None:
         self._read_picture = read_picture
         self._package = package
         self._packed: set[str] = set()
         self.of_course: dict[str, bytes] = {}
 
-    def pack_pictures(self, note: AnkiNote) -> AnkiNote:
+    def add_pictures_and_rewrite_urls(self, note: AnkiNote) -> AnkiNote:
         """Return the note with pictures as package files, and add these files."""
         for name in (name for face in note.faces_html for name in find_stored_picture_names(face)):
             if name not in self._packed:
@@ -155,17 +159,17 @@ class _NoteBuilder:
     `pictures` collects those of the course, by stored name.
     """
 
-    def __init__(self, course: ExportCourse, picture_by_stored_name: dict[str, bytes]) -> None:
+    def __init__(self, course: ExportedCourse, picture_by_stored_name: dict[str, bytes]) -> None:
         self._course = course
         self._library = course.library
         self._pictures = picture_by_stored_name
-        self._studied = StudiedCards({}, frozenset(), {}, {}, {})
+        self._studied = CardStudyData({}, frozenset(), {}, {}, {})
         self._sides_by_file: dict[str, dict[str, CardSides]] = {}
 
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
-        origins = cards.map_cards_to_anki_origins()
+        origins = cards.map_own_cards_to_anki_origins()
         available_cards = [
-            c for c in cards.list_card_ids() if is_card_available(self._library, origins, c)
+            c for c in cards.list_card_ids() if can_card_still_be_shown(self._library, origins, c)
         ]
         notes = list(group_cards_by_note(self._library, available_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
@@ -185,7 +189,9 @@ class _NoteBuilder:
             return self._build_question_note(note_name, name)
         if kind == TERM:
             term = self._library.glossary[name]
-            sides = CardSides(html.escape(term.name), make_html_portable(term.meaning.html))
+            sides = CardSides(
+                html.escape(term.name), make_html_portable_without_pictures(term.meaning.html)
+            )
             return self._build_note((note_name,), "terms", sides)
         card = self._library.cards[note_name]
         own_text = self._studied.own_text_by_card.get(note_name)
@@ -223,13 +229,18 @@ class _NoteBuilder:
         except (ExpressionError, ArithmeticError):
             return None
         faces = render_question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
-        sides = CardSides(make_html_portable(faces.front), make_html_portable(faces.back))
+        sides = CardSides(
+            make_html_portable_without_pictures(faces.front),
+            make_html_portable_without_pictures(faces.back),
+        )
         return self._build_note((note_name,), "missed questions", sides)
 
-    def _build_note(self, card_ids: tuple[str, ...], deck_name: str, sides: CardSides) -> AnkiNote:
+    def _build_note(
+        self, card_ids: tuple[str, ...], subdeck_name: str, sides: CardSides
+    ) -> AnkiNote:
         note, histories = card_ids[0], tuple(self._build_card_history(name) for name in card_ids)
         return AnkiNote(
-            note, make_note_guid(note), self._make_deck_name(deck_name), sides, histories
+            note, make_note_guid(note), self._make_deck_name(subdeck_name), sides, histories
         )
 
     def _build_card_history(self, card_id: str) -> CardHistory:
@@ -246,8 +257,8 @@ class _NoteBuilder:
         state = dataclasses.replace(history.state, due_day=due_day)
         return dataclasses.replace(history, state=state)
 
-    def _make_deck_name(self, name: str) -> str:
-        return f"Headroom::{self._course.title}::{name}"
+    def _make_deck_name(self, subdeck_name: str) -> str:
+        return f"Headroom::{self._course.title}::{subdeck_name}"
 
     def _render_course_card(self, card: Flashcard) -> CardSides:
         """Return the text as `headroom export apkg` writes it, from the author's file."""
@@ -255,7 +266,8 @@ class _NoteBuilder:
         if path not in self._sides_by_file:
             self._sides_by_file[path] = self._render_cards_of_file(path)
         return self._sides_by_file[path].get(card.id) or CardSides(
-            make_html_portable(card.front.html), make_html_portable(card.back.html)
+            make_html_portable_without_pictures(card.front.html),
+            make_html_portable_without_pictures(card.back.html),
         )
 
     def _render_cards_of_file(self, path: str) -> dict[str, CardSides]:

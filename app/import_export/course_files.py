@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from app.content.course_rules import EMPTY_SYLLABUS
 from app.content.file_reader import parse_file
-from app.content.file_watcher import WatchedFiles
+from app.content.file_watcher import CachingCourseFileParser
 from app.content.link_and_picture_rules import explain_unshowable_image
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ParsedFile, list_used_ids
@@ -29,7 +29,7 @@ from app.import_export.items import (
     decode_image_or_empty,
     encode_image,
     list_shown_picture_names,
-    make_image_name,
+    make_image_name_or_empty,
     make_item_label,
     rename_or_drop_images,
 )
@@ -96,7 +96,9 @@ def build_topic_update(import_result: ImportResult, target_topic: TargetTopic) -
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in import_result.items:
-        item, new_pictures = _make_picture_names_unique(_fit_item_to_topic(raw, target_topic))
+        item, new_pictures = _extract_shown_pictures_with_unique_names(
+            _fit_item_to_topic(raw, target_topic)
+        )
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = choose_unused_item_id(item, ids)
         digests = {
@@ -162,10 +164,10 @@ class _ItemAndPictures(NamedTuple):
     picture_by_name: dict[str, bytes]
 
 
-def _make_picture_names_unique(item: Item) -> _ItemAndPictures:
+def _extract_shown_pictures_with_unique_names(item: Item) -> _ItemAndPictures:
     """Return the item with unique picture names, and the bytes of its pictures by name."""
     contents = {p.name: decode_image_or_empty(p) for p in item.pictures}
-    names = {name: make_image_name(content, name) for name, content in contents.items()}
+    names = {name: make_image_name_or_empty(content, name) for name, content in contents.items()}
     for name in list_shown_picture_names(item):
         if not names.get(name):
             item = _add_loss_to_item(item, f"the picture {name} is left out: it is not in the file")
@@ -232,7 +234,7 @@ def _normalize_whitespace(text: str) -> str:
 
 
 def _parse_course(folder: Path) -> dict[str, ParsedFile]:
-    return WatchedFiles(folder, None).parse_current_files().parsed_files
+    return CachingCourseFileParser(folder, None).parse_current_files().parsed_files
 
 
 def _find_syllabus_or_empty(parsed_files: Mapping[str, ParsedFile]) -> Syllabus:

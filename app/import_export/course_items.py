@@ -261,7 +261,7 @@ def _read_number_options(
             "",
             w.ticked,
             convert_tokens_to_markdown(w.feedback),
-            _convert_to_displayed_range(o.range),
+            _convert_range_from_base_units(o.range),
             w.credit,
         )
         for w, o in zip(ordered, answer.options, strict=True)
@@ -269,7 +269,7 @@ def _read_number_options(
     )
 
 
-def _convert_to_displayed_range(accepted: AnswerRange) -> NumberRange:
+def _convert_range_from_base_units(accepted: AnswerRange) -> NumberRange:
     factor = UNITS[accepted.unit].base_units_per_unit
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
@@ -315,7 +315,7 @@ def write_item_as_markdown(item: Item, item_id: str) -> str:
     """Return one item as Markdown with this id: heading, comment, answers, alerts."""
     heading, _, rest = ensure_heading_paragraph(item).stem.partition("\n\n")
     heading = re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", join_into_one_line(heading))
-    comment = "\n".join([f"<!-- q: {item_id}", *_write_comment_lines(item)])
+    comment = "\n".join([f"<!-- q: {item_id}", *_write_item_fields(item)])
     comment += "\n-->" if "\n" in comment else " -->"
     parts = [
         f"### {heading}\n{comment}",
@@ -344,13 +344,13 @@ def choose_unused_item_id(item: Item, taken_ids: Collection[str]) -> str:
     return append_number_until_unused(base, taken_ids)
 
 
-def _write_comment_lines(item: Item) -> list[str]:
+def _write_item_fields(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
     rows = (
-        ("type", item.kind if _needs_type(item) else ""),
-        ("objective", _quote_list(item.objectives)),
-        ("source", _quote_list(item.sources)),
-        ("tags", _quote_list(item.tags)),
+        ("type", item.kind if _needs_explicit_type(item) else ""),
+        ("objective", _write_yaml_list(item.objectives)),
+        ("source", _write_yaml_list(item.sources)),
+        ("tags", _write_yaml_list(item.tags)),
         ("difficulty", str(item.difficulty) if item.difficulty != 3 else ""),
         ("level", item.level),
         ("use", item.use),
@@ -367,7 +367,7 @@ def _write_comment_lines(item: Item) -> list[str]:
     return lines
 
 
-def _needs_type(item: Item) -> bool:
+def _needs_explicit_type(item: Item) -> bool:
     """Return whether the answers of an item would be read as another type without its own."""
     if item.kind not in {"single", "multiple", "true-false"}:
         return True
@@ -379,7 +379,7 @@ def _needs_type(item: Item) -> bool:
     return look_typed and item.kind != "true-false"
 
 
-def _quote_list(values: tuple[str, ...]) -> str:
+def _write_yaml_list(values: tuple[str, ...]) -> str:
     quoted = [
         v if re.fullmatch(r"[\w.][\w. /+-]*", v) else f'"{_UNQUOTABLE.sub(" ", v).strip()}"'
         for v in values
@@ -418,14 +418,14 @@ def _write_option_with_checkbox(option: ItemOption) -> str:
     return _write_option_after_prefix(f"- {box} ", option)
 
 
-def _write_option_after_prefix(checkbox: str, option: ItemOption) -> str:
+def _write_option_after_prefix(prefix: str, option: ItemOption) -> str:
     text = (
         write_code_span(format_range_as_authored(option.span))
         if option.span is not None
         else join_into_one_line(option.text)
     )
-    lines = [checkbox + text]
-    indent = "  " if checkbox.startswith("-") else " " * len(checkbox)
+    lines = [prefix + text]
+    indent = "  " if prefix.startswith("-") else " " * len(prefix)
     feedback = option.feedback.split("\n") if option.feedback else ()
     lines += [f"{indent}> {line}".rstrip() for line in feedback]
     return "\n".join(lines)

@@ -48,7 +48,7 @@ class OwnCardText:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StudiedCards:
+class CardStudyData:
     """The stored data of some cards of a learner, by card."""
 
     log_by_card: Mapping[str, list[ReviewWithDuration | DatedEdit]]
@@ -90,7 +90,7 @@ class LearnerCards:
         card_ids = dict.fromkeys(itertools.chain.from_iterable(id_groups))
         return [card for card in card_ids if card not in self._excluded]
 
-    def map_cards_to_anki_origins(self) -> dict[str, AnkiOrigin]:
+    def map_own_cards_to_anki_origins(self) -> dict[str, AnkiOrigin]:
         rows = self._db.execute(
             self._select_rows_of_learner(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal)
         )
@@ -108,7 +108,7 @@ class LearnerCards:
         content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
-    def read_study_data(self, card_ids: Sequence[str]) -> StudiedCards:
+    def read_study_data(self, card_ids: Sequence[str]) -> CardStudyData:
         execute = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
         log = execute(self._select_rows_of_cards(card_ids, LOG, *LOGGED).order_by(*order))
@@ -119,7 +119,7 @@ class LearnerCards:
         added = execute(seeds.where(ADDED.c.declined.is_(False)))
         due = execute(self._select_rows_of_cards(card_ids, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
         own = execute(self._select_rows_of_cards(card_ids, OWN, OWN.c.card, *OWN_TEXT))
-        return StudiedCards(
+        return CardStudyData(
             {
                 card: [_convert_log_row(row) for row in drop_undone_rows(rows)]
                 for card, rows in itertools.groupby(log, lambda row: str(row.card))

@@ -38,7 +38,7 @@ _UNREAD = frozenset(_UNREAD_TAGS.split())
 _OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
-def _filter_attribute(tag: str, name: str, value: str) -> str | None:
+def _drop_foreign_picture_url(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 
@@ -53,7 +53,7 @@ _STRANGERS = nh3.Cleaner(
         "img": {"src", "alt"},
         "math": {"display"},
     },
-    attribute_filter=_filter_attribute,
+    attribute_filter=_drop_foreign_picture_url,
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer",
 )
@@ -75,12 +75,12 @@ def sanitize_html(text: str) -> str:
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
-def make_html_portable(text: str) -> str:
+def make_html_portable_without_pictures(text: str) -> str:
     """Return HTML of our pages in a form that other programs can show."""
     return _PORTABLE.clean(text).strip()
 
 
-def sanitize_for_conversion(text: str) -> str:
+def sanitize_html_for_parsing_only(text: str) -> str:
     """Return well-formed HTML without scripts, with all styling that affects visibility.
 
     A formula in MathML becomes a picture with its TeX in `EQUATION_ATTRIBUTE`, as in Canvas. The result is
@@ -210,8 +210,8 @@ def _is_text_color_invisible(style: str, *, is_background_dark: bool) -> bool:
     background = _parse_color(backgrounds[-1]) if backgrounds else None
     if color.opacity < _UNSEEN or color == background:
         return True
-    on_white = background.is_white if background else not (backgrounds or is_background_dark)
-    return on_white and color.is_white
+    on_white = background.is_nearly_white if background else not (backgrounds or is_background_dark)
+    return on_white and color.is_nearly_white
 
 
 class _Color(NamedTuple):
@@ -223,7 +223,7 @@ class _Color(NamedTuple):
     opacity: float = 1.0
 
     @property
-    def is_white(self) -> bool:
+    def is_nearly_white(self) -> bool:
         return min(self.red, self.green, self.blue) >= _WHITISH
 
 
@@ -252,12 +252,12 @@ def _parse_color(text: str) -> _Color | None:
     return _Color(red, green, blue, opacity)
 
 
-def has_dark_background(attributes: Mapping[str, str | None]) -> bool:
+def has_nonwhite_background(attributes: Mapping[str, str | None]) -> bool:
     """Return whether white text is visible on an element's background."""
     attribute_style = f"background:{attributes['bgcolor']};" if attributes.get("bgcolor") else ""
     backgrounds = _BACKGROUND.findall(attribute_style + (attributes.get("style") or ""))
     color = _parse_color(backgrounds[-1]) if backgrounds else None
-    return bool(backgrounds) and not (color and color.is_white)
+    return bool(backgrounds) and not (color and color.is_nearly_white)
 
 
 def is_element_hidden(
@@ -284,6 +284,6 @@ def is_element_hidden(
         or styled & hiding_selectors
         or is_hiding_style(
             color + (attributes.get("style") or ""),
-            is_background_dark=is_background_dark or has_dark_background(attributes),
+            is_background_dark=is_background_dark or has_nonwhite_background(attributes),
         )
     )

@@ -16,9 +16,9 @@ from app.import_export.html_sanitizer import (
     EQUATION_ATTRIBUTE,
     HIDING_MARKUP,
     find_hiding_selectors,
-    has_dark_background,
+    has_nonwhite_background,
     is_element_hidden,
-    sanitize_for_conversion,
+    sanitize_html_for_parsing_only,
 )
 from app.import_export.items import ItemSkippedError
 from app.import_export.markdown_text import (
@@ -296,7 +296,7 @@ class HtmlToMarkdownParser(HTMLParser):
     def close_and_join_blocks(self) -> list[str]:
         """Return the blocks, with items of one list as one block."""
         self._flush_line()
-        return _join_blocks(self.blocks)
+        return _join_list_items_and_quotes(self.blocks)
 
     # --- events ---
 
@@ -310,7 +310,7 @@ class HtmlToMarkdownParser(HTMLParser):
             return
         if tag not in _VOID:
             keeps_line_breaks |= _SPACED.search(attributes.get("style") or "") is not None
-            dark |= has_dark_background(attributes)
+            dark |= has_nonwhite_background(attributes)
             self.open.append(_OpenElement(keeps_line_breaks, dark))
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
@@ -319,7 +319,7 @@ class HtmlToMarkdownParser(HTMLParser):
         elif tag in EMPHASIS_MARK_BY_TAG or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
-            self._open_table(tag, attributes)
+            self._open_table_element(tag, attributes)
         elif tag in _BLOCKS:
             self._open_block(tag, attributes)
         else:
@@ -344,7 +344,7 @@ class HtmlToMarkdownParser(HTMLParser):
         elif tag in _BLOCKS:
             self._close_block(tag)
         elif tag in _TABLE:
-            self._close_table(tag)
+            self._close_table_element(tag)
         else:
             self._close_inline(tag)
 
@@ -466,7 +466,7 @@ class HtmlToMarkdownParser(HTMLParser):
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
-            self._write_pending_label()
+            self._write_pending_list_label()
             opened = start_list(tag, attributes)
             self.lists.append(opened)
             if opened.step < 0 and opened.label_style == "none":
@@ -501,14 +501,14 @@ class HtmlToMarkdownParser(HTMLParser):
         if tag == "pre" and self.pre is not None:
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
-                self._write_pending_label()
+                self._write_pending_list_label()
                 self._add_block(write_code_block(text))
             return
         if tag in _HEADINGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
         self._flush_line()
         if tag == "li":
-            self._write_pending_label()
+            self._write_pending_list_label()
         if tag in _LISTS and self.lists:
             self.lists.pop()
         elif tag in {"li", "blockquote"} and self.prefix:
@@ -527,7 +527,7 @@ class HtmlToMarkdownParser(HTMLParser):
             )
             self._add_block("\\\n".join([first_line, *map(write_line_or_display_formula, others)]))
 
-    def _write_pending_label(self) -> None:
+    def _write_pending_list_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
         if self.label:
             label, self.label = self.label, ""
@@ -545,7 +545,7 @@ class HtmlToMarkdownParser(HTMLParser):
 
     # --- tables ---
 
-    def _open_table(self, tag: str, attributes: dict[str, str | None]) -> None:
+    def _open_table_element(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "table" and self.rows is None:
             self._flush_line()
             self.rows = []
@@ -556,7 +556,7 @@ class HtmlToMarkdownParser(HTMLParser):
             if {attributes.get("colspan", "1"), attributes.get("rowspan", "1")} - {"1", None}:
                 self.lost.append("a cell of a table that spans others is a single one here")
 
-    def _close_table(self, tag: str) -> None:
+    def _close_table_element(self, tag: str) -> None:
         if self.rows is None:
             return
         if tag == "caption":
@@ -570,11 +570,11 @@ class HtmlToMarkdownParser(HTMLParser):
         elif tag == "table":
             rows, self.rows, self.line = [r for r in self.rows if r], None, ""
             if any(any(row) for row in rows):
-                self._write_pending_label()
+                self._write_pending_list_label()
                 self._add_block(write_markdown_table(rows))
 
 
-def _join_blocks(blocks: list[str]) -> list[str]:
+def _join_list_items_and_quotes(blocks: list[str]) -> list[str]:
     """Join blocks: items of one list without, everything else with an empty line."""
     joined: list[str] = []
     for block in blocks:
@@ -624,7 +624,7 @@ def convert_html_to_markdown(
     )
     if _DRAWN.search(html):
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
-    reader.feed(sanitize_for_conversion(html))
+    reader.feed(sanitize_html_for_parsing_only(html))
     reader.close()
     text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.close_and_join_blocks()))
     return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))

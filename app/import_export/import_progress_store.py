@@ -32,7 +32,7 @@ class ImportCounts:
     unchanged_card_count: int = 0
     imported_review_count: int = 0
     skipped_review_count_by_reason: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    waiting_card_count: int = 0
+    staggered_card_count: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class ImportProgress:
     counts: ImportCounts
     skipped_card_count_by_reason: Mapping[str, int]
     lost_media_count: int
-    began_at: int
+    began_at_ms: int
 
 
-def save_import_start(
+def save_import_start_unless_running(
     db: Session, learner_id: int, new_import: NewImport, now: dt.datetime
 ) -> int | None:
     """Save the start of an import; returns its id, None if another is running."""
@@ -68,7 +68,7 @@ def save_import_start(
     if last is not None and last.state == RUNNING:
         return None
     at = to_milliseconds(now)
-    began_at = max(at, last.began_at + 1) if last else at
+    began_at = max(at, last.began_at_ms + 1) if last else at
     skipped_by_reason = {
         "cards": dict(new_import.skipped_card_count_by_reason),
         "grades": dict(new_import.skipped_review_count_by_reason),
@@ -89,7 +89,7 @@ def save_import_start(
     return began_at
 
 
-def add_batch_result(
+def add_batch_counts_to_progress(
     db: Session,
     learner_id: int,
     began_at: int,
@@ -98,7 +98,7 @@ def add_batch_result(
     now: dt.datetime,
 ) -> None:
     """Add the result of a batch to the progress of its import."""
-    import_filter = _import_filter(learner_id, began_at)
+    import_filter = _build_import_condition(learner_id, began_at)
     row = db.connection().execute(select(IMPORTS).where(*import_filter)).one()
     refused = json.loads(row.refused)
     grades = collections.Counter(refused["grades"]) + collections.Counter(
@@ -122,13 +122,15 @@ def add_batch_result(
 
 def is_import_running(db: Session, learner_id: int, began_at: int) -> bool:
     """Return whether this import was not canceled, replaced or erased."""
-    state = select(IMPORTS.c.state).where(*_import_filter(learner_id, began_at))
+    state = select(IMPORTS.c.state).where(*_build_import_condition(learner_id, began_at))
     return db.connection().scalar(state) == RUNNING
 
 
-def save_import_end(db: Session, learner_id: int, began_at: int, final_state: str) -> None:
+def save_import_end_unless_ended(
+    db: Session, learner_id: int, began_at: int, final_state: str
+) -> None:
     """Save how an import ended, unless it was already ended."""
-    running_filter = (*_import_filter(learner_id, began_at), IMPORTS.c.state == RUNNING)
+    running_filter = (*_build_import_condition(learner_id, began_at), IMPORTS.c.state == RUNNING)
     db.connection().execute(update(IMPORTS).where(*running_filter).values(state=final_state))
 
 
@@ -154,9 +156,9 @@ def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportPr
         counts=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
         skipped_card_count_by_reason=refused["cards"],
         lost_media_count=row.media,
-        began_at=row.began_at,
+        began_at_ms=row.began_at,
     )
 
 
-def _import_filter(learner_id: int, began_at: int) -> tuple[ColumnElement[bool], ...]:
+def _build_import_condition(learner_id: int, began_at: int) -> tuple[ColumnElement[bool], ...]:
     return IMPORTS.c.learner_id == learner_id, IMPORTS.c.began_at == began_at

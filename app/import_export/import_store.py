@@ -47,7 +47,7 @@ from app.import_export.export_store import (
 from app.import_export.import_progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_left
+from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_still_allowed
 from app.spaced_repetition.review_log import (
     build_columns_of_replayed_card,
     increment_manual_edit_counter,
@@ -65,14 +65,14 @@ class NoteAndTopic(NamedTuple):
     topic: str
 
 
-def _belongs_to_cards_condition(
+def _build_condition_on_cards(
     table: Table, learner_id: int, card_ids: Collection[str]
 ) -> ColumnElement[bool]:
     return (table.c.learner_id == learner_id) & table.c.card.in_(list(card_ids))
 
 
-def _load_suspended(db: Session, learner_id: int, card_ids: Collection[str]) -> set[str]:
-    of_cards = _belongs_to_cards_condition(SUSPENSION, learner_id, card_ids)
+def _load_suspended_card_ids(db: Session, learner_id: int, card_ids: Collection[str]) -> set[str]:
+    of_cards = _build_condition_on_cards(SUSPENSION, learner_id, card_ids)
     return set(db.connection().scalars(select(SUSPENSION.c.card).where(of_cards)))
 
 
@@ -87,14 +87,14 @@ def rebuild_card_states(
     Cards without a log in `log_rows_by_card` get a row if they have none.
     """
     connection = db.connection()
-    of_placed = _belongs_to_cards_condition(MEMORY, learner_id, placement_by_card)
+    of_placed = _build_condition_on_cards(MEMORY, learner_id, placement_by_card)
     cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(of_placed)))
     rebuilt = [
         card
         for card in sorted(placement_by_card)
         if card in log_rows_by_card or card not in cards_with_row
     ]
-    suspended = _load_suspended(db, learner_id, rebuilt)
+    suspended = _load_suspended_card_ids(db, learner_id, rebuilt)
     added = load_added_card_initial_states(db, learner_id, rebuilt)
     rows = []
     for card in rebuilt:
@@ -109,9 +109,7 @@ def rebuild_card_states(
         )
         if values is not None:
             rows.append({"learner_id": learner_id, "card": card, **placement._asdict(), **values})
-    connection.execute(
-        delete(MEMORY).where(_belongs_to_cards_condition(MEMORY, learner_id, rebuilt))
-    )
+    connection.execute(delete(MEMORY).where(_build_condition_on_cards(MEMORY, learner_id, rebuilt)))
     if rows:
         connection.execute(insert(MEMORY), rows)
 
@@ -122,7 +120,7 @@ def load_log_rows_by_card(
     """Return the log rows of each card that has any, oldest first."""
     rows = db.connection().execute(
         select(*LOGGED)
-        .where(_belongs_to_cards_condition(LOG, learner_id, card_ids))
+        .where(_build_condition_on_cards(LOG, learner_id, card_ids))
         .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
     )
     return {card: list(log) for card, log in itertools.groupby(rows, lambda row: str(row.card))}
@@ -192,7 +190,7 @@ class ImportedCard:
     card_id: str
     note_name: str
     topic_slug: str
-    origin: str
+    origin_key: str
     log_entries: tuple[ImportedLogEntry, ...] = ()
     own_text: OwnCardText | None = None
     picture_by_name: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
@@ -212,7 +210,7 @@ class _ExistingCards:
     """What a learner already had of some cards; the times are in order."""
 
     log_rows_by_card: LogRowsByCard
-    times_ms_by_act: dict[_LogEntryKey, list[int]]
+    sorted_times_ms_by_entry_key: dict[_LogEntryKey, list[int]]
     begun_card_ids: set[str]
     added_card_ids: set[str]
     own_text_by_card: dict[str, OwnCardText]
@@ -255,7 +253,7 @@ def import_cards(
     learner: LearnerProfile,
     cards: Sequence[ImportedCard],
     now: dt.datetime,
-    earlier_waiting_card_count: int = 0,
+    earlier_staggered_card_count: int = 0,
 ) -> ImportCounts:
     """Write everything that is new, and rebuild memory rows and day totals.
 
@@ -263,9 +261,11 @@ def import_cards(
     review that came before them from the same file.
     """
     at = to_milliseconds(now)
-    existing = _load_existing(db, learner.id, [card.card_id for card in cards])
+    existing = _load_existing_cards(db, learner.id, [card.card_id for card in cards])
     skipped: collections.Counter[str] = collections.Counter()
-    rows = [row for card in cards for row in _build_log_rows(card, learner, existing, at, skipped)]
+    rows = [
+        row for card in cards for row in _build_new_log_rows(card, learner, existing, at, skipped)
+    ]
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
@@ -273,9 +273,9 @@ def import_cards(
     first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
     new_cards = _select_cards_new_to_learner(cards, existing, first_reviews)
     waiting_cards = _save_and_stagger_added_cards(
-        db, learner, new_cards, at, first_reviews, earlier_waiting_card_count
+        db, learner, new_cards, at, first_reviews, earlier_staggered_card_count
     )
-    store_pictures(db, learner.id, cards, at)
+    insert_missing_pictures(db, learner.id, cards, at)
     changed_texts = _store_changed_own_texts(db, learner.id, cards, existing, at)
     _suspend_cards_suspended_in_file(db, learner.id, new_cards, at)
     _rebuild_card_states_and_day_totals(db, learner.id, cards, existing, first_reviews)
@@ -308,7 +308,7 @@ def _rebuild_card_states_and_day_totals(
     replace_in_day_totals(db, learner_id, flatten_logs(before), flatten_logs(after))
 
 
-def _load_existing(db: Session, learner_id: int, card_ids: Sequence[str]) -> _ExistingCards:
+def _load_existing_cards(db: Session, learner_id: int, card_ids: Sequence[str]) -> _ExistingCards:
     times = collections.defaultdict[_LogEntryKey, list[int]](list)
     logs = load_log_rows_by_card(db, learner_id, card_ids)
     for row in flatten_logs(logs):
@@ -317,17 +317,17 @@ def _load_existing(db: Session, learner_id: int, card_ids: Sequence[str]) -> _Ex
     connection = db.connection()
 
     def load_ids(table: Table) -> set[str]:
-        of_cards = _belongs_to_cards_condition(table, learner_id, card_ids)
+        of_cards = _build_condition_on_cards(table, learner_id, card_ids)
         return set(connection.scalars(select(table.c.card).where(of_cards)))
 
     own_texts = select(OWN.c.card, *OWN_TEXT).where(
-        _belongs_to_cards_condition(OWN, learner_id, card_ids)
+        _build_condition_on_cards(OWN, learner_id, card_ids)
     )
     own = {card: OwnCardText(*columns) for card, *columns in connection.execute(own_texts)}
     return _ExistingCards(logs, times, load_ids(MEMORY), load_ids(ADDED), own)
 
 
-def _build_log_rows(
+def _build_new_log_rows(
     card: ImportedCard,
     learner: LearnerProfile,
     existing: _ExistingCards,
@@ -339,7 +339,9 @@ def _build_log_rows(
     today = learner.study_day(from_milliseconds(now_ms))
     free_entries = CARD_LOG.max_rows - len(existing.log_rows_by_card.get(card.card_id, ()))
     for entry in card.log_entries:
-        times = existing.times_ms_by_act.get(_LogEntryKey(card.card_id, entry.rating_or_edit), [])
+        times = existing.sorted_times_ms_by_entry_key.get(
+            _LogEntryKey(card.card_id, entry.rating_or_edit), []
+        )
         is_earlier_burial = entry.edit_kind == "bury" and entry.at_ms < now_ms
         if is_earlier_burial and learner.study_day(from_milliseconds(entry.at_ms)) < today:
             continue  # a burial ends with its study day, in Anki too
@@ -362,7 +364,7 @@ def _contains_nearby_time(sorted_times_ms: list[int], time_ms: int) -> bool:
 def _build_log_row(
     card: ImportedCard, learner: LearnerProfile, entry: ImportedLogEntry
 ) -> dict[str, Any]:
-    identity = f"{learner.id}\0{card.origin}\0{entry.at_ms}\0{entry.rating_or_edit}"
+    identity = f"{learner.id}\0{card.origin_key}\0{entry.at_ms}\0{entry.rating_or_edit}"
     day = learner.study_day(from_milliseconds(entry.at_ms))
     tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
@@ -399,15 +401,17 @@ def _save_and_stagger_added_cards(
     cards: Sequence[ImportedCard],
     now_ms: int,
     first_review_ms_by_card: Mapping[str, int],
-    earlier_waiting_card_count: int,
+    earlier_staggered_card_count: int,
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
     Otherwise all cards of a new deck of a thousand would be due today. `earlier_waiting_card_count` counts
     such cards in earlier batches. Returns how many this batch adds.
     """
-    cards_per_day = max(1, count_new_cards_left(learner.minutes_a_day, StudyDayCardCounts(0, 0, 0)))
-    waiting_before = earlier_waiting_card_count
+    cards_per_day = max(
+        1, count_new_cards_still_allowed(learner.minutes_a_day, StudyDayCardCounts(0, 0, 0))
+    )
+    waiting_before = earlier_staggered_card_count
     rows = []
     for card in cards:
         if not is_added_card_id(card.card_id):
@@ -417,15 +421,15 @@ def _save_and_stagger_added_cards(
         elif card.card_id in first_review_ms_by_card:
             starts_at = first_review_ms_by_card[card.card_id]
         else:
-            starts_at = now_ms + earlier_waiting_card_count // cards_per_day * _DAY_MS
-            earlier_waiting_card_count += 1
+            starts_at = now_ms + earlier_staggered_card_count // cards_per_day * _DAY_MS
+            earlier_staggered_card_count += 1
         is_question = parse_card_id(card.card_id).source_kind == QUESTION
         seed = 0 if card.seed is None and is_question else card.seed
         row = {"learner_id": learner.id, "card": card.card_id, "seed": seed}
         rows.append({**row, "declined": False, "at": starts_at})
     if rows:
         db.connection().execute(insert(ADDED), rows)
-    return earlier_waiting_card_count - waiting_before
+    return earlier_staggered_card_count - waiting_before
 
 
 def _store_changed_own_texts(
@@ -460,7 +464,7 @@ def _suspend_cards_suspended_in_file(
     db: Session, learner_id: int, cards: Sequence[ImportedCard], now_ms: int
 ) -> None:
     names = {card.card_id for card in cards if card.is_suspended}
-    new_names = sorted(names - _load_suspended(db, learner_id, names))
+    new_names = sorted(names - _load_suspended_card_ids(db, learner_id, names))
     rows = [{"learner_id": learner_id, "card": name, "at": now_ms} for name in new_names]
     if rows:
         db.connection().execute(insert(SUSPENSION), rows)
@@ -478,7 +482,7 @@ class OwnDeck:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ImportedSummary:
+class OwnDecksAndImportedReviews:
     """A learner's own decks, and the number of imported reviews of course cards."""
 
     own_decks: tuple[OwnDeck, ...]
@@ -488,9 +492,11 @@ class ImportedSummary:
 _is_own = OWN.c.card.like("own:%")  # else it is the learner's text of a course card
 
 
-def summarize_imported_cards(db: Session, learner_id: int) -> ImportedSummary:
+def summarize_own_decks_and_imported_reviews(
+    db: Session, learner_id: int
+) -> OwnDecksAndImportedReviews:
     if not learner_id:
-        return ImportedSummary((), 0)
+        return OwnDecksAndImportedReviews((), 0)
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     decks = db.connection().execute(
         select(OWN.c.deck, func.count(OWN.c.card.distinct()), func.count(LOG.c.id))
@@ -500,10 +506,10 @@ def summarize_imported_cards(db: Session, learner_id: int) -> ImportedSummary:
         .order_by(OWN.c.deck)
     )
     reviews = db.scalar(select(func.count()).where(*_imported_course_review_conditions(learner_id)))
-    return ImportedSummary(tuple(OwnDeck(*row) for row in decks), reviews or 0)
+    return OwnDecksAndImportedReviews(tuple(OwnDeck(*row) for row in decks), reviews or 0)
 
 
-def list_card_ids_with_state(db: Session, learner_id: int) -> list[str]:
+def list_undeclined_card_ids_with_state(db: Session, learner_id: int) -> list[str]:
     if not learner_id:
         return []
     declined = select(ADDED.c.card).where(
@@ -517,7 +523,7 @@ def list_card_ids_with_state(db: Session, learner_id: int) -> list[str]:
     return list(rows.scalars())
 
 
-def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
+def batch_cards_of_own_deck(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     cards = db.connection().execute(
         select(OWN.c.card, func.count(LOG.c.id))
@@ -528,7 +534,7 @@ def batch_own_deck_cards(db: Session, learner_id: int, deck: str) -> list[tuple[
     return _batch_by_removal_cost(cards)
 
 
-def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
+def batch_course_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
     query = select(LOG.c.card, func.count()).where(*_imported_course_review_conditions(learner_id))
     return _batch_by_removal_cost(db.connection().execute(query.group_by(LOG.c.card)))
 
@@ -543,12 +549,12 @@ def delete_own_cards(db: Session, learner_id: int, card_ids: Sequence[str]) -> N
     before = load_log_rows_by_card(db, learner_id, card_ids)
     for table in (LOG, MEMORY, SUSPENSION, ADDED, OWN):
         db.connection().execute(
-            delete(table).where(_belongs_to_cards_condition(table, learner_id, card_ids))
+            delete(table).where(_build_condition_on_cards(table, learner_id, card_ids))
         )
     replace_in_day_totals(db, learner_id, flatten_logs(before), ())
 
 
-def delete_imported_reviews(
+def delete_imported_reviews_of_course_cards(
     db: Session,
     learner_id: int,
     card_ids: Sequence[str],
@@ -562,7 +568,7 @@ def delete_imported_reviews(
     connection = db.connection()
     before = load_log_rows_by_card(db, learner_id, card_ids)
     graded_here = select(LOG.c.card).where(
-        _belongs_to_cards_condition(LOG, learner_id, card_ids), LOG.c.token.not_like(f"{BROUGHT}%")
+        _build_condition_on_cards(LOG, learner_id, card_ids), LOG.c.token.not_like(f"{BROUGHT}%")
     )
     reviewed_here = list(connection.scalars(graded_here.distinct()))
     imported_rows = and_(*_imported_course_review_conditions(learner_id), LOG.c.card.in_(card_ids))
@@ -669,7 +675,7 @@ def _refresh_picture_sizes(
     return sizes
 
 
-def store_pictures(
+def insert_missing_pictures(
     db: Session, learner_id: int, cards: Iterable[ImportedCard], now_ms: int
 ) -> None:
     """Save the pictures of some cards, each once."""

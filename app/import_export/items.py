@@ -290,7 +290,7 @@ class ImageCollector:
         content = _decode_data_url(url)
         if content is None and self._find is not None:
             content = self._find(url)
-        name = make_image_name(content or b"", unquote(url))
+        name = make_image_name_or_empty(content or b"", unquote(url))
         if name and content:
             self._taken[name] = encode_image(name, content)
         return name
@@ -308,10 +308,10 @@ def decode_image_or_empty(picture: ItemImage) -> bytes:
         return b""
 
 
-def make_image_name(content: bytes, url: str) -> str:
+def make_image_name_or_empty(content: bytes, url: str) -> str:
     """Return a unique name for a picture; "" if it is not a picture or too large.
 
-    >>> make_image_name(b"GIF89a and more", "Our Rack.png")
+    >>> make_image_name_or_empty(b"GIF89a and more", "Our Rack.png")
     'img/our-rack-4a589912.gif'
     """
     if not content or len(content) > _LARGEST_PICTURE:
@@ -331,7 +331,7 @@ def compute_image_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def find_topic_picture_name_or_empty(url: str) -> str:
+def keep_url_inside_topic_folder_or_empty(url: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
     return url if is_inside_its_folder(url) else ""
 

@@ -327,16 +327,16 @@ def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
 
 
 def _find_code_lines_of_paragraph(
-    lines: Sequence[str], paragraph_range: range, indented_lines: list[int]
+    lines: Sequence[str], paragraph_range: range, indented_line_indexes: list[int]
 ) -> Iterator[int]:
     """Yield the lines of a paragraph that are code; `indented_lines` are indented ones."""
-    line_above = indented_lines[0] - 1 if indented_lines else -1
+    line_above = indented_line_indexes[0] - 1 if indented_line_indexes else -1
     is_introduced = line_above in paragraph_range and not _is_prose(lines[line_above])
     has_code_signs = any(
-        _SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in indented_lines
+        _SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in indented_line_indexes
     )
-    if indented_lines and (is_introduced or has_code_signs):
-        first, last = indented_lines[0], indented_lines[-1]
+    if indented_line_indexes and (is_introduced or has_code_signs):
+        first, last = indented_line_indexes[0], indented_line_indexes[-1]
         while first > paragraph_range.start and not _is_prose(lines[first - 1]):
             first -= 1
         while last + 1 < paragraph_range.stop and not _is_prose(lines[last + 1]):

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import convert_html_to_markdown
-from app.import_export.items import Item, find_topic_picture_name_or_empty, map_item_texts
+from app.import_export.items import Item, keep_url_inside_topic_folder_or_empty, map_item_texts
 from app.markup.markdown_tokens import find_closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
@@ -81,7 +81,7 @@ def convert_tokens_to_html(
 
 def convert_tokens_to_markdown(tokens: Sequence[Token]) -> str:
     return convert_html_to_markdown(
-        convert_tokens_to_html(tokens, _NAMES_AS_URLS), find_topic_picture_name_or_empty
+        convert_tokens_to_html(tokens, _NAMES_AS_URLS), keep_url_inside_topic_folder_or_empty
     ).markdown
 
 
@@ -120,7 +120,7 @@ class _PortableHtmlRenderer(RendererHTML):
         env: MutableMapping[str, Any],
     ) -> str:
         alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
-        name = find_topic_picture_name_or_empty(str(tokens[index].attrs.get("src", "")))
+        name = keep_url_inside_topic_folder_or_empty(str(tokens[index].attrs.get("src", "")))
         urls: Mapping[str, str] | None = env["picture_urls"]
         if not name or urls is None:
             return alt
@@ -149,10 +149,10 @@ _KEPT = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
 _BRACE = re.compile(_KEPT + r"|(?<!\\)\{(?=[A-Za-z_])")
 
 
-def escape_braces_in_item(item: Item) -> Item:
+def escape_placeholder_braces_in_item(item: Item) -> Item:
     r"""Return the item with braces escaped, for formats in which they mean nothing.
 
-    >>> escape_braces_in_item(Item("n", "card", "What is {name}?", text="`{x}`")).stem
+    >>> escape_placeholder_braces_in_item(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'
     """
     parameter_names = {name for name, _ in (*item.params, *item.lets)}

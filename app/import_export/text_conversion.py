@@ -162,7 +162,7 @@ def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesA
     return item
 
 
-def add_short_answer(
+def add_moodle_short_answer(
     item: Item, text: str, percent: float, feedback: str, losses: PicturesAndLosses
 ) -> Item:
     r"""Return a short-answer question with one more answer as Moodle writes it.
@@ -189,7 +189,7 @@ def note_unused_feedback_as_loss(
         losses.add_loss("feedback that belongs to no choice is left out: explain it below")
 
 
-def has_decimal_comma(text: str) -> bool:
+def has_unambiguous_decimal_comma(text: str) -> bool:
     """Return whether a text is a number with a comma that can only be decimal."""
     return bool(_DECIMAL_COMMA.search(text) and parse_typed_range_or_none(text))
 

@@ -141,7 +141,7 @@ def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, list[Displa
         ).lstrip("/")
         for link in parse_xml_and_locate_elements(archive.read("xl/_rels/workbook.xml.rels")).root
     }
-    formats = _read_cell_formats(archive)
+    formats = _read_number_formats_of_styles(archive)
     result: dict[str, list[DisplayedCell]] = {}
     for sheet in _find_elements_below(
         parse_xml_and_locate_elements(archive.read("xl/workbook.xml")).root, "sheet"
@@ -154,7 +154,7 @@ def _read_xlsx_non_text_cells(archive: zipfile.ZipFile) -> dict[str, list[Displa
     return result
 
 
-def _read_cell_formats(archive: zipfile.ZipFile) -> list[str | None]:
+def _read_number_formats_of_styles(archive: zipfile.ZipFile) -> list[str | None]:
     """Return the number format of each cell style; None for one that differs by country."""
     if "xl/styles.xml" not in archive.namelist():
         return []

@@ -133,7 +133,7 @@ class XmlDocument:
     """An XML document; `element_lines` are the line numbers of the requested elements, in order."""
 
     root: ET.Element
-    element_lines: tuple[int, ...]
+    located_element_lines: tuple[int, ...]
 
 
 def parse_xml_and_locate_elements(data: bytes, *located_elements: str) -> XmlDocument:
@@ -196,7 +196,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError,
 
 
 @contextlib.contextmanager
-def open_archive(file: IO[bytes], error_prefix: str) -> Iterator[zipfile.ZipFile]:
+def open_checked_archive(file: IO[bytes], error_prefix: str) -> Iterator[zipfile.ZipFile]:
     """Open and inspect the archive in `file`; raises UnusableFileError starting with `error_prefix`.
 
     The same is raised for damage found while its files are read.
@@ -237,7 +237,7 @@ def read_archive_files(data: bytes, name_suffix: str) -> Iterator[ArchiveFile]:
     The whole archive is refused if a name leaves its folder, if it has too many files, or if it
     would expand too much. Nothing is written to disk.
     """
-    with open_archive(io.BytesIO(data), "The archive cannot be read") as archive:
+    with open_checked_archive(io.BytesIO(data), "The archive cannot be read") as archive:
         for entry in archive.infolist():
             if entry.filename.lower().endswith(name_suffix) and not entry.is_dir():
                 yield ArchiveFile(entry.filename, _read_entry(archive, entry))

@@ -32,7 +32,7 @@ from app.lessons.page_renderer import (
     RenderedPage,
     RenderedPageCache,
     build_cheat_sheet,
-    list_pages_by_home_domain,
+    list_pages_with_home_domain,
 )
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
@@ -219,7 +219,7 @@ class GlossaryEntry:
     see_also_links: tuple[SeeAlsoLink, ...]
 
 
-def sort_glossary_entries(library: Library) -> list[GlossaryEntry]:
+def build_sorted_glossary_entries(library: Library) -> list[GlossaryEntry]:
     """Return every term in alphabetical order."""
     terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
     pages = {slug: topic.title for slug, topic in library.topics.items()}
@@ -462,7 +462,7 @@ def show_lesson(
         open_questions=_build_open_questions_by_id(
             ctx.library, page, ctx.learner.key, earlier_seeds
         ),
-        labs=_find_lab_headings_by_url(ctx.library, page),
+        labs=_map_lab_urls_to_headings(ctx.library, page),
         past=earlier_seeds,
         missed_questions=store.list_questions_missed_last_time(
             ctx.db, ctx.learner.id, page.embedded_question_ids
@@ -540,7 +540,7 @@ def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in list_pages_by_home_domain(ctx.library, domain)]
+    slugs = [topic.slug for topic in list_pages_with_home_domain(ctx.library, domain)]
     notes = store.list_note_texts(ctx.db, ctx.learner.id, slugs)
     return ctx.render_page(
         "lessons/cheatsheet.html",
@@ -557,7 +557,7 @@ def show_glossary(
     """Every term; with `cards`, each with a button that makes it a card."""
     return ctx.render_page(
         "lessons/glossary.html",
-        terms=sort_glossary_entries(ctx.library),
+        terms=build_sorted_glossary_entries(ctx.library),
         choosing=choosing,
         cards={
             parse_card_id(card).source_id
@@ -614,7 +614,7 @@ def _build_open_questions_by_id(
     }
 
 
-def _find_lab_headings_by_url(library: Library, page: RenderedPage) -> dict[str, str]:
+def _map_lab_urls_to_headings(library: Library, page: RenderedPage) -> dict[str, str]:
     """Return the headings of the labs of the page's topic, by URL."""
     questions = (
         library.questions[item] for item in page.topic.questions if item in library.questions

@@ -31,7 +31,7 @@ class NotedSection:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NotesPage:
+class PageWithNotes:
     slug: str
     title: str
     sections: tuple[NotedSection, ...]
@@ -59,7 +59,9 @@ def pair_sections_with_notes(
     return tuple(current_sections + removed_sections)
 
 
-def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
+def group_notes_by_page(
+    library: Library, saved_notes: Sequence[SavedNote]
+) -> tuple[PageWithNotes, ...]:
     """Return all notes by page in course order; those of removed pages come last."""
     by_topic: dict[str, list[SavedNote]] = {}
     for note in saved_notes:
@@ -71,7 +73,7 @@ def build_notes_pages(library: Library, saved_notes: Sequence[SavedNote]) -> tup
     )
 
 
-def filter_notes(pages: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
+def filter_notes(pages: Sequence[PageWithNotes], query: str) -> tuple[PageWithNotes, ...]:
     """Return the notes that contain every word of the query, titles included."""
     words = split_search_query(query)
     matching_pages = []
@@ -91,7 +93,7 @@ def _contains_all_words(text: str, words: Sequence[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def format_notes_as_markdown(pages: Sequence[NotesPage], base_url: str) -> str:
+def format_notes_as_markdown(pages: Sequence[PageWithNotes], base_url: str) -> str:
     """Return the notes as a Markdown file; `base_url` is that of this server."""
     parts = ["# Notes"]
     for page in pages:
@@ -105,16 +107,16 @@ def format_notes_as_markdown(pages: Sequence[NotesPage], base_url: str) -> str:
 
 def _build_notes_of_course_page(
     topics: Mapping[str, Topic], slug: str, notes_of_page: Sequence[SavedNote]
-) -> NotesPage:
+) -> PageWithNotes:
     topic = topics.get(slug)
     if topic is None:
         sections = tuple(
             NotedSection(n.section_anchor, f"/concepts/{slug}", n) for n in notes_of_page
         )
-        return NotesPage(slug, slug, sections)
+        return PageWithNotes(slug, slug, sections)
     noted_anchors = {note.section_anchor for note in notes_of_page}
     all_sections = pair_sections_with_notes(topic, notes_of_page)
-    return NotesPage(
+    return PageWithNotes(
         slug, topic.title, tuple(p for p in all_sections if p.note.section_anchor in noted_anchors)
     )
 
@@ -173,14 +175,14 @@ def _normalize_line_ends_and_trim(text: str) -> str:
 router = APIRouter(include_in_schema=False)
 
 
-async def get_topic_in_url(topic: str, library: CurrentLibrary) -> Topic:
+async def require_topic_in_url(topic: str, library: CurrentLibrary) -> Topic:
     """Return the topic in the URL; raises NotFoundError."""
     return require_topic(library, topic)
 
 
 @router.get("/notes")
 def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    pages = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
+    pages = group_notes_by_page(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
     return ctx.render_page(
         "lessons/notes.html", leaves=filter_notes(pages, q), written=bool(pages), q=q
     )
@@ -188,7 +190,7 @@ def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = 
 
 @router.get("/notes.md")
 def download_notes(ctx: ReadContext) -> Response:
-    pages = build_notes_pages(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
+    pages = group_notes_by_page(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
     return Response(
         format_notes_as_markdown(pages, public_base_url(ctx.request)),
         media_type="text/markdown; charset=utf-8",
@@ -215,7 +217,7 @@ def _render_section_note(
 @router.get("/concepts/{topic}/notes")
 def show_topic_notes(
     request: Request,
-    page_topic: Annotated[Topic, Depends(get_topic_in_url)],
+    page_topic: Annotated[Topic, Depends(require_topic_in_url)],
     learner: CurrentLearner,
     db: DbSession,
     reading_route: Annotated[ReadingRoute, Query(alias="route")] = "full",
@@ -237,7 +239,7 @@ def show_topic_notes(
 @router.post("/concepts/{topic}/notes")
 def save_section_note(
     form: Annotated[NoteForm, Form()],
-    page_topic: Annotated[Topic, Depends(get_topic_in_url)],
+    page_topic: Annotated[Topic, Depends(require_topic_in_url)],
     ctx: WriteContext,
 ) -> Response:
     saved_texts = {
@@ -252,7 +254,7 @@ def save_section_note(
     if len(note.text) > MAX_NOTE_LENGTH:
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.text):,}"), "words")
-    store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
+    store.replace_or_delete_note(ctx.db, ctx.learner.id, note, ctx.now)
     sections = pair_sections_with_notes(page_topic, [note], form.route)
     if form.beside:
         return _render_section_note(

@@ -159,7 +159,7 @@ class RenderedPageCache:
             english = create_language_variables(library.syllabus.language)["english"]
             label_in_english = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, label_in_english)
-            return Markup(_TERM.sub(_link_with_definition_popover, html))  # noqa: S704 - app.content sanitized it
+            return Markup(_TERM.sub(_add_definition_popover_to_link, html))  # noqa: S704 - app.content sanitized it
         entry = registry.find_estimate(piece.estimate)
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
@@ -178,7 +178,7 @@ class RenderedPageCache:
         return Markup(html)  # noqa: S704 - a template escaped it
 
 
-def _link_with_definition_popover(link: re.Match[str]) -> str:
+def _add_definition_popover_to_link(link: re.Match[str]) -> str:
     """Return a term link that shows its meaning on hover."""
     return f'{link[0]} interestfor="g-{link[1]}"'
 
@@ -324,7 +324,7 @@ def build_cheat_sheet(
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
     own_lines = tuple(_shorten_first_line(line) for line in note_texts if line.strip())[:_OWN]
-    topics = list_pages_by_home_domain(library, domain)
+    topics = list_pages_with_home_domain(library, domain)
     entries = [_build_entry_without_errors_and_terms(topic) for topic in topics]
     elsewhere = tuple(_yield_other_domains_covering(library, domain))
     letters_left = (
@@ -345,7 +345,7 @@ def build_cheat_sheet(
     return CheatSheet(domain, tuple(filled), own_lines, elsewhere)
 
 
-def list_pages_by_home_domain(library: Library, domain: Domain) -> list[Topic]:
+def list_pages_with_home_domain(library: Library, domain: Domain) -> list[Topic]:
     """Return the pages of a domain; each page of the course is in one domain only.
 
     Pages beyond the exam are in none. A page is in the domain of most of its objectives, and in the
@@ -364,7 +364,7 @@ def _yield_other_domains_covering(library: Library, domain: Domain) -> Iterator[
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
         covered_numbers = {
-            o for topic in list_pages_by_home_domain(library, other) for o in topic.objectives
+            o for topic in list_pages_with_home_domain(library, other) for o in topic.objectives
         }
         shared_numbers = [o.number for o in domain.objectives if o.number in covered_numbers]
         if shared_numbers and other is not domain:
@@ -381,23 +381,23 @@ def _find_home_domain_number(domains: Iterable[Domain], topic: Topic) -> str:
 
 
 def _build_entry_without_errors_and_terms(topic: Topic) -> CheatSheetEntry:
-    html = _join_topic_html(topic)
+    html = _join_html_blocks_of_topic(topic)
     return CheatSheetEntry(
         slug=topic.slug,
         title=topic.title,
         objectives_text=", ".join(topic.objectives),
-        hooks_html=tuple(_strip_links_and_sources(match) for match in _HOOK.findall(html)),
-        tested_html=tuple(_strip_links_and_sources(match) for match in _BOX.findall(html)),
+        hooks_html=tuple(_strip_lead_links_and_sources(match) for match in _HOOK.findall(html)),
+        tested_html=tuple(_strip_lead_links_and_sources(match) for match in _BOX.findall(html)),
     )
 
 
 def _list_common_error_sentences(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
     texts = (
-        _text_of_html(_strip_links_and_sources(match))
-        for match in _ERROR.findall(_join_topic_html(topic))
+        _text_of_html(_strip_lead_links_and_sources(match))
+        for match in _ERROR.findall(_join_html_blocks_of_topic(topic))
     )
-    return [sentence for text in texts if (sentence := _first_sentence_if_short(text))]
+    return [sentence for text in texts if (sentence := _extract_first_sentence_if_short(text))]
 
 
 def _list_introduced_terms(library: Library, topic: Topic) -> list[TermSentence]:
@@ -411,7 +411,8 @@ def _list_introduced_terms(library: Library, topic: Topic) -> list[TermSentence]
     new_terms = [a for a in topic.terms if a in library.glossary and a not in earlier]
     terms_and_sentences = [
         TermSentence(
-            library.glossary[a].name, _first_sentence_if_short(library.glossary[a].meaning.plain)
+            library.glossary[a].name,
+            _extract_first_sentence_if_short(library.glossary[a].meaning.plain),
         )
         for a in new_terms
     ]
@@ -470,12 +471,12 @@ def _count_letters_of_entry(entry: CheatSheetEntry) -> int:
     return _HEAD + len(entry.title) + letter_count
 
 
-def _join_topic_html(topic: Topic) -> str:
+def _join_html_blocks_of_topic(topic: Topic) -> str:
     pieces = (piece for section in topic.sections for piece in section.pieces)
     return "".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
 
 
-def _strip_links_and_sources(html: str) -> Markup:
+def _strip_lead_links_and_sources(html: str) -> Markup:
     """Return authored HTML without its lead, links and sources; it stays safe."""
     stripped = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
     return Markup(stripped.strip())  # noqa: S704 - app.content sanitized it
@@ -485,7 +486,7 @@ def _text_of_html(html: str) -> str:
     return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
 
 
-def _first_sentence_if_short(text: str) -> str:
+def _extract_first_sentence_if_short(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
     match = _SENTENCE.match(" ".join(text.split()))
     sentence = match[0] if match else ""

@@ -20,7 +20,7 @@ from app.content.library import Library
 from app.estimator import registry
 from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
-from app.lessons.notes import build_notes_pages
+from app.lessons.notes import group_notes_by_page
 from app.lessons.store import load_saved_notes
 from app.markup.mathml import latex_to_plain_characters
 from app.markup.model import Flashcard, Topic
@@ -283,12 +283,12 @@ _MAX_QUERY_WORDS = 8
 _MAX_QUERY_LENGTH = 100
 
 
-def split_search_words(query: str) -> tuple[str, ...]:
+def split_query_without_fillers(query: str) -> tuple[str, ...]:
     """Return the words of a query in lower case, at most eight.
 
     Filler words are left out if other words remain.
 
-    >>> split_search_words("What is the difference between GPU and CPU?"), split_search_words("What is")
+    >>> split_query_without_fillers("What is the difference between GPU and CPU?"), split_query_without_fillers("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
     visible_text = remove_invisible_characters(query[:_MAX_QUERY_LENGTH])
@@ -537,7 +537,7 @@ def search_course(
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
     the words are returned. At most `limit` are listed of each kind.
     """
-    search_words = split_search_words(query)
+    search_words = split_query_without_fillers(query)
     if not search_words:
         return SearchResults()
     return _build_index(_LibraryCacheKey(library)).search(search_words, limit_per_kind)
@@ -583,7 +583,7 @@ class _SearchIndex:
         """Return the results for words in lower case."""
         rows = self._query_rows(build_fts_match_expression(words))
         if rows:
-            return self._rank_rows(rows, words, limit_per_kind)
+            return self._build_ranked_results(rows, words, limit_per_kind)
         corrected_words = [
             w
             for w in correct_spelling(words, self._known)
@@ -600,7 +600,7 @@ class _SearchIndex:
                 else []
             )
             if rows:
-                results = self._rank_rows(rows, query_words, limit_per_kind)
+                results = self._build_ranked_results(rows, query_words, limit_per_kind)
                 corrected_query = (
                     " ".join(corrected_words) if query_words is corrected_words else ""
                 )
@@ -613,7 +613,7 @@ class _SearchIndex:
         with self._lock:
             return self._rows.execute(_ASK, (match_expression,)).fetchall()
 
-    def _rank_rows(
+    def _build_ranked_results(
         self, rows: Sequence[Any], words: Sequence[str], limit_per_kind: int
     ) -> SearchResults:
         name = " ".join(words)
@@ -712,7 +712,7 @@ def search_notes_and_own_cards(ctx: RequestContext, query: str) -> list[SearchHi
 
 
 def _yield_note_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[SearchHit]:
-    for page in build_notes_pages(ctx.library, load_saved_notes(ctx.db, ctx.learner.id)):
+    for page in group_notes_by_page(ctx.library, load_saved_notes(ctx.db, ctx.learner.id)):
         for section in page.sections:
             folded = normalize_search_text(section.note.text)
             if all(word in folded for word in words):

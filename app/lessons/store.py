@@ -34,14 +34,14 @@ def load_anchors_read_by_topic(db: Session, learner_id: int) -> dict[str, set[st
 
 
 def load_attempt_seeds_by_question(
-    db: Session, learner_id: int, items: Sequence[str]
+    db: Session, learner_id: int, question_ids: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
     """Return the seeds of a learner's attempts at the given questions, newest first."""
-    if not (items and learner_id):
+    if not (question_ids and learner_id):
         return {}
     rows = db.execute(
         select(col(Attempt.item), col(Attempt.seed))
-        .where(col(Attempt.learner_id) == learner_id, col(Attempt.item).in_(items))
+        .where(col(Attempt.learner_id) == learner_id, col(Attempt.item).in_(question_ids))
         .order_by(col(Attempt.at).desc(), col(Attempt.id).desc())
     )
     seeds: dict[str, tuple[int, ...]] = {}
@@ -57,26 +57,30 @@ def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
 
 
 def list_questions_missed_last_time(
-    db: Session, learner_id: int, items: Sequence[str]
+    db: Session, learner_id: int, question_ids: Sequence[str]
 ) -> frozenset[str]:
     """Return which of the given questions were not fully right when last answered."""
-    if not (items and learner_id):
+    if not (question_ids and learner_id):
         return frozenset()
     rows = db.execute(
         select(ATTEMPT.c["item"], SCORE)
         .select_from(GRADED)
-        .where(ATTEMPT.c.learner_id == learner_id, ATTEMPT.c["item"].in_(items))
+        .where(ATTEMPT.c.learner_id == learner_id, ATTEMPT.c["item"].in_(question_ids))
         .order_by(ATTEMPT.c.id)
     )
     last: dict[str, float] = {row[0]: row[1] for row in rows}
     return frozenset(item for item, score in last.items() if score < 1)
 
 
-def filter_flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
-    if not (items and learner_id):
+def filter_flagged_questions(
+    db: Session, learner_id: int, question_ids: Sequence[str]
+) -> frozenset[str]:
+    if not (question_ids and learner_id):
         return frozenset()
     of_learner = col(QuestionFlag.learner_id) == learner_id
-    query = select(col(QuestionFlag.item)).where(of_learner, col(QuestionFlag.item).in_(items))
+    query = select(col(QuestionFlag.item)).where(
+        of_learner, col(QuestionFlag.item).in_(question_ids)
+    )
     return frozenset(db.scalars(query))
 
 
@@ -147,7 +151,7 @@ def load_saved_notes(db: Session, learner_id: int, topic: str = "") -> list[Save
     return [SavedNote(*row) for row in db.execute(query.order_by(col(SectionNoteRow.id)))]
 
 
-def save_note(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:
+def replace_or_delete_note(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:
     """Replace the note of a section; an empty one deletes it."""
     db.execute(
         delete(SectionNoteRow).where(

@@ -31,7 +31,7 @@ from app.markup.problems import (
 )
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
-from app.markup.text import suggest_known_words
+from app.markup.text import write_hint_for_unknown_word
 from app.widgets.bar_charts import (
     RowChart,
     RowPart,
@@ -269,7 +269,7 @@ def check_and_unlink_figures(
             return match["text"]
         if not comparison.is_equal:
             lines = first_line, last_line
-            report_and_correct_wrong_figure(comparison, match["text"], match[0], source_file, lines)
+            report_wrong_figure_with_edit(comparison, match["text"], match[0], source_file, lines)
         return match["text"]
 
     return figure_pattern.sub(resolve, text).replace(KEEP_PLAIN, "")
@@ -305,7 +305,7 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
     return _PADDED_FIGURE.sub(fill, text)
 
 
-def report_and_correct_wrong_figure(
+def report_wrong_figure_with_edit(
     comparison: FigureComparison,
     figure_text: str,
     figure_source: str,
@@ -348,7 +348,7 @@ def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> fl
             factor = COUNT_SUFFIX[unit_word]
         percent = 100.0 if unit_word.startswith("%") else 1.0
         return percent / (factor or 1.0)
-    unit = "USD" if "$" in displayed.text_before else _leading_unit(displayed.unit)
+    unit = "USD" if "$" in displayed.text_before else _recognize_leading_unit(displayed.unit)
     if unit is None or quantities.format_unit_dimension(unit) != quantities.format_unit_dimension(
         base_unit
     ):
@@ -356,7 +356,7 @@ def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> fl
     return quantities.convert_quantity(Quantity(1.0, base_unit), unit).value
 
 
-def _leading_unit(text: str) -> str | None:
+def _recognize_leading_unit(text: str) -> str | None:
     """Return the unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
     words = text.strip()[:60].split()[:4]
     for count in range(len(words), 0, -1):
@@ -454,11 +454,11 @@ def _parse_row_chart(fields: YamlMapping) -> RowChart:
         if name not in _KEYS:
             hint = _ROWS_HINT
             if strict_yaml.text_or_empty(fields.values.get("rows")):
-                hint = suggest_known_words(name, _KEYS)
+                hint = write_hint_for_unknown_word(name, _KEYS)
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.text_or_empty(fields.values.get("unit"))
     if unit and quantities.recognize_unit(unit) is None:
-        hint = quantities.closest_unit_hint(unit)
+        hint = quantities.suggest_closest_unit_or_empty(unit)
         hint = hint or f"{quantities.UNIT_EXAMPLES}; or leave unit out and write the numbers alone."
         message = f"“{unit}” is not a known unit."
         raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
@@ -523,7 +523,7 @@ def _not_an_amount_error(node: YamlText, written: str) -> _FigureBlockError:
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
     unit = re.sub(r"^[^A-Za-z%°µ$€]+", "", written)
-    hint = quantities.closest_unit_hint(unit)
+    hint = quantities.suggest_closest_unit_or_empty(unit)
     hint = hint or f"{quantities.UNIT_EXAMPLES}; or write the number alone."
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 

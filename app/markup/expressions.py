@@ -24,7 +24,7 @@ from app.markup import quantities
 from app.markup.model import QuestionParameters, RichText
 from app.markup.problems import AuthoringError
 from app.markup.quantities import UNITS, Quantity, UnitMismatchError, format_with_spec
-from app.markup.text import suggest_known_words
+from app.markup.text import write_hint_for_unknown_word
 from app.widgets import estimate_view
 
 Value = Quantity | str | bool
@@ -41,44 +41,44 @@ class TypedInput(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
-def _cached_estimate(name: str, inputs: tuple[TypedInput, ...]) -> Estimate:
+def _run_estimate_cached(name: str, inputs: tuple[TypedInput, ...]) -> Estimate:
     try:
         return registry.run_estimate(name, dict(inputs))
     except InvalidInputsError as error:
         problem = error.problems[0]
-        field = input_specs(require_estimate(name).inputs_type).get(problem.field)
+        field = input_specs(require_estimate_spec(name).inputs_type).get(problem.field)
         code = "E81" if field is None else "E80" if field.kind in CATALOGUED else "E84"
         raise FigureError(code, problem.message) from None
     except (ArithmeticError, ValueError, LookupError) as error:
         raise FigureError("E84", f"{name} cannot answer: {error}.") from None
 
 
-def require_estimate(name: str) -> registry.EstimateSpec:
+def require_estimate_spec(name: str) -> registry.EstimateSpec:
     """Return the estimate called `name` (hyphens or underscores); raises FigureError."""
     entry = registry.find_estimate(name)
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
         raise FigureError(
-            "E80", f"There is no estimate “{name}”.", suggest_known_words(name, names)
+            "E80", f"There is no estimate “{name}”.", write_hint_for_unknown_word(name, names)
         )
     return entry
 
 
 def compute_estimate(estimate_name: str, inputs: Mapping[str, str]) -> Estimate:
     """Compute the estimate for typed inputs; raises FigureError."""
-    entry = require_estimate(estimate_name)
+    entry = require_estimate_spec(estimate_name)
     fields = input_specs(entry.inputs_type)
     for field in inputs:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
-            raise FigureError("E81", message, suggest_known_words(field, fields))
+            raise FigureError("E81", message, write_hint_for_unknown_word(field, fields))
     typed_inputs = sorted(TypedInput(*item) for item in inputs.items())
-    return _cached_estimate(entry.name, tuple(typed_inputs))
+    return _run_estimate_cached(entry.name, tuple(typed_inputs))
 
 
-def compute_figure(estimate_name: str, inputs: Mapping[str, str], output: str) -> Figure:
+def compute_estimate_figure(estimate_name: str, inputs: Mapping[str, str], output: str) -> Figure:
     """Return one figure of an estimate; raises FigureError."""
-    entry = require_estimate(estimate_name)
+    entry = require_estimate_spec(estimate_name)
     estimate = compute_estimate(estimate_name, inputs)
     output_name = output.replace("-", "_")
     for figure in estimate.figures:
@@ -86,18 +86,18 @@ def compute_figure(estimate_name: str, inputs: Mapping[str, str], output: str) -
             return figure
     names = [f.name for f in estimate.figures]
     message = f"“{output}” is not an output of {entry.name}."
-    raise FigureError("E81", message, suggest_known_words(output, names))
+    raise FigureError("E81", message, write_hint_for_unknown_word(output, names))
 
 
 def compute_output_value(estimate_name: str, inputs: Mapping[str, str], output_name: str) -> Value:
     """Return the value of one output with its unit; raises FigureError."""
     typed_inputs = tuple(TypedInput(*item) for item in inputs.items())
-    return _cached_value(estimate_name.replace("_", "-"), typed_inputs, output_name)
+    return _compute_output_value_cached(estimate_name.replace("_", "-"), typed_inputs, output_name)
 
 
 @functools.lru_cache(maxsize=16384)
-def _cached_value(name: str, inputs: tuple[TypedInput, ...], output: str) -> Value:
-    figure = compute_figure(name, dict(inputs), output)
+def _compute_output_value_cached(name: str, inputs: tuple[TypedInput, ...], output: str) -> Value:
+    figure = compute_estimate_figure(name, dict(inputs), output)
     if figure.value is None:
         note = figure.note or "these inputs do not tell"
         raise FigureError("E84", f"{output} of {name} is unknown: {note}")
@@ -137,7 +137,7 @@ def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
         known_fields = [f for f in dir(entry) if not f.startswith("_")]
         if field_name in known_fields:
             raise FigureError("E81", f"The {field} of {name} is not known.")
-        hint = suggest_known_words(field, known_fields)
+        hint = write_hint_for_unknown_word(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(value, bool | str):
         return CatalogValue(value, entry)
@@ -181,7 +181,7 @@ class Expression:
     text: str
     tree: ast.expr
     names: frozenset[str]
-    calls: tuple[ast.Call, ...]
+    estimate_calls: tuple[ast.Call, ...]
 
 
 # Spellings of operators from other notations, and the one used here.
@@ -281,7 +281,7 @@ def _raise_unsupported_node(node: ast.AST) -> None:
 def _raise_if_unknown_unit(node: ast.expr) -> None:
     if not isinstance(node, ast.Constant):
         unit_source = ast.unparse(node)
-        hint = quantities.closest_unit_hint(unit_source)
+        hint = quantities.suggest_closest_unit_or_empty(unit_source)
         hint = hint or "Write a unit that the guide lists under “Units”."
         raise ExpressionError("E42", f"“{unit_source}” is not a known unit.", hint)
 
@@ -292,7 +292,7 @@ def _check_estimate_call_and_collect_used_names(call: ast.Call, used_names: _Use
         hint = f"Write {name}(input=value, …).output."
         raise ExpressionError("E45", f"The inputs of {name} have no names.", hint)
     try:
-        require_estimate(name)
+        require_estimate_spec(name)
     except FigureError as error:
         raise ExpressionError("E44", error.message, error.hint) from None
     used_names.estimate_calls.append(call)
@@ -307,7 +307,7 @@ def _check_function_call_and_collect_used_names(
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
             raise ExpressionError("E45", f"The call of {name} names no output.", hint)
-        hint = suggest_known_words(name, _ROUNDERS)
+        hint = write_hint_for_unknown_word(name, _ROUNDERS)
         raise ExpressionError("E44", f"There is no function “{name}”.", hint)
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
@@ -355,26 +355,29 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
             return Quantity(quantities.convert_long_integer_to_float(number))
         case ast.Name(id=name):
             if name not in value_by_name:
-                hint = suggest_known_words(name, value_by_name)
+                hint = write_hint_for_unknown_word(name, value_by_name)
                 raise ExpressionError("E44", f"“{name}” is not defined.", hint)
             return value_by_name[name]
         case ast.UnaryOp(op=op, operand=operand):
-            result = _evaluate_number(operand, value_by_name)
+            result = _evaluate_as_quantity(operand, value_by_name)
             sign = -1 if isinstance(op, ast.USub) else 1
             return dataclasses.replace(result, value=sign * result.value)
         case ast.BinOp(left=left, op=op, right=right):
             operation = _OPERATORS[type(op)]
             result = operation(
-                _evaluate_number(left, value_by_name), _evaluate_number(right, value_by_name)
+                _evaluate_as_quantity(left, value_by_name),
+                _evaluate_as_quantity(right, value_by_name),
             )
             return dataclasses.replace(
                 result, value=quantities.convert_long_integer_to_float(result.value)
             )
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
-            return quantities.convert_quantity(_evaluate_number(left, value_by_name), unit)
+            return quantities.convert_quantity(_evaluate_as_quantity(left, value_by_name), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
             return compute_output_value(
-                function_name_or_empty(call), evaluate_call_inputs(call, value_by_name), output
+                function_name_or_empty(call),
+                evaluate_call_inputs_as_form_text(call, value_by_name),
+                output,
             )
         case ast.Call():
             return _evaluate_function_call(node, value_by_name)
@@ -385,7 +388,7 @@ def function_name_or_empty(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _evaluate_number(node: ast.AST, value_by_name: Mapping[str, Value]) -> Quantity:
+def _evaluate_as_quantity(node: ast.AST, value_by_name: Mapping[str, Value]) -> Quantity:
     value = _evaluate_node(node, value_by_name)
     if isinstance(value, str):
         parsed = quantities.parse_parameter_value(value)
@@ -395,7 +398,9 @@ def _evaluate_number(node: ast.AST, value_by_name: Mapping[str, Value]) -> Quant
     return Quantity(int(value)) if isinstance(value, bool) else value
 
 
-def evaluate_call_inputs(call: ast.Call, value_by_name: Mapping[str, Value]) -> dict[str, str]:
+def evaluate_call_inputs_as_form_text(
+    call: ast.Call, value_by_name: Mapping[str, Value]
+) -> dict[str, str]:
     """Return the inputs of an estimate call as form text."""
     return {
         k.arg: format_as_form_input(_evaluate_node(k.value, value_by_name))
@@ -419,7 +424,7 @@ def _evaluate_function_call(node: ast.Call, value_by_name: Mapping[str, Value]) 
     if name == _QUANTITY:
         number, unit = (_evaluate_node(a, value_by_name) for a in node.args)
         return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))
-    values = [_evaluate_number(a, value_by_name) for a in node.args]
+    values = [_evaluate_as_quantity(a, value_by_name) for a in node.args]
     if name in {"min", "max"}:
         choose: Callable[[float, float], float] = min if name == "min" else max
         return functools.reduce(

@@ -22,9 +22,9 @@ from app.markup.markdown_tokens import (
     find_closing_index,
     get_first_line_number,
     get_last_line_number,
+    get_unmarked_text_or_none,
     plain_text,
     pop_pinned_key,
-    text_or_none_if_marked_up,
 )
 from app.markup.mathml import MathError, latex_to_mathml
 from app.markup.model import RichText
@@ -113,7 +113,7 @@ _CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
 _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
 
-def _allowed_tag_or_none(tag: str) -> str | None:
+def _normalize_allowed_tag_or_none(tag: str) -> str | None:
     """Return a tag in its normal form; None if its name or any of its attributes isn't allowed."""
     match = _TAG.match(tag)
     if match is None:
@@ -141,7 +141,7 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
     """Return an allowed tag unchanged, a comment as nothing, anything else escaped."""
     if tag.startswith("<!--"):
         return ""
-    allowed_tag = _allowed_tag_or_none(tag)
+    allowed_tag = _normalize_allowed_tag_or_none(tag)
     if allowed_tag is None:
         report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
         return escapeHtml(tag)
@@ -158,12 +158,12 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
         if not match[1]:
             open_tags.append(token)
         elif open_tags and _raw_html_tag_name(open_tags[-1]) == match[2].lower():
-            if _allowed_tag_or_none(open_tags.pop().content) is None:
+            if _normalize_allowed_tag_or_none(open_tags.pop().content) is None:
                 token.type = "text"  # The matching tag was rejected and is reported there.
         else:
-            _report_unbalanced(token, report)
+            _report_and_escape_unbalanced_tag(token, report)
     for token in open_tags:
-        _report_unbalanced(token, report)
+        _report_and_escape_unbalanced_tag(token, report)
 
 
 def _raw_html_tag_name(token: Token) -> str:
@@ -171,7 +171,7 @@ def _raw_html_tag_name(token: Token) -> str:
     return match[2].lower() if match else ""
 
 
-def _report_unbalanced(token: Token, report: Report) -> None:
+def _report_and_escape_unbalanced_tag(token: Token, report: Report) -> None:
     message = f"The tag {token.content[:40]} has no partner in its paragraph."
     report("E62", token.content, message, "Open and close a tag in one paragraph.")
     token.type = "text"
@@ -240,7 +240,7 @@ def can_highlight_language(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def highlight_code(text: str, language: str) -> str:
+def render_code_block(text: str, language: str) -> str:
     """Highlight a code block; very long code or an unknown language stays plain."""
     inner, name = escapeHtml(text), "Code"
     if language not in _PLAIN and len(text) <= MOST_COLORED and can_highlight_language(language):
@@ -309,7 +309,7 @@ def render_tokens(tokens: Sequence[Token], context: RenderContext) -> RichText:
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
         unmarked_text = (
-            None if content_tokens[0].meta else text_or_none_if_marked_up(content_tokens[0])
+            None if content_tokens[0].meta else get_unmarked_text_or_none(content_tokens[0])
         )
         if unmarked_text is not None:  # Same output as the renderer's, without its overhead.
             context.remember_block_lines(content_tokens[0])
@@ -473,10 +473,10 @@ class _HtmlRenderer(RendererHTML):
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
             return checked_figures.render_figure_block(kind.strip(), token, context.source_file)
-        return highlight_code(token.content, word)
+        return render_code_block(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
-        return highlight_code(tokens[index].content, "")
+        return render_code_block(tokens[index].content, "")
 
     def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
@@ -628,7 +628,7 @@ def _compute_and_check_figure(
         mark = "`" if inner.type == "code_inline" else ""
         source = f"[{mark}{text}{mark}]({href}"
         lines = context.first_line, context.last_line
-        checked_figures.report_and_correct_wrong_figure(
+        checked_figures.report_wrong_figure_with_edit(
             comparison, text, source, context.source_file, lines
         )
     return computed_figure

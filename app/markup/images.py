@@ -13,7 +13,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
-from app.markup.text import SLUG_LIKE, closest_word, slugify
+from app.markup.text import SLUG_LIKE, find_closest_word_or_empty, slugify
 
 _BEGINNINGS = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
@@ -48,10 +48,10 @@ _SIDEWAYS = range(5, 9)  # Exif orientations that rotate the image by 90 degrees
 Size = tuple[int, int]
 
 
-def read_displayed_size(content: bytes) -> Size | None:
+def read_displayed_raster_size(content: bytes) -> Size | None:
     r"""Return width and height in pixels as displayed; None if the content has no size.
 
-    >>> read_displayed_size(b"GIF89a\x20\x00\x10\x00"), read_displayed_size(b"words")
+    >>> read_displayed_raster_size(b"GIF89a\x20\x00\x10\x00"), read_displayed_raster_size(b"words")
     ((32, 16), None)
     """
     read = _READERS.get(detect_image_format(content[:12]))
@@ -247,10 +247,10 @@ _OPEN = frozenset(
 )
 
 
-def file_name_of_narrow_variant(file: str) -> str:
+def build_narrow_variant_file_name(file: str) -> str:
     """Return the file name of the narrow variant of a figure, which phones get if it exists.
 
-    >>> file_name_of_narrow_variant("gpu-node.svg")
+    >>> build_narrow_variant_file_name("gpu-node.svg")
     'gpu-node.narrow.svg'
     """
     return f"{file.removesuffix('.svg')}.narrow.svg"
@@ -289,7 +289,9 @@ class _SvgParser:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name not in _ELEMENTS or (name == "svg") == bool(self.open_elements):
-            raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
+            raise _SvgError(
+                f"the element <{name}> is not allowed here", _suggest_element_replacement(name)
+            )
         if len(self.open_elements) >= _DEEPEST:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
@@ -365,7 +367,7 @@ class _SvgParser:
         for key, value in attributes.items():
             if not _is_attribute_allowed(key, value) or (key in _NAMES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
-                raise _SvgError(why, _allowed_values_hint(key, value, name))
+                raise _SvgError(why, _explain_allowed_attribute_values(key, value, name))
             if key in _NAMES:
                 if value in self.region_boxes:
                     remedy = "Give one of the two groups another id."
@@ -399,7 +401,7 @@ def _explain_unclickable_region(name: str, box: RegionBox | None) -> str:
     return ""
 
 
-def _replacement_hint(element: str) -> str:
+def _suggest_element_replacement(element: str) -> str:
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
     allowed_elements = ", ".join(sorted(_ELEMENTS - {"svg"}))
@@ -425,7 +427,7 @@ _MEANT = {
 }
 
 
-def _allowed_values_hint(key: str, value: str, element: str) -> str:
+def _explain_allowed_attribute_values(key: str, value: str, element: str) -> str:
     """Return the allowed values of an attribute, or what to write instead."""
     if key == "class":
         return _closest_class_hint(value)
@@ -437,14 +439,14 @@ def _allowed_values_hint(key: str, value: str, element: str) -> str:
     if key in _NUMBERS:
         number = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
         return f"Write a number alone, such as {number[1] if number else '24'}."
-    similar_key = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
+    similar_key = find_closest_word_or_empty(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
     return _MEANT.get(key) or (f"Did you mean “{similar_key}”?" if similar_key else "Take it out.")
 
 
 def _closest_class_hint(value: str) -> str:
     """Return the allowed class closest to an unknown first class."""
     unknown = next(name for name in value.split() if name not in _CLASSES)
-    similar_class = closest_word(unknown, _CLASSES)
+    similar_class = find_closest_word_or_empty(unknown, _CLASSES)
     guide_hint = "The guide lists the classes under “Diagrams”."
     return f"Did you mean “{similar_class}”?" if similar_class else guide_hint
 
@@ -473,7 +475,7 @@ def render_svg_opening_tag(figure: SvgFigure, width_class: str, id_prefix: str) 
 
 
 def render_image_block(
-    image: ImageBlock, figures: Sequence[SvgFigure], nth_use_on_page: int = 1
+    image: ImageBlock, wide_and_narrow_figures: Sequence[SvgFigure], nth_use_on_page: int = 1
 ) -> str:
     """Render an image of a page as a figure; one that is not an SVG figure stays an image.
 
@@ -483,7 +485,7 @@ def render_image_block(
     name = f"fig-{file}-{nth_use_on_page}"
     svg_markup = "\n".join(
         f"{render_svg_opening_tag(drawing, width, name)}{drawing.inner_markup}</svg>"
-        for width, drawing in zip(WIDTHS, figures, strict=False)
+        for width, drawing in zip(WIDTHS, wide_and_narrow_figures, strict=False)
     )
     caption = f"\n<figcaption>{escape(image.caption)}</figcaption>" if image.caption else ""
     if svg_markup:

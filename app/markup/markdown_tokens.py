@@ -301,7 +301,7 @@ def plain_text(tokens: Sequence[Token]) -> str:
 
     Commas separate the cells of a table and semicolons its rows.
     """
-    unmarked_text = text_or_none_if_marked_up(tokens[0]) if len(tokens) == 1 else None
+    unmarked_text = get_unmarked_text_or_none(tokens[0]) if len(tokens) == 1 else None
     if unmarked_text is not None:
         return _collapse_spaces(unmarked_text)
     parts: list[str] = []
@@ -309,7 +309,7 @@ def plain_text(tokens: Sequence[Token]) -> str:
         if token.type == "inline":
             parts.append(plain_text(token.children or []))
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
-            parts.append(_block_separator(token))
+            parts.append(_choose_plain_text_separator(token))
         elif token.type == "fence" and token.info.split()[:1] == ["figure"]:
             parts.append(_figure_title_and_description(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
@@ -320,7 +320,7 @@ def plain_text(tokens: Sequence[Token]) -> str:
 _INLINE_CLOSINGS = frozenset({"link_close", "strong_close", "em_close", "s_close"})
 
 
-def _block_separator(token: Token) -> str:
+def _choose_plain_text_separator(token: Token) -> str:
     """Return the separator in plain text after what ends here: none after a link or bold words."""
     if token.type in _INLINE_CLOSINGS:
         return ""
@@ -331,7 +331,7 @@ def _block_separator(token: Token) -> str:
     return " " if token.level or token.nesting == 0 else "\n"
 
 
-def text_or_none_if_marked_up(token: Token) -> str | None:
+def get_unmarked_text_or_none(token: Token) -> str | None:
     """Return the text of a block without markup; None if it has markup."""
     children = token.children
     if token.type == "inline" and children and len(children) == 1:

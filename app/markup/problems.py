@@ -118,7 +118,7 @@ _WIDTH = 80
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ProblemCode:
+class ProblemCodeDescription:
     """What a code means, how to fix it, and an example that causes it."""
 
     meaning: str
@@ -126,8 +126,9 @@ class ProblemCode:
     example: str
 
 
-PROBLEM_CODES: dict[str, ProblemCode] = {
-    code: ProblemCode(**row) for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
+PROBLEM_CODES: dict[str, ProblemCodeDescription] = {
+    code: ProblemCodeDescription(**row)
+    for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
 }
 
 
@@ -266,8 +267,8 @@ class UnidentifiedItem:
     title: str
     possible_ids: tuple[str, ...]
     sketch: tuple[int, ...]
-    heading: str
-    body: str
+    heading_hash: str
+    body_hash: str
 
     @property
     def sketch_with_comment(self) -> tuple[int, ...]:
@@ -431,7 +432,9 @@ _QUOTED = re.compile(r"“([^”]*)”")
 _MANY, _NAMED = 3, 3  # items from which they are reported together, and how many are named
 
 
-def drop_consequential_problems(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
+def drop_and_merge_consequential_problems(
+    problems: Iterable[ContentProblem],
+) -> list[ContentProblem]:
     """Return the problems without those that follow from another one.
 
     They are reported once the other one is corrected.
@@ -508,7 +511,7 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
     problems = list(by_cause.values())[::-1]
     missing = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(missing) >= _MANY:
-        message = f"{len(missing)} items are gone and were not retired: {_list_first_item_names(missing)}."
+        message = f"{len(missing)} items are gone and were not retired: {_format_first_item_names(missing)}."
         hint = "If a file was deleted or renamed, bring it back; else write the date of today "
         hint += "in place of the “-” of each."
         merged = dataclasses.replace(missing[0], message=message, hint=hint, item="")
@@ -516,13 +519,13 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
     unlocked = sorted(p for p in problems if p.code == "W97")
     if len(unlocked) >= _MANY:
         message = f"{len(unlocked)} ids are not in ids.lock yet, so that nothing guards them: "
-        message += f"{_list_first_item_names(unlocked)}."
+        message += f"{_format_first_item_names(unlocked)}."
         merged = dataclasses.replace(unlocked[0], message=message, item="")
         problems = [merged, *(p for p in problems if p.code != "W97")]
     return problems
 
 
-def _list_first_item_names(problems: list[ContentProblem]) -> str:
+def _format_first_item_names(problems: list[ContentProblem]) -> str:
     """Return the names of the first few items, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in problems[:_NAMED])
     more = f" and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""

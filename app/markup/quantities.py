@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number_and_unit
-from app.markup.text import suggest_known_words
+from app.markup.text import write_hint_for_unknown_word
 
 # Factors to the base unit. Those of the SI and of units accepted for use with it are exact by
 # definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
@@ -148,9 +148,9 @@ UNIT_EXAMPLES = (
 """Begins a hint for an unknown unit."""
 
 
-def closest_unit_hint(word: str) -> str:
+def suggest_closest_unit_or_empty(word: str) -> str:
     """Return a hint for an unknown unit: the closest known one, or ""."""
-    return suggest_known_words(word, (unit for unit in UNITS if unit), _LIKE)
+    return write_hint_for_unknown_word(word, (unit for unit in UNITS if unit), _LIKE)
 
 
 def base_unit_of(unit: str) -> str:

@@ -80,14 +80,14 @@ def parse_mapping(
     )
 
 
-def _quote_sentences(text: str, keys: Collection[str]) -> str:
+def _quote_sentences(text: str, known_keys: Collection[str]) -> str:
     rows = text.split("\n")
     for number, row in enumerate(rows):
         match = _SENTENCE.fullmatch(row)
         is_continued = rows[number + 1 : number + 2] and rows[number + 1][:1] == " "
         if match is None or is_continued or " #" in row:
             continue
-        if not any(re.search(rf"(?<!\S){key}:(?!\S)", match["value"]) for key in keys):
+        if not any(re.search(rf"(?<!\S){key}:(?!\S)", match["value"]) for key in known_keys):
             quoted = match["value"].replace("'", "''")
             rows[number] = f"{match['head']}'{quoted}'"
     return "\n".join(rows)
@@ -264,9 +264,9 @@ _ERROR_TEXTS = (
 )
 
 
-def _describe_yaml_error(parser_message: str, line: str) -> ProblemText:
+def _describe_yaml_error(parser_message: str, line_text: str) -> ProblemText:
     """Translate the YAML parser's error in a row."""
-    tab = line.lstrip(" ").startswith("\t")
+    tab = line_text.lstrip(" ").startswith("\t")
     if tab or "tab character" in parser_message or "'\\t'" in parser_message:
         return ProblemText("This line begins with a tab.", _TABLESS)
     for text in _ERROR_TEXTS:

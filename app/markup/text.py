@@ -147,7 +147,7 @@ def hash_words(text: str) -> str:
 
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
-    """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
+    """Return the bottom-k sketch of a text's word pairs, for `estimate_jaccard_similarity`."""
     words = (
         " ".join(_WORD.findall(add_boundaries_in_unspaced_scripts(text.lower()))).encode().split()
     )
@@ -156,7 +156,9 @@ def bottom_k_sketch(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
 
 
-def jaccard_similarity(first_sketch: tuple[int, ...], second_sketch: tuple[int, ...]) -> float:
+def estimate_jaccard_similarity(
+    first_sketch: tuple[int, ...], second_sketch: tuple[int, ...]
+) -> float:
     """Estimate the Jaccard similarity of two sketched texts, 0 to 1."""
     if not first_sketch or not second_sketch:
         return 1.0 if first_sketch == second_sketch else 0.0
@@ -174,7 +176,9 @@ def shorten_with_ellipsis(text: str, max_length: int = 200) -> str:
     return text if len(text) <= max_length else f"{text[:max_length]}…"
 
 
-def closest_word(word: str, vocabulary: Iterable[str], min_similarity: float = 0.6) -> str:
+def find_closest_word_or_empty(
+    word: str, vocabulary: Iterable[str], min_similarity: float = 0.6
+) -> str:
     """Return the known word closest to `word`, or "" if none is similar by at least `min_similarity`."""
     if len(word) > _LONGEST_WORD:
         return ""
@@ -191,10 +195,12 @@ def closest_word(word: str, vocabulary: Iterable[str], min_similarity: float = 0
     return matches[0] if matches else ""
 
 
-def suggest_known_words(word: str, vocabulary: Iterable[str], min_similarity: float = 0.6) -> str:
+def write_hint_for_unknown_word(
+    word: str, vocabulary: Iterable[str], min_similarity: float = 0.6
+) -> str:
     """Return a hint for an unknown word: the closest known one, or all of them."""
     known_words = sorted(set(vocabulary))
-    closest = closest_word(word, known_words, min_similarity)
+    closest = find_closest_word_or_empty(word, known_words, min_similarity)
     if closest:
         return f"Did you mean “{closest}”?"
     return f"Known: {', '.join(known_words)}." if 0 < len(known_words) <= 24 else ""
@@ -243,10 +249,10 @@ _TAG = re.compile(
 )
 
 
-def canonical_language_tag(language_tag: str) -> str:
+def canonicalize_language_tag_or_empty(language_tag: str) -> str:
     """Return a language tag in canonical case; empty if it is not a language tag.
 
-    >>> [canonical_language_tag(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
+    >>> [canonicalize_language_tag_or_empty(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
     """
     match = _TAG.fullmatch(language_tag)

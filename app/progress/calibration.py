@@ -120,7 +120,10 @@ def _build_calibration_row(level_number: int, right_count: int, wrong_count: int
 def _draw_calibration(
     levels: Sequence[CalibrationRow], levels_with_share: Sequence[CalibrationRow]
 ) -> Markup:
-    marks = [*_PLANE.draw_ticks(format_percent, "left"), *map(_draw_target_range, levels)]
+    marks = [
+        *_PLANE.draw_gridlines_with_labels(format_percent, "left"),
+        *map(_draw_target_range, levels),
+    ]
     marks.append(draw_line("dash", 0, _PLANE.y_pixels(0), 100, _PLANE.y_pixels(1)))
     for level in levels_with_share:
         marks += _draw_share_with_range(level)

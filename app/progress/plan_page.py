@@ -238,8 +238,8 @@ class ReadingTimeVerdict:
     route: ReadingRoute
     needed_minutes: int
     available_minutes: float
-    minutes_on_list: float = 0.0
-    full_minutes: int = 0
+    minutes_left_on_todays_list: float = 0.0
+    minutes_for_whole_pages: int = 0
     enough_minutes_a_day: int | None = None
     lists_have_essentials: bool = False
 
@@ -248,22 +248,22 @@ class ReadingTimeVerdict:
         return self.needed_minutes <= self.available_minutes
 
     @property
-    def does_reading_just_fit(self) -> bool:
+    def does_reading_fit_if_lists_finished(self) -> bool:
         """Whether it fits for a learner who finishes each list, or lacks less than a page's time."""
-        missing = self.needed_minutes - self.most_available_minutes
+        missing = self.needed_minutes - self.available_minutes_if_lists_finished
         page_count = max(1, self.unread_page_count + self.begun_page_count)
         return missing <= 0 or missing < self.needed_minutes / page_count
 
     @property
-    def most_available_minutes(self) -> float:
+    def available_minutes_if_lists_finished(self) -> float:
         """The minutes for pages of a learner who finishes each list."""
-        later = self.available_minutes - self.minutes_on_list
-        return self.minutes_on_list + _MOST_NEEDED_IF_FINISHED * later
+        later = self.available_minutes - self.minutes_left_on_todays_list
+        return self.minutes_left_on_todays_list + _MOST_NEEDED_IF_FINISHED * later
 
     @property
     def fitting_page_count(self) -> int:
         """About how many of the unread pages fit for a learner who finishes each list."""
-        share = self.most_available_minutes / max(1, self.needed_minutes)
+        share = self.available_minutes_if_lists_finished / max(1, self.needed_minutes)
         return int(min(1.0, share) * self.unread_page_count)
 
 
@@ -293,11 +293,15 @@ def compare_unread_pages_with_time(
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
     is_short = reading_route == "short"
     full_fits = (
-        whole <= verdict.most_available_minutes if is_short else verdict.does_reading_just_fit
+        whole <= verdict.available_minutes_if_lists_finished
+        if is_short
+        else verdict.does_reading_fit_if_lists_finished
     )
-    if may_shorten and essentials.does_reading_just_fit and not full_fits:
-        return dataclasses.replace(essentials, full_minutes=whole, lists_have_essentials=is_short)
-    if verdict.does_reading_just_fit:
+    if may_shorten and essentials.does_reading_fit_if_lists_finished and not full_fits:
+        return dataclasses.replace(
+            essentials, minutes_for_whole_pages=whole, lists_have_essentials=is_short
+        )
+    if verdict.does_reading_fit_if_lists_finished:
         return verdict
     for minutes_a_day in range(
         5 * (learner.minutes_a_day // 5 + 1), _MOST_SUGGESTED_MINUTES + 1, 5
@@ -305,7 +309,7 @@ def compare_unread_pages_with_time(
         longer = minutes * minutes_a_day / learner.minutes_a_day
         later = compute_reading_minutes_after_today(facts, calendar, longer, learner.card_amount)
         enough = dataclasses.replace(verdict, available_minutes=today + later)
-        if enough.does_reading_just_fit:
+        if enough.does_reading_fit_if_lists_finished:
             return dataclasses.replace(verdict, enough_minutes_a_day=minutes_a_day)
     return verdict
 
@@ -343,7 +347,7 @@ def _render_plan_page(
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
         planned_mocks=[mock for mock in planned.mock_exam_days if mock >= day],
-        mock_sittings=planned.find_sittings_of_mock_exams(sitting_days),
+        mock_sittings=planned.map_mock_exams_to_sitting_days(sitting_days),
         weeks=build_plan_weeks(ctx, calendar, record),
         verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
@@ -371,7 +375,7 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
-    parsed = typed.parse_values(
+    parsed = typed.parse_values_and_plan_mock_exams(
         ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun, ctx.learner.mock_days
     )
     if parsed.problems:

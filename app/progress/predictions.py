@@ -44,7 +44,7 @@ class ScorePrediction:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ExamResult:
+class SittingResult:
     """The result of a closed sitting.
 
     Score out of `question_count`, of which `answered_count` were answered.
@@ -66,7 +66,7 @@ class PredictionOutcome:
     question bank was too small for a whole exam.
     """
 
-    result: ExamResult
+    result: SittingResult
     last_prediction_before: ScorePrediction | None
 
     @property
@@ -99,7 +99,7 @@ class PredictionOutcome:
 
 
 def attach_predictions_to_results(
-    results: Iterable[ExamResult], predictions: Sequence[ScorePrediction]
+    results: Iterable[SittingResult], predictions: Sequence[ScorePrediction]
 ) -> tuple[PredictionOutcome, ...]:
     """Return every result, oldest first, with the newest prediction made before it, if any."""
     return tuple(
@@ -109,7 +109,7 @@ def attach_predictions_to_results(
 
 
 def _find_last_prediction_before(
-    predictions: Iterable[ScorePrediction], result: ExamResult
+    predictions: Iterable[ScorePrediction], result: SittingResult
 ) -> ScorePrediction | None:
     earlier = [
         p for p in predictions if p.exam == result.exam and p.shown_at_ms <= result.started_at_ms
@@ -117,7 +117,7 @@ def _find_last_prediction_before(
     return max(earlier, key=lambda p: p.shown_at_ms, default=None)
 
 
-def describe_share_of_results_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
+def describe_count_of_results_in_range(outcomes: Iterable[PredictionOutcome]) -> str:
     """Return a sentence with the share of results inside the range; empty if none is comparable.
 
     The range is meant to cover nine results of ten, so the sentence names that number too.
@@ -144,13 +144,13 @@ class ScoreChange(NamedTuple):
 class ScoreTrend:
     """The scores that were shown, oldest first; the last one is today's."""
 
-    predictions_by_day: tuple[ScorePrediction, ...]
+    predictions_oldest_first: tuple[ScorePrediction, ...]
 
     def change_since_first(self) -> ScoreChange:
         """Return the change since the first score, with which the drawn line begins, too."""
-        if len(self.predictions_by_day) < 2:
+        if len(self.predictions_oldest_first) < 2:
             return ScoreChange()
-        first, today = self.predictions_by_day[0], self.predictions_by_day[-1]
+        first, today = self.predictions_oldest_first[0], self.predictions_oldest_first[-1]
         points = round(today.expected_right_answers) - round(first.expected_right_answers)
         return ScoreChange(points, f"since {format_short_date(first.day)}")
 
@@ -168,19 +168,19 @@ def build_score_trend(
 
 
 def draw_score_trend(
-    trend: ScoreTrend, target_questions: float | None, height: float = 120.0
+    trend: ScoreTrend, target_right_answers: float | None, height: float = 120.0
 ) -> Markup:
     """Draw the scores with their ranges; `target` is in questions. Empty before a second day.
 
     Below 100 pixels only the line is drawn.
     """
-    scores = trend.predictions_by_day
+    scores = trend.predictions_oldest_first
     if len(scores) < 2:
         return Markup()
     has_range = height >= 100
     upper = [score.high if has_range else score.expected_right_answers for score in scores]
     lower = [score.low if has_range else score.expected_right_answers for score in scores]
-    high, low = max([*upper, target_questions or 0] if has_range else upper), min(lower)
+    high, low = max([*upper, target_right_answers or 0] if has_range else upper), min(lower)
     middle, span = (high + low) / 2, max(high - low, _LEAST_SPAN)
     first, days = scores[0].day, (scores[-1].day - scores[0].day).days
 
@@ -197,11 +197,11 @@ def draw_score_trend(
     shapes = [draw_band([*to_points(upper), *reversed(to_points(lower))])] if has_range else []
     shapes.append(draw_polyline("ln", to_points(expected)))
     marks = [draw_in_stretched_box(shapes, Box(_FROM, _TOP, _TO - _FROM, height))]
-    if has_range and target_questions:
-        target_y = _TOP + height * y_percent(target_questions) / 100
+    if has_range and target_right_answers:
+        target_y = _TOP + height * y_percent(target_right_answers) / 100
         marks.append(draw_line("dash", 0, target_y, _TO, target_y))
         marks.append(
-            draw_text(f"your target, {target_questions:.0f}", 0, max(target_y - 6, 11), "b")
+            draw_text(f"your target, {target_right_answers:.0f}", 0, max(target_y - 6, 11), "b")
         )
     last_y = _TOP + height * y_percent(expected[-1]) / 100
     current_text = str(round(expected[-1]))

@@ -20,7 +20,7 @@ from app.progress.predictions import (
     PredictionOutcome,
     attach_predictions_to_results,
     build_score_trend,
-    describe_share_of_results_in_range,
+    describe_count_of_results_in_range,
     draw_score_trend,
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
@@ -46,17 +46,17 @@ from app.widgets.svg import (
 )
 
 
-def draw_score_estimate(estimate: ScoreEstimate, target_questions: int | None) -> Markup:
+def draw_score_estimate(estimate: ScoreEstimate, target_right_answers: int | None) -> Markup:
     """Draw the expected score and its range; `target` is in questions."""
     question_count = estimate.questions
     alt_text = f"About {estimate.shown_score} of {question_count}, likely {estimate.low} to {estimate.high}"
-    target_label = f"your target, {target_questions}" if target_questions else ""
+    target_label = f"your target, {target_right_answers}" if target_right_answers else ""
     score = ScoreRange(
         score=estimate.shown_score,
         low=estimate.low,
         high=estimate.high,
         max_score=question_count,
-        target=target_questions or 0,
+        target=target_right_answers or 0,
         target_text=target_label,
     )
     return draw_score_range(
@@ -101,7 +101,7 @@ class PredictionRow:
     sitting_id: int
     day: str
     predicted: str
-    told: str
+    prediction_day_text: str
     result: str
     verdict: str
 
@@ -119,7 +119,7 @@ def build_prediction_chart(
     outcomes: Sequence[PredictionOutcome], study_day_of_ms: Callable[[int], dt.date]
 ) -> PredictionChart:
     """Return the last exams; `study_day_of_ms` maps a moment in ms to the learner's study day."""
-    sentence = describe_share_of_results_in_range(outcomes)
+    sentence = describe_count_of_results_in_range(outcomes)
     caption = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
         rows=tuple(
@@ -137,7 +137,7 @@ def _draw_predictions(
     study_day_of_ms: Callable[[int], dt.date],
     alt_text: str,
 ) -> Markup:
-    marks = _PLANE.draw_ticks(format_percent)
+    marks = _PLANE.draw_gridlines_with_labels(format_percent)
     for index, outcome in enumerate(last_outcomes):
         x = _PLANE.box.width * (index + 0.5) / len(last_outcomes)
         marks += _draw_prediction(outcome, x)
@@ -176,7 +176,7 @@ def _build_prediction_row(
         predicted=f"{prediction.expected_right_answers:.0f}, {prediction.low} to {prediction.high}"
         if prediction
         else "",
-        told=format_short_date(prediction.day) if prediction else "",
+        prediction_day_text=format_short_date(prediction.day) if prediction else "",
         result=f"{format_points(result.score)} of {result.question_count}",
         verdict=_compare_result_with_prediction(outcome),
     )
@@ -199,7 +199,9 @@ _SITTINGS = 40
 def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     """Return each mock exam with the prediction made before it."""
     learner, db = ctx.learner, ctx.db
-    results = progress_store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
+    results = (
+        progress_store.load_closed_sitting_results(db, learner.id, _SITTINGS) if learner.id else ()
+    )
     # Without a mock exam there is no result to compare a prediction with.
     predictions = progress_store.load_score_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
@@ -234,7 +236,7 @@ class ObjectiveAnswers:
         return f"answer {missing} more"
 
 
-def count_answers_by_objective(
+def count_answered_questions_by_objective(
     library: Library, answered_questions: Collection[str]
 ) -> Mapping[str, ObjectiveAnswers]:
     """Return the answers to questions of the estimate, by objective number."""
@@ -283,10 +285,10 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             plan.ready_objectives if plan else (),
             estimate,
             record.opened_topics,
-            record.read_day_by_topic,
+            record.essentials_read_day_by_topic,
             plan.questions_answered_today if plan else (),
         ),
-        answers_by_objective=count_answers_by_objective(ctx.library, answered),
+        answers_by_objective=count_answered_questions_by_objective(ctx.library, answered),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
         log=build_study_heatmap(record.activity_by_day, ctx.study_day, first_day)

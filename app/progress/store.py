@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 from app.clock import to_milliseconds
 from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, SCORE
 from app.database.tables import TABLES, CalendarFeed, Learner
-from app.progress.predictions import ExamResult, ScorePrediction
+from app.progress.predictions import ScorePrediction, SittingResult
 from app.spaced_repetition.review_log import DayTotals
 
 _PREDICTION = TABLES["prediction"]
@@ -49,12 +49,14 @@ _RESULTS = (
 )
 
 
-def load_exam_results(db: Session, learner_id: int, limit: int) -> tuple[ExamResult, ...]:
+def load_closed_sitting_results(
+    db: Session, learner_id: int, limit: int
+) -> tuple[SittingResult, ...]:
     """Return the last `limit` closed sittings with their scores."""
     values = {"learner": learner_id, "limit": limit}
     rows = db.connection().execute(_RESULTS, values).all()
     return tuple(
-        ExamResult(number, exam, started, score, len(json.loads(paper)), answered)
+        SittingResult(number, exam, started, score, len(json.loads(paper)), answered)
         for number, exam, started, paper, score, answered in rows
     )
 

@@ -17,7 +17,7 @@ from app.content.reading_routes import are_essential_sections_read
 from app.progress import store as progress_store
 from app.progress.store import OpenedPage
 from app.study_plan.loader import StudyPlan
-from app.web.formatting import format_date, format_date_with_weekday, format_short_date
+from app.web.formatting import format_date_with_weekday, format_date_without_year, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
 DayState = Literal["studied", "mock", "exam", "off", "open", "before", "missed", "unstudied"]
@@ -39,7 +39,7 @@ class StudyRecord:
     activity_by_day: Mapping[str, int]
     answers_by_day: Mapping[str, int]
     opened_topics: Collection[str]
-    read_day_by_topic: Mapping[str, dt.date]
+    essentials_read_day_by_topic: Mapping[str, dt.date]
 
 
 def load_study_record(ctx: RequestContext) -> StudyRecord:
@@ -62,7 +62,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
         activity_by_day=counts,
         answers_by_day={day: totals.answers for day, totals in days.totals_by_day.items()},
         opened_topics={page.topic for page in pages},
-        read_day_by_topic={
+        essentials_read_day_by_topic={
             page.topic: learner.study_day(from_milliseconds(page.last_read_ms))
             for page in pages
             if has_page_essentials_read(ctx.library, page)
@@ -148,7 +148,8 @@ def load_last_seven_days_summary(
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
         pages_read=sum(
-            slug in course.pages and day in days for slug, day in record.read_day_by_topic.items()
+            slug in course.pages and day in days
+            for slug, day in record.essentials_read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),
         cards_newly_known=0
@@ -227,7 +228,7 @@ def build_study_heatmap(
         ),
         days_studied=studied,
         days_counted=counted_days,
-        since_text=format_date(start) if start > first else "",
+        since_text=format_date_without_year(start) if start > first else "",
     )
 
 

@@ -90,7 +90,7 @@ def build_first_visit_offer(
     )
 
 
-def draw_task_minutes(plan: StudyPlan) -> Markup:
+def draw_task_progress_in_minutes(plan: StudyPlan) -> Markup:
     """Draw the minutes of the list: a bar for each task, filled as far as it is done."""
     parts = [(plan.placement_minutes, 0.0)]
     parts += [(task.task.minutes, task.minutes_left) for task in plan.tasks]
@@ -108,7 +108,7 @@ def draw_task_minutes(plan: StudyPlan) -> Markup:
     return build_svg_element(marks, 10, label, "g cells")
 
 
-def has_page_longer_than(plan: StudyPlan, minutes: int) -> bool:
+def has_listed_page_longer_than(plan: StudyPlan, minutes: int) -> bool:
     """Return whether a page on the list takes longer than the minutes of the day."""
     return any(page.minutes > minutes for task in plan.tasks for page in task.task.pages)
 
@@ -121,7 +121,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     library, learner = ctx.library, ctx.learner
     running, placement = None, None
     if learner.id:
-        running = _find_running_exam(ctx)
+        running = _find_running_exam_with_title(ctx)
         placement = find_placement_test(ctx.db, learner.id, library.questions)
     plan = load_study_plan(ctx)
     exam = learner.exam_day
@@ -148,16 +148,16 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = _add_result_of_mock_exam(ctx, plan, build_task_views(plan, library))
+    tasks = _add_result_of_todays_mock_exam(ctx, plan, build_task_views(plan, library))
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(
         request,
         "progress/today.html",
         tasks=tasks,
-        minutes_drawn=draw_task_minutes(plan) if plan else "",
+        minutes_drawn=draw_task_progress_in_minutes(plan) if plan else "",
         has_long_page=plan is not None
-        and has_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
+        and has_listed_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
         waiting=_count_cards_due_later_today(ctx, plan),
         further=find_next_page_across_day_lists(ctx, find_planned_route(ctx))
         if plan and plan.is_done
@@ -189,7 +189,7 @@ def _progress_context(
             plan.ready_objectives,
             plan.estimate,
             record.opened_topics,
-            record.read_day_by_topic,
+            record.essentials_read_day_by_topic,
             plan.questions_answered_today,
         ),
     }
@@ -210,7 +210,7 @@ def _count_cards_due_later_today(ctx: RequestContext, plan: StudyPlan | None) ->
     return 0 if remaining.due_now or remaining.new_cards else remaining.waiting_for_step
 
 
-def _find_running_exam(ctx: RequestContext) -> RunningExam | None:
+def _find_running_exam_with_title(ctx: RequestContext) -> RunningExam | None:
     running = progress_store.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
     if running is None:
         return None
@@ -221,14 +221,14 @@ def _find_running_exam(ctx: RequestContext) -> RunningExam | None:
 _LAST_SITTINGS = 20
 
 
-def _add_result_of_mock_exam(
+def _add_result_of_todays_mock_exam(
     ctx: RequestContext, plan: StudyPlan | None, tasks: list[TaskView]
 ) -> list[TaskView]:
     """Return the tasks; a mock exam that was taken today has its score and a link to the report."""
     slugs = [t.task.exam for t in plan.tasks if t.kind == "mock" and t.is_done] if plan else []
     if not slugs:
         return tasks
-    results = progress_store.load_exam_results(ctx.db, ctx.learner.id, _LAST_SITTINGS)
+    results = progress_store.load_closed_sitting_results(ctx.db, ctx.learner.id, _LAST_SITTINGS)
     for result in results:
         day = ctx.learner.study_day(from_milliseconds(result.started_at_ms))
         if result.exam in slugs and day == ctx.study_day:

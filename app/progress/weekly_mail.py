@@ -51,7 +51,7 @@ class MailServer:
 
     smtp_url: str
     sender: str
-    base_url: str
+    app_base_url: str
 
     def send(self, recipient: str, subject: str, text: str, unsubscribe_url: str) -> None:
         """Send a mail; raises OSError or SMTPException."""
@@ -113,7 +113,7 @@ To get it on Mondays, confirm here: {address}
 If it wasn't you, do nothing: you'll get no other email."""
 
 
-def send_due_mails(
+def send_due_confirmations_and_summaries(
     engine: Engine,
     libraries_by_course: dict[str, Library],
     server: MailServer,
@@ -142,7 +142,7 @@ def send_due_mails(
             ):
                 continue
             course = f"/courses/{learner.course}" if learner.course else ""
-            base_url = server.base_url.rstrip("/") + course
+            base_url = server.app_base_url.rstrip("/") + course
             mail_url = f"{base_url}/mail/{subscription.link_key}"
             if subscription.confirmed:
                 request = Request({"type": "http"})  # only rendering a page needs more
@@ -170,7 +170,7 @@ async def run_weekly_mail_sender(
     engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Send mails while the server runs; nothing without a mail server and a public address."""
-    if not (server.smtp_url and server.base_url):
+    if not (server.smtp_url and server.app_base_url):
         yield
         return
     mail_task = asyncio.create_task(_send_mails_in_loop(engine, courses, server, clock))
@@ -189,7 +189,14 @@ async def _send_mails_in_loop(
         await asyncio.sleep(_EVERY)
         libraries = {name: live.get_current_library() for name, live in courses.libraries.items()}
         try:
-            await asyncio.to_thread(send_due_mails, engine, libraries, server, clock(), server.send)
+            await asyncio.to_thread(
+                send_due_confirmations_and_summaries,
+                engine,
+                libraries,
+                server,
+                clock(),
+                server.send,
+            )
         except (SQLAlchemyError, OSError, smtplib.SMTPException):
             _log.exception("a weekly summary could not be sent")
 

@@ -21,12 +21,12 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
-    sole_field_value_or_empty,
+    first_field_value_or_empty,
     wrap_in_div,
 )
 
 
-def grade(variant: Variant, raw: SubmittedFields) -> GradeResult | UnreadableResponse:
+def grade_response(variant: Variant, raw: SubmittedFields) -> GradeResult | UnreadableResponse:
     """Grade a response as it was submitted: form field names to lists of values.
 
     The same variant and response always have the same result, so stored attempts can be
@@ -36,24 +36,24 @@ def grade(variant: Variant, raw: SubmittedFields) -> GradeResult | UnreadableRes
     return types.question_type_of(variant).grade(variant.answer, raw, variant.question.partial)
 
 
-def grade_unanswered(variant: Variant) -> GradeResult:
+def build_unanswered_result(variant: Variant) -> GradeResult:
     """Return the solution of an unanswered question, as a result without points."""
-    verdict = grade(
+    verdict = grade_response(
         variant, types.question_type_of(variant).build_some_valid_response(variant.answer)
     )
     return (
         GradeResult(0.0, {})
         if isinstance(verdict, UnreadableResponse)
-        else verdict.without_response
+        else verdict.solution_as_unanswered
     )
 
 
-def grade_unreadable(
+def build_unreadable_result(
     variant: Variant, raw: SubmittedFields, unreadable: UnreadableResponse
 ) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
-    verdict = grade_unanswered(variant)
-    typed = sole_field_value_or_empty(raw, "answer")
+    verdict = build_unanswered_result(variant)
+    typed = first_field_value_or_empty(raw, "answer")
     return dataclasses.replace(
         verdict,
         part_results=tuple(_add_entered_text_to_part(mark, raw) for mark in verdict.part_results),
@@ -106,8 +106,8 @@ class VariantPair:
         if not raw:  # The learner chose “I don't know”.
             return 0.0
         seen_result, current_result = (
-            grade(self.seen_variant, raw),
-            grade(self.current_variant, raw),
+            grade_response(self.seen_variant, raw),
+            grade_response(self.current_variant, raw),
         )
         if isinstance(current_result, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
@@ -154,7 +154,7 @@ def is_only_key_changed(seen_question: Question, current_question: Question) -> 
 
 def _make_response_comparable(result: GradeResult) -> Mapping[str, Any]:
     """Return the parsed response, and the parts of the question that it could refer to."""
-    parsed = {n: v for n, v in result.parsed.items() if n not in _JUDGED}
+    parsed = {n: v for n, v in result.parsed_response.items() if n not in _JUDGED}
     if (
         "chosen" in parsed
     ):  # Options are listed in displayed order, which an edited file may change.
@@ -164,7 +164,9 @@ def _make_response_comparable(result: GradeResult) -> Mapping[str, Any]:
 
 def _count_question_words(variant: Variant) -> Mapping[str, int]:
     """Count the words that are read before answering; order and markup are ignored."""
-    text_below_stem = types.question_type_of(variant).collect_text_below_stem(variant.answer)
+    text_below_stem = types.question_type_of(variant).collect_text_or_html_below_stem(
+        variant.answer
+    )
     return collections.Counter(reduce_to_words(f"{variant.stem.html} {text_below_stem}").split())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.markup.model import NO_TEXT, RichText
-from app.markup.text import closest_word
+from app.markup.text import find_closest_word_or_empty
 from app.questions import lab_derived_answers, shell, text_filters
 from app.questions.shell import ShellCommand, ShellPipeline
 
@@ -63,7 +63,7 @@ class LabCommand:
         cue = self.cue.plain
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
-    def contains_word_of_cue(self, output: str) -> bool:
+    def does_output_have_cue_word(self, output: str) -> bool:
         """Return whether a filtered output still has a word of the cue."""
         pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
         return not pieces or any(piece in output for piece in pieces)
@@ -89,14 +89,14 @@ class Lab:
         steps = [command.step for command in self.commands]
         return f"#{steps.index(steps[index])}"
 
-    def states_in_which_needed(self, command: LabCommand) -> tuple[str, ...]:
+    def list_states_in_which_needed(self, command: LabCommand) -> tuple[str, ...]:
         """Return the states in which a needed command is a step: the first one for `first`."""
         return command.states or ((self.start,) if command.first else self.states)
 
-    def goals_of_command(self, index: int, state: str) -> set[str]:
+    def find_goals_reached_by_command(self, index: int, state: str) -> set[str]:
         """Return the goals that a command reaches in a state: where it leads, and its own step."""
         command = self.commands[index]
-        is_step = command.is_needed and state in self.states_in_which_needed(command)
+        is_step = command.is_needed and state in self.list_states_in_which_needed(command)
         reached = {command.to or state, *[self.goal_id_of_command(index)] * is_step}
         return reached & {*self.goal_ids}
 
@@ -110,7 +110,7 @@ class Lab:
             self.goal_id_of_command(n)
             for n, command in enumerate(self.commands)
             if command.is_needed
-            and set(self.states_in_which_needed(command)) & set(reachable_states)
+            and set(self.list_states_in_which_needed(command)) & set(reachable_states)
         )
         return not {*self.goal_ids} <= {*reached_goals, *reachable_states, *reachable_goals}
 
@@ -213,10 +213,10 @@ class CommandMatcher:
         one, and one that ends with `…` is the last.
         """
         return self._sort_applicable_commands(
-            state, self.variable_counts_by_matching_command(tuple(typed))
+            state, self.count_variables_by_matching_command(tuple(typed))
         )
 
-    def variable_counts_by_matching_command(
+    def count_variables_by_matching_command(
         self, typed: tuple[ShellCommand, ...]
     ) -> dict[int, int]:
         """Return the commands that are meant in any state, exact ones first.
@@ -260,7 +260,9 @@ class CommandMatcher:
                 return CommandWithFilters(matches[0], filters)
         return CommandWithFilters(None, stages[1:])
 
-    def harmless_answers_by_specificity(self, state: str) -> list[lab_derived_answers.LabAnswer]:
+    def list_harmless_answers_by_specificity(
+        self, state: str
+    ) -> list[lab_derived_answers.LabAnswer]:
         """Return the harmless answers of a state with each spelling, the most special first."""
         applicable = self._sort_applicable_commands(
             state, {n: 0 for n, c in enumerate(self.lab.commands) if not c.harmful}
@@ -275,7 +277,7 @@ class CommandMatcher:
             for spelling in spellings[n]
         ]
 
-    def available_command_indices(self, state: str) -> list[int]:
+    def list_available_command_indices(self, state: str) -> list[int]:
         samples = enumerate(self.matches_of_first_spellings)
         return [n for n, m in samples if self._sort_applicable_commands(state, m)[:1] == [n]]
 
@@ -287,7 +289,7 @@ class CommandMatcher:
             for command in self.lab.commands
         )
         return [
-            self.variable_counts_by_matching_command(pipelines[0].commands) for pipelines in lines
+            self.count_variables_by_matching_command(pipelines[0].commands) for pipelines in lines
         ]
 
     @property
@@ -334,7 +336,7 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, typed_line:
         if index is None:
             original, pipeline = pipeline, text_filters.rewrite_as_cat_and_filter(pipeline)
             filters = pipeline.stages[1:]
-            answer = _derive_output_from_other_answers(matcher, state, pipeline.commands[0])
+            answer = _derive_answer_from_other_answers(matcher, state, pipeline.commands[0])
             if answer:
                 index, text = answer.source_command_index, answer.output
         if index is None and (pipelines_by_argument := shell.split_pipeline_by_argument(pipeline)):
@@ -355,10 +357,10 @@ def _answer_typed_line(matcher: CommandMatcher, session: LabSession, typed_line:
             command = matcher.lab.commands[index]
             indices.append(index)
             note = command.note if command.harmful else note
-            if command.to or not derived or command.contains_word_of_cue(text or ""):
-                reached |= lab.goals_of_command(index, state)
+            if command.to or not derived or command.does_output_have_cue_word(text or ""):
+                reached |= lab.find_goals_reached_by_command(index, state)
             state = command.to or state
-        text = lab_derived_answers.convert_dmesg_seconds_to_dates(
+        text = lab_derived_answers.convert_dmesg_seconds_if_asked(
             pipeline.stages[0],
             text or "",
             functools.partial(_extract_facts_from_outputs, matcher, state),
@@ -428,7 +430,7 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     return text
 
 
-def _derive_output_from_other_answers(
+def _derive_answer_from_other_answers(
     matcher: CommandMatcher, state: str, typed: ShellCommand
 ) -> lab_derived_answers.DerivedAnswer | None:
     """Return an answer derived from other answers in this state; None if there is none."""
@@ -451,7 +453,7 @@ def _derive_output_from_other_answers(
         answer._replace(
             command=dataclasses.replace(answer.command, program=answer.command.program_on_host)
         )
-        for answer in matcher.harmless_answers_by_specificity(state)
+        for answer in matcher.list_harmless_answers_by_specificity(state)
         if answer.command.ssh_prefix == ssh_prefix
     ]
     user = _extract_facts_from_outputs(matcher, state, ["user"])["user"]
@@ -534,7 +536,7 @@ def _answer_common_command(
         return saved_files[tokens[-1]]
     if prefix := command.ssh_prefix:
         if prefix not in {
-            a.command.ssh_prefix for a in matcher.harmless_answers_by_specificity(state)
+            a.command.ssh_prefix for a in matcher.list_harmless_answers_by_specificity(state)
         }:
             return None
         remote = {"host": prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
@@ -581,7 +583,7 @@ def _does_lab_mention_command(
 
     The subject is its program or unit; where it is empty, nothing is asked.
     """
-    if not subject_kind or matcher.variable_counts_by_matching_command((typed,)):
+    if not subject_kind or matcher.count_variables_by_matching_command((typed,)):
         return bool(subject_kind)
     if subject_kind == "program":
         return typed.program in matcher.program_names
@@ -614,7 +616,7 @@ def _list_files(
     path = (command.arguments[0] if command.arguments else "").rstrip("/")
     file_sizes = {
         meaning.arguments[0].removeprefix("./"): len(text) + 1
-        for _, meaning, text in matcher.harmless_answers_by_specificity(state)
+        for _, meaning, text in matcher.list_harmless_answers_by_specificity(state)
         if meaning.program == "cat" and len(meaning.arguments) == 1 and text[:5] != "cat: "
     }
     file_sizes |= {name: len(text) + 1 for name, text in saved_files.items()}
@@ -678,7 +680,7 @@ def _explain_unanswered_command(matcher: CommandMatcher, tokens: Sequence[str]) 
     if program in shell.load_program_specs():
         return f"{program}: not part of this lab, which answers {', '.join(programs)}."
     known_programs = [*programs, *shell.load_program_specs(), "help", "history", "clear"]
-    closest = closest_word(program, known_programs)
+    closest = find_closest_word_or_empty(program, known_programs)
     suggestion = f" Did you mean {closest}?" if closest else ""
     return f"bash: {program[:40]}: command not found.{suggestion}"
 
@@ -751,8 +753,8 @@ def _explore_states(lab: Lab, *, allow_harmful: bool) -> Iterator[_ReachedState]
     matcher = CommandMatcher(lab)
     usable: Mapping[str, dict[int, set[str]]] = {
         state: {
-            n: lab.goals_of_command(n, state)
-            for n in matcher.available_command_indices(state)
+            n: lab.find_goals_reached_by_command(n, state)
+            for n in matcher.list_available_command_indices(state)
             if allow_harmful or not lab.commands[n].harmful
         }
         for state in lab.states

@@ -69,7 +69,7 @@ def derive_answer_from_other_answers(
         return (
             _answer_gpu_query(query, options, answers)
             if query
-            else _answer_gpu_or_display_choice(typed, find_command, answers)
+            else _answer_smi_id_and_display_options(typed, find_command, answers)
         )
     if typed.program == "systemctl" and len(typed.arguments) > 1:
         return _answer_systemd_unit_state(typed, find_command, answers)
@@ -108,13 +108,13 @@ def _answer_gpu_query(
     tables = [(n, text) for n, _, text in answers if _GPU.search(text)]
     for n, (header, *rows) in query_outputs:
         if all(len(row) == len(header) for row in rows):
-            _add_columns(columns, header, rows)
+            _add_columns_with_new_names(columns, header, rows)
             sources.append(n)
     for n, text in tables[:1] if query_option != "--query-remapped-rows" else ():
         table = _parse_gpu_table(text, [answer.output for answer in answers])
         if query_option == "--query-compute-apps":
             table = _parse_gpu_process_table(text, table)
-        _add_columns(columns, table.header, table.rows)
+        _add_columns_with_new_names(columns, table.header, table.rows)
         sources.append(n)
     if not columns:
         return None
@@ -157,7 +157,7 @@ class GpuColumn(NamedTuple):
     cells: list[str]
 
 
-def _add_columns(
+def _add_columns_with_new_names(
     columns: dict[str, GpuColumn], header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
     """Add the columns whose names are new, if they have as many rows as the others."""
@@ -211,7 +211,7 @@ def _parse_gpu_process_table(table: str, gpus: GpuTable) -> GpuTable:
     return GpuTable(names, rows)
 
 
-def _answer_gpu_or_display_choice(
+def _answer_smi_id_and_display_options(
     typed: ShellCommand, find_command: FindCommand, answers: LabAnswers
 ) -> DerivedAnswer | None:
     """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
@@ -345,7 +345,7 @@ class TableCommandOptions(NamedTuple):
     """The options of a command that shows a table: display, values of its rows, all others."""
 
     view_options: dict[str, str]
-    required_cells: dict[str, str]
+    required_cell_by_header: dict[str, str]
     other_options: tuple[Any, ...]
 
 
@@ -396,7 +396,9 @@ def _answer_from_other_table(
     """Answer a command that selects rows or columns, from another table of the same program."""
     view, rows, rest = _split_view_and_row_options(typed, program_spec, user_name)
     format_text = view.get("--format", view.get("--Format", ""))
-    fields = _parse_column_format(format_text, program_spec, use_wide_default="--Format" in view)
+    fields = _parse_column_formats(
+        format_text, program_spec, is_long_format_option="--Format" in view
+    )
     best: _SourceTable | None = None
     for index, command, text in answers:
         if command.program != typed.program or shell.ANY_TEXT in f"{command}":
@@ -404,7 +406,8 @@ def _answer_from_other_table(
         recorded = _split_view_and_row_options(command, program_spec, user_name)
         lines = [line for line in text.split("\n") if line[:1] != "["] or [""]
         is_applicable = (
-            recorded.other_options == rest and recorded.required_cells.items() <= rows.items()
+            recorded.other_options == rest
+            and recorded.required_cell_by_header.items() <= rows.items()
         )
         if not is_applicable or len(lines[0].split()) < 2:
             continue
@@ -427,8 +430,12 @@ def _answer_from_other_table(
     if not program_spec["letters"]:  # as wide as the ruler; job ids are aligned left
         ruler = lines[1] if len(lines) > 1 else ""
         rules = dict(zip(header, map(len, ruler.split()), strict=False))
-        fields = [f._replace(width=f.width or rules.get(f.header, 10)) for f in fields]
-        fields = [f._replace(width=-f.width) if f.header == "JobID" else f for f in fields]
+        fields = [
+            f._replace(signed_width=f.signed_width or rules.get(f.header, 10)) for f in fields
+        ]
+        fields = [
+            f._replace(signed_width=-f.signed_width) if f.header == "JobID" else f for f in fields
+        ]
     row_indices = [
         n for n, row in enumerate(cells) if _row_matches(dict(zip(header, row, strict=True)), rows)
     ]
@@ -448,7 +455,8 @@ def _answer_from_other_table(
             field.header
             for field in fields
             for f in facts
-            if not {field.header, field.key} & f.keys() | {":"} & {*field.key}
+            if not {field.header, field.fact_key_and_default} & f.keys()
+            | {":"} & {*field.fact_key_and_default}
         }
     )
     shown_rows = [
@@ -458,19 +466,21 @@ def _answer_from_other_table(
         ]
         for f in facts
     ]
-    shown_rows = _merge_counted_rows(
+    shown_rows = _merge_sinfo_rows_adding_counts(
         typed, shown_rows, [field.header in ("NODES", *_COUNTS) for field in fields]
     )
     separator = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
     if "--noheader" not in view:
-        rule = [["-" * abs(field.width) for field in fields]]
+        rule = [["-" * abs(field.signed_width) for field in fields]]
         rule = rule if header_line_count > 1 and separator == " " else []
         shown_rows = [[field.header for field in fields], *rule, *shown_rows]
     separator = "" if "--Format" in view else separator
     cut_mark = "" if program_spec["letters"] else "+"
     output_lines = [
         separator.join(
-            c if separator == "|" or not field.width else _fit_cell(c, field.width, cut_mark)
+            c
+            if separator == "|" or not field.signed_width
+            else _fit_cell(c, field.signed_width, cut_mark)
             for c, field in zip(row, fields, strict=True)
         ).rstrip()
         for row in shown_rows
@@ -479,29 +489,31 @@ def _answer_from_other_table(
     return DerivedAnswer(index, "\n".join(output_lines))
 
 
-def _fit_cell(text: str, width: int, truncation_mark: str) -> str:
+def _fit_cell(text: str, signed_width: int, truncation_mark: str) -> str:
     """Return a cell as wide as its column, on the right if positive; `truncation_mark` ends a longer text."""
-    cell_width = abs(width)
+    cell_width = abs(signed_width)
     text = (
         text
         if len(text) <= cell_width
         else text[: cell_width - len(truncation_mark)] + truncation_mark
     )
-    return f"{text:{'<>'[width > 0]}{cell_width}}"
+    return f"{text:{'<>'[signed_width > 0]}{cell_width}}"
 
 
-def _merge_counted_rows(
-    typed: ShellCommand, rows: list[list[str]], counted: Sequence[bool]
+def _merge_sinfo_rows_adding_counts(
+    typed: ShellCommand, rows: list[list[str]], is_count_by_column: Sequence[bool]
 ) -> list[list[str]]:
     """Add up the rows of `sinfo` that differ only in their `counted` cells, as `sinfo` does without -N."""
     if typed.program != "sinfo" or "--Node" in dict(typed.options):
         return rows
     merged: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
-        key = tuple("" if count else cell for cell, count in zip(row, counted, strict=True))
+        key = tuple(
+            "" if count else cell for cell, count in zip(row, is_count_by_column, strict=True)
+        )
         earlier = merged.setdefault(key, row)
         if earlier is not row and "N/A" not in [*earlier, *row]:
-            pairs = zip(earlier, row, counted, strict=True)
+            pairs = zip(earlier, row, is_count_by_column, strict=True)
             merged[key] = [
                 _add_slash_separated_counts(earlier_cell, added_cell) if count else earlier_cell
                 for earlier_cell, added_cell, count in pairs
@@ -522,17 +534,17 @@ def _add_slash_separated_counts(left: str, right: str) -> str:
 class ColumnFormat(NamedTuple):
     """A column of a format; it is aligned to the right if its width is positive."""
 
-    width: int
+    signed_width: int
     header: str
-    key: str
+    fact_key_and_default: str
 
 
-def _parse_column_format(
-    format_text: str, program_spec: Mapping[str, Any], *, use_wide_default: bool
+def _parse_column_formats(
+    format_text: str, program_spec: Mapping[str, Any], *, is_long_format_option: bool
 ) -> list[ColumnFormat]:
     columns = program_spec.get("columns", {})
     fields: list[ColumnFormat] = []
-    if "%" in format_text and program_spec["letters"] and not use_wide_default:
+    if "%" in format_text and program_spec["letters"] and not is_long_format_option:
         for right, width, letter in re.findall(r"%(\.?)(\d*)([A-Za-z])", format_text):
             header, _, key = columns.get(letter, f"%{letter}").partition("=")
             fields.append(ColumnFormat(int(width or 0) * (1 if right else -1), header, key))
@@ -561,9 +573,9 @@ def _read_table(lines: Sequence[str]) -> list[list[str]]:
     return [header, *([r.strip() for r in row] for row in rows if len(row) == len(header))]
 
 
-def _row_matches(row: Mapping[str, str], required_cells: Mapping[str, str]) -> bool:
+def _row_matches(row: Mapping[str, str], required_cell_by_header: Mapping[str, str]) -> bool:
     """Return whether a row has the wanted values; columns that it lacks are ignored."""
-    for header, text in required_cells.items():
+    for header, text in required_cell_by_header.items():
         name = next((n for n in row if n.startswith(header)), "")
         values = {v.lower() for v in text.split(",")}
         values |= {_JOB_STATES.get(v.upper(), v).lower() for v in values}
@@ -659,37 +671,39 @@ BOOT_FACTS = ("up", "day", "clock", "host")
 """What the time of the boot follows from: output of `uptime`, `date` and `hostname`."""
 
 
-def convert_dmesg_seconds_to_dates(
-    tokens: Sequence[str], text: str, find_facts: Callable[[Sequence[str]], Mapping[str, str]]
+def convert_dmesg_seconds_if_asked(
+    command_tokens: Sequence[str],
+    dmesg_output: str,
+    find_facts: Callable[[Sequence[str]], Mapping[str, str]],
 ) -> str:
     """Return the lines of `dmesg` with dates, as `dmesg -T` and `journalctl` print them.
 
     `--since yesterday` or `today` leaves out what is older. `find_facts` returns the facts of the
     machine by name. If the time of the boot is unknown, the seconds stay, and a sentence says so.
     """
-    words = " ".join(tokens).split()
+    words = " ".join(command_tokens).split()
     is_journal = "journalctl" in words
-    seconds_of_lines = [int(s) for s in re.findall(r"(?m)^\[ *(\d{1,9})\.\d+\]", text)]
+    seconds_of_lines = [int(s) for s in re.findall(r"(?m)^\[ *(\d{1,9})\.\d+\]", dmesg_output)]
     if not seconds_of_lines or not (is_journal or any(map(_CTIME_OPTION.fullmatch, words))):
-        return text
+        return dmesg_output
     facts = find_facts(BOOT_FACTS)
     uptime = re.match(r"up (?:(\d{1,3}) days?, +)?(?:(\d\d?):)?(\d\d?)", facts["up"])
     day = re.search(r"Nov +([1-9]|[12]\d|30)$", facts["day"])
     days, hours, minutes = map(int, uptime.groups("0")) if uptime else (0, 0, 0)
     uptime_seconds = ((days * 24 + hours) * 60 + minutes + 1) * 60
     if not uptime or not day or max(seconds_of_lines) > uptime_seconds:
-        return f"{text}\n{_BOOT_TIME_UNKNOWN}"
+        return f"{dmesg_output}\n{_BOOT_TIME_UNKNOWN}"
     hour, minute, second = map(int, facts["clock"].split(":"))
     boot = datetime(2026, 11, int(day[1]), hour, minute, second, tzinfo=UTC)
     boot -= timedelta(days, hours=hours, minutes=minutes)
-    remote = shell.normalize_shell_command(tuple(tokens)).ssh_prefix.removeprefix("ssh ")
+    remote = shell.normalize_shell_command(tuple(command_tokens)).ssh_prefix.removeprefix("ssh ")
     time_format = "[%a %b %e %H:%M:%S %Y]"
     if is_journal:
         time_format = f"%b %d %H:%M:%S {remote or facts['host']} kernel:"
     days_ago = {"yesterday": 1, "today": 0}
     first_day = next((int(day[1]) - days_ago[word] for word in words if word in days_ago), 0)
     rows = []
-    for line in text.split("\n"):
+    for line in dmesg_output.split("\n"):
         seconds = re.match(r"\[ *(\d{1,9})\.\d+\]", line)
         time = boot + timedelta(seconds=int(seconds[1])) if seconds else boot
         if not seconds or (time.month, time.day) >= (11, first_day):

@@ -13,7 +13,7 @@ from app.markup.expressions import (
     ExpressionError,
     Value,
     compile_expression,
-    evaluate_call_inputs,
+    evaluate_call_inputs_as_form_text,
     evaluate_expression,
 )
 from app.markup.model import NO_TEXT, Level, QuestionParameters, RichText, SourceLocation, Status
@@ -55,7 +55,7 @@ class Question:
     status: Status = "live"
 
     @property
-    def is_for_exams(self) -> bool:
+    def may_be_asked_in_exams(self) -> bool:
         """Return whether mock exams may draw it.
 
         Design exercises, deeper questions, and choices between two options are excluded.
@@ -70,7 +70,7 @@ class Question:
     @property
     def is_reserved_for_exams(self) -> bool:
         """Return whether practice leaves it out until it was seen in a mock exam."""
-        return self.use == "exam" and self.is_for_exams
+        return self.use == "exam" and self.may_be_asked_in_exams
 
     def find_domain(self, domain_by_objective: Mapping[str, str]) -> str:
         """Return the domain that it counts in: that of its first objective, or "".
@@ -253,7 +253,7 @@ def list_seeds_up_to_variant_limit(question: Question) -> Sequence[int]:
 def _calculator_url(computed: QuestionParameters, values: Mapping[str, Value]) -> str:
     """Return the URL of the calculator for the first expression that calls an estimate."""
     for _, text in computed.named_expressions:
-        for call in compile_expression(text).calls:
+        for call in compile_expression(text).estimate_calls:
             name = getattr(call.func, "id", "")
-            return expressions.calculator_url(name, evaluate_call_inputs(call, values))
+            return expressions.calculator_url(name, evaluate_call_inputs_as_form_text(call, values))
     return ""

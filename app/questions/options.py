@@ -256,7 +256,7 @@ def refers_to_other_options(option_text: str) -> bool:
     return bool(_LAST.match(option_text.strip()))
 
 
-def require_sole_code_span(option: ParsedOption, source_file: SourceFile) -> str | None:
+def read_sole_code_span_or_report(option: ParsedOption, source_file: SourceFile) -> str | None:
     """Return the one code span of an option; report any other content."""
     template = sole_code_span_or_none(option)
     if template is None:
@@ -290,7 +290,7 @@ def make_step_or_row_key(item_id: str, hashed_text: str, taken_keys: set[str]) -
     return key
 
 
-def report_if_too_many_parts(
+def report_if_max_parts_reached(
     parts: Sized, parts_label: str, line: int, source_file: SourceFile
 ) -> bool:
     """Return whether a question has its maximum number of parts; report the first extra one."""

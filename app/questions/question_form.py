@@ -83,7 +83,7 @@ class OpenQuestion:
         values = self.typed_fields.get(name) or ("",)
         return values[0]
 
-    def build_estimate_inputs(
+    def build_estimate_form_fields(
         self,
         estimate: str,
         current_values: Mapping[str, str],

@@ -84,7 +84,7 @@ class GradeResult:
     """
 
     score: float
-    parsed: Mapping[str, Any]
+    parsed_response: Mapping[str, Any]
     part_results: tuple[PartResult, ...] = ()
     given_answer: str = ""
     right_answer: str = ""
@@ -99,7 +99,7 @@ class GradeResult:
         return classify_score(self.score)
 
     @property
-    def without_response(self) -> "GradeResult":
+    def solution_as_unanswered(self) -> "GradeResult":
         """Return the solution as the result of an unanswered question: no points."""
         marks = tuple(
             dataclasses.replace(mark, chosen=False, given_answer=NO_TEXT, is_right=False)
@@ -118,7 +118,7 @@ class UnreadableResponse:
     hint: str = ""
 
 
-def sole_field_value_or_empty(raw: SubmittedFields, name: str) -> str:
+def first_field_value_or_empty(raw: SubmittedFields, name: str) -> str:
     """Return the single value of a field, stripped; empty if there is not exactly one."""
     values = raw.get(name) or [""]
     return values[0].strip()
@@ -411,7 +411,7 @@ class AuthoredItem:
         return "maybe" if self.is_file_open_to_exams and not deeper else ""
 
     @property
-    def line(self) -> int:
+    def answer_or_item_line(self) -> int:
         return self.parts.answer_line or self.source.line
 
 
@@ -439,7 +439,7 @@ class ResultColumnTitles(NamedTuple):
 class SubmittedResponse(Generic[A]):
     """An answer as one attempt saw it, and what was submitted."""
 
-    answer: A
+    drawn_answer: A
     fields: SubmittedFields
 
 
@@ -488,11 +488,11 @@ class QuestionType(abc.ABC, Generic[A]):
     key_implying_type: ClassVar[str] = ""
     form_fields: ClassVar[tuple[str, ...]] = ("answer",)
     unanswering_form_fields: ClassVar[tuple[str, ...]] = ()
-    answer_block: ClassVar[str] = ""
-    has_several_blocks: ClassVar[bool] = False
+    answer_block_type: ClassVar[str] = ""
+    may_have_several_answer_blocks: ClassVar[bool] = False
     gap_pattern: ClassVar[re.Pattern[str] | None] = None
     options_attribute: ClassVar[str] = ""
-    response_names_options: ClassVar[bool] = False
+    responses_are_option_keys: ClassVar[bool] = False
     min_exam_options: ClassVar[int] = 0
     has_several_right_options: ClassVar[bool] = False
     has_option_boxes: ClassVar[bool] = True
@@ -503,7 +503,7 @@ class QuestionType(abc.ABC, Generic[A]):
     is_allowed_in_exams: ClassVar[bool] = True
     is_in_real_exam: ClassVar[bool] = False
     is_allowed_as_card: ClassVar[bool] = True
-    is_in_new_topics: ClassVar[bool] = False
+    is_in_scaffolded_topics: ClassVar[bool] = False
     needs_calculators: ClassVar[bool] = False
 
     # --- authoring ---
@@ -596,7 +596,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- computed numbers ---
 
-    def extra_placeholder_texts(self, answer: A) -> list[str]:
+    def list_templates_outside_rich_texts(self, answer: A) -> list[str]:
         """Return the templates in addition to those in its texts."""
         del answer
         return []
@@ -663,9 +663,9 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return ResultColumnTitles("", "")
 
-    def calculator_url(self, answer: A, parsed: Mapping[str, Any]) -> str:
+    def calculator_url(self, answer: A, parsed_response: Mapping[str, Any]) -> str:
         """Return the URL of the calculator with the learner's response filled in."""
-        del answer, parsed
+        del answer, parsed_response
         return ""
 
     def render_card_faces_below_stem(self, answer: A, render_gap: RenderGap) -> CardFacesHtml:
@@ -678,7 +678,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del stem
         return ""
 
-    def collect_text_below_stem(self, answer: A) -> str:
+    def collect_text_or_html_below_stem(self, answer: A) -> str:
         return self.render_card_faces_below_stem(answer, "({})".format).front
 
     # --- statistics and previews ---

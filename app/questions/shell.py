@@ -210,9 +210,12 @@ def normalize_shell_command(tokens: tuple[str, ...]) -> ShellCommand:
         arguments[-1] = _ANY_REST
     elif may_any_text_follow_spelling(tokens[-1]):
         options = [
-            ShellOption(o.name, _mark_if_end_of_last_word(o.value, tokens[-1])) for o in options
+            ShellOption(o.name, _mark_ellipsis_ending_last_word(o.value, tokens[-1]))
+            for o in options
         ]
-        arguments = [_mark_if_end_of_last_word(argument, tokens[-1]) for argument in arguments]
+        arguments = [
+            _mark_ellipsis_ending_last_word(argument, tokens[-1]) for argument in arguments
+        ]
     # The order of NAME=value makes no difference.
     arguments.sort(key=lambda a: a.partition("=")[0] if _NAMED_ARGUMENT.match(a) else "")
     variables = collect_environment_variables(tokens[: len(tokens) - len(unwrapped)])
@@ -229,7 +232,7 @@ def may_any_text_follow_spelling(spelling: str) -> bool:
     return spelling.endswith(ANY_TEXT) and not spelling.endswith(f"={ANY_TEXT}")
 
 
-def _mark_if_end_of_last_word(piece: str, last_word: str) -> str:
+def _mark_ellipsis_ending_last_word(piece: str, last_word: str) -> str:
     """Return a piece of a command, marked if it is the end of the last word."""
     ends = (
         piece != ANY_TEXT and piece.endswith(ANY_TEXT) and last_word.lower().endswith(piece.lower())

@@ -65,7 +65,7 @@ def apply_text_filter(filter_tokens: Sequence[str], text: str) -> str | None:
         return "\n".join(handler(lines, _read_arguments(program, arguments)))
     except WrongUsageError as error:
         return f"{error}"
-    except (UnknownFilterOptionError, re.error):  # No set such as [z-a] is a pattern.
+    except (UnsupportedFilterOptionError, re.error):  # No set such as [z-a] is a pattern.
         options = _OPTIONS_OF_FILTERS[program]
         known_options = ", ".join(
             f"-{letter}" for letter in options.letters_with_value + options.letters_without_value
@@ -73,7 +73,7 @@ def apply_text_filter(filter_tokens: Sequence[str], text: str) -> str | None:
         return f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(filter_tokens)[:40]}”.)"
 
 
-class UnknownFilterOptionError(ValueError):
+class UnsupportedFilterOptionError(ValueError):
     """A filter has an option, or a value of an option, that labs do not interpret."""
 
 
@@ -100,7 +100,7 @@ class FilterOptions(NamedTuple):
     letters_with_value: str
     letters_without_value: str
     letter_by_long_name: Mapping[str, str]
-    unread_options: tuple[str, ...] = ()
+    unsupported_options: tuple[str, ...] = ()
 
 
 _OPTIONS_OF_FILTERS: Mapping[str, FilterOptions] = {
@@ -190,7 +190,7 @@ _OPTIONS_OF_FILTERS: Mapping[str, FilterOptions] = {
 
 
 def _read_arguments(program: str, arguments: Sequence[str]) -> FilterArguments:
-    """Raises UnknownFilterOptionError for options that labs don't read, else WrongUsageError."""
+    """Raises UnsupportedFilterOptionError for options that labs don't read, else WrongUsageError."""
     known = _OPTIONS_OF_FILTERS[program]
     number_letter = next((letter for letter in "nC" if letter in known.letters_with_value), "")
     options: dict[str, str] = {}
@@ -225,13 +225,13 @@ def _split_into_option_letters(program: str, word: str) -> list[_OptionLetter]:
     known = _OPTIONS_OF_FILTERS[program]
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
-        letter = _find_long_option(program, name)
+        letter = _find_letter_of_long_option(program, name)
         is_value_next = letter in known.letters_with_value and not equals
         return [_OptionLetter(letter, None if is_value_next else value)]
     found: list[_OptionLetter] = []
     for position, letter in enumerate(word[1:], 2):
-        if letter in known.unread_options:
-            raise UnknownFilterOptionError(letter)
+        if letter in known.unsupported_options:
+            raise UnsupportedFilterOptionError(letter)
         if letter in known.letters_with_value:
             return [*found, _OptionLetter(letter, word[position:] or None)]
         if letter not in known.letters_without_value:
@@ -240,17 +240,17 @@ def _split_into_option_letters(program: str, word: str) -> list[_OptionLetter]:
     return found
 
 
-def _find_long_option(program: str, name: str) -> str:
+def _find_letter_of_long_option(program: str, name: str) -> str:
     """Return the letter of a long option, which may be shortened."""
     known = _OPTIONS_OF_FILTERS[program]
-    others = ("help", "version", *known.unread_options)
+    others = ("help", "version", *known.unsupported_options)
     names = {*known.letter_by_long_name, *(n for n in others if len(n) > 1)}
     found = [n for n in sorted(names) if n.startswith(name)]
     if not found:
         raise _wrong_usage(program, f"unrecognized option '--{name}'", f"--{name}")
     full_name = name if name in names else found[0]
     if full_name not in known.letter_by_long_name:
-        raise UnknownFilterOptionError(full_name)
+        raise UnsupportedFilterOptionError(full_name)
     return known.letter_by_long_name[full_name]
 
 
@@ -276,10 +276,10 @@ class SignedCount(NamedTuple):
 
 
 def _parse_signed_count(text: str) -> SignedCount:
-    """Parse a count of lines or bytes; raises UnknownFilterOptionError."""
+    """Parse a count of lines or bytes; raises UnsupportedFilterOptionError."""
     match = re.fullmatch(r"([+-]?)([0-9]{1,6})", text)
     if match is None:
-        raise UnknownFilterOptionError(text)
+        raise UnsupportedFilterOptionError(text)
     return SignedCount(match[1], int(match[2]))
 
 
@@ -349,7 +349,7 @@ def _parse_sort_keys(options: Mapping[str, str]) -> list[SortKey]:
     for text in options.get("k", "1").split() or [""]:
         match = re.fullmatch(r"([1-9]\d?)([bfhnr]*)(?:,([1-9]\d?)([bfhnr]*))?", text)
         if match is None:
-            raise UnknownFilterOptionError(text)
+            raise UnsupportedFilterOptionError(text)
         flags = (match[2] + (match[4] or "")).replace("b", "") or command_flags
         keys.append(SortKey(int(match[1]) - 1, int(match[3]) if match[3] else None, flags))
     return keys
@@ -418,7 +418,7 @@ def _cut(lines: list[str], arguments: FilterArguments) -> list[str]:
     delimiter = options.get("d") or "\t"
     position_list = options.get("c", options.get("b"))
     if position_list is None and "f" not in options:
-        raise UnknownFilterOptionError("no list")
+        raise UnsupportedFilterOptionError("no list")
     if position_list is not None:
         return ["".join(_select_positions(position_list, line)) for line in lines]
     rows = [line.split(delimiter) for line in lines if delimiter in line or "s" not in options]
@@ -429,7 +429,7 @@ def _cut(lines: list[str], arguments: FilterArguments) -> list[str]:
 def _select_positions(position_list: str, pieces: Sequence[str]) -> list[str]:
     """Return the pieces at positions such as `1,3-5,8-`, in their own order.
 
-    Raises UnknownFilterOptionError for another list.
+    Raises UnsupportedFilterOptionError for another list.
 
     >>> _select_positions("4-,2", "abcde")
     ['b', 'd', 'e']
@@ -438,7 +438,7 @@ def _select_positions(position_list: str, pieces: Sequence[str]) -> list[str]:
     for part in position_list.split(","):
         match = re.fullmatch(r"(\d{1,4})?(?:(-)(\d{1,4})?)?", part)
         if match is None or part in {"", "-"}:
-            raise UnknownFilterOptionError(part)
+            raise UnsupportedFilterOptionError(part)
         first = int(match[1] or 1)
         last = int(match[3]) if match[3] else len(pieces) if match[2] else first
         chosen.update(range(first, min(last, len(pieces)) + 1))
@@ -528,7 +528,7 @@ def _parse_grep_patterns(
 ) -> list[list[re.Pattern[str]]]:
     """Return the alternatives of patterns of grep, one on each line, each cut at `.*`.
 
-    Raises UnknownFilterOptionError for what labs don't interpret: repeated groups, counts, and
+    Raises UnsupportedFilterOptionError for what labs don't interpret: repeated groups, counts, and
     repetitions that take long.
     """
     flags = re.IGNORECASE if "i" in grep_options else 0
@@ -566,7 +566,7 @@ def _expand_groups(pattern: str) -> str:
     if group is None:
         return pattern
     if pattern.count("(") > _MOST_GROUPS:
-        raise UnknownFilterOptionError(pattern)
+        raise UnsupportedFilterOptionError(pattern)
     start, end = pattern[: group.start()], pattern[group.end() :]
     return "|".join(_expand_groups(f"{start}{word}{end}") for word in group[1].split("|"))
 
@@ -589,7 +589,7 @@ def _translate_alternative_to_python(text: str, syntax: str) -> list[str]:
             operator = atom[1] if len(atom) == 2 and atom[1] in {*"+?(){}"} else operator
         is_repetition = operator in {*"*+?"}
         if operator in {*"(){}"} or (is_repetition and not piece and text[0] != "*"):
-            raise UnknownFilterOptionError(text)
+            raise UnsupportedFilterOptionError(text)
         if is_repetition and piece:
             if piece[-1] == [".", ""] and operator != "?":
                 piece[:] = piece if operator == "+" else piece[:-1]
@@ -621,13 +621,13 @@ def _join_atoms_limiting_backtracking(piece: Sequence[Sequence[str]]) -> str:
         elif sign:
             retried += 1
     if retried > 1:
-        raise UnknownFilterOptionError(text)
+        raise UnsupportedFilterOptionError(text)
     return text
 
 
 def _overlaps_following_atoms(atom: str, following: Sequence[Sequence[str]]) -> bool:
     for next_atom, sign in following:
-        shared = _list_characters(atom) & _list_characters(next_atom)
+        shared = _find_ascii_characters_matching(atom) & _find_ascii_characters_matching(next_atom)
         if shared or next_atom.startswith(r"\b"):
             return True
         if sign not in {"*", "?"}:
@@ -636,7 +636,7 @@ def _overlaps_following_atoms(atom: str, following: Sequence[Sequence[str]]) -> 
 
 
 @functools.lru_cache(1024)
-def _list_characters(atom: str) -> frozenset[str]:
+def _find_ascii_characters_matching(atom: str) -> frozenset[str]:
     """Return the characters of ASCII that an atom takes, of both cases."""
     return frozenset(filter(re.compile(atom, re.IGNORECASE).fullmatch, map(chr, range(128))))
 

@@ -95,8 +95,8 @@ class ReportForm(BaseModel):
 class QuestionSubmission:
     """One request: the hidden fields, and the raw response."""
 
-    form: HiddenQuestionFields
-    raw: SubmittedFields
+    hidden_fields: HiddenQuestionFields
+    raw_response: SubmittedFields
 
 
 def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:

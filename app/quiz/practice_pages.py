@@ -118,7 +118,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
     past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
     questions = list(ctx.library.questions.values())
-    kept = _list_questions_reserved_for_exams(ctx)
+    kept = _list_questions_still_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = list_objectives_by_exam_gain(ctx)
     known = load_estimates_by_objective(ctx)
@@ -178,7 +178,7 @@ def _render_question_list(
     mode, _, scope = run_source.partition(":")
     past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
     kept, hidden = (
-        _list_questions_reserved_for_exams(ctx),
+        _list_questions_still_reserved_for_exams(ctx),
         list_questions_excluded_from_practice(ctx),
     )
     rows = [
@@ -221,7 +221,7 @@ def _format_title_as_asked(ctx: RequestContext, question: Question, *, use_last_
     return make_question_title(question, seed)
 
 
-def _list_questions_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
+def _list_questions_still_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = list_question_ids_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
     return find_unseen_exam_only_question_ids(ctx.library, met)
@@ -298,9 +298,7 @@ def _choose_questions_or_refuse(
 ) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
     choose = (
-        _list_missed_or_unanswered_questions
-        if practice_request.mode == "retry"
-        else _choose_questions
+        _list_unsolved_questions_of_run if practice_request.mode == "retry" else _choose_questions
     )
     items = choose(ctx, practice_request)
     if not items:
@@ -342,7 +340,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
                 ctx, ctx.library.questions[item], use_last_seed=item in scores
             ),
         }
-        for place, item in enumerate(state.questions, 1)
+        for place, item in enumerate(state.question_ids, 1)
     ]
     right = [item for item, score in scores.items() if score >= 1]
     missed = [build_question_card_id(item) for item in scores if item not in right]
@@ -361,9 +359,9 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
             coming = build_next_day_list(ctx, _list_todays_pages_as_read(plan, ctx))
         if counts or coming:
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
-            pages = _list_first_pages(tasks, ctx.library)
+            pages = _list_first_three_pages(tasks, ctx.library)
     named = {page.slug for page in pages}
-    summary = summarize_run(ctx.library, scores, list(state.questions))
+    summary = summarize_run(ctx.library, scores, list(state.question_ids))
     return ctx.render_page(
         "quiz/result.html",
         plan=plan,
@@ -396,7 +394,7 @@ def _list_todays_pages_as_read(plan: StudyPlan, ctx: RequestContext) -> list[Rea
     ]
 
 
-def _list_first_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
+def _list_first_three_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
     """Return the first pages of a list, at most three."""
     return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
 
@@ -416,7 +414,7 @@ def _find_unread_pages_with_misses(ctx: RequestContext, scores: Mapping[str, flo
 def _list_scores_by_question(run: PracticeRunState) -> dict[str, float]:
     return {
         item: run.last_answer_by_question[item].score
-        for item in run.questions
+        for item in run.question_ids
         if item in run.last_answer_by_question
     }
 
@@ -427,17 +425,19 @@ def show_run_question(
 ) -> HTMLResponse:
     """A question of a run: unanswered, or with the feedback to its answer."""
     state = _require_run(ctx, run)
-    if not 1 <= place <= len(state.questions):
-        raise NotFoundError(f"This run has questions 1 to {len(state.questions)}.")
+    if not 1 <= place <= len(state.question_ids):
+        raise NotFoundError(f"This run has questions 1 to {len(state.question_ids)}.")
     frame = build_run_progress(state, place)
-    if submission.form.review:
-        summary = summarize_run(ctx.library, _list_scores_by_question(state), list(state.questions))
+    if submission.hidden_fields.review:
+        summary = summarize_run(
+            ctx.library, _list_scores_by_question(state), list(state.question_ids)
+        )
         review = tuple(question.place_in_run for question in summary.missed_questions)
         frame = dataclasses.replace(frame, places_to_review=review)
-    question = ctx.library.questions[state.questions[place - 1]]
+    question = ctx.library.questions[state.question_ids[place - 1]]
     kind = "placement" if state.mode == "placement" else "practice"
-    form = submission.form.model_copy(update={"run": state.id, "context": kind})
-    submission = QuestionSubmission(form, submission.raw)
+    form = submission.hidden_fields.model_copy(update={"run": state.id, "context": kind})
+    submission = QuestionSubmission(form, submission.raw_response)
     refuse_if_excluded_from_practice(ctx, question)
     answered = state.last_answer_by_question.get(question.id)
     if answered is None:
@@ -447,16 +447,16 @@ def show_run_question(
     given = store.load_attempt(ctx.db, ctx.learner.id, answered.attempt_id)
     given = dataclasses.replace(given, context=kind)  # it may be from another page of today
     outcome = build_feedback_with_next_links(ctx, given, frame, submission)
-    return render_question_page(ctx, outcome, frame, reported=submission.form.reported)
+    return render_question_page(ctx, outcome, frame, reported=submission.hidden_fields.reported)
 
 
 def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
     """Return the run, limited to questions that are still in the course."""
     run = store.find_run(ctx.db, ctx.learner.id, number)
-    left = tuple(item for item in run.questions if item in ctx.library.questions)
+    left = tuple(item for item in run.question_ids if item in ctx.library.questions)
     if not left:
         raise NotFoundError("The questions of this run are no longer in the course.")
-    return dataclasses.replace(run, questions=left)
+    return dataclasses.replace(run, question_ids=left)
 
 
 def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) -> tuple[str, ...]:
@@ -475,7 +475,7 @@ def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) ->
     return choose_practice_questions(questions, past, practice_request, seed, weakest)
 
 
-def _list_missed_or_unanswered_questions(
+def _list_unsolved_questions_of_run(
     ctx: RequestContext, practice_request: PracticeRequest
 ) -> tuple[str, ...]:
     """Return the questions of an earlier run that were not answered right."""
@@ -491,7 +491,7 @@ def _list_missed_or_unanswered_questions(
     hidden = list_questions_excluded_from_practice(ctx)
     return tuple(
         item
-        for item in run.questions
+        for item in run.question_ids
         if item not in hidden
         and (item not in run.last_answer_by_question or run.last_answer_by_question[item].score < 1)
     )

@@ -27,7 +27,7 @@ from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
 from app.markup.model import CitedSource, Topic
 from app.questions import types
-from app.questions.grading import grade, grade_unanswered, grade_unreadable
+from app.questions.grading import build_unanswered_result, build_unreadable_result, grade_response
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import (
     OpenQuestion,
@@ -177,28 +177,31 @@ def _load_variant_as_answered(
     db: Session, library: Library, attempt: RecordedAttempt
 ) -> GradedVariant:
     variant = draw_variant(
-        store.load_question_in_revision(db, library, attempt.item, attempt.revision), attempt.seed
+        store.load_question_in_revision(db, library, attempt.question_id, attempt.revision),
+        attempt.seed,
     )
     if not attempt.raw_response:
-        return GradedVariant(variant, grade_unanswered(variant))
-    verdict = grade(variant, attempt.raw_response)
+        return GradedVariant(variant, build_unanswered_result(variant))
+    verdict = grade_response(variant, attempt.raw_response)
     if isinstance(verdict, UnreadableResponse) and attempt.score:  # the grading rules changed since
-        verdict = GradeResult(score=attempt.score, parsed={})
+        verdict = GradeResult(score=attempt.score, parsed_response={})
     elif isinstance(
         verdict, UnreadableResponse
     ):  # from an exam, which could not ask for a readable answer
-        verdict = grade_unreadable(variant, attempt.raw_response, verdict)
+        verdict = build_unreadable_result(variant, attempt.raw_response, verdict)
     return GradedVariant(variant, verdict)
 
 
 def _build_calculator_url(variant: Variant, verdict: GradeResult) -> str:
-    planned = types.question_type_of(variant).calculator_url(variant.answer, verdict.parsed)
+    planned = types.question_type_of(variant).calculator_url(
+        variant.answer, verdict.parsed_response
+    )
     return planned or variant.calculator_url
 
 
-def _build_estimate_view(calculator: str, library: Library) -> EstimateView | None:
+def _build_estimate_view(calculator_address: str, library: Library) -> EstimateView | None:
     """Return the estimate behind a question, with the numbers of the attempt."""
-    address = urlsplit(calculator)
+    address = urlsplit(calculator_address)
     entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
     if entry is None:
         return None
@@ -277,7 +280,7 @@ class RunProgress:
 def build_run_progress(run: PracticeRunState, place_in_run: int) -> RunProgress:
     scores = tuple(
         run.last_answer_by_question[item].score if item in run.last_answer_by_question else None
-        for item in run.questions
+        for item in run.question_ids
     )
     results = tuple(
         "unknown"
@@ -285,7 +288,7 @@ def build_run_progress(run: PracticeRunState, place_in_run: int) -> RunProgress:
         else ""
         if score is None
         else classify_score(score)
-        for item, score in zip(run.questions, scores, strict=True)
+        for item, score in zip(run.question_ids, scores, strict=True)
     )
     return RunProgress(
         run.id, place_in_run, scores, results, is_placement_test=run.mode == "placement"
@@ -325,7 +328,7 @@ def build_open_question_of_request(
     run: PracticeRunState | None = None,
 ) -> OpenQuestion:
     """Return the question for this request: its seed, the response so far, its place in a run."""
-    form, raw = submission.form, submission.raw
+    form, raw = submission.hidden_fields, submission.raw_response
     seed = form.seed
     if seed is None:
         before = store.load_seeds_newest_first(ctx.db, ctx.learner.id, question.id)
@@ -339,7 +342,7 @@ def build_open_question_of_request(
         context=form.context,
         back_url=form.back,
         run_id=form.run,
-        position_in_run=run.questions.index(question.id) + 1 if run else 0,
+        position_in_run=run.question_ids.index(question.id) + 1 if run else 0,
         shown_hint_count=min(form.hints + form.more, len(variant.hints)),
         first_shown_ms=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
@@ -351,32 +354,32 @@ def build_open_question_of_request(
 def build_feedback_with_next_links(
     ctx: RequestContext,
     attempt: RecordedAttempt,
-    frame: RunProgress | None,
+    run_progress: RunProgress | None,
     submission: QuestionSubmission,
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
-    back = submission.form.back
-    if frame is not None:
-        back, onward = frame.resume_url, frame.next_url
+    back = submission.hidden_fields.back
+    if run_progress is not None:
+        back, onward = run_progress.resume_url, run_progress.next_url
         last = onward.endswith("result")
         words = (
             "See the result"
             if last
             else "Next missed"
-            if frame.places_to_review
+            if run_progress.places_to_review
             else "Next question"
         )
-    elif submission.form.context == "page":
+    elif submission.hidden_fields.context == "page":
         onward = "" if is_htmx_request(ctx.request) else back
         words = f"Back to {_PAGE}"
     elif (home := _describe_back_link(back)) in {_PRACTICE, _CARDS}:
         onward, words = back, f"Back to {home}"
     else:
-        question = ctx.library.questions.get(attempt.item)
+        question = ctx.library.questions.get(attempt.question_id)
         onward = f"/quiz/{question.topic}" if question else "/quiz"
         words = "All questions of this topic"
-    here = build_feedback_url(attempt, frame, submission)
+    here = build_feedback_url(attempt, run_progress, submission)
     links = AnswerFeedbackLinks(back, onward, words, here, make_submission_token())
     outcome = build_feedback(ctx.db, ctx.library, attempt, links, graded)
     return add_missed_card_to_feedback(ctx, outcome)
@@ -398,25 +401,25 @@ def _describe_back_link(back_url: str) -> str:
 
 
 def build_feedback_url(
-    attempt: RecordedAttempt, frame: RunProgress | None, submission: QuestionSubmission
+    attempt: RecordedAttempt, run_progress: RunProgress | None, submission: QuestionSubmission
 ) -> str:
     """Return the URL of the feedback for a browser without htmx."""
-    if frame is not None:
-        return f"/quiz/runs/{frame.run_id}/{frame.place_in_run}"
-    query: dict[str, object] = {"attempt": attempt.id, "context": submission.form.context}
-    if submission.form.back:
-        query["back"] = submission.form.back
-    return f"/quiz/{attempt.topic}/{attempt.item}?{urlencode(query)}"
+    if run_progress is not None:
+        return f"/quiz/runs/{run_progress.run_id}/{run_progress.place_in_run}"
+    query: dict[str, object] = {"attempt": attempt.id, "context": submission.hidden_fields.context}
+    if submission.hidden_fields.back:
+        query["back"] = submission.hidden_fields.back
+    return f"/quiz/{attempt.topic}/{attempt.question_id}?{urlencode(query)}"
 
 
 def render_question_page(
     ctx: RequestContext,
     view: OpenQuestion | AnswerFeedback,
-    frame: RunProgress | None = None,
+    run_progress: RunProgress | None = None,
     *,
     status: int = 200,
     reported: bool = False,
-    attempt_count: int = 0,
+    attempt_count_in_lesson: int = 0,
 ) -> HTMLResponse:
     """The page of one question; for an htmx request, only the fragment it replaces.
 
@@ -426,8 +429,8 @@ def render_question_page(
     template = "quiz/show.html"
     if ctx.request.method == "POST" and is_htmx_request(ctx.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
-        template = "quiz/_question_area.html" if frame else alone
-        template = "quiz/_inline_answer.html" if attempt_count else template
+        template = "quiz/_question_area.html" if run_progress else alone
+        template = "quiz/_inline_answer.html" if attempt_count_in_lesson else template
     question = view.question
     return ctx.render_page(
         template,
@@ -442,15 +445,15 @@ def render_question_page(
         ],
         open_question=view if isinstance(view, OpenQuestion) else None,
         outcome=outcome,
-        run=frame,
+        run=run_progress,
         reported=reported,
-        attempt_count=attempt_count,
-        flag=_build_flag_button(ctx, view, frame),
+        attempt_count=attempt_count_in_lesson,
+        flag=_build_flag_button(ctx, view, run_progress),
     )
 
 
 def _build_flag_button(
-    ctx: RequestContext, view: OpenQuestion | AnswerFeedback, frame: RunProgress | None
+    ctx: RequestContext, view: OpenQuestion | AnswerFeedback, run_progress: RunProgress | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
     if view.question.id not in ctx.library.questions:
@@ -459,8 +462,8 @@ def _build_flag_button(
     back = f"/quiz/{question.topic}/{question.id}"
     if isinstance(view, AnswerFeedback):
         back = view.this_feedback_url
-    elif frame:
-        back = f"/quiz/runs/{frame.run_id}/{frame.place_in_run}"
+    elif run_progress:
+        back = f"/quiz/runs/{run_progress.run_id}/{run_progress.place_in_run}"
     elif view.back_url:
         back += f"?{urlencode({'context': view.context, 'back': view.back_url})}"
     on = question.id in store.load_flagged_questions(ctx.db, ctx.learner.id)
@@ -493,7 +496,7 @@ class SubmitResult:
     """The result of a submission: saved as `attempt` and graded, or asked again or rejected."""
 
     open_question: OpenQuestion
-    frame: RunProgress | None
+    run_progress: RunProgress | None
     attempt: RecordedAttempt | None = None
     graded: GradedVariant | None = None
     status: int = 200
@@ -508,14 +511,14 @@ def show_quiz_question(
 ) -> HTMLResponse:
     """The page of a question: unanswered, or with the feedback to an attempt."""
     refuse_if_excluded_from_practice(ctx, question)
-    if not submission.form.attempt:
+    if not submission.hidden_fields.attempt:
         asked = build_open_question_of_request(ctx, question, submission)
-        return render_question_page(ctx, asked, reported=submission.form.reported)
-    given = store.load_attempt(ctx.db, ctx.learner.id, submission.form.attempt)
-    if given.item != question.id:
+        return render_question_page(ctx, asked, reported=submission.hidden_fields.reported)
+    given = store.load_attempt(ctx.db, ctx.learner.id, submission.hidden_fields.attempt)
+    if given.question_id != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
     outcome = build_feedback_with_next_links(ctx, given, None, submission)
-    return render_question_page(ctx, outcome, reported=submission.form.reported)
+    return render_question_page(ctx, outcome, reported=submission.hidden_fields.reported)
 
 
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
@@ -538,8 +541,8 @@ async def submit_attempt(
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    if submission.form.unknown:
-        submission = QuestionSubmission(submission.form, {})
+    if submission.hidden_fields.unknown:
+        submission = QuestionSubmission(submission.hidden_fields, {})
     async with open_write_context(request) as ctx:
         taken = await run_in_threadpool(_grade_and_save_answer, ctx, question, submission)
     async with open_read_only_session(request) as db:
@@ -610,18 +613,18 @@ def _grade_or_reject(
     open_question: OpenQuestion, submission: QuestionSubmission
 ) -> GradeResult | RejectedAnswer:
     """Return the grade result, or why the answer is not accepted."""
-    if submission.form.revision not in {"", open_question.question.revision}:
+    if submission.hidden_fields.revision not in {"", open_question.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
         return RejectedAnswer(words, hint, 409)
-    if submission.form.unknown:
-        return grade_unanswered(open_question.variant)
-    verdict = grade(open_question.variant, submission.raw)
+    if submission.hidden_fields.unknown:
+        return build_unanswered_result(open_question.variant)
+    verdict = grade_response(open_question.variant, submission.raw_response)
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
     variant = open_question.variant
     missing = open_question.question_type.describe_missing_input(
-        variant.answer, submission.raw, variant.stem
+        variant.answer, submission.raw_response, variant.stem
     )
     if missing:
         return RejectedAnswer(missing, "Nothing was counted.", 422)
@@ -637,17 +640,17 @@ def _save_attempt(
     answer = NewAttempt(
         question=open_question.question,
         seed=open_question.variant.seed,
-        raw_response=submission.raw,
+        raw_response=submission.raw_response,
         verdict=verdict,
         submission_token=open_question.submission_token,
-        context=submission.form.context,
-        run_id=submission.form.run or None,
-        certainty=submission.form.certainty or None,
+        context=submission.hidden_fields.context,
+        run_id=submission.hidden_fields.run or None,
+        certainty=submission.hidden_fields.certainty or None,
         hint_count=open_question.shown_hint_count,
-        milliseconds=store.compute_answer_milliseconds(submission.form.since, ctx.now),
+        milliseconds=store.compute_answer_milliseconds(submission.hidden_fields.since, ctx.now),
         # A placement test comes before the pages, so its questions do not become cards.
         becomes_card=ctx.learner.missed
-        and submission.form.context != "placement"
+        and submission.hidden_fields.context != "placement"
         and verdict.result != "right"
         and is_usable_as_card(open_question.question),
     )
@@ -659,26 +662,26 @@ def _save_attempt(
 def _respond_to_attempt(
     ctx: RequestContext, result: SubmitResult, submission: QuestionSubmission
 ) -> Response:
-    given, frame = result.attempt, result.frame
+    given, frame = result.attempt, result.run_progress
     if given is None:
         return render_question_page(ctx, result.open_question, frame, status=result.status)
     if not is_htmx_request(ctx.request):
         return RedirectResponse(build_feedback_url(given, frame, submission), 303)
     outcome = build_feedback_with_next_links(ctx, given, frame, submission, result.graded)
-    in_text = submission.form.context == "page" and frame is None
+    in_text = submission.hidden_fields.context == "page" and frame is None
     past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id) if in_text else {}
     attempt_count = past[outcome.question.id].attempt_count if in_text else 0
-    return render_question_page(ctx, outcome, frame, attempt_count=attempt_count)
+    return render_question_page(ctx, outcome, frame, attempt_count_in_lesson=attempt_count)
 
 
 def _find_run_of_answer(
     ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> PracticeRunState | None:
     """Return the run that the answer belongs to; raises NotFoundError for another learner's run."""
-    if not submission.form.run:
+    if not submission.hidden_fields.run:
         return None
-    run = store.find_run(ctx.db, ctx.learner.id, submission.form.run)
-    if question.id not in run.questions:
+    run = store.find_run(ctx.db, ctx.learner.id, submission.hidden_fields.run)
+    if question.id not in run.question_ids:
         raise NotFoundError(f"Question “{question.id}” is not in practice run {run.id}.")
     return run
 
@@ -691,4 +694,4 @@ def _build_run_progress_with_attempt(
         return None
     if attempt is not None:
         run = run.with_answer(attempt)
-    return build_run_progress(run, run.questions.index(question.id) + 1)
+    return build_run_progress(run, run.question_ids.index(question.id) + 1)

@@ -160,9 +160,9 @@ def draw_placement_test(
     """
     counts = apportion_by_weight({d.number: d.weight for d in domains}, PLACEMENT_QUESTIONS)
     order = sorted(
-        (q for q in questions if q.is_for_exams),
+        (q for q in questions if q.may_be_asked_in_exams),
         key=lambda q: (
-            not types.question_type_of(q).response_names_options,
+            not types.question_type_of(q).responses_are_option_keys,
             q.id in past_by_question,
             _hash_shuffle_key(seed, q.id),
         ),

@@ -50,7 +50,7 @@ class RecordedAttempt:
     """
 
     id: int
-    item: str
+    question_id: str
     topic: str
     revision: str
     seed: int
@@ -98,24 +98,24 @@ class PracticeRunState:
     id: int
     mode: str
     scope: str
-    questions: tuple[str, ...]
+    question_ids: tuple[str, ...]
     last_answer_by_question: Mapping[str, LastAnswer]
     questions_not_known: frozenset[str] = frozenset()
 
     @property
     def has_unanswered_question(self) -> bool:
-        return len(self.last_answer_by_question) < len(self.questions)
+        return len(self.last_answer_by_question) < len(self.question_ids)
 
     def with_answer(self, attempt: RecordedAttempt) -> "PracticeRunState":
         """Return the run with one more answer; sending one again changes nothing."""
         answer = LastAnswer(attempt.id, attempt.score)
-        newest = max(answer, self.last_answer_by_question.get(attempt.item, answer))
+        newest = max(answer, self.last_answer_by_question.get(attempt.question_id, answer))
         unknown = (
-            self.questions_not_known - {attempt.item}
+            self.questions_not_known - {attempt.question_id}
             if attempt.raw_response
-            else self.questions_not_known | {attempt.item}
+            else self.questions_not_known | {attempt.question_id}
         )
-        answers = {**self.last_answer_by_question, attempt.item: newest}
+        answers = {**self.last_answer_by_question, attempt.question_id: newest}
         return dataclasses.replace(
             self, last_answer_by_question=answers, questions_not_known=unknown
         )
@@ -126,7 +126,7 @@ class NewPracticeRun:
     submission_token: str
     mode: str
     scope: str
-    questions: Sequence[str]
+    question_ids: Sequence[str]
 
 
 def load_seeds_newest_first(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
@@ -176,7 +176,7 @@ def _attempt_columns(attempt: NewAttempt) -> dict[str, Any]:
         "seed": attempt.seed,
         "context": attempt.context,
         "run_id": attempt.run_id,
-        "parsed": json.dumps(attempt.verdict.parsed, ensure_ascii=False),
+        "parsed": json.dumps(attempt.verdict.parsed_response, ensure_ascii=False),
         "score": attempt.verdict.score,
         "certainty": attempt.certainty,
         "hints": attempt.hint_count,
@@ -260,7 +260,7 @@ def save_run_once(db: Session, learner_id: int, run: NewPracticeRun, now: dt.dat
             "token": token,
             "mode": run.mode,
             "scope": run.scope,
-            "items": json.dumps(list(run.questions)),
+            "items": json.dumps(list(run.question_ids)),
             "at": to_milliseconds(now),
         },
     )

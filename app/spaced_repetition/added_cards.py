@@ -57,10 +57,10 @@ class AddedCardRecord:
     the current one, None if it has no memory row. `state` and `lapses` come from its memory row.
     """
 
-    card: str
+    card_id: str
     question_seed: int | None
     is_declined: bool
-    added_at: dt.datetime
+    added_or_missed_at: dt.datetime
     due_day: dt.date | None
     is_suspended_or_declined: bool
     state: str
@@ -243,10 +243,10 @@ _STUDIED = select(ADDED.c.card).where(
 
 def _added_card_from_row(row: Any) -> AddedCardRecord:
     return AddedCardRecord(
-        card=row.card,
+        card_id=row.card,
         question_seed=row.seed,
         is_declined=row.declined,
-        added_at=from_milliseconds(row.at),
+        added_or_missed_at=from_milliseconds(row.at),
         due_day=dt.date.fromisoformat(row.due_day) if row.due_day else None,
         is_suspended_or_declined=row.declined or bool(row.suspended),
         state=row.state or "new",
@@ -314,9 +314,9 @@ class AddedCardContent:
     the paper of a mock exam in progress.
     """
 
-    card: str
+    card_id: str
     question_seed: int
-    added_at: dt.datetime
+    added_or_missed_at: dt.datetime
     own_faces: CardFacesHtml | None
     is_in_running_exam: bool
 

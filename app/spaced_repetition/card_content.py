@@ -29,7 +29,7 @@ from app.spaced_repetition.card_ids import (
 )
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import compute_retrievability_on_day
-from app.web.formatting import format_date
+from app.web.formatting import format_date_without_year
 
 
 class CardLink(NamedTuple):
@@ -82,15 +82,15 @@ def _find_added_card_with_origin(
     ctx: RequestContext, details: AddedCardContent
 ) -> CardWithOrigin | None:
     """Return the added card with its current text; None if its source left the course."""
-    kind, name = parse_card_id(details.card)
+    kind, name = parse_card_id(details.card_id)
     if kind == QUESTION:
         return _find_question_card_with_origin(ctx, details, ctx.library.questions.get(name))
     if kind == TERM:
         return _find_term_card_with_origin(
-            ctx.library, details.card, ctx.library.glossary.get(name)
+            ctx.library, details.card_id, ctx.library.glossary.get(name)
         )
     if kind == OWN and details.own_faces is not None:
-        card = build_own_card(details.card, details.own_faces)
+        card = build_own_card(details.card_id, details.own_faces)
         return CardWithOrigin(card, origin_sentence="A card of your own.")
     return None
 
@@ -104,7 +104,9 @@ def _find_question_card_with_origin(
         card = build_question_card(question, details.question_seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
-    missed_on = _format_day_in_sentence(ctx.learner.study_day(details.added_at), ctx.study_day)
+    missed_on = _format_day_in_sentence(
+        ctx.learner.study_day(details.added_or_missed_at), ctx.study_day
+    )
     return CardWithOrigin(
         card,
         _list_page_links(ctx.library, question.topic, question.section),
@@ -129,7 +131,7 @@ def _find_term_card_with_origin(
 def _format_day_in_sentence(day: dt.date, today: dt.date) -> str:
     if day == today:
         return "today"
-    words = f"on {format_date(day)}"
+    words = f"on {format_date_without_year(day)}"
     return words if day.year == today.year else f"{words}, {day.year}"
 
 

@@ -166,13 +166,13 @@ def sanitize_card_html(html: str) -> str:
         html,
         tags=_TAGS,
         attributes={"a": {"href"}, "img": {"src", "alt"}, "math": {"display"}},
-        attribute_filter=_filter_attribute,
+        attribute_filter=_drop_foreign_picture_url,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
 
 
-def _filter_attribute(tag: str, name: str, value: str) -> str | None:
+def _drop_foreign_picture_url(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 

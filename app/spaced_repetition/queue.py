@@ -49,7 +49,7 @@ class SecondsPerCard:
     review_seconds: float = LOOK_SECONDS
 
     @property
-    def ratio_to_usual(self) -> float:
+    def review_ratio_to_usual(self) -> float:
         """The learner's seconds per review divided by the usual ones."""
         return self.review_seconds / LOOK_SECONDS
 
@@ -83,7 +83,7 @@ class StudyDayCardCounts:
     new_cards_begun: int
 
 
-def count_new_cards_left(
+def count_new_cards_still_allowed(
     study_minutes: int,
     day_counts: StudyDayCardCounts,
     extra_cards: int = 0,
@@ -95,9 +95,9 @@ def count_new_cards_left(
     new card takes 60, or what the log shows. New cards get the time that reviews leave. `extra_cards` are
     added on top.
 
-    >>> count_new_cards_left(30, StudyDayCardCounts(0, 0, 0))
+    >>> count_new_cards_still_allowed(30, StudyDayCardCounts(0, 0, 0))
     15
-    >>> count_new_cards_left(30, StudyDayCardCounts(60, 0, 0))
+    >>> count_new_cards_still_allowed(30, StudyDayCardCounts(60, 0, 0))
     5
     """
     seconds = study_minutes * 60 * _SHARE_OF_CARDS
@@ -155,7 +155,7 @@ class GoneAndMovedCards:
     that are gone are in both.
     """
 
-    gone_cards: frozenset[str] = frozenset()
+    gone_card_ids: frozenset[str] = frozenset()
     topic_change_by_card: Mapping[str, TopicChange] = dataclasses.field(default_factory=dict)
 
 
@@ -177,7 +177,7 @@ class QueueScope:
             "day": self.day.isoformat(),
             "now": self.now_ms,
             "topic": self.topic,
-            "gone": list(self.gone_and_moved_cards.gone_cards),
+            "gone": list(self.gone_and_moved_cards.gone_card_ids),
         }
 
 
@@ -197,7 +197,7 @@ class ReviewQueue:
     waiting_count: int
     finished_count: int
     day_counts: StudyDayCardCounts
-    never_reviewed_count: int = 0
+    due_never_reviewed_count: int = 0
 
 
 _EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, StudyDayCardCounts(0, 0, 0))
@@ -296,7 +296,7 @@ def load_review_queue(db: Session, learner_id: int, scope: QueueScope) -> Review
         waiting_count=row.waiting,
         finished_count=row.finished,
         day_counts=day,
-        never_reviewed_count=row.added,
+        due_never_reviewed_count=row.added,
     )
 
 
@@ -317,7 +317,7 @@ def load_cards_due_on_day(
 
 
 def card_record_from_row(row: Any) -> CardRecord:
-    return CardRecord(row.card, card_state_from_row(row), row.turns, has_memory_row=True)
+    return CardRecord(row.card, card_state_from_row(row), row.turns, has_card_state_row=True)
 
 
 _SEEN_COUNT = (

@@ -69,7 +69,7 @@ class AddedCardInitialState:
     """
 
     first_due_day: dt.date
-    added_at: dt.datetime
+    added_or_missed_at: dt.datetime
     is_declined: bool
     may_be_missed_again: bool
 
@@ -97,7 +97,7 @@ def review_from_row(row: Any) -> ReviewEvent:
         rating=row.rating,
         rated_at=from_milliseconds(row.at),
         day=dt.date.fromisoformat(row.study_day),
-        retention=row.retention,
+        desired_retention=row.retention,
     )
 
 
@@ -119,7 +119,7 @@ def replay_card(
     )
     if start is None or not start.may_be_missed_again or not rows:
         return now
-    if start.added_at <= from_milliseconds(rows[-1].at):
+    if start.added_or_missed_at <= from_milliseconds(rows[-1].at):
         return now
     if now.card_state is None:
         return ReplayedCard()
@@ -310,7 +310,7 @@ class CardRecord:
     card_id: str
     card_state: CardState | None = None
     log_row_count: int = 0
-    has_memory_row: bool = False
+    has_card_state_row: bool = False
     is_suspended: bool = False
 
 
@@ -386,7 +386,7 @@ def record_review(
         review.day,
         token=hash_submission_token(learner_id, card.id, showing_token),
         rating=review.rating,
-        retention=review.retention,
+        retention=review.desired_retention,
         recall=recall,
         milliseconds=milliseconds,
     )
@@ -398,7 +398,7 @@ def record_review(
         # The clock was set back, so the review is replayed at its place in time.
         card_state = rebuild_card_state_row(db, learner_id, card) or card_state
     values = {**build_state_columns(card_state), "turns": held.log_row_count + 1}
-    save_card_state_row(db, learner_id, card, values, has_row=held.has_memory_row)
+    save_card_state_row(db, learner_id, card, values, has_row=held.has_card_state_row)
     again = _was_last_reviewed_on(held.card_state, review.day)
     totals = compute_totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
     add_to_day_totals(db, learner_id, review.day.isoformat(), totals)
@@ -424,7 +424,7 @@ class UndoableRow(NamedTuple):
     """A review, or a manual edit, whose rating is 0."""
 
     id: int
-    card: str
+    card_id: str
     study_day: str
     rating: int
     recall: float | None
@@ -460,7 +460,7 @@ def undo_log_row_if_last(
     last = find_last_row_if_undoable(db, learner_id)
     if last is None or last.id != log_id:
         return None
-    card = last.card
+    card = last.card_id
     graded = last.rating > 0
     done = _insert_log_row(
         db,
@@ -507,9 +507,9 @@ def set_suspended(
     if suspended:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
-    if held.has_memory_row and (held.card_state is not None or suspended):
+    if held.has_card_state_row and (held.card_state is not None or suspended):
         update_card_state_row(db, learner_id, card.id, {"suspended": suspended})
-    elif held.has_memory_row:
+    elif held.has_card_state_row:
         rebuild_card_state_row(db, learner_id, card, suspended=False)
     elif suspended:
         values = {**build_columns_of_new_card(None), "turns": held.log_row_count, "suspended": True}
@@ -564,7 +564,7 @@ def rebuild_card_state_row(
     if values is None:
         delete_card_state_row(db, learner_id, name)
     else:
-        save_card_state_row(db, learner_id, card, values, has_row=held.has_memory_row)
+        save_card_state_row(db, learner_id, card, values, has_row=held.has_card_state_row)
     return now.card_state
 
 
@@ -602,11 +602,11 @@ def record_manual_edit(
 class ReviewHistoryRow(NamedTuple):
     """A review or manual edit: its moment in ms, what was done, and whether it was undone."""
 
-    at: int
+    at_ms: int
     rating: int
-    act: str
+    manual_edit_kind: str
     until_day: str | None
-    undone: bool
+    was_undone: bool
 
 
 _HISTORY = (

@@ -97,7 +97,7 @@ class ReviewEvent:
     rating: int
     rated_at: dt.datetime
     day: dt.date
-    retention: float = DEFAULT_RETENTION
+    desired_retention: float = DEFAULT_RETENTION
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def apply_review(before: CardState | None, review: ReviewEvent, card: str = "") 
     Intervals of three days and more are fuzzed, always in the same way for the same review of a
     card on the same study day; without `card` they are not.
     """
-    scheduler = _fsrs_scheduler(review.retention)
+    scheduler = _fsrs_scheduler(review.desired_retention)
     day = _start_of_day(review.day)
     moved, _ = scheduler.review_card(
         _to_fsrs_card(before, day), fsrs.Rating(review.rating), review_datetime=day
@@ -155,7 +155,7 @@ def apply_review(before: CardState | None, review: ReviewEvent, card: str = "") 
 
 def _fuzz_interval_by_rating(before: CardState | None, review: ReviewEvent, card: str) -> int:
     """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
-    scheduler, day = _fsrs_scheduler(review.retention), _start_of_day(review.day)
+    scheduler, day = _fsrs_scheduler(review.desired_retention), _start_of_day(review.day)
     previous = (before.due_day - before.last_day).days if before else 0
     earlier_reviews = before.reviews if before else 0
     days = 0

@@ -23,7 +23,7 @@ from app.spaced_repetition.queue import (
     ReviewQueue,
     SecondsPerCard,
     StudyDayCardCounts,
-    count_new_cards_left,
+    count_new_cards_still_allowed,
     find_note_id_of_card,
     load_seconds_per_card,
 )
@@ -41,8 +41,8 @@ class CardsOnDayList:
     With `is_single_task` they are those of one task, and learning steps of other cards are left out.
     """
 
-    review_cards: tuple[str, ...] = ()
-    new_cards: tuple[str, ...] = ()
+    review_card_ids: tuple[str, ...] = ()
+    new_card_ids: tuple[str, ...] = ()
     is_single_task: bool = False
 
 
@@ -89,7 +89,7 @@ class CardsLeft:
         300.0
         """
         return (
-            self.seen_cards * REVIEW_SECONDS * self.seconds_per_card.ratio_to_usual
+            self.seen_cards * REVIEW_SECONDS * self.seconds_per_card.review_ratio_to_usual
             + self.new_cards * self.seconds_per_card.new_card_seconds
         )
 
@@ -103,7 +103,7 @@ class TodaysQueue:
 
     queue: ReviewQueue
     scope: QueueScope
-    startable_cards: tuple[str, ...]
+    startable_card_ids: tuple[str, ...]
     cards_left: CardsLeft
 
 
@@ -126,10 +126,12 @@ def load_todays_queue(
         )
         if loaded.first_card is None or is_card_visible(ctx, loaded.first_card.card_id):
             break
-        gone = scope.gone_and_moved_cards.gone_cards | {loaded.first_card.card_id}
+        gone = scope.gone_and_moved_cards.gone_card_ids | {loaded.first_card.card_id}
         scope = dataclasses.replace(
             scope,
-            gone_and_moved_cards=dataclasses.replace(scope.gone_and_moved_cards, gone_cards=gone),
+            gone_and_moved_cards=dataclasses.replace(
+                scope.gone_and_moved_cards, gone_card_ids=gone
+            ),
         )
     pace = load_seconds_per_card(ctx.db, ctx.learner.id, ctx.study_day)
     new = () if followed is None else _list_unstarted_cards_of_list(ctx, followed)
@@ -139,7 +141,9 @@ def load_todays_queue(
             allowed = max(0, extra_new_cards - count_new_cards_begun_beyond_list(followed, loaded))
         else:
             minutes = ctx.learner.minutes_a_day
-            allowed = count_new_cards_left(minutes, loaded.day_counts, extra_new_cards, pace)
+            allowed = count_new_cards_still_allowed(
+                minutes, loaded.day_counts, extra_new_cards, pace
+            )
         unseen = {}
         if allowed:
             unseen = queue.count_unseen_cards_by_topic(
@@ -150,8 +154,8 @@ def load_todays_queue(
     left = CardsLeft(
         due_now=loaded.learning_count + loaded.review_count,
         waiting_for_step=loaded.waiting_count,
-        new_cards=fresh + loaded.never_reviewed_count,
-        new_added_cards=loaded.never_reviewed_count,
+        new_cards=fresh + loaded.due_never_reviewed_count,
+        new_added_cards=loaded.due_never_reviewed_count,
         due_in_steps=loaded.learning_count,
         seconds_per_card=pace,
     )
@@ -160,7 +164,7 @@ def load_todays_queue(
 
 def count_new_cards_begun_beyond_list(listed: CardsOnDayList, queue: ReviewQueue) -> int:
     """Return how many more new cards were begun on the study day than its list has."""
-    planned = sum(not is_added_card_id(card) for card in listed.new_cards)
+    planned = sum(not is_added_card_id(card) for card in listed.new_card_ids)
     return max(0, queue.day_counts.new_cards_begun - planned)
 
 
@@ -184,7 +188,7 @@ def take_first_unseen_cards(
 
 def _list_unstarted_cards_of_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
-    course = [card for card in listed.new_cards if card in ctx.library.cards]
+    course = [card for card in listed.new_card_ids if card in ctx.library.cards]
     known = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
@@ -201,10 +205,10 @@ def _load_queue_of_list(
     ctx: RequestContext, scope: QueueScope, listed: CardsOnDayList
 ) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
-    added = [card for card in listed.new_cards if is_added_card_id(card)]
+    added = [card for card in listed.new_card_ids if is_added_card_id(card)]
     today = scope.day.isoformat()
-    values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.review_cards, *added]}
-    names = {*listed.review_cards, *listed.new_cards}
+    values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.review_card_ids, *added]}
+    names = {*listed.review_card_ids, *listed.new_card_ids}
     rows = [
         row
         for row in ctx.db.connection().execute(_ON_LIST, values)
@@ -214,7 +218,7 @@ def _load_queue_of_list(
     live = {
         r.card: r
         for r in rows
-        if not r.suspended and r.card not in scope.gone_and_moved_cards.gone_cards
+        if not r.suspended and r.card not in scope.gone_and_moved_cards.gone_card_ids
     }
     steps = [
         row
@@ -224,7 +228,9 @@ def _load_queue_of_list(
     steps.sort(key=lambda row: (row.due_at, row.card))
     ripe = [row for row in steps if row.due_at <= scope.now_ms]
     looks = [
-        live[c] for c in (*listed.review_cards, *added) if c in live and live[c].last_day != today
+        live[c]
+        for c in (*listed.review_card_ids, *added)
+        if c in live and live[c].last_day != today
     ]
     urgent = next((rows for rows in (ripe, looks, steps) if rows), None)
     new = sum(row.state == "new" for row in looks)
@@ -237,11 +243,11 @@ def _load_queue_of_list(
         waiting_count=len(steps) - len(ripe),
         finished_count=sum(row.state != "new" and row.due_day > today for row in answered),
         day_counts=StudyDayCardCounts(
-            cards_still_due=len(listed.review_cards),
+            cards_still_due=len(listed.review_card_ids),
             cards_reviewed=len(answered),
             new_cards_begun=begun,
         ),
-        never_reviewed_count=new,
+        due_never_reviewed_count=new,
     )
 
 
@@ -262,13 +268,13 @@ def load_cards_until_tomorrow(
     if listed is None:
         today = queue.load_cards_due_on_day(ctx.db, ctx.learner.id, scope, limit)
     else:
-        names = {*listed.review_cards, *listed.new_cards}
+        names = {*listed.review_card_ids, *listed.new_card_ids}
         today = [c for c in due if c.card_id in names or _is_in_steps_seen_today(c, ctx)]
-        order = {card: place for place, card in enumerate(listed.review_cards)}
+        order = {card: place for place, card in enumerate(listed.review_card_ids)}
         today.sort(key=lambda c: order.get(c.card_id, len(order)))
     waiting = [card for card in today if _is_waiting_for_step(card, ctx)]
     ready = [card for card in today if card not in waiting]
-    cards = stack.startable_cards
+    cards = stack.startable_card_ids
     if listed is None:
         count = stack.cards_left.new_cards - stack.cards_left.new_added_cards
         unseen = {}
@@ -303,7 +309,7 @@ class QueueCounter:
     has_current_card: bool = False
 
 
-def count_cards_left_by_queue(
+def count_cards_left_by_kind(
     cards_left: CardsLeft, current_card_kind: str = ""
 ) -> tuple[QueueCounter, ...]:
     """Return new, learning and due cards left; `current_card_kind` is that of the current card.
@@ -311,7 +317,7 @@ def count_cards_left_by_queue(
     The counts match those of `describe_cards_left`, and together they are all cards left.
 
     >>> left = CardsLeft(due_now=7, waiting_for_step=2, new_cards=15, due_in_steps=1)
-    >>> [counter.card_count for counter in count_cards_left_by_queue(left)]
+    >>> [counter.card_count for counter in count_cards_left_by_kind(left)]
     [15, 3, 6]
     """
     return (

@@ -40,8 +40,8 @@ class ConnectionLimits:
     `max_connections_per_client`.
     """
 
-    head_bytes: int = 32 * 1024
-    head_seconds: float = 10.0
+    max_head_bytes: int = 32 * 1024
+    max_head_seconds: float = 10.0
     max_connections: int = 1000
     max_connections_per_client: int = 400
     proxies: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
@@ -78,7 +78,7 @@ class GuardedProtocol(HttpToolsProtocol):
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self.loop.call_later(
-            self._limits.head_seconds, self._refuse_or_close_on_timeout
+            self._limits.max_head_seconds, self._refuse_or_close_on_timeout
         )
         is_crowd = len(mine) > self._limits.max_connections_per_client
         if is_crowd and not self._limits.is_proxy(host):
@@ -107,14 +107,14 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         if self._head_bytes >= 0:
             self._timer = self._timer or self.loop.call_later(
-                self._limits.head_seconds, self._refuse_or_close_on_timeout
+                self._limits.max_head_seconds, self._refuse_or_close_on_timeout
             )
         for begin in range(0, len(data), _CHUNK_BYTES):
             piece = data[begin : begin + _CHUNK_BYTES]
             if self._head_bytes >= 0:
                 self._head_bytes += len(piece)
             super().data_received(piece)
-            if self._head_bytes > self._limits.head_bytes:
+            if self._head_bytes > self._limits.max_head_bytes:
                 self._refuse_large_head()
             if self.transport.is_closing():  # the connection is refused: do not parse the rest
                 return
@@ -135,7 +135,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head_bytes = -1
         self._timer = _cancel_timer_if_set(self._timer)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > self._limits.head_bytes:
+        if size > self._limits.max_head_bytes:
             self._refuse_large_head()
         elif any(name == b"transfer-encoding" for name, _ in self.headers):
             # Browsers announce the length of a body. Chunked bodies, chunk extensions
@@ -162,7 +162,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.cycle.response_complete:
             self._timer = _cancel_timer_if_set(self._timer)
             self._timer = self.loop.call_later(
-                self._limits.head_seconds, self._refuse_or_close_on_timeout
+                self._limits.max_head_seconds, self._refuse_or_close_on_timeout
             )
 
     def on_response_complete(self) -> None:
@@ -225,7 +225,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._timer = None
         if not self.is_idle:  # pipelined data belongs to the next request
             self._timer = self.loop.call_later(
-                self._limits.head_seconds, self._refuse_or_close_on_timeout
+                self._limits.max_head_seconds, self._refuse_or_close_on_timeout
             )
             return
         if not self._head_bytes:  # nothing was sent: a browser that connected in advance
@@ -233,11 +233,11 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._refuse(
             HTTPStatus.REQUEST_TIMEOUT,
-            f"No request came within {self._limits.head_seconds:g} seconds.",
+            f"No request came within {self._limits.max_head_seconds:g} seconds.",
         )
 
     def _refuse_large_head(self) -> None:
-        most = self._limits.head_bytes
+        most = self._limits.max_head_bytes
         message = f"A request may have {_FIELDS} headers and a head of {most:,} bytes."
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
 

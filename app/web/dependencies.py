@@ -13,7 +13,7 @@ from app.content.library import Library
 from app.errors import NotFoundError, TopicMovedError
 from app.markup.model import Topic
 from app.questions.model import Question
-from app.widgets.calculator_form import CourseLinks
+from app.widgets.calculator_form import CourseLinkTargets
 
 
 async def current_library(request: Request) -> Library:
@@ -50,10 +50,10 @@ def require_question(library: Library, question_id: str) -> Question:
     return question
 
 
-def collect_course_link_targets(library: Library) -> CourseLinks:
+def collect_course_link_targets(library: Library) -> CourseLinkTargets:
     """Return the page titles and glossary terms that calculator forms can link to."""
     titles = {slug: topic.title for slug, topic in library.topics.items()}
-    return CourseLinks(titles, library.glossary.keys())
+    return CourseLinkTargets(titles, library.glossary.keys())
 
 
 LAST_ROW = 2**31 - 1

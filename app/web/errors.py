@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from app.database.engine import convert_to_app_error
+from app.database.engine import find_busy_or_disk_full_error
 from app.errors import AppError, HelpLink, TopicMovedError
 from app.estimator.inputs import InvalidInputsError
 from app.markup.expressions import ExpressionError
@@ -64,9 +64,13 @@ def register_error_handlers(app: FastAPI) -> None:
 
 def response_for_exception(request: Request, error: Exception, request_id: str) -> Response:
     """Return the response for an exception raised by the app or the middleware."""
-    refusal = error if isinstance(error, AppError | HTTPException) else convert_to_app_error(error)
+    refusal = (
+        error
+        if isinstance(error, AppError | HTTPException)
+        else find_busy_or_disk_full_error(error)
+    )
     if refusal is None:
-        return _server_error_response(request, error, request_id)
+        return _log_and_respond_to_server_error(request, error, request_id)
     return _respond_to_client_error(request, refusal)
 
 
@@ -201,7 +205,9 @@ def _http_error_response(request: Request, error: HTTPException) -> Response:
     return response
 
 
-def _server_error_response(request: Request, error: Exception, request_id: str) -> Response:
+def _log_and_respond_to_server_error(
+    request: Request, error: Exception, request_id: str
+) -> Response:
     known = {"request": request_id, "method": request.method}
     _log.error("request %s failed", request_id, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {request_id}."

@@ -17,10 +17,10 @@ def format_date_with_year(day: dt.date) -> str:
 def format_date_with_weekday(day: dt.date, today: dt.date | None = None) -> str:
     """Return a date with its weekday, e.g. “Tuesday, June 9”; with its year if `today` is far."""
     is_far = today is not None and abs((day - today).days) > _FAR
-    return f"{day:%A}, {format_date_with_year(day) if is_far else format_date(day)}"
+    return f"{day:%A}, {format_date_with_year(day) if is_far else format_date_without_year(day)}"
 
 
-def format_date(day: dt.date) -> str:
+def format_date_without_year(day: dt.date) -> str:
     """Return a date of this year, e.g. “June 9”."""
     return f"{day:%B}{NBSP}{day.day}"
 
@@ -73,12 +73,12 @@ def format_minutes_without_unit(minutes: float) -> str:
     return "under 1" if 0 < minutes < 1 else f"{round(minutes):,}"
 
 
-def format_age(moment: dt.datetime, now: dt.datetime) -> str:
+def format_time_ago(moment: dt.datetime, now: dt.datetime) -> str:
     """Return how long ago something was, e.g. “2 minutes ago”.
 
     >>> noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
     >>> steps = (dt.timedelta(0), dt.timedelta(minutes=2), dt.timedelta(hours=30))
-    >>> [format_age(noon, noon + step).replace(NBSP, " ") for step in steps]
+    >>> [format_time_ago(noon, noon + step).replace(NBSP, " ") for step in steps]
     ['just now', '2 minutes ago', '30 hours ago']
     """
     minutes = int((now - moment).total_seconds() // 60)

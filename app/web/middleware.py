@@ -76,7 +76,7 @@ _HEADERS_OF_PAGES = {
 _DENIED_FEATURES = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-topics")
 
 
-def build_security_headers(*, https: bool) -> Headers:
+def build_security_headers(*, adds_hsts: bool) -> Headers:
     """Return the security headers of every response. `https` adds Strict-Transport-Security."""
     headers = {
         "content-security-policy": _POLICY,
@@ -87,7 +87,7 @@ def build_security_headers(*, https: bool) -> Headers:
         "cross-origin-resource-policy": "same-origin",
         "permissions-policy": ", ".join(f"{name}=()" for name in _DENIED_FEATURES),
     }
-    if https:
+    if adds_hsts:
         headers["strict-transport-security"] = "max-age=31536000"
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
@@ -142,7 +142,7 @@ class HttpExchange:
             await self._send(message)
         elif message.get("more_body"):
             self.is_head_sent = True
-            await self._send_head(self.status, self._recorded + self._set_cookie_headers())
+            await self._send_head(self.status, self._recorded + self._build_set_cookie_headers())
             await self._send(message)
         else:
             self.body = message.get("body", b"")
@@ -156,7 +156,7 @@ class HttpExchange:
         replaced = {b"content-length", b"cache-control"}
         headers = [pair for pair in self._recorded if pair[0] not in replaced]
         headers += [(b"cache-control", caching), (b"x-request-id", self.request_id.encode())]
-        headers += self._set_cookie_headers()
+        headers += self._build_set_cookie_headers()
         if not content_type.startswith(_TEXT_TYPES):
             await self.send(self.status, headers, self.body)
             return
@@ -189,15 +189,19 @@ class HttpExchange:
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 
-    def _set_cookie_headers(self) -> Headers:
+    def _build_set_cookie_headers(self) -> Headers:
         # A new browser gets its key with the first response. A write renews the cookie,
         # because browsers drop cookies after 400 days.
         visitor = self.visitor
         line = visitor.renewal_cookie if self.is_write else visitor.new_session_cookie
-        names = [_cookie_name(value) for name, value in self._recorded if name == b"set-cookie"]
+        names = [
+            _read_name_of_cookie_line(value)
+            for name, value in self._recorded
+            if name == b"set-cookie"
+        ]
         lines = []
-        if line and _cookie_name(line) not in names:
-            names.append(_cookie_name(line))
+        if line and _read_name_of_cookie_line(line) not in names:
+            names.append(_read_name_of_cookie_line(line))
             lines.append(line)
         lines += [
             format_set_cookie(name, "", 0)
@@ -230,7 +234,7 @@ class HttpExchange:
         return value
 
 
-def _cookie_name(line: bytes) -> str:
+def _read_name_of_cookie_line(line: bytes) -> str:
     return line.partition(b"=")[0].decode("latin-1")
 
 
@@ -256,7 +260,7 @@ class CourseRoute:
     """
 
     scope: Scope
-    course: str = SINGLE_COURSE
+    course_name: str = SINGLE_COURSE
     redirect_url: str = ""
     set_cookie_line: bytes = b""
 
@@ -311,7 +315,7 @@ class EdgeConfig:
     route_templates: RouteTemplates
     request_guard: RequestGuard
     path_prefix: str = ""
-    https: bool = False
+    is_always_https: bool = False
     metrics: Metrics | None = None
     max_upload_bytes_by_path: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
@@ -322,7 +326,7 @@ class EdgeMiddleware:
     def __init__(self, app: ASGIApp, config: EdgeConfig) -> None:
         self._app = app
         self._config = config
-        self._security = build_security_headers(https=config.https)
+        self._security = build_security_headers(adds_hsts=config.is_always_https)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -331,7 +335,7 @@ class EdgeMiddleware:
         scope = _ensure_path_prefix(scope, self._config.path_prefix)
         cookies = parse_cookies(scope["headers"])
         route = resolve_course_or_redirect(self._config.courses, scope, cookies)
-        secure = self._config.https or scope["scheme"] == "https"
+        secure = self._config.is_always_https or scope["scheme"] == "https"
         exchange = HttpExchange(
             route.scope, send, self._security, self._config.path_prefix, is_https=secure
         )
@@ -360,7 +364,7 @@ class EdgeMiddleware:
         self, route: CourseRoute, receive: Receive, exchange: HttpExchange
     ) -> None:
         live = self._config.courses.libraries[
-            route.course or self._config.courses.default_course_name
+            route.course_name or self._config.courses.default_course_name
         ]
         exchange.request_id = secrets.token_hex(4)
         state = {
@@ -368,7 +372,7 @@ class EdgeMiddleware:
             "request_id": exchange.request_id,
             "library": await _load_current_course(live),
             "live": live,
-            "course": route.course,
+            "course": route.course_name,
         }
         method = "GET" if exchange.method == "HEAD" else exchange.method
         inner = {

@@ -117,7 +117,9 @@ class Metrics:
     def track_running_import(self) -> AbstractContextManager[None]:
         return self._imports.track_inprogress()
 
-    def measure_write_sessions(self, open_write_session: OpenWriteSession) -> OpenWriteSession:
+    def wrap_write_session_with_timing(
+        self, open_write_session: OpenWriteSession
+    ) -> OpenWriteSession:
         """Return `open_write_session` with its waiting and writing time measured."""
         return lambda: self._measure_write_session(open_write_session)
 

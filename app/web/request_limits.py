@@ -35,11 +35,11 @@ class RateLimit:
     """The maximum number per second, minute, hour or day, in fixed windows."""
 
     max_requests: int
-    unit: str
+    time_unit: str
 
     @property
     def window_seconds(self) -> int:
-        return _SECONDS[self.unit]
+        return _SECONDS[self.time_unit]
 
 
 def parse_rate_limits(setting: str) -> tuple[RateLimit, ...]:
@@ -131,7 +131,7 @@ class RateLimiter:
         full = [
             key.rate for key in keys if self._count_in_current_window(key) >= key.rate.max_requests
         ]
-        return max(map(self._seconds_left, full), default=0)
+        return max(map(self._seconds_until_window_ends, full), default=0)
 
     def _rate_keys(self, kind: str, client: str, browser: str) -> list[_RateKey]:
         limits = [(kind, f"{client} without a cookie")]
@@ -152,16 +152,16 @@ class RateLimiter:
     def _window_index(self, rate: RateLimit) -> int:
         return int(self._clock() // rate.window_seconds)
 
-    def _seconds_left(self, rate: RateLimit) -> int:
+    def _seconds_until_window_ends(self, rate: RateLimit) -> int:
         """Return the seconds until the current window ends, at least 1."""
         end = (self._window_index(rate) + 1) * rate.window_seconds
         return max(1, round(end - self._clock()))
 
     def _too_many_requests_error(self, key: _RateKey) -> HTTPException:
-        left = self._seconds_left(key.rate)
+        left = self._seconds_until_window_ends(key.rate)
         source = "browser" if key.limit_name.endswith("_browser") else "address"
         words = (
-            f"This was asked more than {key.rate.max_requests:,} times in one {key.rate.unit}"
+            f"This was asked more than {key.rate.max_requests:,} times in one {key.rate.time_unit}"
             f" from your {source}. Wait {left} seconds, then try again."
         )
         return HTTPException(429, words, {"retry-after": str(left)})

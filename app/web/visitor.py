@@ -108,9 +108,9 @@ class SessionCookies:
             cookie_name_prefix=prefix,
             obsolete_cookie_names=tuple(name for name in names if name in cookies),
         )
-        return visitor if key else self.give_new_session_key(visitor)
+        return visitor if key else self.copy_with_new_session_key(visitor)
 
-    def give_new_session_key(self, visitor: Visitor) -> Visitor:
+    def copy_with_new_session_key(self, visitor: Visitor) -> Visitor:
         key = create_session_key()
         line = self.format_session_cookie(visitor, key)
         return dataclasses.replace(
@@ -126,7 +126,7 @@ class SessionCookies:
             self._signer.sign(key).decode(), visitor.cookie_name_prefix
         )
 
-    def format_cookie_deletion(self, visitor: Visitor) -> bytes:
+    def format_session_cookie_deletion(self, visitor: Visitor) -> bytes:
         return format_set_cookie(visitor.cookie_name_prefix + self._name, "", 0)
 
     def author_cookie_name(self, visitor: Visitor) -> str:

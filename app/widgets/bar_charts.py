@@ -163,7 +163,7 @@ _NARROW_OVER = 30.0
 _LEFT_LABEL = 30.0
 
 
-def draw_bar(
+def draw_stacked_bar(
     bar: StackedBar, *, height: int = 44, min_axis_end: float = 0.0, draws_ticks: bool = True
 ) -> SvgChart:
     """Draw a stacked bar with its limit.
@@ -173,7 +173,7 @@ def draw_bar(
 
     >>> from app.estimator.result import BarSegment
     >>> bar = StackedBar("Per GPU", (BarSegment("weights", "Weights", 9e10),), 8e10, "H")
-    >>> draw_bar(bar).alt_text
+    >>> draw_stacked_bar(bar).alt_text
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
     used, whole = bar_total(bar), axis_end_of_bar(bar)

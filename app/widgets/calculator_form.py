@@ -95,7 +95,7 @@ _TRIED = 3  # Models or GPUs that are tried before giving up.
 def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[InputChange]:
     """Yield other values for fields, starting with the fields that people vary first."""
     fields = given_inputs.input_specs(inputs_type)
-    for vary in (_alternative_choices, _doubled_count, _alternative_names):
+    for vary in (_alternative_choices, _doubled_count, _alternative_models_gpus_or_lists):
         for name, spec in fields.items():
             value = getattr(inputs, name)
             yield from (InputChange(name, other) for other in vary(spec, value))
@@ -113,7 +113,7 @@ def _doubled_count(spec: InputSpec, value: Any) -> list[str]:
     return [str(2 * value)] if spec.kind == "count" and value else []
 
 
-def _alternative_names(spec: InputSpec, value: Any) -> list[str]:
+def _alternative_models_gpus_or_lists(spec: InputSpec, value: Any) -> list[str]:
     """Return other models or GPUs, or the list without its last element."""
     if spec.kind == "model":
         return [model.id for model in lookup.list_models()[:_TRIED]]
@@ -154,14 +154,14 @@ _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CourseLinks:
+class CourseLinkTargets:
     """Pages that a calculator links to: topics by slug, and anchors of glossary terms."""
 
     topic_titles_by_slug: Mapping[str, str]
     glossary_anchors: Collection[str]
 
 
-NO_COURSE = CourseLinks({}, frozenset())
+NO_COURSE = CourseLinkTargets({}, frozenset())
 
 
 class SelectOption(NamedTuple):
@@ -226,7 +226,7 @@ class FormField:
         return self._longest > _WHOLE
 
     @property
-    def counted_value_text(self) -> str:
+    def effective_value_text(self) -> str:
         """Return what counts, with its label; empty if nothing is set or it is long."""
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
@@ -255,7 +255,9 @@ class FieldGroup:
     def first_values_text(self) -> str:
         """Return the first values of the group, what was changed first."""
         sorted_fields = sorted(self.fields, key=lambda field: not field.is_changed)
-        values = [field.counted_value_text for field in sorted_fields if field.counted_value_text]
+        values = [
+            field.effective_value_text for field in sorted_fields if field.effective_value_text
+        ]
         return ", ".join(values[:_BRIEF])
 
 
@@ -302,7 +304,7 @@ def build_calculator_form(
     entry: EstimateSpec,
     typed_by_field: Mapping[str, str],
     *,
-    course: CourseLinks = NO_COURSE,
+    course: CourseLinkTargets = NO_COURSE,
     element_id: str = "calc",
     is_short_block: bool = False,
 ) -> CalculatorForm:
@@ -353,7 +355,7 @@ def build_form_fields(
     problems: Sequence[InputProblem],
     *,
     element_id: str,
-    course: CourseLinks = NO_COURSE,
+    course: CourseLinkTargets = NO_COURSE,
 ) -> tuple[FormField, ...]:
     """Return every field of the form in the order of its declaration.
 
@@ -400,7 +402,7 @@ def _value_while_empty(spec: InputSpec, replacing_value: Any, inputs: Any) -> st
     if spec.compute_usual_value is None:
         return ""
     counted = spec.compute_usual_value(inputs) if replacing_value is None else replacing_value
-    return _format_typed_value(spec, given_inputs.format_typed_value(spec, counted))
+    return _format_typed_value(spec, given_inputs.format_value_as_typed(spec, counted))
 
 
 def shown_field_value(
@@ -416,7 +418,7 @@ def shown_field_value(
         return ""
     if spec.kind == "flag" and typed_text == "":
         return "no"
-    return _format_typed_value(spec, given_inputs.format_typed_value(spec, parsed_value))
+    return _format_typed_value(spec, given_inputs.format_value_as_typed(spec, parsed_value))
 
 
 def _format_typed_value(spec: InputSpec, typed_text: str) -> str:
@@ -467,7 +469,7 @@ _PLAIN_NUMBER = re.compile(r"[\d,]*\.?\d+")
 
 def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
     """Return the URL of the page that compares this scenario, given as a `query`, with another."""
-    values = given_inputs.inputs_to_query(inputs)
+    values = given_inputs.non_default_inputs_to_query(inputs)
     change = find_result_changing_input(entry, inputs, values, estimate)
     other = encode_inputs_query({f"b.{change.field}": change.value}) if change else ""
     against = "&".join(part for part in (query, other) if part)

@@ -28,7 +28,7 @@ from app.estimator.result import (
     VerdictFlip,
 )
 from app.estimator.units import NBSP, format_range, format_value
-from app.widgets.bar_charts import choose_segment_styles, draw_bar
+from app.widgets.bar_charts import choose_segment_styles, draw_stacked_bar
 from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import VERDICT_ICONS, SvgChart, VerdictIcon
 
@@ -43,13 +43,13 @@ class TableCell(NamedTuple):
 
 def draw_estimate_chart(picture: Picture, bar_height: int = 44) -> SvgChart:
     if isinstance(picture, StackedBar):
-        return draw_bar(picture, height=bar_height)
+        return draw_stacked_bar(picture, height=bar_height)
     if isinstance(picture, Chart):
         return draw_line_chart(picture)
     return draw_timeline(picture)
 
 
-def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) -> Markup:
+def render_result_table(table: ResultTable, color_class_by_label: Mapping[str, str]) -> Markup:
     """Render a table; rows named like a component get its color from `color_classes`.
 
     Columns that contain a number are aligned as numbers. A row whose first cell is a
@@ -65,7 +65,7 @@ def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) ->
         f'<th scope="col"{kind}>{escape(text)}</th>'
         for text, kind in zip(table.columns, kinds, strict=True)
     )
-    rows = "".join([_row_html(cells, kinds, color_classes) for cells in read])
+    rows = "".join([_row_html(cells, kinds, color_class_by_label) for cells in read])
     return Markup(  # noqa: S704 - every text in it is escaped
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">\n'
         f'<table class="t"><caption class="sr">{label}</caption><thead><tr>{heads}'
@@ -74,7 +74,9 @@ def render_result_table(table: ResultTable, color_classes: Mapping[str, str]) ->
 
 
 def _row_html(
-    cells: Sequence[TableCell], class_attributes: Sequence[str], color_classes: Mapping[str, str]
+    cells: Sequence[TableCell],
+    class_attributes: Sequence[str],
+    color_class_by_label: Mapping[str, str],
 ) -> str:
     shown = [
         f"<td{kind}>{escape(cell.text)}</td>"
@@ -83,7 +85,7 @@ def _row_html(
     if cells[0].is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
     name = cells[0].text
-    key, text = color_classes.get(name), escape(name)
+    key, text = color_class_by_label.get(name), escape(name)
     if key:
         text = f'<span class="key {key}">{text}</span>'
     kind = ' class="sum"' if name in _SUMS else ""
@@ -228,7 +230,7 @@ def build_estimate_view(
     bar_height: int = 44,
 ) -> EstimateView:
     """Prepare an estimate for display. `linkable_topics` are the concept pages that can be linked."""
-    text = given_inputs.inputs_to_query(inputs)
+    text = given_inputs.non_default_inputs_to_query(inputs)
     query = encode_inputs_query(text)
     short = len(query) <= LONGEST_LINK
     sign = VERDICT_ICONS[estimate.verdict.status]
@@ -273,7 +275,7 @@ def build_estimate_view(
 
 def _section_view(section: SubEstimate) -> SectionView:
     entry, verdict = registry.require_estimate(section.estimate_name), section.estimate.verdict
-    query = encode_inputs_query(given_inputs.inputs_to_query(section.inputs))
+    query = encode_inputs_query(given_inputs.non_default_inputs_to_query(section.inputs))
     return SectionView(
         heading=section.full_heading,
         calculator_title=entry.title,
@@ -327,7 +329,7 @@ def _shared_inputs(
     for name, spec in wanted.items():
         if name == "context" and name not in specs:
             if length := _sequence_tokens_or_zero(values):
-                shared[name] = given_inputs.format_typed_value(spec, length)
+                shared[name] = given_inputs.format_value_as_typed(spec, length)
             continue
         if name == "prompt" and "context" in wanted:
             continue  # A part of the context, which has the whole.
@@ -337,7 +339,7 @@ def _shared_inputs(
             answer = next(getattr(defaults, n) for n in ("output_tokens", "answer") if n in wanted)
             value = value - answer if value > answer else value  # The context is of both.
         if value is not None and (spec.kind != "choice" or value in dict(spec.choices)):
-            shared[name] = given_inputs.format_typed_value(spec, value)
+            shared[name] = given_inputs.format_value_as_typed(spec, value)
     # Where no targets are asked, nobody set those that another calculator has by default.
     unset = {name: "" for name, spec in wanted.items() if spec.clearable and name not in specs}
     return shared | unset | ({"job": "training"} if is_choice_for_training else {})
@@ -436,7 +438,7 @@ def _highlight_numbers(sentence: str, numbers: Collection[str]) -> Markup:
 
 
 def _chart_views(
-    estimate: Estimate, color_classes: Mapping[str, str], bar_height: int
+    estimate: Estimate, color_class_by_label: Mapping[str, str], bar_height: int
 ) -> tuple[ChartView, ...]:
     labels = {row[0] for table in estimate.tables for row in table.rows if row}
     labels |= {f.label for f in estimate.figures}
@@ -446,7 +448,7 @@ def _chart_views(
         is_repeated = isinstance(picture, StackedBar) and all(
             segment.label in labels for segment in picture.segments
         )
-        table = None if is_repeated else render_result_table(drawing.table, color_classes)
+        table = None if is_repeated else render_result_table(drawing.table, color_class_by_label)
         shown.append(ChartView(drawing, table))
     return tuple(shown)
 

@@ -233,11 +233,13 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
         top = row * _LANE
         marks.append(draw_text("", 0, top + 13, bold=lane))
         for span in (s for s in timeline.spans if s.lane == lane):
-            marks += _draw_span(span, axis, top + 19, overlapped=is_overlapped(span, timeline))
+            marks += _draw_span(
+                span, axis, top + 19, is_hidden=is_hidden_by_other_lane(span, timeline)
+            )
     bottom = len(lanes) * _LANE + 2
     marks += draw_ticks_below(axis, bottom - 6)
     alt_text = describe_timeline(timeline)
-    hidden = any(is_overlapped(s, timeline) for s in timeline.spans)
+    hidden = any(is_hidden_by_other_lane(s, timeline) for s in timeline.spans)
     legend = (
         LegendEntry("k-s", "On the critical path"),
         LegendEntry("k-f", "Hidden behind other work"),
@@ -251,7 +253,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
     )
 
 
-def is_overlapped(span: TimelineSpan, timeline: Timeline) -> bool:
+def is_hidden_by_other_lane(span: TimelineSpan, timeline: Timeline) -> bool:
     """Return whether a span costs no time because another lane works at the same time."""
     return not span.is_exposed and any(
         other.lane != span.lane and other.start < span.end and span.start < other.end
@@ -262,7 +264,7 @@ def is_overlapped(span: TimelineSpan, timeline: Timeline) -> bool:
 def describe_timeline(timeline: Timeline) -> str:
     text = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
-        + (", hidden" if is_overlapped(s, timeline) else "")
+        + (", hidden" if is_hidden_by_other_lane(s, timeline) else "")
         for s in timeline.spans
     )
     end = max((s.end for s in timeline.spans), default=0.0)
@@ -277,7 +279,7 @@ def build_timeline_table(timeline: Timeline) -> ResultTable:
             s.label,
             (s.start, "s"),
             (s.end - s.start, "s"),
-            "hidden" if is_overlapped(s, timeline) else "yes",
+            "hidden" if is_hidden_by_other_lane(s, timeline) else "yes",
         )
         for s in timeline.spans
     )
@@ -285,12 +287,12 @@ def build_timeline_table(timeline: Timeline) -> ResultTable:
     return ResultTable(timeline.label, columns, rows)
 
 
-def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, overlapped: bool) -> list[str]:
+def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, is_hidden: bool) -> list[str]:
     start = axis.position_percent(span.start)
     wide = axis.position_percent(span.end) - start
     if wide <= 0:
         return []
-    marks = [draw_rect_in_percent("none" if overlapped else "soft gap", start, top, wide, _BAR)]
-    if not overlapped and text_fits(span.label, wide):
+    marks = [draw_rect_in_percent("none" if is_hidden else "soft gap", start, top, wide, _BAR)]
+    if not is_hidden and text_fits(span.label, wide):
         marks.append(draw_text("", start + wide / 2, top + 17.5, "m", bold=span.label))
     return marks

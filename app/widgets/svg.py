@@ -217,7 +217,7 @@ _PATTERNS = (
 )
 
 
-def standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
+def build_standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
     """Return the drawing with its styles inlined; `tokens_css` and `rules_css` are the style sheets."""
     height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
     inner = drawing.svg.replace(
@@ -321,7 +321,7 @@ class Axis:
     high: float
     ticks: tuple[float, ...]
     unit: str
-    factor: float
+    base_units_per_unit: float
     is_logarithmic: bool = False
     is_count: bool = False
 
@@ -337,7 +337,9 @@ class Axis:
 
     def format_without_unit(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
-        return _format_tick(value / self.factor, _LONG if self.is_logarithmic else 1000 * _LONG)
+        return _format_tick(
+            value / self.base_units_per_unit, _LONG if self.is_logarithmic else 1000 * _LONG
+        )
 
     def tick_label(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
@@ -346,12 +348,12 @@ class Axis:
 
     def format_rounded(self, value: float) -> str:
         """Format a value for a label next to the axis: whole numbers from a thousand on."""
-        shown = value / self.factor
+        shown = value / self.base_units_per_unit
         return f"{shown:,.0f}" if abs(shown) >= 1000 else self.format_without_unit(value)
 
     def format_one_decimal(self, value: float) -> str:
         """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
-        shown = value / self.factor
+        shown = value / self.base_units_per_unit
         whole = self.is_count or abs(shown) >= 1000
         return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
 
@@ -390,11 +392,13 @@ def build_count_axis(max_value: float, unit: str = "") -> Axis:
     return dataclasses.replace(axis, is_count=True)
 
 
-def _axis_from_zero(largest: float, unit: str, factor: float = 1.0, min_step: float = 0.0) -> Axis:
-    step = max(min_step, _axis_step(largest / factor))
-    count = math.ceil(largest / factor / step - 1e-9)
-    ticks = tuple(_drop_float_error(i * step) * factor for i in range(count + 1))
-    return Axis(0.0, ticks[-1], ticks, unit, factor)
+def _axis_from_zero(
+    largest: float, unit: str, base_units_per_unit: float = 1.0, min_step: float = 0.0
+) -> Axis:
+    step = max(min_step, _axis_step(largest / base_units_per_unit))
+    count = math.ceil(largest / base_units_per_unit / step - 1e-9)
+    ticks = tuple(_drop_float_error(i * step) * base_units_per_unit for i in range(count + 1))
+    return Axis(0.0, ticks[-1], ticks, unit, base_units_per_unit)
 
 
 def build_logarithmic_axis(low: float, high: float, unit: str) -> Axis:
@@ -486,7 +490,7 @@ class PlotArea:
         share = self.y_axis.position_percent(value) / 100
         return self.box.y + self.box.height * (1 - share)
 
-    def draw_ticks(
+    def draw_gridlines_with_labels(
         self, format_tick: Callable[[float], str], side: Literal["left", "right"] = "right"
     ) -> list[str]:
         """Draw a line for each tick, with its label to the right, or above it on the left.
@@ -613,7 +617,7 @@ def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]
     parts = {
         int((x - start) / (end - start) * _PARTS)
         for line in lines
-        for x, y in _points_between(line, (start, end), middle)
+        for x, y in _yield_line_points_near_label(line, (start, end), middle)
         if abs(y - middle) < _LABEL_GAP
     }
     marks = (place for line in lines if line.is_mark for place in line.points)
@@ -621,7 +625,9 @@ def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]
     return len(parts) + _PARTS * sum(hit)
 
 
-def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]:
+def _yield_line_points_near_label(
+    line: LabeledLine, extent: Point, middle: float
+) -> Iterator[Point]:
     """Yield points of a line where it passes between two horizontal positions.
 
     Segments that stay far above or below `middle` are skipped.

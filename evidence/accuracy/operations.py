@@ -27,16 +27,18 @@ _PALM_LAYERS, _PALM_WIDTH, _PALM_CONTEXT = 118, 48 * 256, 2048
 def train_total_flops(inputs: CaseInputs) -> FormulaValue:
     """FLOPs of a training run."""
     parameters, tokens = inputs.read_number("params"), inputs.read_number("tokens")
-    total = flops.training_flops(parameters, tokens)
+    total = flops.training_flops_without_attention(parameters, tokens)
     if not inputs.read_meaning("convention", _COUNTS_ATTENTION, "6*N*D"):
-        return formula_value(flops.training_flops, total, report_alone=True)
+        return formula_value(flops.training_flops_without_attention, total, report_alone=True)
     if abs(parameters / 540.35e9 - 1) < 0.01:
         layers, width, context = _PALM_LAYERS, _PALM_WIDTH, _PALM_CONTEXT
     else:
         model = llama_model_of_size(round(parameters))
         layers, width, context = model.layers, model.hidden, 2048
-    total += flops.attention_flops_per_token(width, layers, context) * tokens
-    return formula_value(flops.attention_flops_per_token, total, report_alone=True)
+    total += flops.unmasked_attention_training_flops_per_token(width, layers, context) * tokens
+    return formula_value(
+        flops.unmasked_attention_training_flops_per_token, total, report_alone=True
+    )
 
 
 _CAUSAL = "forward+backward, causal attention counted half"
@@ -103,18 +105,20 @@ def _read_training_speed(inputs: CaseInputs) -> TrainingSpeed:
     if convention == 2:
         width = inputs.read_int("heads") * inputs.read_int("head_dim")
         each = 6 * inputs.read_number("params")
-        each += flops.attention_flops_per_token(width, layers, context)
+        each += flops.unmasked_attention_training_flops_per_token(width, layers, context)
         rate = inputs.read_number("tokens_per_s") / inputs.read_number("chips")
-        return TrainingSpeed(flops.attention_flops_per_token, each, rate)
+        return TrainingSpeed(flops.unmasked_attention_training_flops_per_token, each, rate)
     hidden = inputs.read_int("hidden")
     inputs.ignore("heads")
-    each = flops.narayanan_flops_per_token(layers, hidden, inputs.read_int("vocab"), context)
+    each = flops.narayanan_training_flops_per_token(
+        layers, hidden, inputs.read_int("vocab"), context
+    )
     if convention == 3:
         # Scores are computed twice more: in the recomputed forward pass, and in the backward.
-        each += flops.attention_flops_per_token(hidden, layers, context)
+        each += flops.unmasked_attention_training_flops_per_token(hidden, layers, context)
     tokens = inputs.read_int("global_batch") * context
     rate = tokens / inputs.read_number("step_time_s") / inputs.read_int("gpus")
-    return TrainingSpeed(flops.narayanan_flops_per_token, each, rate)
+    return TrainingSpeed(flops.narayanan_training_flops_per_token, each, rate)
 
 
 def _read_speed_of_model(inputs: CaseInputs) -> TrainingSpeed:
@@ -125,7 +129,9 @@ def _read_speed_of_model(inputs: CaseInputs) -> TrainingSpeed:
     rate = inputs.read_number("tokens_per_s_per_gpu")
     if convention == _MOSAIC:
         return TrainingSpeed(
-            flops.attention_flops_per_token, _mosaic_flops_per_token(model, context), rate
+            flops.unmasked_attention_training_flops_per_token,
+            _mosaic_flops_per_token(model, context),
+            rate,
         )
     if convention not in ("", _FULL):
         raise UnsupportedCaseError(f"convention “{convention}” is not known for a model")
@@ -137,7 +143,9 @@ def _read_speed_of_model(inputs: CaseInputs) -> TrainingSpeed:
 def _mosaic_flops_per_token(model: Architecture, context: int) -> float:
     parameters = model.parameters + (context - model.learned_positions) * model.hidden
     width = model.heads * model.head_dim
-    return 6 * parameters + flops.attention_flops_per_token(width, model.layers, context)
+    return 6 * parameters + flops.unmasked_attention_training_flops_per_token(
+        width, model.layers, context
+    )
 
 
 _WALL = {"8TP/(nX)": 8, "8TP/(nX) (full recompute)": 8, "": 0}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from app.estimator.hardware import collectives as traffic
 from app.estimator.hardware.catalog import find_accelerator, find_system
-from app.estimator.hardware.throughput import critical_batch, routed_critical_batch
+from app.estimator.hardware.throughput import critical_batch, moe_critical_batch
 from app.estimator.serving import queueing
 from app.estimator.serving import step_time as speculative
 from app.estimator.training import run_costs
@@ -47,8 +47,12 @@ def _tensor_parallel_volume(inputs: CaseInputs) -> FormulaValue:
     model = inputs.read_architecture()
     tokens = inputs.read_int("seq") * inputs.read_int("microbatch", 1)
     message = tokens * model.hidden * inputs.read_number("dtype_bytes", 2)
-    value = traffic.tensor_parallel_microbatch_bytes(model.layers, message, inputs.read_int("tp"))
-    return formula_value(traffic.tensor_parallel_microbatch_bytes, value, report_alone=True)
+    value = traffic.tensor_parallel_microbatch_bytes_per_rank(
+        model.layers, message, inputs.read_int("tp")
+    )
+    return formula_value(
+        traffic.tensor_parallel_microbatch_bytes_per_rank, value, report_alone=True
+    )
 
 
 def _pipeline_volume(inputs: CaseInputs) -> FormulaValue:
@@ -57,8 +61,10 @@ def _pipeline_volume(inputs: CaseInputs) -> FormulaValue:
     inputs.ignore("hidden", "tp")
     tokens = inputs.read_int("seq") * inputs.read_int("microbatch", 1)
     message = tokens * hidden * inputs.read_number("dtype_bytes", 2)
-    value = traffic.pipeline_bytes(message, inputs.read_int("scatter_gather_tp", 1))
-    return formula_value(traffic.pipeline_bytes, value, report_alone=True)
+    value = traffic.pipeline_boundary_bytes_per_rank(
+        message, inputs.read_int("scatter_gather_tp", 1)
+    )
+    return formula_value(traffic.pipeline_boundary_bytes_per_rank, value, report_alone=True)
 
 
 def _expert_parallel_volume(inputs: CaseInputs) -> FormulaValue:
@@ -68,8 +74,10 @@ def _expert_parallel_volume(inputs: CaseInputs) -> FormulaValue:
     if inputs.has("model"):
         model = inputs.read_architecture()
         hidden, experts = hidden or model.hidden, experts or model.experts_per_token
-    value = traffic.expert_parallel_bytes(inputs.read_number("tokens"), experts, hidden, width)
-    return formula_value(traffic.expert_parallel_bytes, value, report_alone=True)
+    value = traffic.expert_parallel_layer_bytes_per_rank(
+        inputs.read_number("tokens"), experts, hidden, width
+    )
+    return formula_value(traffic.expert_parallel_layer_bytes_per_rank, value, report_alone=True)
 
 
 _VOLUMES = {
@@ -92,9 +100,9 @@ def ep_alltoall_time(inputs: CaseInputs) -> FormulaValue:
         hidden = 7000
     width = inputs.read_number("dispatch_bytes") + inputs.read_number("combine_bytes")
     tokens, experts = inputs.read_int("tokens_per_device"), inputs.read_int("experts_per_token")
-    sent = traffic.expert_parallel_bytes(tokens, experts, hidden, width)
+    sent = traffic.expert_parallel_layer_bytes_per_rank(tokens, experts, hidden, width)
     seconds = sent / inputs.read_number("bandwidth_Bps")
-    return formula_value(traffic.expert_parallel_bytes, seconds, report_alone=True)
+    return formula_value(traffic.expert_parallel_layer_bytes_per_rank, seconds, report_alone=True)
 
 
 def critical_batch_case(inputs: CaseInputs) -> FormulaValue:
@@ -112,8 +120,8 @@ def critical_batch_case(inputs: CaseInputs) -> FormulaValue:
         inputs.ignore("model")
         return formula_value(critical_batch, dense)
     model = inputs.read_architecture()
-    value = routed_critical_batch(dense, model.experts, model.experts_per_token)
-    return formula_value(routed_critical_batch, value)
+    value = moe_critical_batch(dense, model.experts, model.experts_per_token)
+    return formula_value(moe_critical_batch, value)
 
 
 def spec_decode(inputs: CaseInputs) -> FormulaValue:
@@ -186,18 +194,18 @@ def goodput(inputs: CaseInputs) -> FormulaValue:
 def _drawn(inputs: CaseInputs) -> float:
     inputs.ignore("model")
     hours, watts = inputs.read_number("gpu_hours"), inputs.read_number("gpu_watts")
-    return run_costs.site_energy(hours * _HOUR, watts, inputs.read_number("pue", 1.0))
+    return run_costs.site_energy_watt_seconds(hours * _HOUR, watts, inputs.read_number("pue", 1.0))
 
 
 def energy_case(inputs: CaseInputs) -> FormulaValue:
     """Energy in MWh."""
-    return formula_value(run_costs.site_energy, _drawn(inputs) / 3.6e9)
+    return formula_value(run_costs.site_energy_watt_seconds, _drawn(inputs) / 3.6e9)
 
 
 def carbon_case(inputs: CaseInputs) -> FormulaValue:
     """Carbon dioxide in tonnes."""
-    tonnes = run_costs.carbon_emitted(_drawn(inputs), inputs.read_number("kgco2_per_kwh")) / 1e3
-    return formula_value(run_costs.carbon_emitted, tonnes)
+    tonnes = run_costs.carbon_emitted_kg(_drawn(inputs), inputs.read_number("kgco2_per_kwh")) / 1e3
+    return formula_value(run_costs.carbon_emitted_kg, tonnes)
 
 
 def power_case(inputs: CaseInputs) -> FormulaValue:

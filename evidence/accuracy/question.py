@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.estimator import registry
-from app.estimator.inputs import format_typed_value, input_specs
+from app.estimator.inputs import format_value_as_typed, input_specs
 from app.estimator.result import Figure
 
 # Some servers and mail programs cut longer URLs.
@@ -99,7 +99,7 @@ def build_query(estimate: str, figure: str, factor: float = 1.0, **values: Any) 
         raise LookupError(f"there is no calculator “{estimate}”")
     fields = input_specs(entry.inputs_type)
     typed = {
-        name: value if isinstance(value, str) else format_typed_value(fields[name], value)
+        name: value if isinstance(value, str) else format_value_as_typed(fields[name], value)
         for name, value in values.items()
         if value is not None
     }

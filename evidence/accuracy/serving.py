@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from app.estimator.hardware.collectives import expert_parallel_bytes
+from app.estimator.hardware.collectives import expert_parallel_layer_bytes_per_rank
 from app.estimator.models.lookup import find_model, normalize_model_name
 from evidence.accuracy.cases import (
     CaseInputs,
@@ -44,9 +44,11 @@ def decode_tpot(inputs: CaseInputs) -> CalculatorQuery | FormulaValue:
     bound = inputs.read_meaning("bound", _BOUNDS)
     if bound == "exchange":
         inputs.ignore("model")
-        sent = expert_parallel_bytes(_BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES)
+        sent = expert_parallel_layer_bytes_per_rank(
+            _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES
+        )
         seconds = 2 * inputs.read_int("layers") * sent / inputs.read_number("bandwidth_Bps")
-        return formula_value(expert_parallel_bytes, seconds, report_alone=True)
+        return formula_value(expert_parallel_layer_bytes_per_rank, seconds, report_alone=True)
     if bound == "weights":
         inputs.ignore("batch", "gpu", "model")
         size = inputs.read_number("params") * float(inputs.read_meaning("weights", _BYTES))

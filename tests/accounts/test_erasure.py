@@ -6,7 +6,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, inspect, select
 from sqlmodel import Session
 
-from app.accounts.learner_store import count_records_by_table, list_tables_with_learner_rows
+from app.accounts.learner_store import (
+    count_records_of_person_by_table,
+    list_tables_with_learner_rows,
+)
 from app.database.tables import Learner
 from tests.conftest import visit
 
@@ -50,7 +53,7 @@ def test_no_row_is_left_in_any_table(rosa, session, own_everything, every_table)
     assert answer.status_code == 303
     left = sizes(session, every_table)
     assert {name: n for name, n in left.items() if n} == {}
-    assert set(count_records_by_table(session, learner).values()) == {0}
+    assert set(count_records_of_person_by_table(session, learner).values()) == {0}
 
 
 def test_nothing_of_another_learner_goes(rosa, milo, session, own_everything, every_table):
@@ -60,7 +63,7 @@ def test_nothing_of_another_learner_goes(rosa, milo, session, own_everything, ev
     erase(rosa)
 
     sizes(session, every_table)
-    assert set(count_records_by_table(session, his).values()) == {1}
+    assert set(count_records_of_person_by_table(session, his).values()) == {1}
     assert "Milo" in milo.get("/settings").text
 
 

@@ -209,7 +209,7 @@ def test_every_setting_of_the_form_is_a_column_and_comes_back_as_it_was_shown(
 
     shown = build_settings_form(load_learner_by_id(session, before["id"]))
     saved = before["exam_day"] and dt.date.fromisoformat(before["exam_day"])
-    values, problems = shown.parse_values(dt.date(2026, 6, 9), saved or None)
+    values, problems = shown.parse_values_and_plan_mock_exams(dt.date(2026, 6, 9), saved or None)
 
     assert not problems
     assert set(values) == set(SettingsForm.model_fields)

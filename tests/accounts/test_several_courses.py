@@ -81,7 +81,7 @@ def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     found = find_learner_by_session(session, "e" * 64, "aid")
     assert found
     assert (found.id, found.row_id_in_any_course) == (first, second)
-    store.invalidate_device_codes(session, first)
+    store.delete_device_codes_of_person(session, first)
     assert session.exec(select(DeviceCode)).all() == []
     store.revoke_other_sessions(session, first, HERE.session_key_digest, NOON)
     assert len(store.list_browser_sessions(session, first, HERE.session_key_digest)) == 1
@@ -96,13 +96,13 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     session.commit()
 
     learners, notes = Learner.__table__, SectionNoteRow.__table__
-    rows = list(belongings.iterate_exported_rows(session, learners, second))
+    rows = list(belongings.iterate_exported_rows_of_person(session, learners, second))
     assert [row["course"] for row in rows] == ["aid", "sizing"]
-    assert len(list(belongings.iterate_exported_rows(session, notes, second))) == 2
+    assert len(list(belongings.iterate_exported_rows_of_person(session, notes, second))) == 2
     assert "person" not in belongings.list_exported_columns(learners)
-    assert belongings.count_records_by_table(session, first)["note"] == 2
+    assert belongings.count_records_of_person_by_table(session, first)["note"] == 2
 
-    belongings.erase_learner(session, second)
+    belongings.erase_person_in_all_courses(session, second)
     session.commit()
     with Session(engine) as db:
         assert [one.key for one in db.exec(select(Learner))] == ["milo"]

@@ -32,7 +32,7 @@ from app.database.installation import Installation
 from app.database.secure_delete import (
     WalTruncator,
     truncate_write_ahead_log,
-    vacuum_file,
+    vacuum_file_and_clear_mark,
     vacuum_file_if_marked,
 )
 from app.database.tables import Attempt, Learner, SectionNoteRow
@@ -86,7 +86,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def erase(engine: Engine, learner: int) -> None:
     with Session(engine) as db:
         db.connection(execution_options={"writes": True})
-        store.erase_learner(db, learner)
+        store.erase_person_in_all_courses(db, learner)
         db.commit()
 
 
@@ -211,7 +211,7 @@ def test_nothing_is_left_after_the_daily_copy_nor_in_it(app: FastAPI, path: Path
     gone, left = erase_half(app, path)
     copier = _copier(path, copies)
 
-    copier.back_up_if_due()
+    copier.back_up_if_due_logging_failures()
 
     assert traces(path, gone) == {}
     assert not noted(path)
@@ -234,11 +234,11 @@ def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
     _gone, left = erase_half(app, path, turns=2)
     copier = _copier(path, copies)
     monkeypatch.setattr("app.database.backup.create_backup", Mock(side_effect=OSError("full")))
-    copier.back_up_if_due()
+    copier.back_up_if_due_logging_failures()
     assert not noted(path)
 
     erase(app.state.engine, left[0])
-    copier.back_up_if_due()
+    copier.back_up_if_due_logging_failures()
 
     assert noted(path)
 
@@ -249,7 +249,7 @@ def test_a_large_file_is_not_rewritten_while_the_server_runs(
     erase_half(app, path)
     monkeypatch.setattr("app.database.backup.LARGEST_DAILY", path.stat().st_size - 1)
 
-    _copier(path, copies).back_up_if_due()
+    _copier(path, copies).back_up_if_due_logging_failures()
 
     assert noted(path)
     assert free_pages(path) > 0
@@ -270,7 +270,7 @@ def test_a_start_rewrites_no_file_that_takes_minutes_and_says_what_does(
 
     assert noted(path)
     assert "Stop the server and run `headroom db vacuum`" in caplog.text
-    assert vacuum_file(path, refuse_other_connections=True)
+    assert vacuum_file_and_clear_mark(path, refuse_other_connections=True)
     assert traces(path, gone) == {}
     assert not noted(path)
 
@@ -322,7 +322,7 @@ def test_an_erasure_during_the_rewriting_stays_noted(
     open_file = functools.partial(sqlite3.connect, factory=Meanwhile)
     with monkeypatch.context() as patched:
         patched.setattr(erasure.sqlite3, "connect", open_file)
-        assert vacuum_file(path)
+        assert vacuum_file_and_clear_mark(path)
 
     assert noted(path)
 

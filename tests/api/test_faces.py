@@ -9,7 +9,7 @@ import pytest
 from app.cli.estimate import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs, parse_inputs
-from app.markup.expressions import compile_expression, compute_figure, evaluate_expression
+from app.markup.expressions import compile_expression, compute_estimate_figure, evaluate_expression
 from app.widgets.calculator_form import build_calculator_form
 from tests.amounts import sample
 
@@ -94,8 +94,8 @@ def numbers_of(answer):
 
 def test_a_checked_figure_is_the_number_of_the_api(name, answer):
     for output, number in numbers_of(answer).items():
-        assert compute_figure(name, {}, output).value == number, output
-        assert compute_figure(name.replace("-", "_"), {}, output).value == number, output
+        assert compute_estimate_figure(name, {}, output).value == number, output
+        assert compute_estimate_figure(name.replace("-", "_"), {}, output).value == number, output
 
 
 def test_a_computed_question_gets_the_number_of_the_api(name, answer):

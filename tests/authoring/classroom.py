@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.questions import types
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult
 from app.quiz.store import NewAttempt, save_attempt_once
@@ -72,7 +72,7 @@ def play(session: Session, question: Question, learner: int, place: int, *, know
         others = {o.text.plain: o.key for o in question.answer.options}
         said = "Memory for compute" if knows else "Bandwidth for latency"
         raw = {"answer": [others[said]]}
-    verdict = grade(variant, raw)
+    verdict = grade_response(variant, raw)
     if isinstance(verdict, GradeResult):
         attempt = NewAttempt(
             question,

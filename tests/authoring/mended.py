@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.authoring.regrading import confirm_regrade, preview_regrade
+from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.content.courses import LiveLibrary
 from app.database.engine import WRITING
 from app.database.tables import Attempt
@@ -79,6 +79,6 @@ def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
         regrading = preview_regrade(db, "", author.question, accept_rewording=reworded)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        count = confirm_regrade(db, "", regrading, 0, NOW)
+        count = write_regrades_of_preview(db, "", regrading, 0, NOW)
         db.commit()
     return count

@@ -16,7 +16,7 @@ from app.content.courses import LiveLibrary
 from app.content.library import Library
 from app.database.tables import Attempt, Learner
 from app.import_export.export_store import iterate_attempt_rows
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import draw_variant
 from app.quiz.store import NewAttempt, save_attempt_once
 from tests.authoring.classroom import CLASS, NOW, play_class, prepare_course
@@ -248,7 +248,7 @@ def test_policies_say_which_score_counts(
     order = ("Memory for compute", "Bandwidth for latency", "Accuracy for speed")
     for number, (learner, name) in enumerate(zip(crowd.join(3), order, strict=True)):
         raw = {"answer": [keys[name]]}
-        verdict = grade(draw_variant(question, 0), raw)
+        verdict = grade_response(draw_variant(question, 0), raw)
         attempt = NewAttempt(
             question, 0, raw, verdict, submission_token=f"{number}", context="quiz"
         )

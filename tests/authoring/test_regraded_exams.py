@@ -6,10 +6,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.authoring.store import load_first_exam_sittings
+from app.authoring.store import load_first_finished_sittings
 from app.database.tables import Learner, Sitting, SittingAnswer
 from app.exams.store import load_finished_sittings
-from app.progress.store import load_exam_results
+from app.progress.store import load_closed_sitting_results
 from app.quiz.store import save_revision_once
 from tests.authoring.mended import (
     ACCURACY,
@@ -68,8 +68,10 @@ def test_a_closed_exam_counts_by_the_mended_key_and_says_what_it_was(
     assert attempts(session) == before
     assert session.exec(select(SittingAnswer)).one().model_dump() == kept
     assert [score for _, score, _ in load_finished_sittings(session, learner)] == [1]
-    assert [result.score for result in load_exam_results(session, learner, 5)] == [1]
-    assert [sum(paper.score_by_position) for paper in load_first_exam_sittings(session, "")] == [1]
+    assert [result.score for result in load_closed_sitting_results(session, learner, 5)] == [1]
+    assert [
+        sum(paper.score_by_position) for paper in load_first_finished_sittings(session, "")
+    ] == [1]
 
 
 def test_an_exam_whose_points_stay_says_nothing_of_it(

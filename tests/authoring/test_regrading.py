@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func
 from sqlmodel import Session, select
 
-from app.authoring.regrading import confirm_regrade, preview_regrade
+from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.cli import main
 from app.database.engine import WRITING
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
@@ -146,7 +146,7 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     with Session(app.state.engine) as db:
         regrading = preview_regrade(db, "", author.question)
 
-    assert (regrading.answer_count, regrading.unchanged_count, len(regrading.new_scores)) == (
+    assert (regrading.answer_count, regrading.unchanged_count, len(regrading.scores_to_write)) == (
         2,
         1,
         2,
@@ -215,7 +215,7 @@ def test_who_erased_everything_meanwhile_is_left_out(
 
     with Session(app.state.engine) as db:
         db.connection(execution_options=WRITING)
-        assert confirm_regrade(db, "", regrading, 0, NOW) == 1
+        assert write_regrades_of_preview(db, "", regrading, 0, NOW) == 1
         db.commit()
     milo.post("/settings/erasure", data={"word": "erase"})
     assert session.exec(select(Regrade)).all() == []
@@ -242,12 +242,12 @@ def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, k
         for words in keys:
             regrading = preview_regrade(db, "", wordings[words])
             changes = bool(regrading.impact.answers)
-            assert confirm_regrade(db, "", regrading, 0, NOW) == (3 if changes else 0)
+            assert write_regrades_of_preview(db, "", regrading, 0, NOW) == (3 if changes else 0)
             again = preview_regrade(db, "", wordings[words])
             assert again.impact.answers == 0
             assert (
-                confirm_regrade(db, "", again, 0, NOW)
-                == confirm_regrade(db, "", regrading, 0, NOW)
+                write_regrades_of_preview(db, "", again, 0, NOW)
+                == write_regrades_of_preview(db, "", regrading, 0, NOW)
                 == 0
             )
             scores = {row["raw"]: row["current_score"] for row in exported(db)}
@@ -305,7 +305,7 @@ def test_two_who_confirm_at_once_write_one_row_for_each_answer(
         with Session(app.state.engine) as db:
             start.wait()
             db.connection(execution_options=WRITING)
-            counts.append(confirm_regrade(db, "", regrading, 0, NOW))
+            counts.append(write_regrades_of_preview(db, "", regrading, 0, NOW))
             db.commit()
 
     threads = [threading.Thread(target=confirm_it) for _ in range(4)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.authoring.item_statistics import (
     ItemResponse,
     compute_alpha_interval,
-    compute_test_statistics,
+    compute_test_statistics_of_complete_learners,
 )
 
 
@@ -27,7 +27,9 @@ def test_the_interval_covers_the_true_alpha_as_often_as_it_says() -> None:
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     truth, covered, rounds = 100 * 8 / 12, 0, 600
     for _ in range(rounds):
-        interval = compute_test_statistics(marks_of(20, 8, 2.0, chance)).cronbach_alpha_interval
+        interval = compute_test_statistics_of_complete_learners(
+            marks_of(20, 8, 2.0, chance)
+        ).cronbach_alpha_interval
         assert interval is not None
         covered += interval[0] <= truth <= interval[1]
 

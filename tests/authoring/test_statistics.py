@@ -17,7 +17,7 @@ from app.authoring.item_statistics import (
     OptionStatistics,
     compute_correlation_interval,
     compute_item_statistics,
-    compute_test_statistics,
+    compute_test_statistics_of_complete_learners,
     find_never_chosen_options,
     find_probably_right_distractor,
 )
@@ -93,7 +93,9 @@ def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
     shares = [sum(row[i] for row in rows) / 5 for i in range(3)]
     kr20 = 3 / 2 * (1 - sum(p * (1 - p) * 5 / 4 for p in shares) / variance)
 
-    assert compute_test_statistics(responses).cronbach_alpha_percent == pytest.approx(100 * kr20)
+    assert compute_test_statistics_of_complete_learners(
+        responses
+    ).cronbach_alpha_percent == pytest.approx(100 * kr20)
 
 
 def test_under_ten_first_attempts_nothing_is_enough() -> None:

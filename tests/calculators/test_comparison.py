@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from app.calculators.comparison import (
-    build_comparison_links,
+    build_comparison_links_and_query,
     build_input_rows,
     build_scenarios_query,
     compare_scenarios_if_all_computed,
@@ -48,8 +48,8 @@ def test_what_is_shared_is_said_once():
 
 
 def test_links_swap_scenarios_and_add_or_drop_the_third():
-    two = build_comparison_links(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}))
-    three = build_comparison_links(
+    two = build_comparison_links_and_query(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}))
+    three = build_comparison_links_and_query(
         ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}, c={"gpus": "4"})
     )
 

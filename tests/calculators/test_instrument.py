@@ -10,11 +10,11 @@ from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.registry import find_estimate, list_estimates, require_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
-from app.widgets.calculator_form import CourseLinks, build_calculator_form, build_form_fields
+from app.widgets.calculator_form import CourseLinkTargets, build_calculator_form, build_form_fields
 from app.widgets.estimate_view import build_estimate_view, format_interval_or_exact
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
-COURSE = CourseLinks({"weights": "Weights"}, {"kv-cache"})
+COURSE = CourseLinkTargets({"weights": "Weights"}, {"kv-cache"})
 
 
 @pytest.fixture(scope="session")
@@ -320,7 +320,7 @@ def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
         for group in (*form.shown_groups, *form.folded_groups):
             for field in group.fields:
                 with subtests.test(entry.name, field=field.name):
-                    assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.counted_value_text)
+                    assert not re.search(r"\b1 (?!ms)[A-Za-z]+s$", field.effective_value_text)
     plan = require_estimate("parallelism-plan")
     one = plan.compute(
         parse_inputs(plan.inputs_type, {"gpus": "8", "model": "8B", "global_batch": "1"})

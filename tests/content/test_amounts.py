@@ -156,7 +156,14 @@ def test_a_figure_in_a_question_changes_neither_revision_nor_keys() -> None:
     assert [o.key for o in question.answer.options] == [
         o.key for o in getattr(same.answer, "options", ())
     ]
-    for name in ("sketch", "options", "answer_key_hash", "heading", "body", "sketch_with_comment"):
+    for name in (
+        "sketch",
+        "options",
+        "answer_key_hash",
+        "heading_hash",
+        "body_hash",
+        "sketch_with_comment",
+    ):
         assert getattr(linked.fingerprints[0], name) == getattr(plain.fingerprints[0], name)
 
 

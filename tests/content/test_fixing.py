@@ -13,7 +13,7 @@ from app.content.check import (
     fix_course_files,
     format_diff,
     is_tracked_by_git,
-    plan_file_changes,
+    plan_course_file_fixes,
 )
 from app.markup.problems import PROBLEM_CODES, describe_problem_code
 
@@ -45,17 +45,17 @@ def unfinished(course: Path) -> Path:
 
 def test_a_dry_run_shows_what_fix_writes_and_writes_nothing(unfinished: Path) -> None:
     before = written(unfinished)
-    shown = format_diff(plan_file_changes(unfinished, DAY))
+    shown = format_diff(plan_course_file_fixes(unfinished, DAY))
     assert written(unfinished) == before
 
     assert format_diff(fix_course_files(unfinished, DAY)) == shown
 
     assert check_course(unfinished, today=DAY) == []
-    assert plan_file_changes(unfinished, DAY) == []
+    assert plan_course_file_fixes(unfinished, DAY) == []
 
 
 def test_the_difference_names_file_and_lines(unfinished: Path) -> None:
-    shown = format_diff(plan_file_changes(unfinished, DAY)).split("\n")
+    shown = format_diff(plan_course_file_fixes(unfinished, DAY)).split("\n")
 
     assert "--- a/topics/weights/quiz.md" in shown
     assert "+<!-- q: how-wide-is-fp8 -->" in shown
@@ -66,7 +66,7 @@ def test_the_difference_names_file_and_lines(unfinished: Path) -> None:
 def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
     if shutil.which("patch") is None:
         pytest.skip("patch is not installed")
-    shown = format_diff(plan_file_changes(unfinished, DAY))
+    shown = format_diff(plan_course_file_fixes(unfinished, DAY))
     copy = Path(shutil.copytree(unfinished, unfinished.parent / "copy"))
     fix_course_files(unfinished, DAY)
 

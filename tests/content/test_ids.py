@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check_course, fix_course_files, plan_file_changes
+from app.content.check import check_course, fix_course_files, plan_course_file_fixes
 from app.content.file_reader import parse_file
 from app.content.library import load_library
 from app.content.lock_file import format_lock_file, parse_lock_file
@@ -89,7 +89,7 @@ def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(course: Path, w
     assert "How much room do" in item(course, "w-bf16-70b-2\n", path)
     assert line_of(course, "w-bf16-70b") == before
     assert errors(check_course(course, today=DAY)) == []
-    assert plan_file_changes(course, DAY) == []
+    assert plan_course_file_fixes(course, DAY) == []
 
 
 @pytest.mark.parametrize("path", [OTHER, "topics/weights/cards.md"])
@@ -166,7 +166,7 @@ def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
 
     edit(course, "q: w-grow\n", "q: w-smaller\n")
     assert check_course(course, today=DAY) == []
-    assert plan_file_changes(course, DAY) == []
+    assert plan_course_file_fixes(course, DAY) == []
 
 
 def test_two_ids_that_changed_places_are_told_and_asked_under_neither(
@@ -371,7 +371,7 @@ def test_ids_are_written_into_files_of_every_kind(course: Path, ending: str, mar
     assert written.replace(f"<!-- q: is-it-so -->{ending}", "") == (
         mark + (new + old).replace("\n", ending)
     )
-    assert plan_file_changes(course, DAY) == []
+    assert plan_course_file_fixes(course, DAY) == []
 
 
 def test_lines_that_end_in_several_ways_stay_as_they_are(course: Path) -> None:
@@ -403,7 +403,7 @@ def test_an_id_is_written_below_the_whole_heading(course: Path, how: str) -> Non
     fix_course_files(course, DAY)
 
     assert written in (course / QUIZ).read_text()
-    assert plan_file_changes(course, DAY) == []
+    assert plan_course_file_fixes(course, DAY) == []
 
 
 COMMENTS = {
@@ -423,7 +423,7 @@ def test_the_id_of_a_copy_is_found_however_it_is_written(course: Path, how: str)
     fix_course_files(course, DAY)
 
     assert COMMENTS[how].replace("w-grow", "w-grow-2") in (course / QUIZ).read_text()
-    assert plan_file_changes(course, DAY) == []
+    assert plan_course_file_fixes(course, DAY) == []
     assert errors(check_course(course, today=DAY)) == []
 
 
@@ -432,13 +432,13 @@ def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
 ) -> None:
     for path in (OTHER, "topics/weights/cards.md", QUIZ):
         put(course, item(course, "w-grow").replace("### ", "### In a word: "), path)
-    made = plan_file_changes(course, DAY)
+    made = plan_course_file_fixes(course, DAY)
     assert len(made) == 4
     (course / made[1].path).write_text(made[1].new_text)
 
     fix_course_files(course, DAY)
 
-    assert plan_file_changes(course, DAY) == []
+    assert plan_course_file_fixes(course, DAY) == []
     assert errors(check_course(course, today=DAY)) == []
     ids = re.findall(
         r"q: (w-grow.*)",
@@ -470,7 +470,9 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
     }
     for entry in parse_lock_file(SourceFile("ids.lock", new)):
         full = facts[entry.id].sketch_with_comment
-        lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
+        lines.append(
+            dataclasses.replace(entry, sketch=full, heading_hash="", body_hash="", path="")
+        )
     lock.write_text(format_lock_file(lines))
 
     assert check_course(course, today=DAY) == []

@@ -468,7 +468,8 @@ class Author:
             same = [
                 fact
                 for fact in facts
-                if (fact.id, fact.heading, fact.body) == (entry.id, entry.heading, entry.body)
+                if (fact.id, fact.heading_hash, fact.body_hash)
+                == (entry.id, entry.heading_hash, entry.body_hash)
             ]
             if len(same) == 1:
                 heading = file.read_text().split("\n")[same[0].line - 1]

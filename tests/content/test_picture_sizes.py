@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.library import load_library
-from app.markup.images import read_displayed_size
+from app.markup.images import read_displayed_raster_size
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480)
@@ -64,13 +64,13 @@ def test_a_size_is_told_as_a_browser_shows_it(subtests: pytest.Subtests) -> None
         (b"<svg></svg>", None),
     ]:
         with subtests.test(content=content, size=size):
-            assert read_displayed_size(content) == size
+            assert read_displayed_raster_size(content) == size
 
 
 @given(st.sampled_from([PNG, jpeg((0xE1, exif(6)), FRAME), avif(LARGE)]), st.binary())
 def test_no_bytes_are_too_odd(begin: bytes, rest: bytes) -> None:
     for cut in (len(begin) // 2, len(begin)):
-        read_displayed_size(begin[:cut] + rest)
+        read_displayed_raster_size(begin[:cut] + rest)
 
 
 def test_a_page_names_the_size_of_its_pictures(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.database.engine import convert_to_app_error
+from app.database.engine import find_busy_or_disk_full_error
 from app.errors import BusyError, DiskFullError
 
 
@@ -43,7 +43,7 @@ def test_a_locked_file_is_busy(path: Path):
         other.execute("BEGIN EXCLUSIVE")
         error = failure(path, "INSERT INTO one VALUES ('a')")
 
-    refusal = convert_to_app_error(as_raised(error))
+    refusal = find_busy_or_disk_full_error(as_raised(error))
 
     assert isinstance(refusal, BusyError)
     assert (refusal.status, refusal.retry_after) == (503, 60)
@@ -52,7 +52,7 @@ def test_a_locked_file_is_busy(path: Path):
 def test_a_file_that_may_not_grow_is_full(path: Path):
     error = failure(path, "PRAGMA max_page_count=2", "INSERT INTO one VALUES (zeroblob(100000))")
 
-    refusal = convert_to_app_error(as_raised(error))
+    refusal = find_busy_or_disk_full_error(as_raised(error))
 
     assert isinstance(refusal, DiskFullError)
     assert refusal.status == 507
@@ -60,14 +60,14 @@ def test_a_file_that_may_not_grow_is_full(path: Path):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_file_system_without_room_is_full(number: int):
-    assert isinstance(convert_to_app_error(OSError(number, "no room")), DiskFullError)
+    assert isinstance(find_busy_or_disk_full_error(OSError(number, "no room")), DiskFullError)
 
 
 def test_what_caused_an_error_counts():
     error = RuntimeError("the transaction ended before its commit")
     error.__cause__ = as_raised(OSError(errno.ENOSPC, "no room"))
 
-    assert isinstance(convert_to_app_error(error), DiskFullError)
+    assert isinstance(find_busy_or_disk_full_error(error), DiskFullError)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,14 @@ def test_what_caused_an_error_counts():
     ],
 )
 def test_a_server_says_it_by_a_code(raised: type[psycopg.Error], expected: type[Exception]):
-    assert isinstance(convert_to_app_error(as_raised(raised("no"))), expected)
+    assert isinstance(find_busy_or_disk_full_error(as_raised(raised("no"))), expected)
 
 
 def test_anything_else_is_a_fault(path: Path):
-    assert convert_to_app_error(as_raised(failure(path, "SELECT nothing FROM nowhere"))) is None
-    assert convert_to_app_error(as_raised(psycopg.errors.UndefinedTable("no"))) is None
-    assert convert_to_app_error(PermissionError(errno.EACCES, "no")) is None
-    assert convert_to_app_error(RuntimeError("a bug")) is None
+    assert (
+        find_busy_or_disk_full_error(as_raised(failure(path, "SELECT nothing FROM nowhere")))
+        is None
+    )
+    assert find_busy_or_disk_full_error(as_raised(psycopg.errors.UndefinedTable("no"))) is None
+    assert find_busy_or_disk_full_error(PermissionError(errno.EACCES, "no")) is None
+    assert find_busy_or_disk_full_error(RuntimeError("a bug")) is None

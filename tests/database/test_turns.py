@@ -15,8 +15,8 @@ from sqlmodel import Session, select
 from app.database import engine as writer
 from app.database.engine import (
     OpenWriteSession,
-    convert_to_app_error,
     create_write_session_opener,
+    find_busy_or_disk_full_error,
     make_engine,
 )
 from app.database.schema import upgrade_schema
@@ -173,7 +173,7 @@ def test_who_loses_a_transaction_is_told_why(engine):
 
     answers = together(engine, write)
 
-    told = [convert_to_app_error(a) for a in answers if a is not None]
+    told = [find_busy_or_disk_full_error(a) for a in answers if a is not None]
     assert [type(refusal) for refusal in told] == [DiskFullError]
     assert on_disk(engine) == names([n for n in range(PEOPLE) if n != 1])
 
@@ -206,7 +206,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
         other.execute("BEGIN IMMEDIATE")
         answers = together(engine, write)
 
-    assert {type(convert_to_app_error(a)) for a in answers if a} == {BusyError}
+    assert {type(find_busy_or_disk_full_error(a)) for a in answers if a} == {BusyError}
     first, *others = tries[:PEOPLE]
     assert first > 2
     assert others == [1] * (PEOPLE - 1)

@@ -122,4 +122,4 @@ def test_what_is_said_of_two_options_in_mock_exams_holds(
     asked = f"\n### Is it so?\n<!-- q: two -->\n\n{options}  > A reason.\n"
     quiz.write_text(quiz.read_text(encoding="utf-8") + asked, encoding="utf-8")
 
-    assert LiveLibrary(copy).get_current_library().questions["two"].is_for_exams is drawn
+    assert LiveLibrary(copy).get_current_library().questions["two"].may_be_asked_in_exams is drawn

@@ -5,13 +5,13 @@ import pytest
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import UnsourcedEntryError
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
-from app.estimator.estimates.mig_report import MigInputs, find_mig_gpu, list_mig_gpus
+from app.estimator.estimates.mig_report import MigInputs, find_mig_gpu, list_mig_gpu_ids
 from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
 from app.estimator.hardware.part_values import find_part
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.registry import run_estimate
 from app.estimator.result import StackedBar
-from app.widgets.bar_charts import draw_bar
+from app.widgets.bar_charts import draw_stacked_bar
 
 
 # What drivers print as total [MiB], each in the listing that the entry names.
@@ -82,12 +82,12 @@ def test_a_system_holds_what_its_cards_hold() -> None:
 
 
 def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> None:
-    for key in list_mig_gpus():
+    for key in list_mig_gpu_ids():
         card, row = find_mig_gpu(key), catalogue.load_table_entries_by_id("mig.toml", "card")[key]
         for profile in card.profiles:
-            assert profile.capacity <= find_accelerator(key).engine_visible_memory
+            assert profile.program_visible_bytes <= find_accelerator(key).engine_visible_memory
             if profile.is_whole_gpu:
-                assert profile.capacity == find_accelerator(key).engine_visible_memory
+                assert profile.program_visible_bytes == find_accelerator(key).engine_visible_memory
             elif profile.reported_memory:
                 assert row["memory_source"]
                 assert (
@@ -215,11 +215,11 @@ def test_the_bar_of_partitions_counts_slices() -> None:
     """In bytes it was longer than the label, and its parts than their names."""
     (picture,) = run_estimate("mig", {"instances": "3g, 2g, 1g"}).pictures
     assert isinstance(picture, StackedBar)
-    says = draw_bar(picture).alt_text
+    says = draw_stacked_bar(picture).alt_text
     assert says.endswith("3g.40gb 4, 2g.20gb 2, 1g.10gb 1; 7 of 8 slices, 1 left.")
     (over,) = run_estimate("mig", {"instances": "9x 1g"}).pictures
     assert isinstance(over, StackedBar)
-    assert draw_bar(over).alt_text.endswith("; 9 of 8 slices, 1 over.")
+    assert draw_stacked_bar(over).alt_text.endswith("; 9 of 8 slices, 1 over.")
 
 
 def test_partitions_ask_for_one_gpu_that_has_them() -> None:
@@ -240,7 +240,7 @@ def test_a_mig_instance_and_inference_memory_link_to_each_other() -> None:
             link.estimate_name, {**link.typed_inputs, "model": "llama-3.2-1b", "engine": "general"}
         )
         (bar,) = memory.pictures
-        share = bar.capacity / profile.capacity
+        share = bar.capacity / profile.program_visible_bytes
         assert share == pytest.approx(0.9, abs=0.05)
         said = f"{memory.verdict.text} {' '.join(memory.notes)}"
         assert ("on the label" in said) is profile.is_whole_gpu

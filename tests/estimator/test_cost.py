@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.estimator.estimates import cost_report as entry
 from app.estimator.estimates.cost import CostInputs
-from app.estimator.hardware.prices import default_rental_price, find_rental_price
-from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
+from app.estimator.hardware.prices import default_rental_price_of_h100, find_rental_price
+from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
 from app.estimator.training import run_costs as ownership
 from app.estimator.training.run_costs import annuity_factor
 
@@ -126,7 +126,7 @@ def test_every_price_says_that_it_is_an_example():
 
 
 def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():
-    rent = default_rental_price()
+    rent = default_rental_price_of_h100()
     assert CostInputs().rent == rent.usd_per_hour == find_rental_price("h100-sxm5-80").usd_per_hour
     field = next(f for f in dataclasses.fields(CostInputs) if f.name == "rent")
     assert rent.provider_and_date in field.metadata["input"].help
@@ -159,12 +159,16 @@ def test_more_use_makes_an_owned_hour_cheaper(offer, more):
 
 @given(offers)
 def test_the_changes_turn_the_verdict(offer):
-    asked = parse_inputs(CostInputs, inputs_to_query(dataclasses.replace(CostInputs(), **offer)))
+    asked = parse_inputs(
+        CostInputs, non_default_inputs_to_query(dataclasses.replace(CostInputs(), **offer))
+    )
     answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
     for change in answer.flips:
         turned = entry.estimate(
-            parse_inputs(CostInputs, {**inputs_to_query(asked), change.field: change.flip_value})
+            parse_inputs(
+                CostInputs, {**non_default_inputs_to_query(asked), change.field: change.flip_value}
+            )
         )
         assert turned["buying"].value is not answer["buying"].value, change

@@ -74,7 +74,7 @@ def test_activations_of_a_layer_grow_with_sequence_batch_and_width() -> None:
 def test_adapters_and_prompts_scale_with_their_widths() -> None:
     found = adapters.parameters_of_low_rank_adapter(4096 * PARAMETER, 4096 * PARAMETER, 8)
     assert is_in(found, PARAMETER)
-    prompt = inference_memory.unfused_prefill_bytes(
+    prompt = inference_memory.unfused_layer_prefill_bytes(
         100 * TOKEN, 896 * BYTE / TOKEN, 4864 * BYTE / TOKEN
     )
     assert is_in(prompt, BYTE)

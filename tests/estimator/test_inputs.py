@@ -10,7 +10,7 @@ from app.estimator.inputs import (
     InvalidInputsError,
     input_field,
     input_specs,
-    inputs_to_query,
+    non_default_inputs_to_query,
     parse_inputs,
 )
 
@@ -102,8 +102,8 @@ def test_a_refusal_names_the_value_and_what_is_allowed(
 
 
 def test_fields_at_their_default_are_left_out_of_a_link() -> None:
-    assert inputs_to_query(Order()) == {}
-    assert inputs_to_query(Order(gpus=4)) == {"gpus": "4"}
+    assert non_default_inputs_to_query(Order()) == {}
+    assert non_default_inputs_to_query(Order(gpus=4)) == {"gpus": "4"}
 
 
 @given(
@@ -121,7 +121,7 @@ def test_fields_at_their_default_are_left_out_of_a_link() -> None:
     )
 )
 def test_what_is_written_is_read_back(order: Order) -> None:
-    assert parse_inputs(Order, inputs_to_query(order)) == order
+    assert parse_inputs(Order, non_default_inputs_to_query(order)) == order
 
 
 def test_fields_are_declared_in_the_order_of_the_form() -> None:

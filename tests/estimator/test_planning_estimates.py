@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry, units
 from app.estimator.data_files import SOURCES
-from app.estimator.inputs import format_typed_value, input_specs, parse_inputs
+from app.estimator.inputs import format_value_as_typed, input_specs, parse_inputs
 from app.estimator.result import Chart
 
 NAMES = ["fabric", "storage", "power-cooling", "cost", "accelerator-choice"]
@@ -77,7 +77,7 @@ def test_defaults_survive_being_written_and_read(subtests: pytest.Subtests):
             fields = input_specs(entry.inputs_type)
             default = entry.inputs_type()
             words = {
-                f.name: format_typed_value(fields[f.name], getattr(default, f.name))
+                f.name: format_value_as_typed(fields[f.name], getattr(default, f.name))
                 for f in dataclasses.fields(default)
                 if getattr(default, f.name) not in (None, "")
             }

@@ -74,7 +74,7 @@ def test_a_ring_never_sends_more_than_twice_the_message(ranks: int, message: flo
 
 def test_deepseek_sends_its_tokens_in_121_microseconds() -> None:
     # Insights into DeepSeek-V3, section 2.3.2, with 7K taken as 7,000.
-    sent = traffic.expert_parallel_bytes(32, 9, 7000, 1 + 2)
+    sent = traffic.expert_parallel_layer_bytes_per_rank(32, 9, 7000, 1 + 2)
     assert sent / 50e9 == pytest.approx(120.96e-6)
 
 
@@ -85,12 +85,12 @@ def test_speculation_yields_between_one_and_all_tokens(acceptance: float, draft:
 
 
 def test_llama_2_carbon_is_table_2_of_its_paper() -> None:
-    drawn = run_costs.site_energy(1720320 * 3600.0, 400.0, 1.1)
-    assert run_costs.carbon_emitted(drawn, 0.385) / 1e3 == pytest.approx(291.42, rel=1e-3)
+    drawn = run_costs.site_energy_watt_seconds(1720320 * 3600.0, 400.0, 1.1)
+    assert run_costs.carbon_emitted_kg(drawn, 0.385) / 1e3 == pytest.approx(291.42, rel=1e-3)
 
 
 def test_llama_1_energy_is_table_15_of_its_paper() -> None:
-    drawn = run_costs.site_energy(530432 * 3600.0, 400.0, 1.1)
+    drawn = run_costs.site_energy_watt_seconds(530432 * 3600.0, 400.0, 1.1)
     assert drawn / 3.6e9 == pytest.approx(233, rel=0.005)
 
 
@@ -113,7 +113,7 @@ def test_values_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
     for call in [
         lambda: pipeline.pipeline_bubble(0, 1),
         lambda: traffic.bytes_sent_per_rank("all_reduce", 0, 1.0),
-        lambda: run_costs.site_energy(1.0, 1.0, 0.9),
+        lambda: run_costs.site_energy_watt_seconds(1.0, 1.0, 0.9),
         lambda: speculative.tokens_per_step(1.1, 3),
         lambda: run_costs.young_checkpoint_interval(0.0, 10.0),
         lambda: run_costs.usd_per_million_tokens(0.0, 1, 1.0),

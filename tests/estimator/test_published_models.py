@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from app.estimator import registry
-from app.estimator.inputs import InvalidInputsError, input_specs, inputs_to_query, parse_inputs
+from app.estimator.inputs import (
+    InvalidInputsError,
+    input_specs,
+    non_default_inputs_to_query,
+    parse_inputs,
+)
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.lookup import (
@@ -55,7 +60,7 @@ def test_every_calculator_takes_a_whole_file_and_has_it_in_its_link(name: str) -
     assert len(text) > 10_000
 
     inputs = parse_inputs(entry.inputs_type, {"model": text})
-    query = inputs_to_query(inputs)
+    query = non_default_inputs_to_query(inputs)
 
     assert len(query["model"]) < LONGEST_LINK
     assert parse_inputs(entry.inputs_type, query) == inputs

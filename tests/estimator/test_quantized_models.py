@@ -885,8 +885,8 @@ def test_a_running_sequence_of_a_hybrid_keeps_one_state_and_vllm_reserves_two() 
     assert hybrid.max_sequences(69, 131_072) == 1
     for sequences in (1, 2, 7):
         longest = hybrid.longest_context(100, sequences)
-        assert hybrid.count_needed_blocks(longest, sequences) <= 100
-        assert hybrid.count_needed_blocks(longest + 1, sequences) > 100
+        assert hybrid.count_blocks_to_start_and_run(longest, sequences) <= 100
+        assert hybrid.count_blocks_to_start_and_run(longest + 1, sequences) > 100
 
 
 def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.estimator.memory.inference_memory import (
+    cache_elements_per_token_ignoring_windows,
     kv_cache_elements_per_sequence,
-    kv_cache_elements_per_token,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_loader import build_architecture
@@ -17,8 +17,8 @@ from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
 from app.estimator.training.flops import (
     adapter_training_flops_per_token,
-    mixer_flops_outside_matrices,
-    prediction_module_flops_per_token,
+    mixer_forward_flops_outside_matrices,
+    prediction_module_training_flops_per_token,
     recomputed_flops_per_token,
     training_flops_per_token,
 )
@@ -210,15 +210,17 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
     # vLLM: DeepseekV32IndexerCache holds 128 FP8 and one FP32 scale per token, beside
     # 512 + 64 latent elements, in each of 61 layers; whatever the tensor parallelism.
     model = find_model("deepseek-v3.2")
-    assert 2 * kv_cache_elements_per_token(model) == 61 * (2 * (512 + 64) + 132)
-    assert kv_cache_elements_per_token(model, 8, 1.0) == 61 * (512 + 64 + 132)
-    assert kv_cache_elements_per_sequence(model, 1000) == 1000 * kv_cache_elements_per_token(model)
+    assert 2 * cache_elements_per_token_ignoring_windows(model) == 61 * (2 * (512 + 64) + 132)
+    assert cache_elements_per_token_ignoring_windows(model, 8, 1.0) == 61 * (512 + 64 + 132)
+    assert kv_cache_elements_per_sequence(
+        model, 1000
+    ) == 1000 * cache_elements_per_token_ignoring_windows(model)
 
 
 def test_a_layer_that_shares_an_index_keeps_none() -> None:
     sharing = {**_GLM, "index_topk_freq": 4, "index_skip_topk_offset": 2}
     whole, shared = build_architecture(_GLM), build_architecture(sharing)
-    kept = sum(n for a, n in shared.layer_counts if a.mixer.indexer_cache_elements)
+    kept = sum(n for a, n in shared.layer_counts if a.mixer.indexer_cache_elements_per_token)
     assert kept == 21  # layers 0 and 1, and every fourth from 5 on
     assert all(a.mixer.indexer_selected_tokens == 2048 for a, _ in shared.layer_counts)
     assert shared.parameters < whole.parameters
@@ -280,7 +282,7 @@ def test_adapters_and_recomputation_count_both_mixers_of_a_hybrid() -> None:
     model = build_architecture(next(s for s in _SHAPES if s["name"] == "falcon_h1")["config"])
     layers = [layer for layer, number in model.layer_counts for _ in range(number)]
     scores = sum(
-        mixer_flops_outside_matrices(mixer, 4096)
+        mixer_forward_flops_outside_matrices(mixer, 4096)
         for layer in layers
         for mixer in (layer.mixer, layer.second_mixer)
     )
@@ -328,7 +330,7 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
     assert model.prediction_module_parameters == pytest.approx(11.5e9, rel=0.01)
     training = training_flops_per_token(model, 4096)
     assert training == pytest.approx(2.504e11, rel=0.001)
-    with_module = training + prediction_module_flops_per_token(model, 4096)
+    with_module = training + prediction_module_training_flops_per_token(model, 4096)
     assert with_module == pytest.approx(2.600e11, rel=0.003)
 
 

@@ -20,7 +20,7 @@ from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
     input_specs,
-    inputs_to_query,
+    non_default_inputs_to_query,
     parse_inputs,
 )
 from app.estimator.registry import NAMES, EstimateSpec, find_estimate, list_estimates, run_estimate
@@ -289,11 +289,11 @@ def test_every_input_moves_something(entry: EstimateSpec) -> None:
 @each_entry
 def test_a_link_gives_the_inputs_back(entry: EstimateSpec) -> None:
     defaults = entry.inputs_type()
-    assert inputs_to_query(defaults) == {}
+    assert non_default_inputs_to_query(defaults) == {}
     for name, meaning in input_specs(entry.inputs_type).items():
         for value in others(meaning, getattr(defaults, name))[:2]:
             changed = dataclasses.replace(defaults, **{name: value})
-            assert parse_inputs(entry.inputs_type, inputs_to_query(changed)) == changed
+            assert parse_inputs(entry.inputs_type, non_default_inputs_to_query(changed)) == changed
 
 
 def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:

@@ -102,7 +102,9 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
 
     assert found.tried_count == found.legal_count == len(every)
     assert found.fitting_count == len(slow)
-    assert [(c.step.total, c.memory) for c in found.candidates_best_first] == sorted(slow)[:10]
+    assert [(c.step_time.total, c.memory_per_gpu) for c in found.candidates_best_first] == sorted(
+        slow
+    )[:10]
 
 
 def test_the_best_layout_alone_is_the_first_of_all(subtests: pytest.Subtests) -> None:
@@ -132,7 +134,7 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=256, sequence=8192, global_batch=1024)
 
-    fewest = search.find_fewest_gpus_with_layout(
+    fewest = search.find_fewest_power_of_two_gpus(
         model, gpu, job, build_gpu_interconnect(gpu), MAX_WORK
     )
 
@@ -151,7 +153,7 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable_memory_share=0.3)
 
-    fewest = search.find_fewest_gpus_with_layout(
+    fewest = search.find_fewest_power_of_two_gpus(
         model, gpu, job, build_gpu_interconnect(gpu), max_work_units=1
     )
 

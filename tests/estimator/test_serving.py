@@ -28,12 +28,15 @@ from app.estimator.serving.replica import (
     RequestPattern,
     compute_mixed_steps,
     mean_step_time,
-    median_ttft,
     median_ttft_on_idle_replica,
+    median_ttft_under_load,
     profile_replica_by_batch,
     saturated_request_rate,
 )
-from app.estimator.serving.replica_memory import max_sequences_in_memory, sequence_bytes_per_gpu
+from app.estimator.serving.replica_memory import (
+    max_sequences_in_memory,
+    sequence_cache_bytes_per_gpu,
+)
 from app.estimator.serving.step_time import (
     PlacedModel,
     decode_step_time,
@@ -160,7 +163,7 @@ def test_groups_of_attention_divide_the_requests_of_a_replica() -> None:
     split = {"attention_replicas": 4, "expert_parallel": 4, "gpus_per_expert": 1}
     groups = placed("qwen3-235b-a22b", "b200-sxm", weight_format="fp8-block", **split)
     profile = profiled(groups, 1024, 128)
-    assert profile.timing_at_batch(64).batch == 16
+    assert profile.timing_at_batch(64).batch_per_group == 16
     assert profile.timing_at_batch(64).step_seconds == decode_step_time(groups, 16, 1024 + 64).total
     assert profile.max_batch <= max_sequences_in_memory(groups, 1024 + 64)
 
@@ -186,7 +189,7 @@ def test_integer_products_have_the_rate_of_integers() -> None:
 
 def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestPattern) -> float:
     timing = BatchTiming(0.01, cost, batch, 0.01, 0.0)
-    return median_ttft(one, timing, traffic, median_ttft_on_idle_replica(one, traffic))
+    return median_ttft_under_load(one, timing, traffic, median_ttft_on_idle_replica(one, traffic))
 
 
 ALIKE = RequestPattern(RequestLengths(1000, 300))
@@ -195,7 +198,7 @@ ALIKE = RequestPattern(RequestLengths(1000, 300))
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
     common = CHAT.shared_constants
     assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(
-        median_ttft_on_idle_replica(CHAT, ALIKE) + 0.01 * common.steps_before_first_token
+        median_ttft_on_idle_replica(CHAT, ALIKE) + 0.01 * common.extra_steps_before_first_token
     )
     more = _first(CHAT, 0.1, 9, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert more == pytest.approx(0.1 * common.other_prompts_factor)
@@ -296,7 +299,7 @@ def test_a_run_ends_with_a_round_that_is_not_full() -> None:
 
 def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() -> None:
     kept, dropped = (
-        sequence_bytes_per_gpu(placed("gpt-oss-120b", "H100", engine_id=name), 8192)
+        sequence_cache_bytes_per_gpu(placed("gpt-oss-120b", "H100", engine_id=name), 8192)
         for name in ("trtllm", "vllm")
     )
     assert kept == pytest.approx(2 * dropped, rel=0.02), "half of the layers have 128"
@@ -305,9 +308,13 @@ def test_an_engine_may_keep_all_tokens_of_layers_that_look_back_over_a_window() 
 def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
     full = profiled(placed("llama-3-8b", "H100", engine_id="trtllm"), 1024, 1024)
     there = full.timing_at_batch(155)
-    assert there.step_seconds < there.recorded_step_seconds < full.timing_at_batch(256).step_seconds
-    assert full.timing_at_batch(256).recorded_step_seconds == full.timing_at_batch(256).step_seconds
-    assert profiled(CHAT, 1024, 1024).timing_at_batch(155).recorded_step_seconds == pytest.approx(
+    assert (
+        there.step_seconds < there.cuda_graph_step_seconds < full.timing_at_batch(256).step_seconds
+    )
+    assert (
+        full.timing_at_batch(256).cuda_graph_step_seconds == full.timing_at_batch(256).step_seconds
+    )
+    assert profiled(CHAT, 1024, 1024).timing_at_batch(155).cuda_graph_step_seconds == pytest.approx(
         profiled(CHAT, 1024, 1024).timing_at_batch(155).step_seconds
     )
 
@@ -316,8 +323,8 @@ def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
     slow = BatchTiming(
         step_seconds=0.01,
         added_prompt_seconds=0.02,
-        batch=11,
-        recorded_step_seconds=0.01,
+        batch_per_group=11,
+        cuda_graph_step_seconds=0.01,
         min_mixed_step_seconds=0.05,
     )
     share, mixed = compute_mixed_steps(slow, 0.1)
@@ -455,7 +462,10 @@ def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
     alike = RequestPattern(RequestLengths(1000, 1000))
     varied = RequestPattern(RequestLengths(1000, 1000), answer_cv_squared=0.5)
     # Drawn at random in time, an answer is longer than the mean by its squared variation.
-    assert (alike.mean_context, varied.mean_context) == (1500, 1750)
+    assert (alike.mean_context_of_running_sequence, varied.mean_context_of_running_sequence) == (
+        1500,
+        1750,
+    )
     fewer, more = (profile_replica_by_batch(CHAT, t) for t in (varied, alike))
     assert fewer.max_batch < more.max_batch
     assert fewer.tpot_at_batch(64) > more.tpot_at_batch(64)
@@ -487,7 +497,7 @@ def test_pipeline_stages_add_sends_and_divide_the_batch() -> None:
     )
     divided = profiled(stages, 1000, 300)
     assert divided.concurrent_batches == 8
-    assert divided.timing_at_batch(64).batch == 8
+    assert divided.timing_at_batch(64).batch_per_group == 8
     assert not find_measurement_coverage(stages).is_enough
     assert "pipeline stages" in find_measurement_coverage(stages).setup_description
 
@@ -544,7 +554,9 @@ def test_prefill_and_decode_apart_are_near_published_rates(
         said = batch / decode_step_time(one, batch, 2100).total
     else:
         traffic = RequestPattern(RequestLengths(2000, 100))
-        said = profile.build_prefill_replica(one, traffic, gpus).prompts_per_second * 2000 / gpus
+        said = (
+            profile.build_prefill_replica(one, traffic, gpus).max_prompts_per_second * 2000 / gpus
+        )
     low, high = data_files.error_bounds_around("saturated-unmeasured", said)
     assert low <= published <= high
 
@@ -599,13 +611,15 @@ def test_steps_of_prefill_agree_with_what_arrives_in_them(gpus: int) -> None:
     one = profile.build_prefill_replica(placed(model, "h200-sxm5-141", **split), traffic, gpus)
     assert one.prompts_per_full_step == pytest.approx(gpus * 8.192)
     assert one.step_seconds(one.prompts_per_full_step) == pytest.approx(one.full_step_seconds)
-    assert one.mean_step_seconds(0.0) == one.step_seconds(1.0) == one.single_step_seconds
-    assert one.prefill_wait_quantile(0.99, 0.0) == (0.0, one.single_step_seconds)
-    steps = [one.mean_step_seconds(load * one.prompts_per_second) for load in (0.1, 0.4, 0.7, 3.0)]
+    assert one.mean_step_seconds(0.0) == one.step_seconds(1.0) == one.single_prompt_step_seconds
+    assert one.prefill_wait_quantile(0.99, 0.0) == (0.0, one.single_prompt_step_seconds)
+    steps = [
+        one.mean_step_seconds(load * one.max_prompts_per_second) for load in (0.1, 0.4, 0.7, 3.0)
+    ]
     assert steps == sorted(steps)
     assert steps[-1] == pytest.approx(one.full_step_seconds)
     for load in (0.2, 0.5, 0.7):
-        arrivals = load * one.prompts_per_second
+        arrivals = load * one.max_prompts_per_second
         step = one.mean_step_seconds(arrivals)
         # As many are read in a step as arrive in one; a step without arrivals waits for the next.
         read = arrivals * step + math.exp(-arrivals * step)

@@ -48,7 +48,7 @@ def test_tokens_and_bytes_per_token_give_bytes(units: pint.UnitRegistry) -> None
 
 
 def test_watts_over_time_give_energy_and_carbon(units: pint.UnitRegistry) -> None:
-    drawn = run_costs.site_energy(3600 * units.second, 700 * units.watt, 1.2)
+    drawn = run_costs.site_energy_watt_seconds(3600 * units.second, 700 * units.watt, 1.2)
     assert drawn.check("[energy]")
 
 
@@ -61,7 +61,7 @@ def test_a_rate_over_a_peak_is_a_share(units: pint.UnitRegistry) -> None:
     each = 5e10 * units.flop / units.token
     peak = 1e15 * units.flop / units.second
     assert (each * (8000 * units.token / units.second) / peak).check("")
-    assert flops.training_flops(1.0, 2 * units.token).check("[token]")
+    assert flops.training_flops_without_attention(1.0, 2 * units.token).check("[token]")
 
 
 def test_the_crossover_is_a_number_of_tokens(units: pint.UnitRegistry) -> None:

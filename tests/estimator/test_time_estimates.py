@@ -263,7 +263,10 @@ def test_gpus_can_share_the_batch_that_nobody_typed(subtests: pytest.Subtests) -
                     list_model_splits(shape, collectives.build_gpu_interconnect(gpu), job)
                 ), job
                 # Two thirds are left where it is rounded, as a short run has one for each GPU.
-                assert job.global_batch >= parallelism_plan.choose_default_batch(inputs) * 2 / 3
+                assert (
+                    job.global_batch
+                    >= parallelism_plan.choose_default_batch_before_rounding(inputs) * 2 / 3
+                )
 
 
 def test_a_large_cluster_has_as_many_tokens_for_each_gpu_as_published_runs() -> None:
@@ -311,7 +314,7 @@ def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     for candidate in ranked:
         assert candidate.plan.gpus == 2048
         assert candidate.plan.global_batch == 15360
-        assert candidate.memory <= gpu.engine_visible_memory
+        assert candidate.memory_per_gpu <= gpu.engine_visible_memory
 
 
 @pytest.mark.parametrize("gpus", [64, 1024, 16384])

@@ -15,7 +15,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.training import step_time as step
 from app.estimator.training import training_plan
-from app.estimator.training.flops import narayanan_flops_per_token
+from app.estimator.training.flops import narayanan_training_flops_per_token
 from app.estimator.training.step_time import optimizer_step_time
 from app.estimator.training.training_plan import SOFTWARE, TrainingPlan
 
@@ -95,7 +95,7 @@ def test_small_models_lose_time_to_written_scores(
     )
     step = optimizer_step_time(gpt(*shape), A100, build_gpu_interconnect(A100, 25e9), plan)
     again = layers * (24 * hidden**2 + 4 * hidden * 2048)
-    flops = narayanan_flops_per_token(layers, hidden, 51200, 2048) + again
+    flops = narayanan_training_flops_per_token(layers, hidden, 51200, 2048) + again
     reached = plan.tokens_per_step / step.total / plan.gpus * flops / 1e12
     assert reached == pytest.approx(published, rel=0.15)
 

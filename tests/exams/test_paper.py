@@ -101,9 +101,11 @@ def test_two_papers_in_a_row_share_nothing_while_the_bank_allows() -> None:
     first = items(assemble_paper(blueprint(), DOMAINS, BANK, {}, 3))
     often = dict.fromkeys((q.id for q in BANK if q.id not in first), 5)
 
-    second = items(assemble_paper(blueprint(), DOMAINS, BANK, often, 4, previous_questions=first))
+    second = items(
+        assemble_paper(blueprint(), DOMAINS, BANK, often, 4, previous_question_ids=first)
+    )
     whole = items(
-        assemble_paper(blueprint(20, 20), DOMAINS, BANK, often, 4, previous_questions=first)
+        assemble_paper(blueprint(20, 20), DOMAINS, BANK, often, 4, previous_question_ids=first)
     )
 
     assert not set(first) & set(second)
@@ -158,5 +160,5 @@ def test_a_choice_between_two_is_left_to_practice() -> None:
     three = question("three", "1.1")
     two = dataclasses.replace(three, answer=ChoiceSpec("single", three.answer.options[:2]))
 
-    assert three.is_for_exams
-    assert not two.is_for_exams
+    assert three.may_be_asked_in_exams
+    assert not two.may_be_asked_in_exams

@@ -187,7 +187,7 @@ def test_the_interval_is_wilsons() -> None:
 
 
 def changed(number: int, before: float | None, score: float) -> GradedItem:
-    return dataclasses.replace(marked(number, "1.1", score), score_before_change=before)
+    return dataclasses.replace(marked(number, "1.1", score), score_of_first_answer=before)
 
 
 def test_changed_answers_are_told_by_what_came_of_them() -> None:

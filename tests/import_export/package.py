@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from app.import_export.anki.package_format import COLLECTION_SCHEMA, PackageWriter
+from app.import_export.anki.package_format import COLLECTION_SCHEMA, PackageArchiveWriter
 
 BASIC = ("{{Front}}", "{{FrontSide}}<hr id=answer>{{Back}}")
 CLOZE = ("{{cloze:Text}}", "{{cloze:Text}}<br>{{Extra}}")
@@ -99,7 +99,7 @@ def zipped(**files: bytes) -> bytes:
 def written(database: bytes, media: dict[str, bytes], *, modern: bool) -> bytes:
     """A package of a collection and its media files by name, as we write them."""
     out = io.BytesIO()
-    package = PackageWriter(out, newer_format=modern)
+    package = PackageArchiveWriter(out, newer_format=modern)
     for name, content in media.items():
         package.add_media(name, content)
     with tempfile.NamedTemporaryFile() as file:

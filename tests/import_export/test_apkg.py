@@ -6,7 +6,7 @@ import sqlite3
 import zipfile
 from pathlib import Path
 
-from app.import_export.anki.package_writer import write_apkg
+from app.import_export.anki.package_writer import write_cards_as_apkg
 from app.import_export.items import Item
 
 CARDS = (
@@ -30,7 +30,7 @@ def rows(content: bytes, folder: Path, query: str) -> list[tuple]:
 
 
 def test_a_card_has_one_note_and_its_reverse_a_second_side(tmp_path: Path) -> None:
-    content = write_apkg(CARDS, "course", 1_800_000_000).file_content
+    content = write_cards_as_apkg(CARDS, "course", 1_800_000_000).file_content
 
     assert rows(content, tmp_path, "SELECT flds FROM notes ORDER BY sfld") == [
         ("GQA\x1fShared \\(K\\).",),
@@ -41,15 +41,15 @@ def test_a_card_has_one_note_and_its_reverse_a_second_side(tmp_path: Path) -> No
 
 def test_a_later_package_has_the_same_notes_with_a_later_time(tmp_path: Path) -> None:
     query = "SELECT id, guid, mid, mod FROM notes ORDER BY id"
-    first = rows(write_apkg(CARDS, "c", 1_800_000_000).file_content, tmp_path, query)
-    later = rows(write_apkg(CARDS[::-1], "c", 1_800_000_060).file_content, tmp_path, query)
+    first = rows(write_cards_as_apkg(CARDS, "c", 1_800_000_000).file_content, tmp_path, query)
+    later = rows(write_cards_as_apkg(CARDS[::-1], "c", 1_800_000_060).file_content, tmp_path, query)
 
     assert [r[:3] for r in later] == [r[:3] for r in first]
     assert {r[3] for r in later} == {1_800_000_060}
 
 
 def test_cards_stand_in_a_deck_of_their_topic(tmp_path: Path) -> None:
-    content = write_apkg(CARDS, "course", 1_800_000_000).file_content
+    content = write_cards_as_apkg(CARDS, "course", 1_800_000_000).file_content
     decks = json.loads(rows(content, tmp_path, "SELECT decks FROM col")[0][0])
 
     assert {d["name"] for d in decks.values()} == {"Default", "Headroom::course::cache"}
@@ -58,6 +58,6 @@ def test_cards_stand_in_a_deck_of_their_topic(tmp_path: Path) -> None:
 
 
 def test_questions_are_refused() -> None:
-    written = write_apkg((Item("q", "short", "Which?"),), "course", 1)
+    written = write_cards_as_apkg((Item("q", "short", "Which?"),), "course", 1)
 
     assert str(written.refused_items[0]) == "q: an Anki package takes cards only"

@@ -19,11 +19,11 @@ from sqlmodel import Session, select
 
 from app.database.engine import open_snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
-from app.import_export.anki.package_format import PackageWriter, import_zstd_or_none
+from app.import_export.anki.package_format import PackageArchiveWriter, import_zstd_or_none
 from app.import_export.anki.package_writer import make_note_guid
-from app.import_export.card_export import ExportCourse, write_learner_cards
+from app.import_export.card_export import ExportedCourse, write_learner_cards_to_anki_package
 from app.import_export.export_store import LearnerCards
-from app.import_export.import_store import summarize_imported_cards
+from app.import_export.import_store import summarize_own_decks_and_imported_reviews
 from tests.conftest import TINY
 from tests.flashcards.conftest import fields
 
@@ -135,7 +135,9 @@ def test_an_edited_card_comes_with_its_text_and_its_grades(rosa, session, packag
 
     assert ["My words?" in fields for (fields,) in taken("SELECT flds FROM notes")] == [True]
     assert taken("SELECT count(*) FROM revlog") == [(1,)]
-    assert summarize_imported_cards(session, the_learner(session)).own_decks == ()  # to remove
+    assert (
+        summarize_own_decks_and_imported_reviews(session, the_learner(session)).own_decks == ()
+    )  # to remove
 
 
 def test_a_card_and_its_reverse_are_one_note(rosa, package) -> None:
@@ -236,13 +238,13 @@ def test_a_package_is_never_in_memory_as_a_whole(
         session.add(own)
         session.add(AddedCard(learner_id=number, card=own.card, at=1))
     session.commit()
-    course = ExportCourse(library, TINY)
+    course = ExportedCourse(library, TINY)
 
     with tempfile.TemporaryFile() as file, open_snapshot_session(app.state.engine) as db:
         cards = LearnerCards(db, number)
-        package = PackageWriter(file, newer_format=modern)
+        package = PackageArchiveWriter(file, newer_format=modern)
         tracemalloc.start()
-        write_learner_cards(course, cards, package, clock().astimezone(dt.UTC))
+        write_learner_cards_to_anki_package(course, cards, package, clock().astimezone(dt.UTC))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         with zipfile.ZipFile(file) as archive:

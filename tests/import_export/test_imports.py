@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import erase_learner, update_learner_columns
+from app.accounts.learner_store import erase_person_in_all_courses, update_learner_columns
 from app.content.courses import LiveLibrary
 from app.database.engine import WRITING, create_write_session_opener, make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
@@ -21,10 +21,10 @@ from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
 from app.import_export.anki_package_import import (
     MAX_FILES_AT_ONCE,
-    BackgroundImports,
+    BackgroundCardImports,
     match_package_with_course,
 )
-from app.import_export.import_progress_store import NewImport, save_import_start
+from app.import_export.import_progress_store import NewImport, save_import_start_unless_running
 from app.import_export.import_store import (
     ImportedCard,
     ImportedLogEntry,
@@ -76,13 +76,13 @@ class Desk:
         self.learner = LearnerProfile("", id=learners(session)[0])
         self.arrivals = match_package_with_course(
             read_package(io.BytesIO(deck())), library
-        ).imported_cards
+        ).cards_to_import
 
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:
             db.connection(execution_options=WRITING)
             batch = NewImport("deck.apkg", len(self.arrivals), {}, {}, 0)
-            begun = save_import_start(db, self.learner.id, batch, self.clock())
+            begun = save_import_start_unless_running(db, self.learner.id, batch, self.clock())
             db.commit()
         assert begun is not None
         return begun
@@ -96,7 +96,9 @@ class Desk:
             return self.clock()
 
         async def run() -> None:
-            imports = BackgroundImports(create_write_session_opener(self.app.state.engine), clock)
+            imports = BackgroundCardImports(
+                create_write_session_opener(self.app.state.engine), clock
+            )
             async with imports.lifespan(), imports.reserve_file_slot() as room:
                 work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.start_and_wait_briefly(*work))
@@ -259,7 +261,7 @@ def test_nothing_is_written_for_a_learner_who_was_erased(app, desk, session) -> 
         if number == 2:
             with Session(app.state.engine) as db:
                 db.connection(execution_options=WRITING)
-                erase_learner(db, desk.learner.id)
+                erase_person_in_all_courses(db, desk.learner.id)
                 db.commit()
 
     desk.write(erase_them)
@@ -276,7 +278,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             at_work.set()
             return desk.clock()
 
-        imports = BackgroundImports(create_write_session_opener(desk.app.state.engine), clock)
+        imports = BackgroundCardImports(create_write_session_opener(desk.app.state.engine), clock)
         async with imports.lifespan(), imports.reserve_file_slot() as room:
             job = imports.start_and_wait_briefly(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
@@ -327,7 +329,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
-        imports = BackgroundImports(
+        imports = BackgroundCardImports(
             create_write_session_opener(app.state.engine), app.state.clock, max_wait_seconds=0.05
         )
         rooms = [imports.reserve_file_slot() for _ in range(MAX_FILES_AT_ONCE)]

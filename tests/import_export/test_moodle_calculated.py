@@ -7,11 +7,14 @@ import pytest
 from app.cli.import_export import import_file
 from app.content.check import check_course
 from app.content.file_reader import parse_file
-from app.import_export.formats.moodle_calculated import CalculatedParameters, add_used_parameters
+from app.import_export.formats.moodle_calculated import (
+    CalculatedParameters,
+    add_used_parameters_and_expressions,
+)
 from app.import_export.formats.moodle_xml import read_moodle
 from app.import_export.items import Item, ItemOption
 from app.import_export.text_conversion import PicturesAndLosses
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
 from tests.content.test_cases import DAY, lay_out
@@ -81,8 +84,8 @@ def test_data_sets_are_params_and_the_formula_is_let(course: Path, kind: str) ->
     for seed in range(8):
         drawn = draw_variant(asked, seed)
         a, b = (float(drawn.parameter_values[n]) for n in "ab")
-        right = grade(drawn, {"answer": [f"{a * b * 1.005} kW"]})
-        wrong = grade(drawn, {"answer": [f"{a + b} kW"]})
+        right = grade_response(drawn, {"answer": [f"{a * b * 1.005} kW"]})
+        wrong = grade_response(drawn, {"answer": [f"{a + b} kW"]})
         assert isinstance(right, GradeResult)
         assert isinstance(wrong, GradeResult)
         assert (right.score, wrong.score) == (1.0, 0.0)
@@ -159,6 +162,6 @@ def test_a_parameter_is_kept_whose_name_ends_the_last_expression() -> None:
         {"a": ["2"], "b": ["4"]}, expression_by_name={"answer_1": "a * b"}
     )
 
-    computed = add_used_parameters(item, parameters, PicturesAndLosses())
+    computed = add_used_parameters_and_expressions(item, parameters, PicturesAndLosses())
 
     assert [parameter.name for parameter in computed.params] == ["a", "b"]

@@ -17,7 +17,7 @@ from app.cli import main
 from app.content.check import check_course
 from app.content.courses import LiveLibrary
 from app.import_export.formats import READERS
-from app.import_export.items import decode_image_or_empty, make_image_name
+from app.import_export.items import decode_image_or_empty, make_image_name_or_empty
 from app.import_export.xml_files import parse_xml_and_locate_elements
 from app.main import create_app
 from app.settings import Settings
@@ -111,7 +111,10 @@ def test_a_question_comes_with_its_pictures(
     assert errors(other) == before
     assert files(other) == {PNG, GIF}
     text = (other / "topics" / "weights" / "quiz.md").read_text(encoding="utf-8")
-    rack, host = make_image_name(PNG, "rack.png"), make_image_name(GIF, "host.gif")
+    rack, host = (
+        make_image_name_or_empty(PNG, "rack.png"),
+        make_image_name_or_empty(GIF, "host.gif"),
+    )
     stems = {rack.partition("-")[2], host.partition("-")[2]}
     shown = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", text)
     assert len(shown) == 4

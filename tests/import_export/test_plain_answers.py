@@ -7,7 +7,7 @@ from app.import_export.formats.text_lists import (
     read_answer_without_choices,
 )
 from app.import_export.items import ItemSkippedError
-from app.import_export.text_conversion import has_decimal_comma
+from app.import_export.text_conversion import has_unambiguous_decimal_comma
 
 PORTS = {"A": "80", "B": "443", "C": "22"}
 BLOOD = {"A": "AB", "B": "O", "C": "B", "D": "A"}
@@ -137,4 +137,4 @@ def test_words_with_digits_stay_words() -> None:
 def test_a_comma_before_three_digits_tells_nothing_of_its_author() -> None:
     said = ["1,5", "0,125", "1.024,5", "1,024", "1,024,000", "1.5", "words, too"]
 
-    assert list(map(has_decimal_comma, said)) == [True] * 3 + [False] * 4
+    assert list(map(has_unambiguous_decimal_comma, said)) == [True] * 3 + [False] * 4

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
-from app.import_export.formats.xlsx_table import QUESTION, read_exported_row, write_xlsx
+from app.import_export.formats.xlsx_table import QUESTION, read_item_of_exported_row, write_xlsx
 from app.import_export.items import Item, ItemOption, ItemSkippedError
 from app.import_export.workbook import read_workbook
 from tests.amounts import FACTOR
@@ -53,7 +53,9 @@ def test_a_part_of_the_credit_is_read_as_it_was(credit: float) -> None:
     worth = round(credit, 7)
     half = dataclasses.replace(CHOICE.options[1], credit=worth)
 
-    item = read_exported_row(row_of(dataclasses.replace(CHOICE, options=(CHOICE.options[0], half))))
+    item = read_item_of_exported_row(
+        row_of(dataclasses.replace(CHOICE, options=(CHOICE.options[0], half)))
+    )
 
     assert item.options[1].credit == worth
 
@@ -69,7 +71,7 @@ def test_a_question_is_a_row_that_people_can_read() -> None:
 def test_an_edited_row_is_another_question() -> None:
     row = row_of(CHOICE) | {"answer": "B", "C": "A third", "difficulty": "5"}
 
-    item = read_exported_row(row)
+    item = read_item_of_exported_row(row)
 
     assert [(o.text, o.right) for o in item.options] == [
         ("Keys", False),
@@ -94,7 +96,7 @@ def test_an_edited_row_is_another_question() -> None:
 )
 def test_a_row_that_is_no_question_says_why(change: dict[str, str], reason: str) -> None:
     with pytest.raises(ItemSkippedError, match=reason):
-        read_exported_row(row_of(CHOICE) | change)
+        read_item_of_exported_row(row_of(CHOICE) | change)
 
 
 def test_the_same_questions_give_the_same_file() -> None:

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.library import Library
-from app.lessons.page_renderer import LETTERS, build_cheat_sheet, list_pages_by_home_domain
+from app.lessons.page_renderer import LETTERS, build_cheat_sheet, list_pages_with_home_domain
 from app.markup.model import HtmlBlock, Section
 
 BOX = (
@@ -40,7 +40,7 @@ def first(course: Library, **more):
 
 def test_every_page_stands_on_one_sheet(library: Library):
     found = [
-        t.slug for d in library.syllabus.domains for t in list_pages_by_home_domain(library, d)
+        t.slug for d in library.syllabus.domains for t in list_pages_with_home_domain(library, d)
     ]
 
     assert sorted(found) == sorted(library.topics)
@@ -51,7 +51,7 @@ def test_a_sheet_leads_to_the_others_with_pages_for_its_objectives(shipped: Libr
     objectives = [o.number for o in domains[0].objectives]
     served = {
         number
-        for topic in list_pages_by_home_domain(shipped, domains[1])
+        for topic in list_pages_with_home_domain(shipped, domains[1])
         for number in topic.objectives
         if number in objectives
     }
@@ -116,7 +116,7 @@ def test_the_page_shows_domain_share_and_notes(rosa: TestClient, library: Librar
     noted = {"section": section, "words": "Two <bytes>\nsecond line"}
     rosa.post("/concepts/weights/notes", data=noted)
     domain = next(
-        d for d in library.syllabus.domains if topic in list_pages_by_home_domain(library, d)
+        d for d in library.syllabus.domains if topic in list_pages_with_home_domain(library, d)
     )
 
     page = rosa.get(f"/cheatsheets/{domain.number}").text
@@ -140,7 +140,9 @@ def test_a_page_beyond_the_exam_stands_on_none(library: Library):
     topics = {**library.topics, "weights": deeper}
     course = dataclasses.replace(library, topics=topics)
 
-    found = [t.slug for d in course.syllabus.domains for t in list_pages_by_home_domain(course, d)]
+    found = [
+        t.slug for d in course.syllabus.domains for t in list_pages_with_home_domain(course, d)
+    ]
 
     assert "weights" not in found
 

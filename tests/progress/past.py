@@ -146,7 +146,7 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
         question=question,
         seed=1,
         raw_response={"answer": ["a"]},
-        verdict=GradeResult(score=1.0, parsed={}),
+        verdict=GradeResult(score=1.0, parsed_response={}),
         submission_token=question.id,
         context="quiz",
         certainty=2,

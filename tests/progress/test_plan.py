@@ -564,18 +564,20 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     )
 
     assert surely.does_reading_fit
-    assert just.does_reading_just_fit
+    assert just.does_reading_fit_if_lists_finished
     assert not just.does_reading_fit
-    assert but_a_minute.does_reading_just_fit
-    assert not not_all.does_reading_just_fit
+    assert but_a_minute.does_reading_fit_if_lists_finished
+    assert not not_all.does_reading_fit_if_lists_finished
     assert not_all.fitting_page_count == 3
 
 
 def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
-    before = ReadingTimeVerdict(9, 0, "short", 100, 80, minutes_on_list=20)
-    after = ReadingTimeVerdict(7, 0, "short", 80, 60, minutes_on_list=0)
+    before = ReadingTimeVerdict(9, 0, "short", 100, 80, minutes_left_on_todays_list=20)
+    after = ReadingTimeVerdict(7, 0, "short", 80, 60, minutes_left_on_todays_list=0)
 
-    assert before.most_available_minutes - after.most_available_minutes == 20
+    assert (
+        before.available_minutes_if_lists_finished - after.available_minutes_if_lists_finished == 20
+    )
 
 
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(

@@ -11,10 +11,10 @@ from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, ScorePredictionRow, Sitting
 from app.progress.predictions import (
-    ExamResult,
     ScorePrediction,
+    SittingResult,
     attach_predictions_to_results,
-    describe_share_of_results_in_range,
+    describe_count_of_results_in_range,
 )
 from app.study_plan.store import RULE
 from tests.conftest import Clock
@@ -28,7 +28,7 @@ def predicted(at: int, exam: str = "mock", low: int = 29, high: int = 37) -> Sco
 
 
 def result(started: int, score: float, answered: int = 50, questions: int = 50):
-    return ExamResult(started, "mock", started, score, questions, answered)
+    return SittingResult(started, "mock", started, score, questions, answered)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
     assert [turnout.is_comparable for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
-    assert describe_share_of_results_in_range(found).startswith(said)
+    assert describe_count_of_results_in_range(found).startswith(said)
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
@@ -80,10 +80,10 @@ def test_the_count_is_said_as_it_is():
     found = attach_predictions_to_results([result(n, 33) for n in range(2, 9)], [predicted(1)])
     missed = attach_predictions_to_results([result(20, 45)], [predicted(1)])
 
-    assert describe_share_of_results_in_range([*found, *missed]).startswith(
+    assert describe_count_of_results_in_range([*found, *missed]).startswith(
         "7 of 8 results lay inside"
     )
-    assert describe_share_of_results_in_range([]) == ""
+    assert describe_count_of_results_in_range([]) == ""
 
 
 # --- the log --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Learner
-from app.progress.weekly_mail import MailServer, send_due_mails
+from app.progress.weekly_mail import MailServer, send_due_confirmations_and_summaries
 from tests.conftest import Clock
 
 SERVER = MailServer("smtp://mail.example", "study@example.org", "https://study.example/")
@@ -29,7 +29,9 @@ class Post:
 
     def round(self, now: dt.datetime) -> int:
         engine = self.app.state.engine  # type: ignore[attr-defined]
-        return send_due_mails(engine, {"": self.library}, SERVER, now, self.send)
+        return send_due_confirmations_and_summaries(
+            engine, {"": self.library}, SERVER, now, self.send
+        )
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
-from app.questions.grading import grade, render_question_card_faces
+from app.questions.grading import grade_response, render_question_card_faces
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types import question_type_of
@@ -307,9 +307,9 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
 
     for kept in attempts(session):
         variant = draw_variant(course.get_current_library().questions[kept.item], kept.seed)
-        verdict = grade(variant, json.loads(kept.raw))
+        verdict = grade_response(variant, json.loads(kept.raw))
         assert isinstance(verdict, GradeResult)
-        assert (verdict.score, dict(verdict.parsed)) == (
+        assert (verdict.score, dict(verdict.parsed_response)) == (
             kept.score,
             json.loads(kept.parsed),
         )

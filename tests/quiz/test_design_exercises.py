@@ -7,10 +7,10 @@ import pytest
 
 from app.content.library import Library
 from app.estimator.inputs import InputSpec, input_specs
-from app.markup.expressions import ExpressionError, FigureError, require_estimate
+from app.markup.expressions import ExpressionError, FigureError, require_estimate_spec
 from app.markup.quantities import Quantity
 from app.questions import types as kinds
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types.design import (
@@ -68,7 +68,7 @@ def course(shipped: Library) -> Library:
 
 def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
     raw = {f"choose.{name}": [value] for name, value in plan.items()}
-    verdict = grade(draw_variant(question, 1), raw)
+    verdict = grade_response(draw_variant(question, 1), raw)
     assert isinstance(verdict, GradeResult)
     return verdict
 
@@ -130,7 +130,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 
 def feasible(problem: DesignSpec, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
-    fields = input_specs(require_estimate(problem.estimate).inputs_type)
+    fields = input_specs(require_estimate_spec(problem.estimate).inputs_type)
     others = [c for c in map(parse_condition, problem.accept) if not c.outputs_with_best_value]
     values = [list(options_of(fields[name])) for name in problem.choose]
     for chosen in itertools.product(*values):
@@ -163,7 +163,7 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
     begun = find_unsolved_starting_plan(question.answer)
     assert set(begun) == set(question.answer.choose)
     raw = {f"choose.{name}": [shown.current_values[name]] for name in question.answer.choose}
-    verdict = grade(draw_variant(question, 1), raw)
+    verdict = grade_response(draw_variant(question, 1), raw)
     assert isinstance(verdict, GradeResult)
     assert verdict.score < 1
 
@@ -174,7 +174,7 @@ def test_what_is_given_is_shown(course: Library) -> None:
 
     plan = kinds.question_type_of(course.questions[TRAINING]).build_template_data(answer, {})
 
-    assert set(plan.given_inputs) == {
+    assert set(plan.form_field_by_given_input) == {
         "model",
         "tokens",
         "gpu",

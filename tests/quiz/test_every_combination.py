@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.content.library import Library
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import Question, Variant, count_combinations, draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types.number_parsing import NumericOption, NumericSpec
@@ -116,11 +116,11 @@ def test_what_is_authored_is_right_and_each_mistake_gets_its_own_words(
     wrong = []
     for variant in every_variant:
         for option in options(variant):
-            verdict = grade(variant, {"answer": [written(option)]})
+            verdict = grade_response(variant, {"answer": [written(option)]})
             if (
                 not isinstance(verdict, GradeResult)
                 or verdict.score != float(option.right)
-                or verdict.parsed["option"] != option.key
+                or verdict.parsed_response["option"] != option.key
                 or verdict.feedback != option.feedback
             ):
                 wrong.append((name(variant), option.template))

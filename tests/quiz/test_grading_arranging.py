@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.ordering import compute_order_credit
 from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
@@ -17,15 +17,15 @@ def placed(*keys: str) -> dict[str, list[str]]:
 
 
 def test_the_right_order_is_right() -> None:
-    verdict = grade(drawn(ORDER), placed(*RIGHT))
+    verdict = grade_response(drawn(ORDER), placed(*RIGHT))
 
     assert isinstance(verdict, GradeResult)
-    assert (verdict.score, verdict.parsed) == (1, {"order": RIGHT})
+    assert (verdict.score, verdict.parsed_response) == (1, {"order": RIGHT})
 
 
 def test_an_item_that_is_no_step_is_named_where_it_was_placed() -> None:
-    right = grade(drawn(ORDER), placed(*RIGHT))
-    foreign = grade(drawn(ORDER), placed(*RIGHT, "vvvv"))
+    right = grade_response(drawn(ORDER), placed(*RIGHT))
+    foreign = grade_response(drawn(ORDER), placed(*RIGHT, "vvvv"))
 
     assert isinstance(right, GradeResult)
     assert isinstance(foreign, GradeResult)
@@ -37,7 +37,7 @@ def test_an_item_that_is_no_step_is_named_where_it_was_placed() -> None:
 def test_gaps_between_places_do_not_matter() -> None:
     raw = {f"place.{key}": [str(n * 2)] for n, key in enumerate(RIGHT, 1)}
 
-    verdict = grade(drawn(ORDER), {**raw, "place.vvvv": [""]})
+    verdict = grade_response(drawn(ORDER), {**raw, "place.vvvv": [""]})
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == 1
@@ -53,7 +53,7 @@ def test_gaps_between_places_do_not_matter() -> None:
     ],
 )
 def test_partial_credit_is_for_what_is_in_order(order: list[str], score: float) -> None:
-    verdict = grade(drawn(ORDER), placed(*order))
+    verdict = grade_response(drawn(ORDER), placed(*order))
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == pytest.approx(score)
@@ -62,8 +62,8 @@ def test_partial_credit_is_for_what_is_in_order(order: list[str], score: float) 
 def test_the_score_says_which_steps_earned_it() -> None:
     order, places = drawn(ORDER), drawn(with_rule(ORDER, "each"))
 
-    swapped = grade(order, placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
-    in_place = grade(places, placed("yyyy", "zzzz", "xxxx", "wwww"))
+    swapped = grade_response(order, placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
+    in_place = grade_response(places, placed("yyyy", "zzzz", "xxxx", "wwww"))
 
     assert isinstance(swapped, GradeResult)
     assert isinstance(in_place, GradeResult)
@@ -85,14 +85,14 @@ def test_the_score_says_which_steps_earned_it() -> None:
     ],
 )
 def test_the_marks_are_on_what_the_score_counts(order: str, credit_rule: str, right: str) -> None:
-    verdict = grade(drawn(with_rule(ORDER, credit_rule)), placed(*order.split()))
+    verdict = grade_response(drawn(with_rule(ORDER, credit_rule)), placed(*order.split()))
 
     assert isinstance(verdict, GradeResult)
     assert [mark.key for mark in verdict.part_results if mark.is_right] == right.split()
 
 
 def test_without_a_rule_only_the_whole_order_counts() -> None:
-    verdict = grade(drawn(with_rule(ORDER, "")), placed("yyyy", *RIGHT[2:], "zzzz"))
+    verdict = grade_response(drawn(with_rule(ORDER, "")), placed("yyyy", *RIGHT[2:], "zzzz"))
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == 0
@@ -101,7 +101,7 @@ def test_without_a_rule_only_the_whole_order_counts() -> None:
 def test_two_steps_at_one_place_are_refused_by_name() -> None:
     raw = {"place.zzzz": ["1"], "place.yyyy": ["1"]}
 
-    assert grade(drawn(ORDER), raw) == UnreadableResponse(
+    assert grade_response(drawn(ORDER), raw) == UnreadableResponse(
         "“Rack” and “Firmware” both stand at place 1.", "Move one of them."
     )
 
@@ -109,15 +109,17 @@ def test_two_steps_at_one_place_are_refused_by_name() -> None:
 def test_a_place_that_is_no_number_is_refused(subtests: pytest.Subtests) -> None:
     for place in ["first", "-1", "1.5", "9999", "²"]:
         with subtests.test(place=place):
-            assert isinstance(grade(drawn(ORDER), {"place.zzzz": [place]}), UnreadableResponse)
+            assert isinstance(
+                grade_response(drawn(ORDER), {"place.zzzz": [place]}), UnreadableResponse
+            )
 
 
 def test_nothing_placed_is_refused() -> None:
-    assert isinstance(grade(drawn(ORDER), {}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(ORDER), {}), UnreadableResponse)
 
 
 def test_the_marks_name_the_place_given_and_the_place_wanted() -> None:
-    verdict = grade(drawn(ORDER), placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
+    verdict = grade_response(drawn(ORDER), placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
 
     assert isinstance(verdict, GradeResult)
     first, *_, distractor = verdict.part_results
@@ -153,8 +155,8 @@ def test_a_foreign_item_never_helps(order: list[int]) -> None:
 
 
 def test_a_full_match_is_right_and_each_row_counts() -> None:
-    both = grade(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rbcd"]})
-    one = grade(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]})
+    both = grade_response(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rbcd"]})
+    one = grade_response(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]})
 
     assert isinstance(both, GradeResult)
     assert isinstance(one, GradeResult)
@@ -162,7 +164,7 @@ def test_a_full_match_is_right_and_each_row_counts() -> None:
 
 
 def test_the_rows_are_judged_in_the_order_displayed() -> None:
-    verdict = grade(drawn(MATCH), {"pair.lbcd": ["rbcd"]})
+    verdict = grade_response(drawn(MATCH), {"pair.lbcd": ["rbcd"]})
 
     assert isinstance(verdict, GradeResult)
     assert [mark.label for mark in verdict.part_results] == ["InfiniBand", "NVLink"]
@@ -175,11 +177,11 @@ def test_the_rows_are_judged_in_the_order_displayed() -> None:
 def test_the_rules_of_a_match(rule: str, score: float) -> None:
     raw = {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]}
 
-    verdict = grade(drawn(with_rule(MATCH, rule)), raw)
+    verdict = grade_response(drawn(with_rule(MATCH, rule)), raw)
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == score
 
 
 def test_an_unknown_match_counts_as_none() -> None:
-    assert isinstance(grade(drawn(MATCH), {"pair.lbcd": ["nope"]}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(MATCH), {"pair.lbcd": ["nope"]}), UnreadableResponse)

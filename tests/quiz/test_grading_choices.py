@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.questions import types
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.choice import compute_choice_credit
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 
 
 def test_the_right_option_is_right() -> None:
-    verdict = grade(drawn(SINGLE), {"answer": ["ghjk"]})
+    verdict = grade_response(drawn(SINGLE), {"answer": ["ghjk"]})
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result, verdict.given_answer) == (1.0, "right", "B")
-    assert verdict.parsed == {"chosen": ["ghjk"]}
+    assert verdict.parsed_response == {"chosen": ["ghjk"]}
 
 
 def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
@@ -29,7 +29,7 @@ def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
         answer=dataclasses.replace(answer, options=(nearly, *answer.options[1:])),
     )
 
-    verdicts = [grade(drawn(asked), {"answer": [o.key]}) for o in answer.options]
+    verdicts = [grade_response(drawn(asked), {"answer": [o.key]}) for o in answer.options]
 
     assert [(v.score, v.result) for v in verdicts if isinstance(v, GradeResult)] == [
         (0.5, "partly"),
@@ -40,7 +40,7 @@ def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
 
 
 def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> None:
-    verdict = grade(drawn(SINGLE), {"answer": ["bcdf"]})
+    verdict = grade_response(drawn(SINGLE), {"answer": ["bcdf"]})
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.0, "wrong")
@@ -51,12 +51,12 @@ def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> Non
 
 @pytest.mark.parametrize("raw", [{}, {"answer": []}, {"answer": ["nope"]}])
 def test_no_choice_is_refused_and_not_wrong(raw: dict[str, list[str]]) -> None:
-    assert isinstance(grade(drawn(SINGLE), raw), UnreadableResponse)
-    assert isinstance(grade(drawn(MULTIPLE), raw), UnreadableResponse)
+    assert isinstance(grade_response(drawn(SINGLE), raw), UnreadableResponse)
+    assert isinstance(grade_response(drawn(MULTIPLE), raw), UnreadableResponse)
 
 
 def test_two_answers_to_a_single_choice_are_refused() -> None:
-    verdict = grade(drawn(TRUE_FALSE), {"answer": ["bcdf", "ghjk"]})
+    verdict = grade_response(drawn(TRUE_FALSE), {"answer": ["bcdf", "ghjk"]})
 
     assert verdict == UnreadableResponse("Choose one answer only.", "Nothing was counted.")
 
@@ -76,7 +76,7 @@ def test_each_partial_rule_has_its_own_arithmetic(
     variant = drawn(with_rule(MULTIPLE, rule))
 
     def score(*keys: str) -> float:
-        verdict = grade(variant, {"answer": list(keys)})
+        verdict = grade_response(variant, {"answer": list(keys)})
         assert isinstance(verdict, GradeResult)
         return verdict.score
 

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from app.estimator.hardware import catalog as accelerators
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.design import find_best_value
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
@@ -15,7 +15,7 @@ SHARINGS = ("1", "2", "4", "8", "16", "32", "64")
 
 def planned(gpu: str, sharing: str, asked=DESIGN) -> GradeResult | UnreadableResponse:
     raw = {"choose.gpu": [gpu], "choose.tensor_parallel": [sharing]}
-    return grade(drawn(asked), raw)
+    return grade_response(drawn(asked), raw)
 
 
 def test_a_plan_that_meets_every_condition_is_right() -> None:
@@ -73,7 +73,7 @@ def test_an_impossible_input_is_refused_with_its_name() -> None:
 
 
 def test_nothing_chosen_is_refused() -> None:
-    assert isinstance(grade(drawn(DESIGN), {}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(DESIGN), {}), UnreadableResponse)
 
 
 def test_all_or_nothing_can_be_asked_for() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.library import Library
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.choice import ChoiceSpec
@@ -55,12 +55,12 @@ QUESTIONS = [*EVERY_TYPE.values(), COUNT, GIBIBYTES]
     raw=RESPONSES,
 )
 def test_grading_never_raises_and_stays_within_bounds(question, rule, raw) -> None:
-    verdict = grade(drawn(with_rule(question, rule)), raw)
+    verdict = grade_response(drawn(with_rule(question, rule)), raw)
 
     if isinstance(verdict, GradeResult):
         assert 0 <= verdict.score <= 1
         assert verdict.result in {"right", "partly", "wrong"}
-        json.dumps(verdict.parsed, allow_nan=False)
+        json.dumps(verdict.parsed_response, allow_nan=False)
     else:
         assert verdict.message.endswith((".", "”"))
 
@@ -69,12 +69,12 @@ def test_grading_never_raises_and_stays_within_bounds(question, rule, raw) -> No
 def test_the_same_response_has_the_same_verdict(question, raw) -> None:
     again = json.loads(json.dumps(raw))
 
-    assert grade(drawn(question), raw) == grade(drawn(question), again)
+    assert grade_response(drawn(question), raw) == grade_response(drawn(question), again)
 
 
 @pytest.mark.parametrize("kind", EVERY_TYPE)
 def test_an_empty_response_is_refused_for_every_type(kind: str) -> None:
-    assert isinstance(grade(drawn(EVERY_TYPE[kind]), {}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(EVERY_TYPE[kind]), {}), UnreadableResponse)
 
 
 def fields(variant: Variant) -> list[str]:
@@ -110,11 +110,13 @@ def test_no_response_to_a_question_of_the_course_raises(
     value = VALUES | st.sampled_from(words(variant))
     names = st.sampled_from(fields(variant)) | st.text(max_size=5)
 
-    verdict = grade(variant, data.draw(st.dictionaries(names, st.lists(value, max_size=3))))
+    verdict = grade_response(
+        variant, data.draw(st.dictionaries(names, st.lists(value, max_size=3)))
+    )
 
     if isinstance(verdict, GradeResult):
         assert 0 <= verdict.score <= 1
-        json.dumps(verdict.parsed, allow_nan=False)
+        json.dumps(verdict.parsed_response, allow_nan=False)
     else:
         assert verdict.message
 
@@ -159,7 +161,7 @@ def test_a_row_matched_right_never_costs_and_a_wrong_one_never_pays(rule: str) -
 
     def score(nvlink: str, infiniband: str) -> float:
         raw = {"pair.lbcd": [nvlink], "pair.lfgh": [infiniband]}
-        return points(grade(drawn(with_rule(MATCH, rule)), raw))
+        return points(grade_response(drawn(with_rule(MATCH, rule)), raw))
 
     never_falls(score, chosen, right=("rfgh", "rbcd"))
 
@@ -170,7 +172,7 @@ def test_a_gap_filled_right_never_costs(rule: str) -> None:
 
     def score(first: str, second: str) -> float:
         raw = {"blank.bcdf": [first], "blank.ghjk": [second]}
-        return points(grade(drawn(with_rule(CLOZE, rule)), raw))
+        return points(grade_response(drawn(with_rule(CLOZE, rule)), raw))
 
     never_falls(score, typed, right=("RoCE", "lossless"))
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from app.estimator.units import NBSP
 from app.markup.quantities import UNITS
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.number_parsing import parse_typed_number
 from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
 
 
 def answered(typed: str, unit: str = "", question=GIGABYTES) -> GradeResult | UnreadableResponse:
-    return grade(drawn(question), {"answer": [typed], "unit": [unit]})
+    return grade_response(drawn(question), {"answer": [typed], "unit": [unit]})
 
 
 def test_it_is_read_as_people_write_it(subtests: pytest.Subtests) -> None:

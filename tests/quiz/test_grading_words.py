@@ -8,7 +8,7 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.questions import types
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse, is_same_phrase
 from app.questions.types.cloze import ClozeBlank, ClozeSpec
@@ -24,7 +24,7 @@ def test_spelling_habits_do_not_matter(subtests: pytest.Subtests) -> None:
         "“all\u2010reduce”",
     ]:
         with subtests.test(typed=typed):
-            verdict = grade(drawn(SHORT), {"answer": [typed]})
+            verdict = grade_response(drawn(SHORT), {"answer": [typed]})
 
             assert isinstance(verdict, GradeResult)
             assert verdict.score == 1
@@ -63,7 +63,7 @@ def test_spelling_habits_do_not_matter(subtests: pytest.Subtests) -> None:
 def test_quotes_and_end_marks_of_others_and_what_is_invisible_do_not_matter(
     typed: str,
 ) -> None:
-    verdict = grade(drawn(SHORT), {"answer": [typed]})
+    verdict = grade_response(drawn(SHORT), {"answer": [typed]})
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == 1
@@ -78,7 +78,7 @@ def test_quotes_and_end_marks_of_others_and_what_is_invisible_do_not_matter(
     ],
 )
 def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
-    verdict = grade(drawn(CLOZE), {"blank.bcdf": [typed]})
+    verdict = grade_response(drawn(CLOZE), {"blank.bcdf": [typed]})
 
     assert isinstance(verdict, GradeResult)
     assert verdict.part_results[0].is_right is right
@@ -112,7 +112,7 @@ def test_what_says_something_else_stays_another_answer(one: str, other: str) -> 
 
 
 def test_a_foreseen_wrong_word_says_why() -> None:
-    verdict = grade(drawn(SHORT), {"answer": ["all gather"]})
+    verdict = grade_response(drawn(SHORT), {"answer": ["all gather"]})
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.feedback.plain) == (0, "It adds nothing up.")
@@ -125,7 +125,7 @@ def test_a_word_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
     asked = dataclasses.replace(
         SHORT, answer=dataclasses.replace(SHORT.answer, options=(options[0], nearly))
     )
-    verdict = grade(drawn(asked), {"answer": ["all gather"]})
+    verdict = grade_response(drawn(asked), {"answer": ["all gather"]})
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.25, "partly")
@@ -134,13 +134,13 @@ def test_a_word_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
 
 @pytest.mark.parametrize("typed", ["", "   ", "x" * 201])
 def test_nothing_and_too_much_are_refused(typed: str) -> None:
-    assert isinstance(grade(drawn(SHORT), {"answer": [typed]}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(SHORT), {"answer": [typed]}), UnreadableResponse)
 
 
 def test_each_gap_counts() -> None:
     raw = {"blank.bcdf": ["rocev2"], "blank.ghjk": ["lossy"]}
 
-    verdict = grade(drawn(CLOZE), raw)
+    verdict = grade_response(drawn(CLOZE), raw)
 
     assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.5, "partly")
@@ -154,7 +154,8 @@ def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
     asked = dataclasses.replace(CLOZE, answer=answer)
 
     right, near, wrong = (
-        grade(drawn(asked), {"blank.bcdf": [word]}) for word in ("NVLink", "nvlinks", "PCIe")
+        grade_response(drawn(asked), {"blank.bcdf": [word]})
+        for word in ("NVLink", "nvlinks", "PCIe")
     )
 
     assert [v.score for v in (right, near, wrong)] == [1, 0, 0]
@@ -166,24 +167,24 @@ def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
 
 
 def test_an_empty_gap_is_wrong_but_no_gap_at_all_is_refused() -> None:
-    one = grade(drawn(CLOZE), {"blank.bcdf": ["RoCE"]})
+    one = grade_response(drawn(CLOZE), {"blank.bcdf": ["RoCE"]})
 
     assert isinstance(one, GradeResult)
     assert one.score == 0.5
-    assert isinstance(grade(drawn(CLOZE), {}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(CLOZE), {}), UnreadableResponse)
 
 
 def test_all_or_nothing_can_be_asked_for() -> None:
     raw = {"blank.bcdf": ["RoCE"], "blank.ghjk": ["lossy"]}
 
-    verdict = grade(drawn(with_rule(CLOZE, "off")), raw)
+    verdict = grade_response(drawn(with_rule(CLOZE, "off")), raw)
 
     assert isinstance(verdict, GradeResult)
     assert verdict.score == 0
 
 
 def test_what_was_typed_is_escaped_on_the_page() -> None:
-    verdict = grade(drawn(CLOZE), {"blank.bcdf": ["<b>x</b>"]})
+    verdict = grade_response(drawn(CLOZE), {"blank.bcdf": ["<b>x</b>"]})
 
     assert isinstance(verdict, GradeResult)
     assert verdict.part_results[0].given_answer.html == "&lt;b&gt;x&lt;/b&gt;"
@@ -204,6 +205,6 @@ def test_full_width_digits_and_percent_signs_are_a_number() -> None:
     parsed = parse_file(f"{text}- [x] `２００ g ± ２％`\n", "topics/a/quiz.md")
 
     (question,) = parsed.questions
-    verdict = grade(draw_variant(question, 0), {"answer": ["２０３　ｇ"]})
+    verdict = grade_response(draw_variant(question, 0), {"answer": ["２０３　ｇ"]})
     assert isinstance(verdict, GradeResult)
     assert (question.type, verdict.result) == ("numeric", "right")

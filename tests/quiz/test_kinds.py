@@ -7,7 +7,7 @@ import pytest
 from app.content.parse_cache import decode_cached_value, encode_value_for_cache
 from app.import_export.course_items import read_items_of_course_file
 from app.questions import types as kinds
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult
 from app.quiz.forms import parse_submission_fields
 from tests.quiz.bank import EVERY_TYPE, drawn, with_rule
@@ -48,7 +48,7 @@ def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -
                 for f in kinds.QUESTION_TYPES[name].form_fields
             ]
 
-            assert set(parse_submission_fields(sent).raw) == {field for field, _ in sent}
+            assert set(parse_submission_fields(sent).raw_response) == {field for field, _ in sent}
 
 
 def test_a_part_of_the_points_says_where_it_comes_from(subtests: pytest.Subtests) -> None:
@@ -56,7 +56,9 @@ def test_a_part_of_the_points_says_where_it_comes_from(subtests: pytest.Subtests
         for rule in kind.credit_rules[1:] if kind.supports_partial_credit else ():
             with subtests.test(name=name, rule=rule):
                 asked = drawn(with_rule(ASKED[name], rule))
-                results = [grade(asked, raw) for _, raw in kind.sample_responses(asked.answer)]
+                results = [
+                    grade_response(asked, raw) for _, raw in kind.sample_responses(asked.answer)
+                ]
                 part = [r for r in results if isinstance(r, GradeResult) and 0 < r.score < 1]
                 assert all(result.score_basis for result in part)
 

@@ -13,7 +13,7 @@ from app.import_export.course_items import read_items_of_course_file
 from app.questions import lab as labs
 from app.questions import shell, text_filters
 from app.questions import types as kinds
-from app.questions.grading import grade, render_question_card_faces
+from app.questions.grading import grade_response, render_question_card_faces
 from app.questions.lab import Lab, LabSession
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, SubmittedResponse, UnreadableResponse
@@ -57,7 +57,7 @@ def key_of(question: Question, *, right: bool) -> str:
 
 
 def graded(lines: Sequence[str], *, right: bool = True) -> GradeResult:
-    result = grade(variant(), {"ran": list(lines), "answer": [key_of(XID, right=right)]})
+    result = grade_response(variant(), {"ran": list(lines), "answer": [key_of(XID, right=right)]})
     assert isinstance(result, GradeResult)
     return result
 
@@ -881,20 +881,22 @@ def test_no_diagnosis_and_two_of_them_cost_no_attempt(sent: list[str]) -> None:
     assert isinstance(XID.answer, ConsoleSpec)
     keys = [o.key for o in XID.answer.diagnoses] if sent == ["all"] else sent
 
-    assert isinstance(grade(variant(), {"ran": ["dmesg"], "answer": keys}), UnreadableResponse)
+    assert isinstance(
+        grade_response(variant(), {"ran": ["dmesg"], "answer": keys}), UnreadableResponse
+    )
 
 
 def test_number_and_length_of_the_lines_are_limited() -> None:
     many = graded(["x" * 500] * 90)
 
-    assert len(many.parsed["lines"]) == MOST_LINES
-    assert {len(line) for line in many.parsed["lines"]} == {LONGEST_LINE}
+    assert len(many.parsed_response["lines"]) == MOST_LINES
+    assert {len(line) for line in many.parsed_response["lines"]} == {LONGEST_LINE}
 
 
 def test_it_is_never_in_an_exam_and_can_be_a_card() -> None:
     kind = kinds.question_type_of(XID)
 
-    assert not XID.is_for_exams
+    assert not XID.may_be_asked_in_exams
     assert kind.is_allowed_as_card
     assert kind.compute_guess_score(XID.answer, "") == pytest.approx(1 / 6)
 

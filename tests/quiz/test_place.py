@@ -15,7 +15,7 @@ from app.import_export.course_items import read_items_of_course_file
 from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
 from app.questions import types as kinds
-from app.questions.grading import grade, render_question_card_faces
+from app.questions.grading import grade_response, render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.hotspot import HotspotRegion, HotspotSpec
@@ -215,12 +215,12 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
 
 
 def test_the_region_chosen_is_judged() -> None:
-    right = grade(drawn(PLACE), {"answer": ["bcdf"]})
-    wrong = grade(drawn(PLACE), {"answer": ["ghjk"]})
+    right = grade_response(drawn(PLACE), {"answer": ["bcdf"]})
+    wrong = grade_response(drawn(PLACE), {"answer": ["ghjk"]})
 
     assert isinstance(right, GradeResult)
     assert isinstance(wrong, GradeResult)
-    assert (right.result, right.given_answer, right.parsed) == (
+    assert (right.result, right.given_answer, right.parsed_response) == (
         "right",
         "A",
         {"chosen": ["bcdf"]},
@@ -231,7 +231,7 @@ def test_the_region_chosen_is_judged() -> None:
 
 @pytest.mark.parametrize("sent", [[], ["zzzz"], ["bcdf", "ghjk"]])
 def test_no_part_and_two_parts_cost_no_attempt(sent: list[str]) -> None:
-    assert isinstance(grade(drawn(PLACE), {"answer": sent}), UnreadableResponse)
+    assert isinstance(grade_response(drawn(PLACE), {"answer": sent}), UnreadableResponse)
 
 
 def test_it_is_what_statistics_and_guessing_take_it_for() -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 
 from app.content.library import Library, load_library
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.questions.lab import find_shortest_solution
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
@@ -74,7 +74,7 @@ def variants(course: Library) -> list[Variant]:
 def test_the_authored_answer_is_right(course: Library) -> None:
     wrong = []
     for variant in variants(course):
-        verdict = grade(variant, right_answer(variant))
+        verdict = grade_response(variant, right_answer(variant))
         if isinstance(verdict, UnreadableResponse) or verdict.score < 1:
             wrong.append((variant.question.id, variant.seed, verdict))
     assert wrong == []
@@ -87,7 +87,7 @@ def test_a_foreseen_mistake_is_wrong_and_answered(course: Library) -> None:
             continue
         for option in (o for o in variant.answer.options if not o.right):
             raw = {"answer": [option.template.split("±")[0]]}
-            verdict = grade(variant, raw)
+            verdict = grade_response(variant, raw)
             if not isinstance(verdict, GradeResult) or verdict.score > 0:
                 silent.append((variant.question.id, variant.seed, option.template))
     assert silent == []
@@ -108,7 +108,7 @@ def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> No
         for seed in SEEDS[:2]:
             if not isinstance(question.answer, DesignSpec):
                 raw = right_answer(draw_variant(question, seed))
-                assert grade(draw_variant(again, seed), raw) == grade(
+                assert grade_response(draw_variant(again, seed), raw) == grade_response(
                     draw_variant(question, seed), raw
                 )
 

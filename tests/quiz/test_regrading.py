@@ -15,7 +15,7 @@ from app.questions import types as kinds
 from app.questions.grading import (
     RegradeRefusal,
     VariantPair,
-    grade,
+    grade_response,
     is_only_key_changed,
     pair_seen_and_current_variants,
 )
@@ -71,7 +71,7 @@ def of(asked: Question, **changes: object) -> Question:
 def test_by_the_same_key_every_answer_earns_what_it_earned(kind: str, seed: int):
     asked = EVERY_TYPE[kind]
     for raw in RESPONSES[kind]:
-        verdict = grade(draw_variant(asked, seed), raw)
+        verdict = grade_response(draw_variant(asked, seed), raw)
         again = regrade(asked, asked, seed, raw)
         if isinstance(verdict, UnreadableResponse):
             assert again is RegradeRefusal.UNREADABLE
@@ -272,7 +272,7 @@ def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Libra
             asked.id
         )
         for _, raw in kinds.question_type_of(asked).sample_responses(variant.answer):
-            verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
+            verdict, again = grade_response(variant, raw), regrade(kept, asked, 7, raw)
             if isinstance(verdict, UnreadableResponse):
                 assert again is RegradeRefusal.UNREADABLE, asked.id
             else:

@@ -6,7 +6,7 @@ import pytest
 from sqlmodel import select
 
 from app.database.tables import Attempt, Learner, PracticeRun, Sitting
-from app.questions.grading import grade
+from app.questions.grading import grade_response
 from app.quiz import question_page as outcomes
 from app.quiz import question_page as questions
 from app.quiz import store
@@ -387,7 +387,7 @@ def test_an_answer_is_graded_once_and_its_run_looked_up_once(
         return lambda *args: (calls.append(name), work(*args))[1]
 
     for route in (questions, outcomes):
-        monkeypatch.setattr(route, "grade", counting("grade", grade))
+        monkeypatch.setattr(route, "grade_response", counting("grade", grade_response))
     monkeypatch.setattr(store, "find_run", counting("run", store.find_run))
     fields = right_for(item_at(form, html), html)
     answered = htmx.post(sent.action, data={**sent.values, **fields})

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.accounts.current_learner import LearnerProfile
-from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_left
+from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_still_allowed
 from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
@@ -126,7 +126,8 @@ def test_recall_falls_to_the_wanted_share_after_one_stability() -> None:
 
 def test_wanting_to_know_more_brings_cards_back_sooner() -> None:
     relaxed, strict = (
-        apply_review(None, dataclasses.replace(grade(4), retention=share)) for share in (0.8, 0.97)
+        apply_review(None, dataclasses.replace(grade(4), desired_retention=share))
+        for share in (0.8, 0.97)
     )
 
     assert strict.due_day < relaxed.due_day
@@ -296,7 +297,7 @@ def test_a_better_grade_never_comes_back_sooner(
     for rating, later in history:
         day += dt.timedelta(days=later)
         standing = apply_review(standing, grade(rating, day), card or "c")
-    asked = dataclasses.replace(grade(3, day), retention=retention)
+    asked = dataclasses.replace(grade(3, day), desired_retention=retention)
 
     shown = preview_states_by_rating(standing, asked, card or "c")
 
@@ -321,25 +322,25 @@ def test_spread_days_are_level() -> None:
 
 def test_new_cards_fit_into_the_minutes() -> None:
     assert (
-        count_new_cards_left(
+        count_new_cards_still_allowed(
             30, StudyDayCardCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0)
         )
         == 15
     )
     assert (
-        count_new_cards_left(
+        count_new_cards_still_allowed(
             30, StudyDayCardCounts(cards_still_due=0, cards_reviewed=15, new_cards_begun=15)
         )
         == 0
     )
     assert (
-        count_new_cards_left(
+        count_new_cards_still_allowed(
             30, StudyDayCardCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
         )
         == 0
     )
     assert (
-        count_new_cards_left(
+        count_new_cards_still_allowed(
             5, StudyDayCardCounts(cards_still_due=0, cards_reviewed=0, new_cards_begun=0)
         )
         == 2
@@ -347,12 +348,12 @@ def test_new_cards_fit_into_the_minutes() -> None:
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
-    before = count_new_cards_left(
+    before = count_new_cards_still_allowed(
         30, StudyDayCardCounts(cards_still_due=80, cards_reviewed=0, new_cards_begun=0)
     )
 
     assert (
-        count_new_cards_left(
+        count_new_cards_still_allowed(
             30, StudyDayCardCounts(cards_still_due=0, cards_reviewed=80, new_cards_begun=0)
         )
         == before
@@ -362,9 +363,9 @@ def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
 def test_more_can_be_asked_for() -> None:
     full = StudyDayCardCounts(cards_still_due=200, cards_reviewed=0, new_cards_begun=0)
 
-    assert count_new_cards_left(30, full, extra_cards=4) == 4
+    assert count_new_cards_still_allowed(30, full, extra_cards=4) == 4
     assert (
-        count_new_cards_left(
+        count_new_cards_still_allowed(
             30, dataclasses.replace(full, cards_reviewed=3, new_cards_begun=3), extra_cards=4
         )
         == 1

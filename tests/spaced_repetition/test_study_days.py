@@ -72,7 +72,7 @@ class Life:
             question=question,
             seed=1,
             raw_response={"answer": ["a"]},
-            verdict=GradeResult(score=1.0, parsed={}),
+            verdict=GradeResult(score=1.0, parsed_response={}),
             submission_token=token or f"a{next(self.numbers)}",
             context="quiz",
             milliseconds=9000,

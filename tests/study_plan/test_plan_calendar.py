@@ -80,7 +80,7 @@ def test_one_that_was_sat_early_counts_as_the_next_and_moves_no_date() -> None:
         ([last - DAY], {last: last - DAY}),
         ([BEGIN - DAY, last + DAY], {last: last + DAY}),
     ):
-        assert planned.find_sittings_of_mock_exams(reversed(sat)) == taken
+        assert planned.map_mock_exams_to_sitting_days(reversed(sat)) == taken
         early = {mock for mock, day in taken.items() if day < mock}
         left = planned.without_mock_exams_taken_early(sat)
         assert {*planned.mock_exam_days} - {*left.mock_exam_days} == early

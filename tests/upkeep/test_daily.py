@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.database import migrate_and_secure_database
 from app.database import backup as archive
-from app.database.backup import create_daily_backup_if_due, run_daily_backups
+from app.database.backup import create_due_backup_and_delete_expired, run_daily_backups
 from app.database.engine import make_engine
 from app.database.file_guards import hold_file_lock, temporary_folder_next_to
 from app.database.installation import Installation, InstallationError
@@ -47,9 +47,14 @@ def revision(installation: Installation) -> str:
 
 
 def test_one_copy_is_made_a_day(installation) -> None:
-    assert create_daily_backup_if_due(installation, NOW) == installation.backup_folder / TODAY
-    assert create_daily_backup_if_due(installation, NOW) is None
-    assert create_daily_backup_if_due(installation, NOW + dt.timedelta(days=1)) is not None
+    assert (
+        create_due_backup_and_delete_expired(installation, NOW)
+        == installation.backup_folder / TODAY
+    )
+    assert create_due_backup_and_delete_expired(installation, NOW) is None
+    assert (
+        create_due_backup_and_delete_expired(installation, NOW + dt.timedelta(days=1)) is not None
+    )
 
     assert names(installation.backup_folder) == {TODAY, "headroom-2026-06-10.zip"}
 
@@ -57,7 +62,7 @@ def test_one_copy_is_made_a_day(installation) -> None:
 def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None:
     enroll(installation, "ada")
 
-    path = create_daily_backup_if_due(installation, NOW)
+    path = create_due_backup_and_delete_expired(installation, NOW)
 
     assert path is not None
     with archive.open_backup(path) as opened:
@@ -67,7 +72,7 @@ def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None
 
 def test_old_copies_go(installation) -> None:
     for n in range(14):
-        create_daily_backup_if_due(installation, NOW + dt.timedelta(days=n))
+        create_due_backup_and_delete_expired(installation, NOW + dt.timedelta(days=n))
 
     assert len(names(installation.backup_folder)) == 8  # seven days, and a Sunday
 
@@ -75,7 +80,7 @@ def test_old_copies_go(installation) -> None:
 def test_another_place_may_be_named(installation, tmp_path) -> None:
     elsewhere = dataclasses.replace(installation, backup_folder=tmp_path / "disk" / "two")
 
-    create_daily_backup_if_due(elsewhere, NOW)
+    create_due_backup_and_delete_expired(elsewhere, NOW)
 
     assert names(tmp_path / "disk" / "two") == {TODAY}
 
@@ -84,14 +89,14 @@ def test_the_data_folder_itself_may_be_the_place(installation) -> None:
     beside = dataclasses.replace(installation, backup_folder=installation.data_folder)
 
     with beside.hold_shared_lock():
-        assert create_daily_backup_if_due(beside, NOW) == installation.data_folder / TODAY
+        assert create_due_backup_and_delete_expired(beside, NOW) == installation.data_folder / TODAY
 
 
 def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
     installation.data_folder.rename(installation.data_folder.with_name("moved"))
 
     with pytest.raises(InstallationError, match="is gone: put it back"):
-        create_daily_backup_if_due(installation, NOW)
+        create_due_backup_and_delete_expired(installation, NOW)
 
     assert not installation.data_folder.exists()
 
@@ -99,14 +104,16 @@ def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
 def test_they_can_be_switched_off(installation) -> None:
     off = dataclasses.replace(installation, backup_folder=None)
 
-    assert create_daily_backup_if_due(off, NOW) is None
+    assert create_due_backup_and_delete_expired(off, NOW) is None
 
     assert not (installation.data_folder / "backups").exists()
 
 
 def test_one_of_several_processes_makes_it(installation) -> None:
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _n: create_daily_backup_if_due(installation, NOW), range(4)))
+        made = list(
+            pool.map(lambda _n: create_due_backup_and_delete_expired(installation, NOW), range(4))
+        )
 
     assert [path for path in made if path] == [installation.backup_folder / TODAY]
 
@@ -114,7 +121,7 @@ def test_one_of_several_processes_makes_it(installation) -> None:
 def test_whoever_finds_another_at_it_leaves(installation) -> None:
     installation.backup_folder.mkdir()
     with hold_file_lock(installation.backup_folder / ".copying.lock"):
-        assert create_daily_backup_if_due(installation, NOW) is None
+        assert create_due_backup_and_delete_expired(installation, NOW) is None
 
     assert names(installation.backup_folder) == set()
 
@@ -126,7 +133,7 @@ def test_what_a_killed_process_left_is_removed(installation) -> None:
         left = folder.with_name(".headroom-2026-06-08.zip.1")
     (left / "database.sqlite3").write_text("half of it")
 
-    create_daily_backup_if_due(installation, NOW)
+    create_due_backup_and_delete_expired(installation, NOW)
 
     assert names(installation.backup_folder) == {TODAY}
 
@@ -240,7 +247,7 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
 
 @ABOUT_SQLITE
 def test_a_start_names_the_newest_copy(installation) -> None:
-    create_daily_backup_if_due(installation, NOW)
+    create_due_backup_and_delete_expired(installation, NOW)
     (installation.data_folder / "headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError) as stopped:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.database.backup import create_daily_backup_if_due
+from app.database.backup import create_due_backup_and_delete_expired
 from app.database.doctor import DoctorFinding, iterate_doctor_findings
 from app.database.engine import make_engine
 from app.database.file_guards import name_folder_for_replaced_files
@@ -46,7 +46,7 @@ def look(installation: Installation) -> Look:
 
 
 def test_a_sound_installation_is_well(installation, look: Look) -> None:
-    create_daily_backup_if_due(installation, NOW)
+    create_due_backup_and_delete_expired(installation, NOW)
 
     assert {f.level for f in look().values()} == {"ok"}
 
@@ -66,7 +66,7 @@ def test_what_a_restore_has_kept_is_named_with_size_and_age(installation, look: 
 
 
 def test_nothing_is_changed_by_looking(installation, look: Look) -> None:
-    create_daily_backup_if_due(installation, NOW)
+    create_due_backup_and_delete_expired(installation, NOW)
     before = {p: p.stat().st_mtime_ns for p in installation.data_folder.rglob("*.*")}
 
     look()
@@ -161,7 +161,7 @@ def test_a_key_that_is_not_there_yet_is_a_warning(installation, look: Look) -> N
 def test_a_key_that_is_another_than_the_copy_holds_is_a_warning(
     installation,
 ) -> None:
-    create_daily_backup_if_due(installation, NOW)
+    create_due_backup_and_delete_expired(installation, NOW)
     installation.secret_file.write_text("x" * 40)
 
     (warning,) = (
@@ -189,7 +189,7 @@ def test_without_copies_there_is_a_warning(installation, look: Look) -> None:
 
 
 def test_an_old_copy_is_a_warning_and_a_damaged_one_a_problem(installation, look: Look) -> None:
-    path = create_daily_backup_if_due(installation, NOW)
+    path = create_due_backup_and_delete_expired(installation, NOW)
     assert path
 
     assert look(NOW + dt.timedelta(days=3))["backups"].level == "warning"

@@ -69,7 +69,7 @@ async def status_of(port: int, host: str = "127.0.0.1") -> bytes:
 
 def test_a_head_that_does_not_come_is_not_waited_for():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(max_head_seconds=0.05)) as port:
             return await answer_to(port, b"GET / HTTP/1.1\r\nHost:")
 
     assert outcome(act()).startswith(b"HTTP/1.1 408")
@@ -77,7 +77,7 @@ def test_a_head_that_does_not_come_is_not_waited_for():
 
 def test_a_silent_connection_is_closed_without_a_word():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(max_head_seconds=0.05)) as port:
             return await answer_to(port)
 
     assert outcome(act()) == b""
@@ -85,7 +85,7 @@ def test_a_silent_connection_is_closed_without_a_word():
 
 def test_a_second_head_on_the_same_connection_has_its_time_as_well():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(max_head_seconds=0.05)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(WHOLE)
             assert (await reader.readuntil(b"well")).startswith(b"HTTP/1.1 200")
@@ -99,7 +99,7 @@ def test_a_second_head_on_the_same_connection_has_its_time_as_well():
 
 def test_a_head_has_a_size():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_bytes=1000)) as port:
+        async with serving(ConnectionLimits(max_head_bytes=1000)) as port:
             return await answer_to(port, b"GET / HTTP/1.1\r\nCookie: " + b"x" * 2000)
 
     said = outcome(act())
@@ -109,7 +109,7 @@ def test_a_head_has_a_size():
 
 def test_a_body_is_no_head():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_bytes=1000)) as port:
+        async with serving(ConnectionLimits(max_head_bytes=1000)) as port:
             head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 5000\r\n\r\n"
             return await answer_to(port, head, b"x" * 2500, b"x" * 2500)
 
@@ -118,7 +118,7 @@ def test_a_body_is_no_head():
 
 def test_a_head_has_the_same_size_when_it_comes_in_one_piece():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_bytes=1000)) as port:
+        async with serving(ConnectionLimits(max_head_bytes=1000)) as port:
             many = b"".join(b"X-%d: y\r\n" % n for n in range(300))
             return await answer_to(port, b"GET / HTTP/1.1\r\n" + many + b"\r\n")
 
@@ -187,7 +187,7 @@ def test_the_rest_of_a_body_is_not_waited_for_after_the_response(monkeypatch):
 
 def test_a_body_that_ends_after_the_response_leaves_no_silent_connection_open():
     async def act() -> bytes:
-        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(max_head_seconds=0.05)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
             said = await reader.readuntil(b"well")

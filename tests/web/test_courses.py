@@ -148,7 +148,7 @@ def test_statistics_and_papers_are_those_of_one_course(
         for course, score in (("aid", 1.0), ("sizing", 0.0)):
             (only,) = bench.load_first_attempts(db, course)
             assert (only.question_id, only.score) == ("w-fp32", score)
-            assert len(bench.load_first_exam_sittings(db, course)) == 1
+            assert len(bench.load_first_finished_sittings(db, course)) == 1
         assert bench.load_first_attempts(db, "") == []
 
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.main import create_app
-from app.settings import Settings, list_settings_without_secrets
+from app.settings import Settings, list_settings_masking_secrets
 from app.web.monitoring import share_metrics_between_processes
 from tests.conftest import SECRET, TINY, visit
 from tests.databases import ABOUT_SQLITE
@@ -76,7 +76,7 @@ def test_without_the_token_nothing_is_shown(client: TestClient, header: str):
 
 
 def test_the_token_is_not_listed_among_the_settings(settings: Settings):
-    assert GIVEN not in str(list_settings_without_secrets(settings))
+    assert GIVEN not in str(list_settings_masking_secrets(settings))
 
 
 def test_requests_are_counted_by_method_route_and_class_of_status(client: TestClient):

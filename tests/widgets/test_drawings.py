@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timeline, TimelineSpan
-from app.widgets.bar_charts import draw_bar
+from app.widgets.bar_charts import draw_stacked_bar
 from app.widgets.estimate_view import draw_estimate_chart
 from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import build_count_axis, build_linear_axis, build_logarithmic_axis
@@ -60,7 +60,7 @@ def percent(element, name):
 
 
 def test_a_bar_keeps_its_proportions_in_percent_and_its_heights_in_pixels():
-    drawing = draw_bar(TIGHT)
+    drawing = draw_stacked_bar(TIGHT)
     optimizer = rects(drawing, "o")[0]
     assert optimizer.attrib["width"] == "52.5%"
     assert optimizer.attrib["height"] == "44"
@@ -68,7 +68,7 @@ def test_a_bar_keeps_its_proportions_in_percent_and_its_heights_in_pixels():
 
 
 def test_parts_below_the_limit_leave_a_hatched_rest_and_a_cap():
-    drawing = draw_bar(TIGHT)
+    drawing = draw_stacked_bar(TIGHT)
     free = rects(drawing, "free")[0]
     assert percent(free, "x") + percent(free, "width") == pytest.approx(80, abs=0.02)
     assert "0.6 free" in str(drawing.svg)
@@ -77,7 +77,7 @@ def test_parts_below_the_limit_leave_a_hatched_rest_and_a_cap():
 
 
 def test_parts_beyond_the_limit_are_striped_and_bracketed():
-    drawing = draw_bar(OVER)
+    drawing = draw_stacked_bar(OVER)
     over = rects(drawing, "over")[0]
     assert percent(over, "x") == pytest.approx(40, abs=0.1)
     assert "78.7 GB over" in str(drawing.svg)
@@ -85,19 +85,19 @@ def test_parts_beyond_the_limit_are_striped_and_bracketed():
 
 
 def test_the_axis_of_a_bar_starts_at_zero_and_names_its_unit_at_its_end():
-    words = [t.text for t in svg_of(draw_bar(TIGHT)).iter("text") if t.text]
+    words = [t.text for t in svg_of(draw_stacked_bar(TIGHT)).iter("text") if t.text]
     assert words[:6] == ["0", "20", "40", "60", "80", "100 GB"]
 
 
 def test_a_wide_part_says_its_number_a_narrow_one_its_letter_a_sliver_nothing():
-    words = [t.text for t in svg_of(draw_bar(TIGHT)).iter("text")]
+    words = [t.text for t in svg_of(draw_stacked_bar(TIGHT)).iter("text")]
     assert "Optimizer 52.5" in words
     assert "W" in words
     assert "Overhead 4.0" not in words
 
 
 def test_a_listener_hears_the_whole_bar_as_one_sentence():
-    says = svg_of(draw_bar(TIGHT)).attrib["aria-label"]
+    says = svg_of(draw_stacked_bar(TIGHT)).attrib["aria-label"]
     assert says == (
         "Per GPU: weights 8.8, gradients 8.8, optimizer 52.5, activations 5.4, "
         "overhead 4.0; 79.4 of 80 GB, 0.6 GB free."
@@ -105,27 +105,27 @@ def test_a_listener_hears_the_whole_bar_as_one_sentence():
 
 
 def test_the_table_behind_a_bar_sums_to_what_is_needed():
-    table = draw_bar(TIGHT).table
+    table = draw_stacked_bar(TIGHT).table
     needed = next(row for row in table.rows if row[0] == "Needed")
     assert needed[1][0] == pytest.approx(79.37 * GB)
     assert table.rows[-1][0] == "Free"
 
 
 def test_bars_of_a_comparison_can_share_one_axis():
-    short = draw_bar(TIGHT, min_axis_end=192 * GB, draws_ticks=False)
+    short = draw_stacked_bar(TIGHT, min_axis_end=192 * GB, draws_ticks=False)
     assert rects(short, "o")[0].attrib["width"] == "26.25%"
     assert "ax" not in {e.attrib.get("class") for e in svg_of(short).iter("line")}
 
 
 def test_a_bar_without_a_limit_says_its_total():
-    drawing = draw_bar(dataclasses.replace(TIGHT, capacity=None))
+    drawing = draw_stacked_bar(dataclasses.replace(TIGHT, capacity=None))
     assert "79.4 GB" in str(drawing.svg)
     assert "cap" not in {e.attrib.get("class") for e in svg_of(drawing).iter("line")}
 
 
 def test_only_memory_has_the_colors_of_memory():
     parts = (BarSegment("weights", "Machines", 7e5), BarSegment("kv", "Staff", 3e5))
-    drawing = draw_bar(StackedBar("A year", parts, None, "", "USD"))
+    drawing = draw_stacked_bar(StackedBar("A year", parts, None, "", "USD"))
     assert not rects(drawing, "w")
     assert not rects(drawing, "k")
     assert len(rects(drawing, "n1")) == len(rects(drawing, "soft")) == 1
@@ -133,7 +133,7 @@ def test_only_memory_has_the_colors_of_memory():
 
 
 def test_an_empty_bar_is_drawn_without_a_fault():
-    drawing = draw_bar(StackedBar("Nothing", (), None, ""))
+    drawing = draw_stacked_bar(StackedBar("Nothing", (), None, ""))
     assert drawing.alt_text.startswith("Nothing: nothing")
 
 
@@ -143,7 +143,7 @@ def test_an_empty_bar_is_drawn_without_a_fault():
 )
 def test_any_bar_stays_inside_its_drawing(values, capacity):
     parts = tuple(BarSegment("weights", f"P{i}", v) for i, v in enumerate(values))
-    drawing = draw_bar(StackedBar("Any", parts, capacity, "limit"))
+    drawing = draw_stacked_bar(StackedBar("Any", parts, capacity, "limit"))
     for box in svg_of(drawing).iter("rect"):
         assert percent(box, "x") >= 0
         assert percent(box, "x") + percent(box, "width") <= 100.02

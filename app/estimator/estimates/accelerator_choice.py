@@ -33,12 +33,12 @@ from app.estimator.estimates.parallelism_plan import (
 from app.estimator.estimates.serving_capacity import PRESET_TPOT
 from app.estimator.estimates.training_run import (
     AllowedGpuCounts,
-    find_smallest_plan_meeting_deadline,
+    find_smallest_timely_or_largest_plan,
     guess_gpus_for_run_time,
 )
 from app.estimator.hardware.catalog import (
     Accelerator,
-    describe_gpu_count,
+    describe_gpu_count_with_sales_unit,
     find_accelerator,
     find_accelerator_id,
     find_gpu_cooling,
@@ -51,7 +51,7 @@ from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
 from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import (
-    filter_loadable_gpu_counts,
+    filter_gpu_counts_by_quantization_blocks,
     list_tensor_parallel_sizes,
 )
 from app.estimator.memory_verdict import is_allowed_after_rounding
@@ -60,9 +60,9 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS, WeightFormat, find_weight_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import (
-    PaddingShares,
+    MarlinPaddingShares,
     ServingSetup,
-    expert_padding_shares,
+    expert_marlin_padding_shares,
     find_fp8_problem,
 )
 from app.estimator.serving.step_time import decode_step_time, place_model
@@ -116,7 +116,7 @@ class AcceleratorChoiceInputs:
     concurrent: int = sequences_at_once_input(
         help="Sequences that one copy of the model answers at the same time."
     )
-    slowest: float = LOAD.add_input(
+    slowest: float = LOAD.declare_input_field(
         PRESET_TPOT,
         "Slowest token",
         unit="ms",
@@ -125,10 +125,10 @@ class AcceleratorChoiceInputs:
         "are ranked, each with the number of GPUs that comes closest to it.",
         term="time-per-output-token-tpot",
     )
-    tokens: float = _TRAINING.add_advanced_input(
+    tokens: float = _TRAINING.declare_advanced_input_field(
         1e12, "Tokens to train on", unit="token", limits=(1.0, 1e18), help="For training."
     )
-    days: float = _TRAINING.add_advanced_input(
+    days: float = _TRAINING.declare_advanced_input_field(
         30 * 86400.0,
         "Time for the training",
         unit="days",
@@ -138,7 +138,7 @@ class AcceleratorChoiceInputs:
     sequence: int = sequence_input(group="Training", advanced=True)
     number_format: str = number_format_input(group="Training", advanced=True)
     software: str = training_software_input(group="Training")
-    lost: float | None = _TRAINING.add_advanced_input(
+    lost: float | None = _TRAINING.declare_advanced_input_field(
         None,
         "Time lost",
         unit="%",
@@ -147,23 +147,23 @@ class AcceleratorChoiceInputs:
         "evaluation, slower steps; left empty: as training-time counts them.",
         topic="cluster-components",
     )
-    only: str | None = _ACCELERATOR.add_advanced_input(
+    only: str | None = _ACCELERATOR.declare_advanced_input_field(
         None,
         "Only this one",
         kind="gpu",
         help="What one GPU would take, rare ones too; left empty: all are ranked.",
     )
-    vendor: str = _ACCELERATOR.add_input(
+    vendor: str = _ACCELERATOR.declare_input_field(
         "any", "Vendor", choices=VENDORS, help="Whose GPUs are ranked."
     )
-    form: str = _ACCELERATOR.add_input(
+    form: str = _ACCELERATOR.declare_input_field(
         "any",
         "Form",
         choices=FORMS,
         help="Cards fit into common servers; modules sit on boards of four or eight.",
         term="sxm",
     )
-    cooling: str = _ACCELERATOR.add_input(
+    cooling: str = _ACCELERATOR.declare_input_field(
         "any",
         "Cooling",
         choices=COOLING,
@@ -171,7 +171,7 @@ class AcceleratorChoiceInputs:
         term="air-cooling",
         topic="power-and-cooling",
     )
-    most_power: float | None = _ACCELERATOR.add_advanced_input(
+    most_power: float | None = _ACCELERATOR.declare_advanced_input_field(
         None,
         "Power of one, at most",
         unit="W",
@@ -180,7 +180,7 @@ class AcceleratorChoiceInputs:
         term="tdp",
         topic="power-and-cooling",
     )
-    total_power: float | None = _ACCELERATOR.add_advanced_input(
+    total_power: float | None = _ACCELERATOR.declare_advanced_input_field(
         None,
         "Power of all, at most",
         unit="kW",
@@ -188,27 +188,27 @@ class AcceleratorChoiceInputs:
         help="Of the accelerators together, for example what a rack has left.",
         topic="power-and-cooling",
     )
-    least_memory: float | None = _ACCELERATOR.add_advanced_input(
+    least_memory: float | None = _ACCELERATOR.declare_advanced_input_field(
         None,
         "Memory of one, at least",
         unit="GB",
         limits=(1e6, 1e13),
         help="Left empty: whatever the job needs.",
     )
-    rare: bool = _ACCELERATOR.add_advanced_input(
+    rare: bool = _ACCELERATOR.declare_advanced_input_field(
         False,
         "Also rare, workstation and consumer cards",
         help="Export versions, cards of one cloud, cards whose license keeps them out "
         "of data centers.",
     )
-    prices: str = _MONEY.add_advanced_input(
+    prices: str = _MONEY.declare_advanced_input_field(
         "",
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
         help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
     )
-    budget: float | None = _MONEY.add_advanced_input(
+    budget: float | None = _MONEY.declare_advanced_input_field(
         None,
         "Budget",
         unit="USD/h",
@@ -229,7 +229,7 @@ def list_non_gpu_accelerators() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
-def find_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def find_exclusion_reason_before_sizing(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (
@@ -278,7 +278,7 @@ def _number_format_exclusion_reason(inputs: AcceleratorChoiceInputs, gpu: Accele
     return f"Cannot compute in {form.label}. {reason or ''}".strip()
 
 
-def parse_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
+def parse_hourly_prices_by_gpu(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
     """Return the typed prices [USD/h] by GPU id; raises InvalidInputsError for invalid ones.
 
     Ranking by cost and a budget require at least one price.
@@ -327,7 +327,7 @@ class GpuCandidate:
         return None if self.gpu.tdp is None else self.gpu.tdp * self.gpu_count
 
     @property
-    def compared_time(self) -> float | None:
+    def gpu_hours_or_seconds_per_token(self) -> float | None:
         """Return the time to compare: GPU-hours of training, or seconds of a token in serving."""
         return self.seconds_per_token if self.gpu_hours is None else self.gpu_hours
 
@@ -340,7 +340,7 @@ class GpuCandidate:
         )
 
     @property
-    def ranking_cost(self) -> float | None:
+    def training_or_hourly_cost(self) -> float | None:
         """Return the cost to compare: the training [USD], or an hour of serving [USD/h].
 
         An hour on few slow GPUs is cheap, but the training needs more of those hours.
@@ -366,7 +366,7 @@ class GpuRanking:
     model: Architecture
     candidates_best_first: tuple[GpuCandidate, ...]
     excluded: tuple[ExcludedGpu, ...]
-    memory_by_gpu_count: Mapping[int, GpuMemoryUse]
+    memory_on_best_gpu_by_count: Mapping[int, GpuMemoryUse]
     all_miss_preset_token_time: bool = False
 
     @property
@@ -405,16 +405,16 @@ def _rank_gpus_without_relaxing_targets(
     inputs: AcceleratorChoiceInputs, gpus: Iterable[Accelerator] | None
 ) -> GpuRanking:
     model = find_model(inputs.model)
-    prices = parse_prices_by_gpu(inputs)
+    prices = parse_hourly_prices_by_gpu(inputs)
     memory_by_group = (
-        _memory_by_group_and_gpu_count(inputs, model) if inputs.job == "serving" else {}
+        _memory_by_traits_and_gpu_count(inputs, model) if inputs.job == "serving" else {}
     )
     form = find_weight_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[ExcludedGpu] = []
     for gpu in list_rankable_gpus() if gpus is None else gpus:
-        why = find_exclusion_reason(inputs, gpu)
-        memory = memory_by_group.get(_memory_group_of_gpu(gpu, form), {})
+        why = find_exclusion_reason_before_sizing(inputs, gpu)
+        memory = memory_by_group.get(_memory_traits_of_gpu(gpu, form), {})
         tried = why or _find_candidate_or_exclusion_reason(
             inputs, model, gpu, memory, prices.get(gpu.id)
         )
@@ -424,36 +424,40 @@ def _rank_gpus_without_relaxing_targets(
             candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
     best = (
-        memory_by_group.get(_memory_group_of_gpu(candidates[0].gpu, form), {}) if candidates else {}
+        memory_by_group.get(_memory_traits_of_gpu(candidates[0].gpu, form), {})
+        if candidates
+        else {}
     )
     return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
-class GpuMemoryGroup(NamedTuple):
+class GpuMemoryTraits(NamedTuple):
     """What of a GPU decides how much of its memory a model takes.
 
     What the engine adds to experts on it, and what the engine's defaults on it use.
     """
 
-    padding: PaddingShares
-    engine: EngineMemory
+    expert_padding: MarlinPaddingShares
+    engine_memory: EngineMemory
 
 
-def _memory_group_of_gpu(gpu: Accelerator, weight_format: WeightFormat) -> GpuMemoryGroup:
+def _memory_traits_of_gpu(gpu: Accelerator, weight_format: WeightFormat) -> GpuMemoryTraits:
     engine = ENGINES[DEFAULT_ENGINE].with_defaults_for_gpu(gpu.name, gpu.capacity)
-    return GpuMemoryGroup(expert_padding_shares(gpu, weight_format, DEFAULT_ENGINE), engine)
+    return GpuMemoryTraits(expert_marlin_padding_shares(gpu, weight_format, DEFAULT_ENGINE), engine)
 
 
-def _memory_by_group_and_gpu_count(
+def _memory_by_traits_and_gpu_count(
     inputs: AcceleratorChoiceInputs, model: Architecture
-) -> dict[GpuMemoryGroup, dict[int, GpuMemoryUse]]:
+) -> dict[GpuMemoryTraits, dict[int, GpuMemoryUse]]:
     """Return the memory use on an example of each kind of GPU."""
     form = find_weight_format(model, inputs.weights)
-    examples = {_memory_group_of_gpu(gpu, form): gpu for gpu in list_rankable_gpus()}
-    return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
+    examples = {_memory_traits_of_gpu(gpu, form): gpu for gpu in list_rankable_gpus()}
+    return {
+        kind: _inference_memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()
+    }
 
 
-def _memory_by_gpu_count(
+def _inference_memory_by_gpu_count(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
 ) -> dict[int, GpuMemoryUse]:
     memory = InferenceMemoryInputs(
@@ -464,7 +468,7 @@ def _memory_by_gpu_count(
         context=inputs.context,
         concurrent=inputs.concurrent,
     )
-    counts = filter_loadable_gpu_counts(
+    counts = filter_gpu_counts_by_quantization_blocks(
         model, inputs.weights, list_tensor_parallel_sizes(model, 72)
     )
     return {n: compute_gpu_memory_use(model, memory, n) for n in counts}
@@ -476,15 +480,21 @@ def lacking_bytes_of_best_at_upper_bound(result: GpuRanking) -> float:
     if best is None or result.inputs.job == "training":
         return 0.0
     inputs = InferenceMemoryInputs(model=result.inputs.model, gpu=best.gpu.id)
-    _, most = plausible_memory_range(inputs, result.memory_by_gpu_count[best.gpu_count])
+    _, most = plausible_memory_range(inputs, result.memory_on_best_gpu_by_count[best.gpu_count])
     return max(0.0, most - best.gpu.capacity * USABLE_MEMORY_SHARE)
 
 
 def _ranking_key(criterion: str, candidate: GpuCandidate) -> tuple[float, ...]:
     """Return the sort key of the ranking; unknown values come last, NVIDIA's first of equals."""
     power = math.inf if candidate.power_of_all_gpus is None else candidate.power_of_all_gpus
-    time = math.inf if candidate.compared_time is None else candidate.compared_time
-    cost = math.inf if candidate.ranking_cost is None else candidate.ranking_cost
+    time = (
+        math.inf
+        if candidate.gpu_hours_or_seconds_per_token is None
+        else candidate.gpu_hours_or_seconds_per_token
+    )
+    cost = (
+        math.inf if candidate.training_or_hourly_cost is None else candidate.training_or_hourly_cost
+    )
     first = {"gpus": candidate.gpu_count, "power": power, "speed": time, "cost": cost}[criterion]
     maker = 0 if candidate.gpu.vendor == "NVIDIA" else 1
     unknown = float(math.isinf(time))
@@ -631,8 +641,8 @@ def _find_training_on_fewest_gpus(
         system.gpus if system else largest_sales_unit_size(gpu),
         minimum=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
     )
-    first = counts.round_up_to_count(guess_gpus_for_run_time(inputs, max_run_seconds))
-    return find_smallest_plan_meeting_deadline(
+    first = counts.round_up_to_allowed_count(guess_gpus_for_run_time(inputs, max_run_seconds))
+    return find_smallest_timely_or_largest_plan(
         train, {first: train(first)}, first, counts, max_run_seconds
     )
 
@@ -699,7 +709,7 @@ NO_GPU = "No GPU of the catalog does it."
 
 def _describe_best(result: GpuRanking) -> str:
     best = result.best
-    return f"{describe_gpu_count(best.gpu, best.gpu_count)}." if best else NO_GPU
+    return f"{describe_gpu_count_with_sales_unit(best.gpu, best.gpu_count)}." if best else NO_GPU
 
 
 class InputVariation(NamedTuple):
@@ -746,7 +756,7 @@ def _find_unfit_concurrency_variation(
 ) -> tuple[InputVariation, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     inputs = result.inputs
-    memory_use = result.memory_by_gpu_count[best.gpu_count]
+    memory_use = result.memory_on_best_gpu_by_count[best.gpu_count]
     free = best.gpu.capacity * USABLE_MEMORY_SHARE - memory_use.bytes_without_cache
     each = memory_use.cache / inputs.concurrent
     if each <= 0 or free <= 0:

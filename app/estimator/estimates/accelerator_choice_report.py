@@ -23,10 +23,10 @@ from app.estimator.estimates.accelerator_choice import (
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.estimates.training_time_report import run_error_interval_name
-from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import (
     Accelerator,
-    describe_gpu_count,
+    describe_gpu_count_with_sales_unit,
     field_of_toml_key,
     round_up_to_sales_unit,
 )
@@ -66,9 +66,15 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             (float(candidate.gpu_count), ""),
             (float(round_up_to_sales_unit(candidate.gpu, candidate.gpu_count).gpus), ""),
             (candidate.needed_bytes_per_gpu, "B"),
-            _cell_or_unknown(candidate.compared_time, "GPU-h" if training else "s"),
+            _cell_or_unknown(
+                candidate.gpu_hours_or_seconds_per_token, "GPU-h" if training else "s"
+            ),
             _cell_or_unknown(candidate.power_of_all_gpus, "W"),
-            *((_cell_or_unknown(candidate.ranking_cost, cost_unit),) if has_prices else ()),
+            *(
+                (_cell_or_unknown(candidate.training_or_hourly_cost, cost_unit),)
+                if has_prices
+                else ()
+            ),
             _rank_reason(result.inputs, best, candidate),
         )
         for rank, candidate in enumerate(result.candidates_best_first, 1)
@@ -107,8 +113,8 @@ def _rank_reason(
             f"{gap} {'more' if candidate.power_of_all_gpus > best.power_of_all_gpus else 'less'}"
         )
     ratio = (
-        candidate.compared_time / best.compared_time
-        if candidate.compared_time and best.compared_time
+        candidate.gpu_hours_or_seconds_per_token / best.gpu_hours_or_seconds_per_token
+        if candidate.gpu_hours_or_seconds_per_token and best.gpu_hours_or_seconds_per_token
         else 1.0
     )
     if abs(ratio - 1) > 0.02:
@@ -214,10 +220,10 @@ def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> 
 def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return time_with_error_range(_training_error_interval(inputs, best), best.gpu_hours)
+    return time_with_error_range(_training_error_interval_name(inputs, best), best.gpu_hours)
 
 
-def _training_error_interval(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
+def _training_error_interval_name(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
     """Return the name of the error interval of a training run, whose layout and hours these are."""
     return run_error_interval_name(find_model(inputs.model), best.gpu)
 
@@ -249,7 +255,7 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
     if best.hourly_price_per_gpu is None:
         return _hourly_cost(inputs, best)
     cost = best.gpu_hours * best.hourly_price_per_gpu
-    return time_with_error_range(_training_error_interval(inputs, best), cost)
+    return time_with_error_range(_training_error_interval_name(inputs, best), cost)
 
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
@@ -307,7 +313,7 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, best) if best else _build_exclusion_count_steps(result),
-        pictures=(_build_bar(result, best),) if best else (),
+        pictures=(_build_memory_bar_of_best_gpu(result, best),) if best else (),
         tables=(*tables, build_exclusion_table(result), build_non_gpu_table(result)),
         notes=_build_notes(inputs, best),
         flips=find_flips(result),
@@ -325,11 +331,11 @@ def _build_verdict(result: GpuRanking) -> Verdict:
         text = (
             f"Of the {len(result.candidates_best_first)} GPUs of the catalog that can {job} "
             f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
-            f"{describe_gpu_count(runners_up[0].gpu, runners_up[0].gpu_count)}"
+            f"{describe_gpu_count_with_sales_unit(runners_up[0].gpu, runners_up[0].gpu_count)}"
         )
     lacking = memory_lacking_at_upper_bound_text(lacking_bytes_of_best_at_upper_bound(result))
     status: Status = "tight" if lacking or result.all_miss_preset_token_time else "fits"
-    lead = f"{describe_gpu_count(best.gpu, best.gpu_count)}."
+    lead = f"{describe_gpu_count_with_sales_unit(best.gpu, best.gpu_count)}."
     text = f"{text}. {lacking}".strip()
     if result.all_miss_preset_token_time and best.seconds_per_token:
         reached, limit = (
@@ -359,7 +365,7 @@ def _has_measured_kernels(best: GpuCandidate) -> bool:
 def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
     if best.gpu_hours is None:
-        return _serving_steps(inputs, best, result.memory_by_gpu_count[best.gpu_count])
+        return _serving_steps(inputs, best, result.memory_on_best_gpu_by_count[best.gpu_count])
     states = (
         f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
         f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
@@ -405,7 +411,9 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if memory_use.padding else ""),
-            format_exact_sum([getattr(memory_use, part.field) for part in MEMORY_PARTS], "B"),
+            format_terms_of_exact_sum(
+                [getattr(memory_use, part.field) for part in MEMORY_PARTS], "B"
+            ),
             best.needed_bytes_per_gpu,
             "vllm-memory",
             topic="inference-memory",
@@ -459,7 +467,7 @@ def _build_exclusion_count_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
     )
 
 
-def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
+def _build_memory_bar_of_best_gpu(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     memory = best.gpu.capacity
     if result.inputs.job == "training":
         limit, text = best.gpu.engine_visible_memory, "visible"
@@ -467,7 +475,7 @@ def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
             BarSegment("optimizer", "States and activations", best.needed_bytes_per_gpu),
         )
     else:
-        memory_use = result.memory_by_gpu_count[best.gpu_count]
+        memory_use = result.memory_on_best_gpu_by_count[best.gpu_count]
         limit, text = memory * USABLE_MEMORY_SHARE, "usable"
         padded = dataclasses.replace(memory_use, overhead=memory_use.overhead + memory_use.padding)
         parts = tuple(

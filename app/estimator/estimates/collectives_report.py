@@ -30,8 +30,8 @@ from app.estimator.hardware.collectives import (
     bus_bandwidth,
     bytes_sent_per_rank,
     collective_time,
-    time_between_domains,
-    time_within_domain,
+    collective_time_between_domains,
+    collective_time_within_domain,
 )
 from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import format_rounded_past_limit
@@ -65,10 +65,10 @@ OPERATIONS: tuple[tuple[Collective, str], ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectivesInputs:
-    operation: str = _MESSAGE.add_input(
+    operation: str = _MESSAGE.declare_input_field(
         "all_reduce", "Operation", choices=OPERATIONS, help="What all GPUs do together."
     )
-    message: float = _MESSAGE.add_input(
+    message: float = _MESSAGE.declare_input_field(
         1e9,
         "Message",
         unit="MB",
@@ -80,14 +80,14 @@ class CollectivesInputs:
     network_rate: float = network_rate_input()
     network: str = network_input()
     domain: int | None = domain_input()
-    in_network: bool = NETWORK.add_advanced_input(
+    in_network: bool = NETWORK.declare_advanced_input_field(
         False,
         "Reduction in the network",
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
     )
     model: str = model_input(default="llama-3.1-8b")
-    tokens: int = MODEL.add_advanced_input(
+    tokens: int = MODEL.declare_advanced_input_field(
         8192,
         "Tokens per micro-batch",
         unit="token",
@@ -114,9 +114,11 @@ class CollectivesResult:
     crosses_domains: bool
 
     @property
-    def inner_link(self) -> LinkWithinDomain:
+    def link_within_domain(self) -> LinkWithinDomain:
         """Return the link within the domain that all of the GPUs there use."""
-        return self.fabric.find_link_within_domain(min(self.inputs.gpus, self.fabric.domain))
+        return self.fabric.find_link_within_domain(
+            min(self.inputs.gpus, self.fabric.gpus_per_domain)
+        )
 
     @property
     def bottleneck(self) -> str:
@@ -135,7 +137,7 @@ class CollectivesResult:
     @property
     def bytes_across(self) -> float:
         """Return the bytes that one GPU's adapter sends [B]."""
-        inputs, domain = self.inputs, self.fabric.domain
+        inputs, domain = self.inputs, self.fabric.gpus_per_domain
         groups = math.ceil(inputs.gpus / domain)
         if groups == 1:
             return 0.0
@@ -148,7 +150,7 @@ class CollectivesResult:
     @property
     def link_share(self) -> float:
         """Return the share of the rate of the link, or of the adapter if the network limits."""
-        bytes_moved, rate = self.bytes_sent, self.inner_link.rate
+        bytes_moved, rate = self.bytes_sent, self.link_within_domain.rate
         if self.bottleneck == "network":
             bytes_moved, rate = self.bytes_across, self.fabric.nic_rate
         return self.transfer_rate(bytes_moved) / rate
@@ -169,8 +171,8 @@ def compute_collectives(inputs: CollectivesInputs, fabric: Interconnect) -> Coll
     operation, ranks, message = inputs.collective, inputs.gpus, inputs.message
     used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
     seconds = collective_time(operation, ranks, message, used_fabric)
-    crosses_domains = ranks > fabric.domain
-    inner = collective_time(operation, min(ranks, fabric.domain), message, fabric)
+    crosses_domains = ranks > fabric.gpus_per_domain
+    inner = collective_time(operation, min(ranks, fabric.gpus_per_domain), message, fabric)
     return CollectivesResult(
         inputs=inputs,
         fabric=fabric,
@@ -202,11 +204,11 @@ def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
         )
         changes.append(VerdictFlip("message", "Message", now, flips, "Bound by bandwidth."))
     now, bridged_gpus = format_number(inputs.gpus), fabric.bridged_gpus
-    if 1 < inputs.gpus <= bridged_gpus < fabric.domain:
+    if 1 < inputs.gpus <= bridged_gpus < fabric.gpus_per_domain:
         flips, becomes = format_number(bridged_gpus + 1), "Leaves the bridge for PCIe."
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     elif not result.crosses_domains and inputs.gpus > 1:
-        flips = format_number(fabric.domain + 1)
+        flips = format_number(fabric.gpus_per_domain + 1)
         becomes = "Leaves the link domain for the network."
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
@@ -225,7 +227,7 @@ def _smallest_message_bound_by_bandwidth(result: CollectivesResult) -> float:
 
 
 def _link_share(result: CollectivesResult) -> OutputValue:
-    ceiling = math.inf if _is_reduced_in_switch(result) else 1.0
+    ceiling = math.inf if _is_reduced_in_switch_of_domain(result) else 1.0
     share = rate_with_error_range("collective", result.link_share, ceiling)
     return dataclasses.replace(share, note=_describe_limiting_link(result, share.high or 0.0))
 
@@ -309,9 +311,12 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
     return Verdict("info", leads[result.bottleneck], text)
 
 
-def _is_reduced_in_switch(result: CollectivesResult) -> bool:
+def _is_reduced_in_switch_of_domain(result: CollectivesResult) -> bool:
     """Return whether GPUs send less over the links of a domain than is counted."""
-    adds = result.inputs.operation == "all_reduce" and result.inner_link.model.switch_gain > 1
+    adds = (
+        result.inputs.operation == "all_reduce"
+        and result.link_within_domain.link_model.switch_gain > 1
+    )
     return adds and result.bottleneck != "network"
 
 
@@ -323,9 +328,9 @@ def _describe_limiting_link(result: CollectivesResult, highest_share: float) -> 
         used_rate = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
         return f"{used_rate} between nodes, of the network adapter's {rate}."
-    link = result.inner_link
-    text = f"Of the {format_value(link.rate, 'B/s')} of {link.model.name}."
-    if highest_share > 1 and _is_reduced_in_switch(result):
+    link = result.link_within_domain
+    text = f"Of the {format_value(link.rate, 'B/s')} of {link.link_model.name}."
+    if highest_share > 1 and _is_reduced_in_switch_of_domain(result):
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
 
@@ -339,8 +344,8 @@ def _bytes_sent_formula(operation: collectives.Collective, ranks: str, size: str
 
 
 def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    domain_ranks = min(inputs.gpus, fabric.domain)
-    parts = time_within_domain(inputs.collective, domain_ranks, message, fabric)
+    domain_ranks = min(inputs.gpus, fabric.gpus_per_domain)
+    parts = collective_time_within_domain(inputs.collective, domain_ranks, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
@@ -349,11 +354,11 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
 
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     operation = inputs.collective
-    domain_ranks = min(inputs.gpus, fabric.domain)
+    domain_ranks = min(inputs.gpus, fabric.gpus_per_domain)
     groups = math.ceil(inputs.gpus / domain_ranks)
     inner = collective_time(operation, domain_ranks, message, fabric)
     used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
-    outer = time_between_domains(operation, domain_ranks, groups, message, used_fabric)
+    outer = collective_time_between_domains(operation, domain_ranks, groups, message, used_fabric)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
@@ -391,13 +396,13 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
 
 def _build_bytes_across_step(result: CollectivesResult) -> FormulaStep:
     inputs = result.inputs
-    groups = math.ceil(inputs.gpus / result.fabric.domain)
+    groups = math.ceil(inputs.gpus / result.fabric.gpus_per_domain)
     operation, size = inputs.collective, format_term(inputs.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"
     else:
-        size += f" ÷ {result.fabric.domain}"
+        size += f" ÷ {result.fabric.gpus_per_domain}"
     numbers = _bytes_sent_formula(operation, format_number(groups), size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
@@ -415,7 +420,7 @@ def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> C
         return size, bus_bandwidth(operation, ranks, size, seconds)
 
     points = tuple(point(2.0**exponent) for exponent in range(12, 37, 2))
-    link_rate = fabric.find_link_within_domain(min(ranks, fabric.domain)).rate
+    link_rate = fabric.find_link_within_domain(min(ranks, fabric.gpus_per_domain)).rate
     limit = tuple((size, link_rate) for size, _ in (points[0], points[-1]))
     return Chart(
         "Bandwidth by message size",
@@ -438,7 +443,7 @@ class ParallelismTraffic(NamedTuple):
     label: str
     operation: collectives.Collective
     participants: int
-    size: float
+    message_bytes: float
 
 
 def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> ResultTable:
@@ -446,7 +451,7 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
     activations, weights = 2.0 * tokens * model.hidden, 2.0 * model.parameters
     cache = 2.0 * tokens * model.cache_elements / max(1, model.layers)
     experts = activations * model.experts_per_token if model.is_routed else 0.0
-    domain_ranks = min(ranks, fabric.domain, 8)
+    domain_ranks = min(ranks, fabric.gpus_per_domain, 8)
     rows: list[tuple[TableCell, ...]] = []
     for traffic in (
         ParallelismTraffic("Data: gradients, once a step", "all_reduce", ranks, weights),
@@ -460,9 +465,9 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
         ParallelismTraffic("Expert: tokens, each layer", "alltoall", domain_ranks, experts),
         ParallelismTraffic("Pipeline: activations, each boundary", "broadcast", 2, activations),
     ):
-        if not traffic.size:
+        if not traffic.message_bytes:
             continue
-        exchange = traffic.operation, traffic.participants, traffic.size
+        exchange = traffic.operation, traffic.participants, traffic.message_bytes
         used_fabric = adjust_nic_rate_for_sharp(fabric, traffic.operation, inputs)
         seconds, sent = collective_time(*exchange, used_fabric), bytes_sent_per_rank(*exchange)
         rows.append(
@@ -474,9 +479,9 @@ def _build_traffic_table(inputs: CollectivesInputs, fabric: Interconnect) -> Res
 
 def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
     inputs, fabric, across = result.inputs, result.fabric, result.bytes_across
-    link = result.inner_link
+    link = result.link_within_domain
     notes = [
-        f"{link.model.name}: {format_value(link.rate, 'B/s')} in one direction.",
+        f"{link.link_model.name}: {format_value(link.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
     bus_note = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
@@ -489,9 +494,9 @@ def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
     if fabric.bridge is not None:
         reach = format_number(fabric.bridged_gpus)
         notes.append(f"Bridges join up to {reach} neighboring cards; more cards use PCIe.")
-    if link.model.crowding:
+    if link.link_model.crowding:
         notes.append("Cards joined by PCIe share the host's lanes and slow each other.")
-    if inputs.in_network and inputs.gpus <= fabric.domain:
+    if inputs.in_network and inputs.gpus <= fabric.gpus_per_domain:
         notes.append("Within one link domain the network reduces nothing.")
     return tuple(notes)
 

@@ -17,7 +17,7 @@ from app.estimator.hardware.catalog import (
     find_system,
     list_systems,
 )
-from app.estimator.hardware.prices import typed_or_list_price
+from app.estimator.hardware.prices import typed_or_list_price_per_hour
 from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 from app.estimator.registry import require_estimate
 from app.estimator.result import (
@@ -36,7 +36,7 @@ NOTE = (
 )
 
 system_input = partial(
-    HARDWARE.add_advanced_input,
+    HARDWARE.declare_advanced_input_field,
     None,
     "System",
     kind="system",
@@ -78,12 +78,12 @@ class ComposedResult:
             f"Left out: {', '.join(names)}. {reason}" for reason, names in headings.items()
         )
 
-    def summarize_worst_sections(self, ignored_heading: str = "") -> WorstSectionVerdicts:
+    def summarize_worst_sections(self, heading_allowed_tight: str = "") -> WorstSectionVerdicts:
         """Return what the sections object; a tight verdict under `ignored_heading` is none."""
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
             if status == "tight":
-                verdicts = [(name, v) for name, v in verdicts if name != ignored_heading]
+                verdicts = [(name, v) for name, v in verdicts if name != heading_allowed_tight]
             objections = [f"{name}: {v.lead}" for name, v in verdicts if v.status == status]
             if objections:
                 return WorstSectionVerdicts(status, " ".join(objections))
@@ -158,12 +158,12 @@ class SectionComposer:
         """
         entry = require_estimate(estimate_name)
         with self.map_section_errors_to_own_inputs():
-            inputs = self.parse_section_inputs(estimate_name, typed_values)
+            inputs = self.merge_section_inputs_with_own(estimate_name, typed_values)
             return SubEstimate(heading, estimate_name, inputs, entry.compute(inputs))
 
-    def parse_section_inputs(self, name: str, values: Mapping[str, Any]) -> Any:
+    def merge_section_inputs_with_own(self, estimate_name: str, values: Mapping[str, Any]) -> Any:
         """Return the inputs of a section; see `compute_section`."""
-        inputs_type = require_estimate(name).inputs_type
+        inputs_type = require_estimate(estimate_name).inputs_type
         own_type: type = type(self.inputs)
         specs, own = input_specs(inputs_type), input_specs(own_type)
         shared = {
@@ -186,7 +186,7 @@ class SectionComposer:
             raise impossible_input_error(field, problem.value, problem.message) from None
 
 
-def find_requested_system(gpu: Accelerator, typed_system: str | None) -> System | None:
+def find_typed_or_first_system(gpu: Accelerator, typed_system: str | None) -> System | None:
     """Return the system `typed_system`, the first with the GPU without one; None if none has the GPU.
 
     Raises InvalidInputsError if the GPUs of the named system are others.
@@ -260,7 +260,7 @@ def add_cost_section(
 ) -> None:
     """Add renting and owning; `workload_inputs`: the run or the rate that is paid for."""
     gpu = find_accelerator(composer.inputs.gpu)
-    rent = typed_or_list_price(gpu, composer.inputs.usd_per_gpu_hour)
+    rent = typed_or_list_price_per_hour(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
         composer.omission_reason_by_section["Cost"] = (
             f"No list price of the {gpu.name} is known: write a price."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, impossible_input_error, pue_input
-from app.estimator.hardware.prices import default_rental_price
+from app.estimator.hardware.prices import default_rental_price_of_h100
 from app.estimator.inputs import InputGroup, input_field, input_specs
 from app.estimator.memory_verdict import build_number_flip, format_rounded_past_limit
 from app.estimator.result import FieldChange, VerdictFlip
@@ -27,7 +27,7 @@ _USE = InputGroup("Use", TOPIC)
 _RENTING = InputGroup("Renting", TOPIC)
 _OWNING = InputGroup("Owning", TOPIC)
 
-_LISTED = default_rental_price()
+_LISTED = default_rental_price_of_h100()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -46,14 +46,14 @@ CLUSTER_INFRASTRUCTURE = 0.25
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostInputs:
     gpus: int = gpus_input(default=64, topic=TOPIC)
-    utilisation: float = _USE.add_input(
+    utilisation: float = _USE.declare_input_field(
         0.6,
         "Utilization",
         unit="%",
         limits=(0.001, 1.0),
         help="Share of all hours of the year in which the GPUs work.",
     )
-    rent: float = _RENTING.add_input(
+    rent: float = _RENTING.declare_input_field(
         _LISTED.usd_per_hour,
         "Rent of a GPU-hour",
         unit="USD/h",
@@ -61,27 +61,27 @@ class CostInputs:
         help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.provider_and_date} for an "
         "H100. DeepSeek reckoned with 2 for an H800 in December 2024.",
     )
-    commitment: str = _RENTING.add_input(
+    commitment: str = _RENTING.declare_input_field(
         "used",
         "Rent is paid for",
         choices=COMMITMENTS,
         help="Used hours on demand, or all hours of a reservation.",
     )
-    price: float = _OWNING.add_input(
+    price: float = _OWNING.declare_input_field(
         EXAMPLE_PRICE,
         "Price of a GPU in its server",
         unit="USD",
         limits=(1.0, 1e7),
         help="A server's price over its GPUs. An example of 2024 for an H100, no offer: write yours.",
     )
-    life: float = _OWNING.add_input(
+    life: float = _OWNING.declare_input_field(
         4 * YEAR,
         "Life",
         unit="years",
         limits=(0.25 * YEAR, 30 * YEAR),
         help="Years until the machines are sold.",
     )
-    electricity: float = _OWNING.add_input(
+    electricity: float = _OWNING.declare_input_field(
         0.10,
         "Electricity",
         unit="USD/kWh",
@@ -89,23 +89,23 @@ class CostInputs:
         help="An example of 2024, about what industry paid in the United States; write yours.",
         topic="power-and-cooling",
     )
-    staff: float | None = _OWNING.add_input(
+    staff: float | None = _OWNING.declare_input_field(
         None,
         "Staff",
         unit="USD/year",
         limits=(0.0, 1e10),
         help="People who run the machines, beyond those that renting needs; left empty, as an "
         "example: one for 64 GPUs at 250,000 USD, a third of one for 8, four for 1,024.",
-        compute_usual_value=lambda inputs: round(usual_staff_cost(inputs.gpus)),
+        compute_usual_value=lambda inputs: round(usual_yearly_staff_cost(inputs.gpus)),
     )
-    discount: float = _RENTING.add_advanced_input(
+    discount: float = _RENTING.declare_advanced_input_field(
         0.0,
         "Discount",
         unit="%",
         limits=(0.0, 0.95),
         help="Off the rent, for example for a reservation.",
     )
-    egress: float | None = _RENTING.add_advanced_input(
+    egress: float | None = _RENTING.declare_advanced_input_field(
         None,
         "Data moved out each month",
         unit="TB",
@@ -113,14 +113,14 @@ class CostInputs:
         help="Out of the cloud; moving in is usually free. Left empty, as an example: 10 TB for "
         "64 GPUs, and as much for each in other numbers.",
     )
-    egress_price: float = _RENTING.add_advanced_input(
+    egress_price: float = _RENTING.declare_advanced_input_field(
         0.08,
         "Price of data moved out",
         unit="USD/GB",
         limits=(0.0, 10.0),
         help="An example of 2024; write yours.",
     )
-    infrastructure: float = _OWNING.add_advanced_input(
+    infrastructure: float = _OWNING.declare_advanced_input_field(
         CLUSTER_INFRASTRUCTURE,
         "Network, storage and racks",
         unit="%",
@@ -129,28 +129,28 @@ class CostInputs:
         "single server needs no network between servers: write what its storage and rack cost.",
         topic="cluster-components",
     )
-    interest: float = _OWNING.add_advanced_input(
+    interest: float = _OWNING.declare_advanced_input_field(
         0.08,
         "Interest",
         unit="%",
         limits=(0.0, 1.0),
         help="A year, on the money that is tied up. An example; write yours.",
     )
-    resale: float = _OWNING.add_advanced_input(
+    resale: float = _OWNING.declare_advanced_input_field(
         0.1,
         "Resale",
         unit="%",
         limits=(0.0, 1.0),
         help="What the servers bring at the end, over their price.",
     )
-    upkeep: float = _OWNING.add_advanced_input(
+    upkeep: float = _OWNING.declare_advanced_input_field(
         0.05,
         "Support and repair",
         unit="%",
         limits=(0.0, 1.0),
         help="A year, over the price of all that was bought.",
     )
-    power: float = _OWNING.add_advanced_input(
+    power: float = _OWNING.declare_advanced_input_field(
         1275.0,
         "Power of a GPU in its server",
         unit="W",
@@ -159,7 +159,7 @@ class CostInputs:
         term="tdp",
         topic="power-and-cooling",
     )
-    idle: float = _OWNING.add_advanced_input(
+    idle: float = _OWNING.declare_advanced_input_field(
         0.35,
         "Idle power",
         unit="%",
@@ -168,7 +168,7 @@ class CostInputs:
         topic="power-and-cooling",
     )
     pue: float = pue_input(group="Owning", topic="power-and-cooling")
-    place: float = _OWNING.add_advanced_input(
+    place: float = _OWNING.declare_advanced_input_field(
         150.0,
         "Place",
         unit="USD/kW/month",
@@ -176,7 +176,7 @@ class CostInputs:
         help="Rent of a hall or the cost of one's own, by power of the machines, "
         "without electricity. An example of 2024; write yours.",
     )
-    availability: float = _OWNING.add_advanced_input(
+    availability: float = _OWNING.declare_advanced_input_field(
         0.95,
         "Availability",
         unit="%",
@@ -203,7 +203,7 @@ class CostInputs:
         topic="batching-and-latency",
         advanced=True,
     )
-    priced_in: int = _USE.add_advanced_input(
+    priced_in: int = _USE.declare_advanced_input_field(
         2024,
         "Year of the prices",
         limits=(2000, 2100),
@@ -268,7 +268,7 @@ class CostResult:
     life_years: float
     purchase: float
     ownership_cost: YearlyOwnershipCost
-    yearly_rental_cost: float
+    yearly_rental_cost_with_egress: float
     yearly_egress_cost: float
     used_gpu_hours: float
     owned_cost_by_utilization: CostByUtilization
@@ -281,9 +281,9 @@ class CostResult:
         return self.ownership_cost.total / self.used_gpu_hours
 
     @property
-    def rented_hour_with_egress(self) -> float:
+    def rented_gpu_hour_with_egress(self) -> float:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
-        return self.yearly_rental_cost / self.used_gpu_hours
+        return self.yearly_rental_cost_with_egress / self.used_gpu_hours
 
     def gpu_hour_costs(self, utilization: float) -> GpuHourCosts:
         used_hours = self.inputs.gpus * HOURS_PER_YEAR * utilization
@@ -294,12 +294,12 @@ class CostResult:
 
     @property
     def buying(self) -> bool:
-        return self.owned_hour < self.rented_hour_with_egress
+        return self.owned_hour < self.rented_gpu_hour_with_egress
 
     @property
     def rented_hour_without_egress(self) -> float:
         """Return what is paid for a used hour of a rented GPU, without data egress [USD/h]."""
-        return (self.yearly_rental_cost - self.yearly_egress_cost) / self.used_gpu_hours
+        return (self.yearly_rental_cost_with_egress - self.yearly_egress_cost) / self.used_gpu_hours
 
     def million_tokens_cost(self, gpu_hour_cost: float) -> float:
         """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
@@ -317,13 +317,18 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     owned = CostByUtilization(
         yearly_ownership_cost(inputs, 0.0).total, yearly_ownership_cost(inputs, 1.0).total
     )
-    rented = CostByUtilization(yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0))
+    rented = CostByUtilization(
+        compute_yearly_rental_cost_with_egress(inputs, 0.0),
+        compute_yearly_rental_cost_with_egress(inputs, 1.0),
+    )
     return CostResult(
         inputs=inputs,
         life_years=inputs.life / YEAR,
-        purchase=purchase_price(inputs),
+        purchase=cluster_purchase_price(inputs),
         ownership_cost=yearly_ownership_cost(inputs, inputs.utilisation),
-        yearly_rental_cost=yearly_rental_cost(inputs, inputs.utilisation),
+        yearly_rental_cost_with_egress=compute_yearly_rental_cost_with_egress(
+            inputs, inputs.utilisation
+        ),
         yearly_egress_cost=_yearly_egress_cost(inputs),
         used_gpu_hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
         owned_cost_by_utilization=owned,
@@ -332,13 +337,13 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     )
 
 
-def purchase_price(inputs: CostInputs) -> float:
+def cluster_purchase_price(inputs: CostInputs) -> float:
     """Return the price of the machines with their network, storage and racks [USD]."""
     return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
 def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwnershipCost:
-    purchase = purchase_price(inputs)
+    purchase = cluster_purchase_price(inputs)
     resale_price = inputs.gpus * inputs.price * inputs.resale
     max_power = inputs.gpus * inputs.power
     mean_power = average_power(max_power, inputs.idle, utilization)
@@ -347,11 +352,11 @@ def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> YearlyOwner
         upkeep=purchase * inputs.upkeep,
         electricity=electricity_cost_per_year(mean_power, inputs.pue, inputs.electricity),
         place=max_power / 1000 * inputs.place * 12,
-        staff=typed_or_usual_staff_cost(inputs),
+        staff=typed_or_usual_yearly_staff_cost(inputs),
     )
 
 
-def yearly_rental_cost(inputs: CostInputs, utilization: float) -> float:
+def compute_yearly_rental_cost_with_egress(inputs: CostInputs, utilization: float) -> float:
     """Return the cost of a year of renting at a utilization [USD/year]."""
     share = 1.0 if inputs.commitment == "all" else utilization
     hours = inputs.gpus * HOURS_PER_YEAR * share
@@ -369,12 +374,12 @@ def _yearly_egress_cost(inputs: CostInputs) -> float:
 _USUAL_GPUS, _USUAL_STAFF, _USUAL_EGRESS = 64, 250_000.0, 10e12
 
 
-def typed_or_usual_staff_cost(inputs: CostInputs) -> float:
+def typed_or_usual_yearly_staff_cost(inputs: CostInputs) -> float:
     """Return the typed or the usual cost of staff [USD/year]."""
-    return usual_staff_cost(inputs.gpus) if inputs.staff is None else inputs.staff
+    return usual_yearly_staff_cost(inputs.gpus) if inputs.staff is None else inputs.staff
 
 
-def usual_staff_cost(gpus: int) -> float:
+def usual_yearly_staff_cost(gpus: int) -> float:
     """Return the cost of staff, if none is given [USD/year].
 
     It grows with the square root of the GPUs: many machines alike need fewer people for each.
@@ -394,7 +399,7 @@ def _break_even_utilization(owned: CostByUtilization, rented: CostByUtilization)
 
 def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent, price and staff at which the cheaper option changes."""
-    staff = round(typed_or_usual_staff_cost(result.inputs))
+    staff = round(typed_or_usual_yearly_staff_cost(result.inputs))
     inputs = dataclasses.replace(result.inputs, staff=staff)
     is_buying = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
@@ -402,7 +407,7 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     break_even = result.break_even_utilization or 0.0
     tried = [
         ("rent", _break_even_rent(result), 1.0, " USD/h", not is_buying),
-        ("price", _break_even_purchase_price(result), 1.0, " USD", is_buying),
+        ("price", _break_even_price_per_gpu(result), 1.0, " USD", is_buying),
         ("staff", _break_even_staff_cost(result), 1.0, " USD/year", is_buying),
     ]
     if break_even <= inputs.availability:
@@ -463,13 +468,13 @@ def _break_even_rent(result: CostResult) -> float:
 def _break_even_staff_cost(result: CostResult) -> float:
     """Return the cost of staff at which both cost the same [USD/year]; negative if none does."""
     cost = result.ownership_cost
-    return result.yearly_rental_cost - (cost.total - cost.staff)
+    return result.yearly_rental_cost_with_egress - (cost.total - cost.staff)
 
 
-def _break_even_purchase_price(result: CostResult) -> float:
+def _break_even_price_per_gpu(result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
     inputs = result.inputs
-    purchase_factor = purchase_price(inputs) / inputs.price
+    purchase_factor = cluster_purchase_price(inputs) / inputs.price
     resale_factor = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.life_years
     capital_factor = annuity_factor(inputs.interest, result.life_years)
     yearly_cost_factor = (
@@ -477,7 +482,7 @@ def _break_even_purchase_price(result: CostResult) -> float:
     ) * capital_factor + purchase_factor * inputs.upkeep
     other_costs = result.ownership_cost.total - yearly_cost_factor * inputs.price
     return (
-        (result.yearly_rental_cost - other_costs) / yearly_cost_factor
+        (result.yearly_rental_cost_with_egress - other_costs) / yearly_cost_factor
         if yearly_cost_factor > 0
         else -1.0
     )

@@ -10,8 +10,8 @@ from app.estimator.estimates.cost import (
     compute_cost,
     find_flips,
 )
-from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
-from app.estimator.hardware.prices import default_rental_price
+from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
+from app.estimator.hardware.prices import default_rental_price_of_h100
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -34,7 +34,7 @@ from app.estimator.units import format_value
 
 
 def _payback_time(result: CostResult) -> OutputValue:
-    yearly_saving = result.yearly_rental_cost - result.ownership_cost.running_cost
+    yearly_saving = result.yearly_rental_cost_with_egress - result.ownership_cost.running_cost
     if yearly_saving > 0:
         return OutputValue(
             result.purchase / yearly_saving * YEAR, note="Without interest and resale."
@@ -49,7 +49,7 @@ def _rented_hour_value(result: CostResult) -> OutputValue:
         result.yearly_egress_cost / result.used_gpu_hours,
     )
     note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress, 'USD/h')} for data moved out."
-    return OutputValue(result.rented_hour_with_egress, note=note if egress else "")
+    return OutputValue(result.rented_gpu_hour_with_egress, note=note if egress else "")
 
 
 def _break_even_utilization_value(result: CostResult) -> OutputValue:
@@ -71,13 +71,19 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     OutputSpec("break_even", "Break-even utilization", "%", read=_break_even_utilization_value),
     OutputSpec("purchase", "Purchase", "USD", "less"),
     OutputSpec("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.ownership_cost.total),
-    OutputSpec("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.yearly_rental_cost),
+    OutputSpec(
+        "rented_year",
+        "Rented, a year",
+        "USD/year",
+        "less",
+        lambda r: r.yearly_rental_cost_with_egress,
+    ),
     OutputSpec(
         "saved",
         "Saved by owning over its life",
         "USD",
         "more",
-        lambda r: (r.yearly_rental_cost - r.ownership_cost.total) * r.life_years,
+        lambda r: (r.yearly_rental_cost_with_egress - r.ownership_cost.total) * r.life_years,
     ),
     OutputSpec("repaid", "Purchase repaid after", "s", "less", _payback_time),
     OutputSpec(
@@ -106,7 +112,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Million tokens, rented",
         "USD/Mtoken",
         "less",
-        lambda r: r.million_tokens_cost(r.rented_hour_with_egress),
+        lambda r: r.million_tokens_cost(r.rented_gpu_hour_with_egress),
     ),
     OutputSpec("buying", "Owning is cheaper"),
 )
@@ -133,7 +139,7 @@ def estimate(inputs: CostInputs) -> Estimate:
 def _build_verdict(result: CostResult) -> Verdict:
     if result.inputs.run != ANY_RUN:
         return _build_run_verdict(result)
-    owned, rented = result.owned_hour, result.rented_hour_with_egress
+    owned, rented = result.owned_hour, result.rented_gpu_hour_with_egress
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
         lead = "About the same."
@@ -147,11 +153,11 @@ def _build_verdict(result: CostResult) -> Verdict:
         lead,
         f"At {format_value(result.inputs.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
-        f"rented{meeting_text} {_describe_largest_parts(result)}",
+        f"rented{meeting_text} {_describe_two_largest_ownership_costs(result)}",
     )
 
 
-def _describe_largest_parts(result: CostResult) -> str:
+def _describe_two_largest_ownership_costs(result: CostResult) -> str:
     parts, total = result.ownership_cost.by_label, result.ownership_cost.total
     first, second = sorted(parts, key=lambda name: -parts[name])[:2]
     shares = [format_value(parts[name] / total, "%", 0) for name in (first, second)]
@@ -243,7 +249,7 @@ def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         _STEPS.build_step(
             "owned_year",
             "machines + support + electricity + place + staff",
-            format_exact_sum(owned.by_label.values(), "USD"),
+            format_terms_of_exact_sum(owned.by_label.values(), "USD"),
             owned.total,
             "barroso-2018",
             label="A year of owning",
@@ -273,15 +279,15 @@ def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
             f"{format_term(inputs.gpus)} × {format_term(HOURS_PER_YEAR)} h{share} × "
             f"{format_term(inputs.rent, 'USD/h')} × "
             f"{format_term(1 - inputs.discount)} + {format_term(result.yearly_egress_cost, 'USD')}",
-            result.yearly_rental_cost,
+            result.yearly_rental_cost_with_egress,
             "barroso-2018",
             label="A year of renting",
         ),
         _STEPS.build_step_from_template(
             "rented_hour",
             "[a year of renting] ÷ [used GPU-hours]",
-            ((result.yearly_rental_cost, "USD/year"), result.used_gpu_hours),
-            result.rented_hour_with_egress,
+            ((result.yearly_rental_cost_with_egress, "USD/year"), result.used_gpu_hours),
+            result.rented_gpu_hour_with_egress,
             "barroso-2018",
         ),
     )
@@ -342,8 +348,8 @@ def _build_owned_hour_bar(result: CostResult) -> StackedBar:
             BarSegment(color, label.capitalize(), cost / result.used_gpu_hours)
             for color, (label, cost) in zip(colors, costs, strict=True)
         ),
-        result.rented_hour_with_egress,
-        f"{format_value(result.rented_hour_with_egress, 'USD/h')} rented",
+        result.rented_gpu_hour_with_egress,
+        f"{format_value(result.rented_gpu_hour_with_egress, 'USD/h')} rented",
         "USD/h",
     )
 
@@ -373,8 +379,8 @@ _SERVER_GPUS = 8  # GPUs of a usual server.
 def _build_notes(result: CostResult) -> tuple[str, ...]:
     inputs = result.inputs
     origin = f"They are of {inputs.priced_in}"
-    if inputs.rent == default_rental_price().usd_per_hour:
-        origin += f"; the rent is {default_rental_price().provider_and_date}"
+    if inputs.rent == default_rental_price_of_h100().usd_per_hour:
+        origin += f"; the rent is {default_rental_price_of_h100().provider_and_date}"
     notes = [f"{_PRICES} {origin}."]
     if inputs.commitment == "used":
         notes.append(

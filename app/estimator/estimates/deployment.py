@@ -13,7 +13,7 @@ from app.estimator.estimates.composition import (
     add_network_section,
     add_power_section,
     find_reason_for_no_cluster,
-    find_requested_system,
+    find_typed_or_first_system,
     system_input,
 )
 from app.estimator.estimates.cost import CostInputs
@@ -106,7 +106,7 @@ class DeploymentResult(ComposedResult):
 def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
     """Take a service through weights, memory, latency, network, power and cost."""
     gpu = find_accelerator(inputs.gpu)
-    system = find_requested_system(gpu, inputs.system)
+    system = find_typed_or_first_system(gpu, inputs.system)
     run = SectionComposer(inputs)
     values = _list_capacity_values(inputs)
     split = _resolve_split(run, values)
@@ -130,7 +130,7 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         )
     else:
         run.add_section(
-            "Memory", "inference-memory", _inference_memory_inputs(inputs, split, capacity)
+            "Memory", "inference-memory", _memory_inputs_of_replica_at_load(inputs, split, capacity)
         )
     run.sections.append(capacity)
     gpus = estimate["gpus"].value
@@ -202,12 +202,14 @@ def _list_capacity_values(inputs: DeploymentInputs) -> dict[str, Any]:
 def _resolve_split(composer: SectionComposer, values: Mapping[str, Any]) -> dict[str, int]:
     """Return how the GPUs of a replica share the model, as chosen where it is left open."""
     with composer.map_section_errors_to_own_inputs():
-        inputs = fill_in_formats_and_gpus(composer.parse_section_inputs("serving-capacity", values))
+        inputs = fill_in_formats_and_gpus(
+            composer.merge_section_inputs_with_own("serving-capacity", values)
+        )
     split = ("tensor_parallel", "attention_parallel", "expert_parallel")
     return {name: getattr(inputs, name) for name in split}
 
 
-def _inference_memory_inputs(
+def _memory_inputs_of_replica_at_load(
     inputs: DeploymentInputs, split: Mapping[str, Any], capacity: SubEstimate
 ) -> dict[str, Any]:
     """Return the inputs of inference-memory for one replica at its load.
@@ -230,7 +232,7 @@ def _inference_memory_inputs(
         "tensor_parallel": gpus,
         "attention": attention,
         "engine": find_engine_id_with_memory_data(inputs.engine),
-        "context": int(build_request_pattern(capacity.inputs).mean_context),
+        "context": int(build_request_pattern(capacity.inputs).mean_context_of_running_sequence),
         "concurrent": each * groups,
         "block": 1,
     }

@@ -39,13 +39,18 @@ from app.estimator.result import (
     VerdictFlip,
     read_figures,
 )
-from app.estimator.serving.replica_memory import find_start_refusal_of_replica
-from app.estimator.units import format_count, format_number, format_value, round_estimate
+from app.estimator.serving.replica_memory import find_max_num_seqs_refusal_of_replica
+from app.estimator.units import (
+    format_count,
+    format_number,
+    format_value,
+    round_estimate_to_three_digits,
+)
 
 _CAPACITY = "serving-capacity"
 
 
-def _fits_value(result: DeploymentResult) -> OutputValue:
+def _serves_within_targets_value(result: DeploymentResult) -> OutputValue:
     if result.relaxed_target_by_input:
         return OutputValue(False, note="Later than the targets.")
     figure = _capacity_section(result).estimate["fits"]
@@ -59,7 +64,7 @@ def _system_count_value(result: DeploymentResult) -> OutputValue:
     return OutputValue(result.nodes, figure.low, figure.high, unbounded=True)
 
 
-def _declare_output_without_bounds(
+def _declare_section_output_without_bounds(
     name: str, label: str, unit: str, section: str
 ) -> OutputSpec[Any]:
     """Declare a figure that is exact within its section and rests on modeled numbers of GPUs."""
@@ -74,7 +79,7 @@ def _declare_output_without_bounds(
 
 
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
-    OutputSpec("fits", "Keeps up", better="more", read=_fits_value),
+    OutputSpec("fits", "Keeps up", better="more", read=_serves_within_targets_value),
     declare_section_output(
         "gpus", "GPUs", "GPU", "less", _CAPACITY, is_modeled=True, is_primary=True
     ),
@@ -106,10 +111,12 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         _CAPACITY,
         is_modeled=True,
     ),
-    _declare_output_without_bounds("tokens_owned", "Million tokens, owned", "USD/Mtoken", "cost"),
-    _declare_output_without_bounds("switches", "Switches", "", "fabric"),
-    _declare_output_without_bounds("racks", "Racks", "", "power-cooling"),
-    _declare_output_without_bounds("site_power", "Power of the site", "W", "power-cooling"),
+    _declare_section_output_without_bounds(
+        "tokens_owned", "Million tokens, owned", "USD/Mtoken", "cost"
+    ),
+    _declare_section_output_without_bounds("switches", "Switches", "", "fabric"),
+    _declare_section_output_without_bounds("racks", "Racks", "", "power-cooling"),
+    _declare_section_output_without_bounds("site_power", "Power of the site", "W", "power-cooling"),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 _MEMORY_NOTE = (
@@ -130,7 +137,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         name="deployment",
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=(_gpu_step(result),),
+        steps=(_total_gpus_step(result),),
         notes=(
             NOTE,
             _MEMORY_NOTE,
@@ -148,7 +155,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
             *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
         flips=(
-            *_relaxed_target_flips(result),
+            *_combined_relaxed_target_flip(result),
             *(flip for flip in capacity_flips if flip.field in shared),
         ),
         sections=result.sections,
@@ -171,7 +178,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
         result.find_figure("power-cooling", "site_power"),
     )
     if cost is not None and cost.value is not None:
-        monthly = round_estimate(float(cost.value), cost.unit)
+        monthly = round_estimate_to_three_digits(float(cost.value), cost.unit)
         parts.append(f"{format_value(monthly, cost.unit)} rented")
     if power is not None and power.value is not None:
         parts.append(f"{power.formatted_value} at the site")
@@ -199,10 +206,10 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
     )
 
 
-def _relaxed_target_flips(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
+def _combined_relaxed_target_flip(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
     """Return the targets that counted as one change of those that were typed."""
     capacity = _resolved_capacity_inputs(result)
-    refused = find_start_refusal_of_replica(
+    refused = find_max_num_seqs_refusal_of_replica(
         place_replica_model(capacity), capacity.memory_utilization
     )
     flips = [
@@ -232,7 +239,7 @@ def _resolved_capacity_inputs(result: DeploymentResult) -> ServingCapacityInputs
     return dataclasses.replace(inputs, **result.split)
 
 
-def _gpu_step(result: DeploymentResult) -> FormulaStep:
+def _total_gpus_step(result: DeploymentResult) -> FormulaStep:
     capacity = _resolved_capacity_inputs(result)
     spare = capacity.spare
     terms: tuple[Term, ...] = ()

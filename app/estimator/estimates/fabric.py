@@ -36,64 +36,64 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FabricInputs:
-    system: str = _CLUSTER.add_input(
+    system: str = _CLUSTER.declare_input_field(
         "dgx-h100",
         "System",
         kind="system",
         help="What the cluster is made of; it brings adapters and their rate.",
     )
-    nodes: int = _CLUSTER.add_input(
+    nodes: int = _CLUSTER.declare_input_field(
         127,
         "Systems",
         unit="node",
         limits=(1, 100_000),
         help="Servers, or racks where a rack is the system.",
     )
-    switch: str | None = _COMPUTE_NETWORK.add_input(
+    switch: str | None = _COMPUTE_NETWORK.declare_input_field(
         None,
         "Switch",
         kind="network",
         help="The switch of the compute network, the same in every tier; left empty: "
         "the InfiniBand switch with ports as fast as the adapters.",
     )
-    layout: str = _COMPUTE_NETWORK.add_input(
+    layout: str = _COMPUTE_NETWORK.declare_input_field(
         "rail",
         "Layout",
         choices=LAYOUTS,
         help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the next.",
         term="rail-optimised",
     )
-    oversubscription: float = _COMPUTE_NETWORK.add_input(
+    oversubscription: float = _COMPUTE_NETWORK.declare_input_field(
         1.0,
         "Oversubscription",
         limits=(1.0, 16.0),
         help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
         term="oversubscription",
     )
-    tiers: str = _COMPUTE_NETWORK.add_advanced_input(
+    tiers: str = _COMPUTE_NETWORK.declare_advanced_input_field(
         "auto",
         "Tiers",
         choices=TIERS,
         help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
     )
-    managers: int = _COMPUTE_NETWORK.add_advanced_input(
+    managers: int = _COMPUTE_NETWORK.declare_advanced_input_field(
         4,
         "Links of fabric managers",
         limits=(0, 64),
         help="Ports that the fabric manager takes; published designs give it four, in "
         "place of a node. They are left out where no port is free.",
     )
-    planes: int = _COMPUTE_NETWORK.add_advanced_input(
+    planes: int = _COMPUTE_NETWORK.declare_advanced_input_field(
         1, "Planes", limits=(1, 8), help="Separate fabrics over which each adapter splits its rate."
     )
-    adapters: int | None = _CLUSTER.add_advanced_input(
+    adapters: int | None = _CLUSTER.declare_advanced_input_field(
         None,
         "Adapters per system",
         kind="count",
         limits=(1, 144),
         help="Adapters of the compute network; left empty: those of the system.",
     )
-    rate: float | None = _CLUSTER.add_advanced_input(
+    rate: float | None = _CLUSTER.declare_advanced_input_field(
         None,
         "Rate of an adapter",
         unit="Gbit/s",
@@ -101,21 +101,21 @@ class FabricInputs:
         help="In one direction; left empty: that of the system.",
         topic="interconnects",
     )
-    storage_links: int = _OTHER_NETWORKS.add_advanced_input(
+    storage_links: int = _OTHER_NETWORKS.declare_advanced_input_field(
         2,
         "Storage links per node",
         limits=(0, 64),
         help="Ports that each server or compute tray has on the storage network.",
         term="storage-network",
     )
-    storage_ports: int | None = _OTHER_NETWORKS.add_advanced_input(
+    storage_ports: int | None = _OTHER_NETWORKS.declare_advanced_input_field(
         None,
         "Ports of the storage",
         kind="count",
         limits=(0, 100_000),
         help="Ports of the storage servers; left empty: one for every four of the nodes.",
     )
-    servers: int = _OTHER_NETWORKS.add_advanced_input(
+    servers: int = _OTHER_NETWORKS.declare_advanced_input_field(
         5,
         "Management servers",
         limits=(0, 10_000),
@@ -173,7 +173,7 @@ class FabricResult:
     side_networks: tuple[SideNetwork, ...]
 
     @property
-    def fabric_manager_links(self) -> int:
+    def placed_manager_links_per_plane(self) -> int:
         """Return the links of fabric managers on each plane; none where no port is free.
 
         Nobody adds a group of switches for a few links of management.
@@ -182,7 +182,7 @@ class FabricResult:
         return self.plane_wiring.manager_links if free >= self.plane_wiring.manager_links else 0
 
     @property
-    def hosts_per_group(self) -> int:
+    def hosts_per_leaf_group(self) -> int:
         """Return the hosts of a full group: the ports of a leaf to nodes."""
         if self.plane_tree.tiers == 1:
             return max(1, self.plane_tree.ports_per_switch // self.hosts.rails_per_host)
@@ -203,7 +203,7 @@ class FabricResult:
     def systems_per_scalable_unit(self) -> int:
         """Return the systems of a scalable unit: as published, or those of a group."""
         published = self.reference_design.nodes_per_unit if self.reference_design else None
-        return published or max(1, self.hosts_per_group // self.hosts.hosts_per_system)
+        return published or max(1, self.hosts_per_leaf_group // self.hosts.hosts_per_system)
 
     @property
     def scalable_unit_count(self) -> int:
@@ -223,7 +223,7 @@ class FabricResult:
 
     @property
     def node_links(self) -> int:
-        return (self.hosts.ports + self.fabric_manager_links) * self.planes
+        return (self.hosts.ports + self.placed_manager_links_per_plane) * self.planes
 
     @property
     def links_between_switches(self) -> int:
@@ -239,7 +239,9 @@ class FabricResult:
         each = (
             self.hosts.system.nic_cages or self.hosts.rails_per_host * self.hosts.hosts_per_system
         )
-        at_nodes = self.hosts.system_count * each + self.fabric_manager_links * self.planes
+        at_nodes = (
+            self.hosts.system_count * each + self.placed_manager_links_per_plane * self.planes
+        )
         return at_nodes + -(
             -switch_ends // (self.switch.ports_per_cage * self.links_per_switch_port)
         )
@@ -269,7 +271,7 @@ _MOST_ADAPTERS_OF_SERVER, _ADAPTERS_OF_TRAY = 16, 4
 def compute_fabric(inputs: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
     hosts = split_systems_into_hosts(inputs)
-    switch = requested_switch(inputs, hosts.adapter_rate / inputs.planes)
+    switch = find_requested_or_default_switch(inputs, hosts.adapter_rate / inputs.planes)
     rate = switch.port_rate or 0.0
     link = min(hosts.adapter_rate / inputs.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
@@ -333,7 +335,7 @@ def find_similar_system_with_adapters(system: System) -> System | None:
     )
 
 
-def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
+def find_requested_or_default_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
     """Return the chosen switch, or one with ports of a rate.
 
     Raises InvalidInputsError if the part is not a switch.
@@ -349,15 +351,15 @@ def requested_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
     return part
 
 
-def build_plane_tree(wiring: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
+def build_plane_tree(wiring: PlaneWiring, host_count: int, rails_per_host: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
-    endpoints = hosts * rails
+    endpoints = host_count * rails_per_host
     single = None if wiring.requested_tiers else build_single_switch(endpoints, wiring.switch_ports)
     if single is not None:
         return single
     down = split_leaf_ports(wiring.switch_ports, wiring.oversubscription).to_nodes
     if wiring.layout == "rail":
-        leaves = count_rail_leaves(hosts, rails, down)
+        leaves = count_rail_leaves(host_count, rails_per_host, down)
     else:
         leaves = -(-endpoints // down)
     links_to_nodes = 0
@@ -457,7 +459,7 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
 
 def build_switch_count_chart(result: FabricResult) -> Chart:
     hosts = result.hosts
-    unit = max(1, result.hosts_per_group // hosts.hosts_per_system)
+    unit = max(1, result.hosts_per_leaf_group // hosts.hosts_per_system)
     reach = max(2 * hosts.system_count, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     points: list[tuple[float, float]] = []
@@ -536,7 +538,7 @@ def _describe_switch_change(result: FabricResult, wiring: PlaneWiring, systems: 
 
 def describe_unplaced_manager_links(result: FabricResult) -> str:
     """Return that the links of fabric managers find no port; empty if they do, or there are none."""
-    if result.fabric_manager_links == result.plane_wiring.manager_links:
+    if result.placed_manager_links_per_plane == result.plane_wiring.manager_links:
         return ""
     return (
         f"All leaf ports are taken by {format_number(result.hosts.system_count)} systems, so that the "

@@ -11,7 +11,7 @@ from app.estimator.estimates.fabric import (
     find_similar_system_with_adapters,
     max_connected_systems,
 )
-from app.estimator.formula_steps import StepBuilder, format_term, multiply_formula
+from app.estimator.formula_steps import StepBuilder, format_term, multiply_or_divide_formula
 from app.estimator.hardware.catalog import NetworkPart
 from app.estimator.hardware.fat_tree import FatTree
 from app.estimator.registry import EstimateSpec
@@ -28,7 +28,7 @@ from app.estimator.result import (
 from app.estimator.units import format_number, format_value
 
 
-def _switch_power_value(result: FabricResult) -> OutputValue:
+def _compute_network_power_value(result: FabricResult) -> OutputValue:
     switch_power = result.switch.power
     note = "At most, without cooling."
     if not switch_power:
@@ -38,18 +38,18 @@ def _switch_power_value(result: FabricResult) -> OutputValue:
     )
 
 
-def _side_switches_name(side_network: str) -> str:
+def _side_switches_output_name(side_network: str) -> str:
     """Return the name of the output for the switches of a side network.
 
-    >>> _side_switches_name("Out-of-band")
+    >>> _side_switches_output_name("Out-of-band")
     'out_of_band_switches'
     """
     return f"{side_network.lower().replace('-', '_')}_switches"
 
 
-def _side_network_output(name: str) -> OutputSpec[FabricResult]:
+def _side_switches_output(name: str) -> OutputSpec[FabricResult]:
     return OutputSpec(
-        _side_switches_name(name),
+        _side_switches_output_name(name),
         f"{name} switches",
         read=lambda r: r.find_side_network(name).tree.switches,
     )
@@ -97,8 +97,8 @@ OUTPUTS: tuple[OutputSpec[FabricResult], ...] = (
         "more",
         lambda r: max_connected_systems(r.plane_wiring, r.hosts, r.plane_tree.tiers),
     ),
-    *(_side_network_output(name) for name in ("Storage", "In-band", "Out-of-band")),
-    OutputSpec("power", "Power of the compute switches", "W", "less", _switch_power_value),
+    *(_side_switches_output(name) for name in ("Storage", "In-band", "Out-of-band")),
+    OutputSpec("power", "Power of the compute switches", "W", "less", _compute_network_power_value),
 )
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
@@ -111,7 +111,7 @@ def estimate(inputs: FabricInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
         pictures=(build_switch_count_chart(result),),
-        tables=(_build_table(result),),
+        tables=(_build_networks_table(result),),
         notes=_build_notes(inputs, result),
         flips=find_flips(inputs, result),
     )
@@ -157,7 +157,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
             "node_links",
             f"({nodes}) × planes" if result.planes > 1 else nodes,
             _multiply_by_planes(
-                f"{format_term(hosts.host_count)} × {hosts.rails_per_host} + {result.fabric_manager_links}",
+                f"{format_term(hosts.host_count)} × {hosts.rails_per_host} + {result.placed_manager_links_per_plane}",
                 result.planes,
             ),
             result.node_links,
@@ -195,7 +195,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             "leiserson-1985",
             label="Ports of a leaf to nodes",
         ),
-        _leaf_step(inputs, result),
+        _leaf_count_step(inputs, result),
         _STEPS.build_step(
             "spines",
             "uplinks of a leaf ÷ its links to each spine × pods",
@@ -243,7 +243,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
     return steps
 
 
-def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
+def _leaf_count_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
     tree, rails, planes = result.plane_tree, result.hosts.rails_per_host, result.planes
     is_rail_aligned = inputs.layout == "rail" and tree.leaves == result.leaf_group_count * rails
     if is_rail_aligned:
@@ -262,7 +262,7 @@ def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
 
 
 def _multiply_by_planes(formula: str, planes: int) -> str:
-    return multiply_formula(formula, planes) if planes > 1 else formula
+    return multiply_or_divide_formula(formula, planes) if planes > 1 else formula
 
 
 def _spine_count_formula(tree: FatTree, planes: int) -> str:
@@ -274,7 +274,7 @@ def _spine_count_formula(tree: FatTree, planes: int) -> str:
 def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
     return [
         _STEPS.build_step(
-            _side_switches_name(side.name),
+            _side_switches_output_name(side.name),
             f"leaf + spine + core switches: {format_term(side.endpoints)} ports on {side.switch.name}",
             " + ".join(
                 str(count)
@@ -289,7 +289,7 @@ def _side_network_steps(result: FabricResult) -> list[FormulaStep]:
     ]
 
 
-def _build_table(result: FabricResult) -> ResultTable:
+def _build_networks_table(result: FabricResult) -> ResultTable:
     rows = [
         _network_row("Compute", result.switch, result.node_links, result.plane_tree, result.planes),
         *(_network_row(s.name, s.switch, s.endpoints, s.tree) for s in result.side_networks),

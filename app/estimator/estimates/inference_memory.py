@@ -28,26 +28,26 @@ from app.estimator.memory.inference_memory import (
     WORKSPACE,
     EngineMemory,
     HybridCacheBlocks,
-    VllmStartRefusal,
+    MaxNumSeqsRefusal,
     build_hybrid_cache_blocks,
-    compute_bytes_while_loading,
+    cache_elements_per_token_ignoring_windows,
     compute_engine_memory_limit,
-    find_vllm_start_refusal,
+    compute_weight_bytes_while_loading,
+    find_max_num_seqs_refusal,
     kv_cache_elements_per_sequence,
-    kv_cache_elements_per_token,
     longest_context,
-    profiled_peak_bytes,
-    recurrent_state_bytes,
+    profiled_temporary_peak_bytes,
+    recurrent_state_bytes_per_sequence,
     round_up_to_blocks,
-    widest_layer_prompt_bytes,
+    widest_layer_prefill_bytes,
 )
 from app.estimator.memory.parallel_layout import (
+    build_model_of_gpu_layers,
     describe_fp8_checkpoint_split_problem,
-    filter_loadable_gpu_counts,
+    filter_gpu_counts_by_quantization_blocks,
     find_engine_split_problem,
     find_quantization_block_problem,
     find_serving_pipeline_problem,
-    keep_layers_on_gpus,
     list_tensor_parallel_sizes,
     split_into_serving_stages,
 )
@@ -65,8 +65,8 @@ from app.estimator.models.number_formats import (
 )
 from app.estimator.result import Bounds
 from app.estimator.serving.engine import (
-    PaddingShares,
-    expert_padding_shares,
+    MarlinPaddingShares,
+    expert_marlin_padding_shares,
     find_fp8_problem,
 )
 
@@ -92,7 +92,7 @@ class InferenceMemoryInputs:
         default=4, label="GPUs that share the model"
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
-    attention: str = HARDWARE.add_advanced_input(
+    attention: str = HARDWARE.declare_advanced_input_field(
         DIVIDED,
         "Attention",
         choices=_ATTENTION,
@@ -100,7 +100,7 @@ class InferenceMemoryInputs:
         "sequences; experts stay divided. A latent cache cannot be divided.",
     )
     memory_utilization: float = common_inputs.usable_share_input()
-    engine: str = ENGINE.add_advanced_input(
+    engine: str = ENGINE.declare_advanced_input_field(
         DEFAULT_ENGINE,
         "Engine",
         choices=ENGINE_CHOICES,
@@ -109,7 +109,7 @@ class InferenceMemoryInputs:
         "deals whole layers to the GPUs.",
         topic="inference-memory",
     )
-    prompt: int | None = LOAD.add_advanced_input(
+    prompt: int | None = LOAD.declare_advanced_input_field(
         None,
         "Prompt",
         kind="count",
@@ -119,7 +119,7 @@ class InferenceMemoryInputs:
         "empty: all of them.",
         topic="inference-memory",
     )
-    shown_memory: float | None = HARDWARE.add_advanced_input(
+    shown_memory: float | None = HARDWARE.declare_advanced_input_field(
         None,
         "Memory as the driver shows it",
         unit="GB",
@@ -129,7 +129,7 @@ class InferenceMemoryInputs:
         "as one GPU: 9.75 GiB for 1g.10gb of an H100.",
         topic="inference-memory",
     )
-    cache_memory: float | None = ENGINE.add_advanced_input(
+    cache_memory: float | None = ENGINE.declare_advanced_input_field(
         None,
         "Memory for the cache",
         unit="GB",
@@ -137,7 +137,7 @@ class InferenceMemoryInputs:
         help="On each GPU, as a start-up log says it; left empty: what is left over.",
         topic="inference-memory",
     )
-    step_tokens: int | None = ENGINE.add_advanced_input(
+    step_tokens: int | None = ENGINE.declare_advanced_input_field(
         None,
         "Tokens per engine step",
         kind="count",
@@ -146,7 +146,7 @@ class InferenceMemoryInputs:
         help="The most tokens that the engine computes at once; left empty: the "
         "engine's own number, 8,192 where none is chosen.",
     )
-    max_sequences: int | None = ENGINE.add_advanced_input(
+    max_sequences: int | None = ENGINE.declare_advanced_input_field(
         None,
         "Most sequences of the engine",
         kind="count",
@@ -156,7 +156,7 @@ class InferenceMemoryInputs:
         "Left empty: the engine's own number.",
         topic="inference-memory",
     )
-    graphs: float = ENGINE.add_advanced_input(
+    graphs: float = ENGINE.declare_advanced_input_field(
         0.0,
         "CUDA graphs",
         unit="GB",
@@ -166,7 +166,7 @@ class InferenceMemoryInputs:
         "the share: 0.",
         topic="inference-memory",
     )
-    overhead: float | None = ENGINE.add_advanced_input(
+    overhead: float | None = ENGINE.declare_advanced_input_field(
         None,
         "Overhead per GPU",
         unit="GB",
@@ -175,7 +175,7 @@ class InferenceMemoryInputs:
         topic="inference-memory",
     )
     gpu_layers: int | None = common_inputs.gpu_layers_input(topic="inference-memory")
-    block: int = ENGINE.add_advanced_input(
+    block: int = ENGINE.declare_advanced_input_field(
         16,
         "Cache block",
         unit="token",
@@ -199,10 +199,10 @@ class GpuMemoryUse:
     activations: float
     overhead: float
     padding: float = 0.0
-    started: float = 0.0
+    default_engine_startup: float = 0.0
     least_padding: float = 0.0
     most_padding: float = 0.0
-    unsure_graphs: float = 0.0
+    possible_graph_bytes: float = 0.0
 
     @property
     def bytes_without_cache(self) -> float:
@@ -246,10 +246,10 @@ class InferenceLimits:
     cache_limits: CacheLimits
     fewest_gpus: int | None
     usable_bytes_per_gpu: float
-    cache_bytes_per_gpu: float
-    cached_tokens: int | None
-    cached_blocks: int | None
-    memory_by_gpu_count: tuple[MemoryAtGpuCount, ...]
+    bytes_left_for_cache_per_gpu: float
+    cache_token_capacity: int | None
+    cache_block_capacity: int | None
+    memory_at_gpu_counts: tuple[MemoryAtGpuCount, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -291,7 +291,9 @@ COMMUNICATION = 1e9
 STEP_TOKENS = 8192
 
 
-def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
+def peak_activation_bytes_per_gpu(
+    model: Architecture, tokens: int, sequences: int, gpus: int
+) -> float:
     """Return the peak of temporary tensors in one engine step on one GPU.
 
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
@@ -322,10 +324,10 @@ def compute_gpu_memory_use(
     own = sequences_per_gpu(inputs, gpus)
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = kv_cache_elements_per_sequence(model, tokens, sharing, width) * width
-    cache = (sequence + recurrent_state_bytes(model) / sharing) * own
+    cache = (sequence + recurrent_state_bytes_per_sequence(model) / sharing) * own
     unsure_graphs = 0.0
     if shared := shared_hybrid_blocks(model, inputs, gpus):
-        cache = shared.count_needed_blocks(inputs.context, own) * shared.block_bytes
+        cache = shared.count_blocks_to_start_and_run(inputs.context, own) * shared.block_bytes
         engine = find_engine_memory_on_gpu(inputs, inputs.engine)
         step_tokens = inputs.step_tokens or engine.step_tokens
         unsure_graphs = engine.hybrid_graph_bytes_per_token * step_tokens
@@ -337,10 +339,10 @@ def compute_gpu_memory_use(
         activations=other.temporary,
         overhead=other.overhead if inputs.overhead is None else inputs.overhead,
         padding=shares.usual * padding,
-        started=_compute_default_engine_startup_bytes(model, inputs, gpus),
+        default_engine_startup=_compute_default_engine_startup_bytes(model, inputs, gpus),
         least_padding=shares.least * padding,
         most_padding=shares.most * padding,
-        unsure_graphs=unsure_graphs,
+        possible_graph_bytes=unsure_graphs,
     )
 
 
@@ -369,13 +371,13 @@ def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryU
             overhead_range_factors(inputs), activation_range_factors(inputs), strict=True
         )
     )
-    unsure = memory_use.most_padding - memory_use.padding + memory_use.unsure_graphs
-    return Bounds(lowest, max(highest, fixed + memory_use.started) + unsure)
+    unsure = memory_use.most_padding - memory_use.padding + memory_use.possible_graph_bytes
+    return Bounds(lowest, max(highest, fixed + memory_use.default_engine_startup) + unsure)
 
 
 def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
     """Return the pipeline stage that takes most memory, or what is on GPUs, as a model of its own."""
-    model = keep_layers_on_gpus(model, inputs.gpu_layers)
+    model = build_model_of_gpu_layers(model, inputs.gpu_layers)
     stages = split_into_serving_stages(model, inputs.pipeline_parallel)
     return max(
         (stage for stage, _ in stages),
@@ -386,7 +388,7 @@ def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Ar
 def compute_memory_use_of_all_gpus(
     model: Architecture, inputs: InferenceMemoryInputs
 ) -> GpuMemoryUse:
-    gpus, model = inputs.tensor_parallel, keep_layers_on_gpus(model, inputs.gpu_layers)
+    gpus, model = inputs.tensor_parallel, build_model_of_gpu_layers(model, inputs.gpu_layers)
     uses = [
         (compute_gpu_memory_use(stage, inputs, gpus), number * gpus)
         for stage, number in split_into_serving_stages(model, inputs.pipeline_parallel)
@@ -416,20 +418,20 @@ def shared_hybrid_blocks(
 
 def find_start_refusal_of_inputs(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
-) -> VllmStartRefusal | None:
+) -> MaxNumSeqsRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has."""
     gpus = inputs.tensor_parallel
     shared = shared_hybrid_blocks(model, inputs, gpus)
     if shared is None or not ENGINES[inputs.engine].refuses_sequences_beyond_blocks:
         return None
     memory_use = compute_gpu_memory_use(model, inputs, gpus)
-    usable = usable_memory(inputs, gpu, memory_use, gpus)
+    usable = usable_memory_per_gpu(inputs, gpu, memory_use, gpus)
     most_without_cache = plausible_memory_range(inputs, memory_use).high - memory_use.cache
     free = Bounds(usable - most_without_cache, usable - memory_use.bytes_without_cache)
     if inputs.cache_memory is not None:
         free = Bounds(inputs.cache_memory, inputs.cache_memory)
     default = find_engine_memory_on_gpu(inputs, inputs.engine).profiled_sequences
-    return find_vllm_start_refusal(shared, free, inputs.max_sequences, default)
+    return find_max_num_seqs_refusal(shared, free, inputs.max_sequences, default)
 
 
 def engine_sequence_limit(inputs: InferenceMemoryInputs) -> int:
@@ -450,17 +452,17 @@ def _compute_default_engine_startup_bytes(
         return 0.0
     engine = find_engine_memory_on_gpu(inputs, DEFAULT_ENGINE)
     sharing = attention_tensor_parallel_size(inputs, gpus)
-    return profiled_peak_bytes(
+    return profiled_temporary_peak_bytes(
         model, engine, sharing, inputs.step_tokens
     ) + engine.bytes_outside_framework(gpus)
 
 
 def _repacking_padding_per_gpu(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int
-) -> tuple[PaddingShares, float]:
+) -> tuple[MarlinPaddingShares, float]:
     """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
     form = find_weight_format(model, inputs.weights)
-    shares = expert_padding_shares(find_accelerator(inputs.gpu), form, inputs.engine)
+    shares = expert_marlin_padding_shares(find_accelerator(inputs.gpu), form, inputs.engine)
     return shares, mxfp4_expert_padding_bytes(model, form, gpus) / gpus
 
 
@@ -480,11 +482,13 @@ def _temporary_and_overhead_bytes(
     sharing = attention_tensor_parallel_size(inputs, gpus)
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
-        active = activation_bytes(model, tokens, sequences, sharing)
+        active = peak_activation_bytes_per_gpu(model, tokens, sequences, sharing)
         return TemporaryAndOverheadBytes(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
     engine = find_engine_memory_on_gpu(inputs, inputs.engine)
     sharing = 1 if inputs.engine == LLAMA_CPP else sharing  # Its layers are on one GPU each.
-    active = profiled_peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
+    active = profiled_temporary_peak_bytes(
+        model, engine, sharing, inputs.step_tokens, inputs.max_sequences
+    )
     return TemporaryAndOverheadBytes(active, engine.bytes_outside_framework(gpus))
 
 
@@ -498,12 +502,12 @@ def _transformers_memory_use(
     stored = weight_bytes_by_split(model, inputs.weights).total_bytes / gpus
     width = CACHE_BITS[inputs.cache] / 8
     sequence = kv_cache_elements_per_sequence(model, inputs.context, 1, width) * width
-    sequence += recurrent_state_bytes(model)
+    sequence += recurrent_state_bytes_per_sequence(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
     overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
-    running = widest_layer_prompt_bytes(model, inputs.concurrent * prompt)
-    loading = compute_bytes_while_loading(model, inputs.weights) / gpus
+    running = widest_layer_prefill_bytes(model, inputs.concurrent * prompt)
+    loading = compute_weight_bytes_while_loading(model, inputs.weights) / gpus
     return GpuMemoryUse(
         weights=stored,
         cache=cache,
@@ -539,7 +543,7 @@ def is_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> bool:
 _WHOLE = 0.9  # Share of a GPU's memory below which what a driver shows is that of an instance.
 
 
-def usable_memory(
+def usable_memory_per_gpu(
     inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
@@ -565,7 +569,7 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
             inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
             f"{build_published_format_clause(model, inputs.weights)}; it has "
-            f"{list_formats_with_dense_rate(gpu)}. {reason or ''}".strip(),
+            f"{describe_formats_with_dense_rate(gpu)}. {reason or ''}".strip(),
         )
     for field, value, owner in (
         ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
@@ -607,7 +611,7 @@ def _validate_pipeline(model: Architecture, inputs: InferenceMemoryInputs) -> No
         raise impossible_input_error("pipeline_parallel", stages, problem)
 
 
-def list_formats_with_dense_rate(gpu: Accelerator) -> str:
+def describe_formats_with_dense_rate(gpu: Accelerator) -> str:
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
     known = [n.upper() for n in names if getattr(gpu, n)]
     return ", ".join(known) if known else "no published rates"
@@ -616,7 +620,7 @@ def list_formats_with_dense_rate(gpu: Accelerator) -> str:
 def compute_inference_limits(
     model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, memory_use: GpuMemoryUse
 ) -> InferenceLimits:
-    limit = usable_memory(inputs, gpu, memory_use, inputs.tensor_parallel)
+    limit = usable_memory_per_gpu(inputs, gpu, memory_use, inputs.tensor_parallel)
     sizes = _memory_and_limit_by_gpu_count(model, inputs, gpu, memory_use)
     free = limit - memory_use.bytes_without_cache
     if inputs.engine == TRANSFORMERS:
@@ -628,10 +632,10 @@ def compute_inference_limits(
         cache_limits=cache_limits,
         fewest_gpus=fewest_fitting_gpus(sizes, lambda memory_use: memory_use.total),
         usable_bytes_per_gpu=limit,
-        cache_bytes_per_gpu=cache_bytes,
-        cached_tokens=(tokens := _count_cached_tokens(model, inputs, cache_bytes)),
-        cached_blocks=_count_cached_blocks(model, inputs, cache_bytes, tokens),
-        memory_by_gpu_count=sizes,
+        bytes_left_for_cache_per_gpu=cache_bytes,
+        cache_token_capacity=(tokens := _cache_token_capacity(model, inputs, cache_bytes)),
+        cache_block_capacity=_cache_block_capacity(model, inputs, cache_bytes, tokens),
+        memory_at_gpu_counts=sizes,
     )
 
 
@@ -640,10 +644,12 @@ def fits_by_central_estimate_with_changes(
 ) -> bool:
     changed = dataclasses.replace(inputs, **changes)
     memory_use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
-    return memory_use.total <= usable_memory(changed, gpu, memory_use, changed.tensor_parallel)
+    return memory_use.total <= usable_memory_per_gpu(
+        changed, gpu, memory_use, changed.tensor_parallel
+    )
 
 
-def _count_cached_tokens(
+def _cache_token_capacity(
     model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float
 ) -> int | None:
     """Return the tokens that the cache has room for, in sequences of the given context."""
@@ -656,7 +662,7 @@ def _count_cached_tokens(
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
 
-def _count_cached_blocks(
+def _cache_block_capacity(
     model: Architecture, inputs: InferenceMemoryInputs, cache_bytes: float, tokens: int | None
 ) -> int | None:
     if shared := shared_hybrid_blocks(model, inputs, inputs.tensor_parallel):
@@ -674,10 +680,10 @@ def _bytes_per_cached_token(
     """
     width = CACHE_BITS[inputs.cache] / 8
     state, windows = (
-        recurrent_state_bytes(model),
+        recurrent_state_bytes_per_sequence(model),
         any(a.mixer.window_tokens for a, _ in model.layer_counts),
     )
-    each = kv_cache_elements_per_token(model, attention_gpus, width) * width
+    each = cache_elements_per_token_ignoring_windows(model, attention_gpus, width) * width
     if not each or not (state or windows):
         return each
     tokens = round_up_to_blocks(inputs.context, inputs.block)
@@ -696,7 +702,7 @@ def solve_cache_limits(
         blocks = int(max(0.0, free_bytes) // shared.block_bytes)
         sequences = shared.max_sequences(blocks, inputs.context) * (gpus // sharing)
         return CacheLimits(shared.longest_context(blocks, own), sequences)
-    state = recurrent_state_bytes(model) / sharing
+    state = recurrent_state_bytes_per_sequence(model) / sharing
     per_sequence = memory_use.cache / own
     elements = (free_bytes / own - state) / width
     longest = longest_context(model, elements, sharing, inputs.block, width)
@@ -741,26 +747,26 @@ def _memory_and_limit_by_gpu_count(
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     counts: Iterable[int] = range(1, 65) if whole else list_tensor_parallel_sizes(model)
     if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
-        counts = filter_loadable_gpu_counts(model, inputs.weights, counts)
+        counts = filter_gpu_counts_by_quantization_blocks(model, inputs.weights, counts)
     loads = (
         (n, memory_use if n == inputs.tensor_parallel else compute_gpu_memory_use(model, inputs, n))
         for n in counts
     )
     return tuple(
-        MemoryAtGpuCount(n, memory_use, usable_memory(inputs, gpu, memory_use, n))
+        MemoryAtGpuCount(n, memory_use, usable_memory_per_gpu(inputs, gpu, memory_use, n))
         for n, memory_use in loads
     )
 
 
 def fewest_fitting_gpus(
-    memory_by_gpu_count: tuple[MemoryAtGpuCount, ...],
+    memory_at_gpu_counts: tuple[MemoryAtGpuCount, ...],
     compute_needed_bytes: Callable[[GpuMemoryUse], float],
 ) -> int | None:
     """Return the fewest GPUs of those that have the memory that is needed on each."""
     return next(
         (
             size.gpus
-            for size in memory_by_gpu_count
+            for size in memory_at_gpu_counts
             if compute_needed_bytes(size.memory_use) <= size.usable_bytes
         ),
         None,
@@ -776,7 +782,7 @@ def find_scale_block_problem(inputs: InferenceMemoryInputs, gpus: int) -> str | 
     return find_quantization_block_problem(model, inputs.weights, sharing, sharing)
 
 
-def warn_if_published_fp8_not_divisible(inputs: InferenceMemoryInputs) -> str:
+def find_published_fp8_split_problem(inputs: InferenceMemoryInputs) -> str:
     """Return why the publisher's FP8 checkpoint cannot be divided over so many GPUs, or ""."""
     if inputs.engine in (TRANSFORMERS, LLAMA_CPP):
         return ""

@@ -19,6 +19,7 @@ from app.estimator.estimates.inference_memory import (
     engine_sequence_limit,
     fewest_fitting_gpus,
     find_fullest_stage,
+    find_published_fp8_split_problem,
     find_scale_block_problem,
     find_start_refusal_of_inputs,
     fits_by_central_estimate_with_changes,
@@ -26,18 +27,17 @@ from app.estimator.estimates.inference_memory import (
     plausible_memory_range,
     search_cache_limits,
     solve_cache_limits,
-    usable_memory,
+    usable_memory_per_gpu,
     validate_inputs,
-    warn_if_published_fp8_not_divisible,
 )
 from app.estimator.hardware.catalog import (
     Accelerator,
     find_accelerator,
     list_larger_gpus_of_form,
 )
-from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
+from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
-from app.estimator.memory.parallel_layout import keep_layers_on_gpus
+from app.estimator.memory.parallel_layout import build_model_of_gpu_layers
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     TIGHT_FIT,
@@ -53,7 +53,7 @@ from app.estimator.models.number_formats import (
     FORMATS,
     GGUF_FORMATS,
     find_weight_format,
-    usual_gguf_mixture,
+    usual_gguf_format_id,
 )
 from app.estimator.result import FieldChange, VerdictFlip
 from app.estimator.serving.engine import find_fp8_problem
@@ -95,14 +95,14 @@ def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFl
     said = flip.verdict_after
     if not said.startswith(("Fits", "Surely fits", "No longer fits")):
         return flip
-    typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
+    typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
     model = result.model
     if changed.gpu_layers != result.inputs.gpu_layers:
         model = find_fullest_stage(find_model(changed.model), changed)
     use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
     gpu = _gpu_after_change(result, changed)
-    limit = usable_memory(changed, gpu, use, changed.tensor_parallel)
+    limit = usable_memory_per_gpu(changed, gpu, use, changed.tensor_parallel)
     if said == "No longer fits.":
         may_fit = plausible_memory_range(changed, use).low <= limit
         return dataclasses.replace(flip, verdict_after="May not fit.") if may_fit else flip
@@ -148,7 +148,7 @@ def _fits_at_bound(
     changed = dataclasses.replace(inputs, **changes)
     memory_use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
     needed: float = getattr(plausible_memory_range(changed, memory_use), bound)
-    return needed <= usable_memory(changed, gpu, memory_use, changed.tensor_parallel)
+    return needed <= usable_memory_per_gpu(changed, gpu, memory_use, changed.tensor_parallel)
 
 
 def _sequence_change_to_start_vllm(
@@ -169,7 +169,7 @@ def _add_sequence_change_to_start_vllm(
 ) -> VerdictFlip:
     if not flip.verdict_after.startswith(("Fits", "Surely fits", "May fit", "The fewest")):
         return flip
-    typed = {**inputs_to_query(result.inputs), **flip.typed_values_by_field}
+    typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
     gpu = _gpu_after_change(result, changed)
     return add_max_num_seqs_change(flip, find_start_refusal_of_inputs(result.model, changed, gpu))
@@ -304,7 +304,7 @@ _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 def _list_lighter_gguf_mixtures(model: Architecture) -> tuple[str, ...]:
     """Return the files to try, widest first; experts that are published in MXFP4 stay in it."""
-    usual = usual_gguf_mixture(model)
+    usual = usual_gguf_format_id(model)
     return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
 
 
@@ -327,7 +327,7 @@ def _gguf_flips(result: InferenceMemoryResult) -> Flips:
 
 
 def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
-    inputs, sizes = result.inputs, result.limits.memory_by_gpu_count
+    inputs, sizes = result.inputs, result.limits.memory_at_gpu_counts
     sure = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
     if not fewest or fewest == inputs.tensor_parallel or is_mig_instance(inputs, result.gpu):
@@ -336,7 +336,7 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
     divided = dataclasses.replace(inputs, tensor_parallel=fewest)
-    if find_scale_block_problem(inputs, fewest) or warn_if_published_fp8_not_divisible(divided):
+    if find_scale_block_problem(inputs, fewest) or find_published_fp8_split_problem(divided):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
@@ -387,7 +387,7 @@ def _gpu_layer_flips(result: InferenceMemoryResult) -> Flips:
         return []
 
     def is_too_large(layers: int) -> bool:
-        on_gpus = keep_layers_on_gpus(model, layers)
+        on_gpus = build_model_of_gpu_layers(model, layers)
         return not _fits_surely(on_gpus, inputs, result.gpu, gpu_layers=layers)
 
     most = bisect.bisect_left(range(1, model.layers + 1), True, key=is_too_large)

@@ -25,6 +25,7 @@ from app.estimator.estimates.inference_memory import (
     fewest_fitting_gpus,
     find_engine_memory_on_gpu,
     find_fullest_stage,
+    find_published_fp8_split_problem,
     find_scale_block_problem,
     find_start_refusal_of_inputs,
     is_mig_instance,
@@ -34,7 +35,6 @@ from app.estimator.estimates.inference_memory import (
     sequences_per_gpu,
     shared_hybrid_blocks,
     validate_inputs,
-    warn_if_published_fp8_not_divisible,
 )
 from app.estimator.estimates.inference_memory_flips import (
     find_cache_limits_at_bound,
@@ -44,16 +44,16 @@ from app.estimator.estimates.inference_memory_flips import (
 from app.estimator.estimates.mig_report import (
     find_mig_gpu,
     find_profiles_with_memory,
-    list_mig_gpus,
+    list_mig_gpu_ids,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
-    format_exact_sum,
     format_sum_in_formula,
     format_term,
-    kv_cache_formula,
+    format_terms_of_exact_sum,
     kv_cache_publication_id,
-    multiply_formula,
+    multiply_or_divide_formula,
+    sequence_kv_cache_per_gpu_formula,
     share_per_gpu_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
@@ -61,11 +61,11 @@ from app.estimator.memory.inference_memory import (
     DEFAULT_ENGINE,
     ENGINES,
     LOGGED,
-    compute_bytes_while_loading,
+    compute_weight_bytes_while_loading,
     profiled_mlp_width,
-    recurrent_state_bytes,
+    recurrent_state_bytes_per_sequence,
     round_up_to_blocks,
-    widest_layer_prompt_bytes,
+    widest_layer_prefill_bytes,
 )
 from app.estimator.memory_verdict import (
     MAX_NUM_SEQS,
@@ -121,25 +121,29 @@ MEMORY_PARTS = (
 )
 
 
-def _nonzero_parts(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
+def _parts_without_zero_padding(memory_use: GpuMemoryUse) -> tuple[MemoryPart, ...]:
     return MEMORY_PARTS if memory_use.padding else MEMORY_PARTS[:-1]
 
 
-def build_bar(
-    gpu: Accelerator, memory_use: GpuMemoryUse, limit: float, instance: str = ""
+def build_memory_bar(
+    gpu: Accelerator, memory_use: GpuMemoryUse, usable_bytes: float, instance: str = ""
 ) -> StackedBar:
     segments = tuple(
         BarSegment(part.component, part.label, getattr(memory_use, part.field))
-        for part in _nonzero_parts(memory_use)
+        for part in _parts_without_zero_padding(memory_use)
     )
     part = "an instance of " if instance else ""
-    usable = f"{format_value(limit, 'B')} usable of {part}{gpu.name}"
+    usable = f"{format_value(usable_bytes, 'B')} usable of {part}{gpu.name}"
     title = "Memory of each instance" if instance else "Memory of each GPU"
-    return StackedBar(title, segments, limit, usable)
+    return StackedBar(title, segments, usable_bytes, usable)
 
 
-def build_table(memory_use: GpuMemoryUse, memory_of_all_gpus: GpuMemoryUse) -> ResultTable:
-    labels = {part.label: part.field for part in _nonzero_parts(memory_use)} | {"Sum": "total"}
+def build_memory_parts_table(
+    memory_use: GpuMemoryUse, memory_of_all_gpus: GpuMemoryUse
+) -> ResultTable:
+    labels = {part.label: part.field for part in _parts_without_zero_padding(memory_use)} | {
+        "Sum": "total"
+    }
     rows = tuple(
         (label, (getattr(memory_use, name), "B"), (getattr(memory_of_all_gpus, name), "B"))
         for label, name in labels.items()
@@ -154,8 +158,8 @@ def build_notes(
     notes += _engine_notes(model, inputs, memory_use)
     if inputs.overhead is None:
         notes.append(_overhead_note(inputs, memory_use))
-    if memory_use.started > memory_use.activations + memory_use.overhead:
-        startup = format_value(memory_use.started, "B")
+    if memory_use.default_engine_startup > memory_use.activations + memory_use.overhead:
+        startup = format_value(memory_use.default_engine_startup, "B")
         notes.append(
             f"{ENGINES[DEFAULT_ENGINE].label} keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
@@ -195,7 +199,7 @@ def _engine_notes(
                 f"Each sequence of {MAX_NUM_SEQS} needs a block for its state; vLLM does not start "
                 "with more of them than the cache has blocks."
             )
-        if graphs := memory_use.unsure_graphs:
+        if graphs := memory_use.possible_graph_bytes:
             yield (
                 f"vLLM 0.26 and later may count {format_value(graphs, 'B')} more for CUDA graphs of "
                 "such a model (issue 50780); the range includes it."
@@ -219,7 +223,7 @@ def _weight_notes(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> Iterator[str]:
     form = find_weight_format(model, inputs.weights)
-    if form.widths is not None:
+    if form.checkpoint_bit_widths is not None:
         tensors = "norms, and modules that the checkpoint leaves out,"
         yield f"{form.label}: {tensors} stay in 16 bit."
     elif form.covers != "all":
@@ -248,7 +252,7 @@ def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> s
         f"Overhead is taken as {format_value(memory_use.overhead, 'B')} per GPU ({low} to {high})"
     )
     if inputs.engine in LOGGED:
-        logged_gpus = ENGINES[inputs.engine].logged_gpus
+        logged_gpus = ENGINES[inputs.engine].max_gpus_in_startup_logs
         return f"{note}, as start-up logs of up to {logged_gpus} GPUs show it."
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
 
@@ -336,7 +340,7 @@ def _cache_limit_with_range(
 
 
 def _room_for_cache(result: _MemoryResult) -> OutputValue:
-    cache_bytes, memory_use = result.limits.cache_bytes_per_gpu, result.memory_per_gpu
+    cache_bytes, memory_use = result.limits.bytes_left_for_cache_per_gpu, result.memory_per_gpu
     if result.inputs.cache_memory is not None:
         return OutputValue(cache_bytes)
     low, high = (
@@ -352,7 +356,7 @@ def _cache_capacity(result: _MemoryResult, count: int | None) -> OutputValue:
     if count is None:
         return _cache_limit_value(None)
     note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
-    cache_bytes = result.limits.cache_bytes_per_gpu
+    cache_bytes = result.limits.bytes_left_for_cache_per_gpu
     if not cache_bytes or cache_value.low is None or cache_value.high is None:
         return OutputValue(count, note=note)
     return value_with_range_factors(
@@ -369,7 +373,7 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
         return OutputValue(None, note="More than 64 GPUs, or not at all.")
     if inputs.cache_memory is not None:
         return OutputValue(limits.fewest_gpus * stages, note="With the memory given for the cache.")
-    sizes = limits.memory_by_gpu_count
+    sizes = limits.memory_at_gpu_counts
     low = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).low)
     high = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     if low is None or high is None:
@@ -422,12 +426,12 @@ OUTPUTS: tuple[OutputSpec[_MemoryResult], ...] = (
         "Tokens that the cache holds",
         "token",
         "more",
-        lambda r: _cache_capacity(r, r.limits.cached_tokens),
+        lambda r: _cache_capacity(r, r.limits.cache_token_capacity),
     ),
     ModeledOutput(
         "cache_blocks",
         "Blocks of the cache",
-        read=lambda r: _cache_capacity(r, r.limits.cached_blocks),
+        read=lambda r: _cache_capacity(r, r.limits.cache_block_capacity),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
@@ -455,7 +459,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     verdict = build_memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
     verdict = _replace_verdict_if_vllm_refuses_start(verdict, result)
     problem = find_scale_block_problem(inputs, inputs.tensor_parallel)
-    problem = problem or warn_if_published_fp8_not_divisible(inputs)
+    problem = problem or find_published_fp8_split_problem(inputs)
     verdict = replace_verdict_if_context_exceeds_max(verdict, inputs.context, model.max_context)
     return Estimate(
         name="inference-memory",
@@ -464,8 +468,8 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
         ),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(build_bar(gpu, memory_use, limit, subject),),
-        tables=(build_table(memory_use, whole),),
+        pictures=(build_memory_bar(gpu, memory_use, limit, subject),),
+        tables=(build_memory_parts_table(memory_use, whole),),
         notes=(
             *fp8_weight_only_notes(gpu, find_weight_format(model, inputs.weights)),
             *build_notes(result.model, inputs, memory_use),
@@ -513,7 +517,7 @@ def _mig_instance_note(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
 
 def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
     """Return the link to the instances of a GPU; none for several, which no instance spans."""
-    if gpus > 1 or gpu.id not in list_mig_gpus():
+    if gpus > 1 or gpu.id not in list_mig_gpu_ids():
         return ()
     return (EstimateLink("mig", f"MIG partitions of the {gpu.name}", {"gpu": gpu.id}),)
 
@@ -537,7 +541,7 @@ def _build_steps(result: _MemoryResult) -> tuple[FormulaStep, ...]:
         _activations_step(model, inputs, memory_use),
         _overhead_step(inputs, memory_use),
         *_padding_steps(model, inputs, memory_use),
-        _sum_step(memory_use),
+        _memory_per_gpu_step(memory_use),
         _usable_memory_step(result),
     )
 
@@ -545,24 +549,26 @@ def _build_steps(result: _MemoryResult) -> tuple[FormulaStep, ...]:
 def _cache_step(
     model: Architecture, inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse
 ) -> FormulaStep:
-    width, state = CACHE_BITS[inputs.cache] / 8, recurrent_state_bytes(model)
+    width, state = CACHE_BITS[inputs.cache] / 8, recurrent_state_bytes_per_sequence(model)
     gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
     formula = "bytes per token × tokens ÷ GPUs that share the KV heads × sequences"
     sequences = sequences_per_gpu(inputs, gpus)
-    numbers = multiply_formula(
-        kv_cache_formula(model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)),
+    numbers = multiply_or_divide_formula(
+        sequence_kv_cache_per_gpu_formula(
+            model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)
+        ),
         sequences,
     )
     if sequences != inputs.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
     if inputs.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
-        whole_cache = kv_cache_formula(model, inputs.context, width, state)
-        numbers = f"{multiply_formula(whole_cache, inputs.concurrent)} ÷ {gpus}"
+        whole_cache = sequence_kv_cache_per_gpu_formula(model, inputs.context, width, state)
+        numbers = f"{multiply_or_divide_formula(whole_cache, inputs.concurrent)} ÷ {gpus}"
     source = kv_cache_publication_id(model, "shazeer-2019")
     if shared := shared_hybrid_blocks(model, inputs, gpus):
         formula = "(⌈tokens ÷ tokens of a block⌉ × groups + states) × bytes of a block × sequences"
-        states = shared.count_needed_blocks(0, sequences) // sequences
+        states = shared.count_blocks_to_start_and_run(0, sequences) // sequences
         numbers = (
             f"(⌈{format_term(inputs.context)} ÷ {format_term(shared.tokens_per_block)}⌉ × "
             f"{shared.attention_groups} + {states}) × {format_term(shared.block_bytes, 'B')} × {sequences}"
@@ -578,8 +584,10 @@ def _activations_step(
     gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     if inputs.engine == TRANSFORMERS:
         prompt_tokens = min(inputs.prompt or inputs.context, inputs.context)
-        running_bytes = widest_layer_prompt_bytes(model, inputs.concurrent * prompt_tokens)
-        loading_bytes = compute_bytes_while_loading(model, inputs.weights) / inputs.tensor_parallel
+        running_bytes = widest_layer_prefill_bytes(model, inputs.concurrent * prompt_tokens)
+        loading_bytes = (
+            compute_weight_bytes_while_loading(model, inputs.weights) / inputs.tensor_parallel
+        )
         parts = (memory_use.weights, memory_use.cache, memory_use.overhead)
         formula = "tokens × (6 × MLP width + 8 × hidden size), and what loading adds"
         numbers = f"{format_term(running_bytes, 'B')}, {format_term(loading_bytes, 'B')}"
@@ -627,13 +635,13 @@ def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> F
         outside = "buffers" if inputs.engine == LLAMA_CPP else "PyTorch"
         basis = "from logs" if inputs.engine in LOGGED else "assumed"
         formula = f"memory outside {outside} + memory for each further GPU, both {basis}"
-        per_gpu = format_term(engine.outside_framework_per_further_gpu, "B")
-        if inputs.tensor_parallel > engine.logged_gpus:
-            formula += f", which are of at most {engine.logged_gpus} GPUs"
-            further_gpus = engine.logged_gpus - 1
-        numbers = f"{format_term(engine.outside_framework, 'B')} + {per_gpu} × {further_gpus}"
+        per_gpu = format_term(engine.outside_framework_bytes_per_further_gpu, "B")
+        if inputs.tensor_parallel > engine.max_gpus_in_startup_logs:
+            formula += f", which are of at most {engine.max_gpus_in_startup_logs} GPUs"
+            further_gpus = engine.max_gpus_in_startup_logs - 1
+        numbers = f"{format_term(engine.outside_framework_bytes_on_first_gpu, 'B')} + {per_gpu} × {further_gpus}"
     elif further_gpus:
-        numbers = format_exact_sum((CONTEXT, COMMUNICATION), "B")
+        numbers = format_terms_of_exact_sum((CONTEXT, COMMUNICATION), "B")
     return _STEPS.build_step("overhead", formula, numbers, memory_use.overhead, "vllm-memory")
 
 
@@ -649,9 +657,9 @@ def _padding_steps(
     return (_STEPS.build_step("padding", formula, numbers, memory_use.padding, "vllm-memory"),)
 
 
-def _sum_step(memory_use: GpuMemoryUse) -> FormulaStep:
-    parts = _nonzero_parts(memory_use)
-    numbers = format_exact_sum([getattr(memory_use, part.field) for part in parts], "B")
+def _memory_per_gpu_step(memory_use: GpuMemoryUse) -> FormulaStep:
+    parts = _parts_without_zero_padding(memory_use)
+    numbers = format_terms_of_exact_sum([getattr(memory_use, part.field) for part in parts], "B")
     formula = " + ".join(label_in_sentence(part.label) for part in parts)
     return _STEPS.build_step("per_gpu", formula, numbers, memory_use.total, "vllm-memory")
 

@@ -7,14 +7,14 @@ from app.estimator.common_inputs import ENGINE, LOAD, reject_impossible_tensor_p
 from app.estimator.formula_steps import (
     StepBuilder,
     format_term,
-    kv_cache_formula,
     kv_cache_publication_id,
-    multiply_formula,
+    multiply_or_divide_formula,
+    sequence_kv_cache_per_gpu_formula,
 )
 from app.estimator.memory.inference_memory import (
+    cache_elements_per_token_ignoring_windows,
     kv_cache_elements_per_sequence,
-    kv_cache_elements_per_token,
-    recurrent_state_bytes,
+    recurrent_state_bytes_per_sequence,
     round_up_to_blocks,
 )
 from app.estimator.models.architecture import Architecture
@@ -41,7 +41,7 @@ class KvCacheInputs:
     model: str = common_inputs.model_input()
     cache: str = common_inputs.cache_input()
     context: int = common_inputs.context_input()
-    sequences: int = LOAD.add_input(
+    sequences: int = LOAD.declare_input_field(
         1,
         "Sequences",
         unit="sequence",
@@ -49,14 +49,14 @@ class KvCacheInputs:
         help="Sequences that are in the cache at the same time.",
     )
     tensor_parallel: int = common_inputs.tensor_parallel_input()
-    state: str = LOAD.add_advanced_input(
+    state: str = LOAD.declare_advanced_input_field(
         "fp32",
         "Recurrent state",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
         help="Format of the state that recurrent layers keep; their convolutions are in 16 bit.",
         topic="number-formats",
     )
-    block: int = ENGINE.add_advanced_input(
+    block: int = ENGINE.declare_advanced_input_field(
         1,
         "Block",
         unit="token",
@@ -75,37 +75,37 @@ class KvCacheResult:
     a part. `tokens` are in whole blocks.
     """
 
-    tokens: int
+    context_tokens_in_whole_blocks: int
     per_token: float
     token_per_gpu: float
-    keys_and_values: float
+    keys_and_values_per_sequence: float
     state: float
-    state_without_convolutions: float
+    sequence_state_without_convolutions: float
     total: float
     per_gpu: float
 
     @property
     def per_sequence(self) -> float:
         """Return keys, values and state of one sequence [B]."""
-        return self.keys_and_values + self.state
+        return self.keys_and_values_per_sequence + self.state
 
 
 def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResult:
     width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
     tokens = round_up_to_blocks(inputs.context, inputs.block)
     state_element_bytes = CACHE_BITS[inputs.state] / 8
-    state = recurrent_state_bytes(model, state_element_bytes)
+    state = recurrent_state_bytes_per_sequence(model, state_element_bytes)
     attention = kv_cache_elements_per_sequence(model, tokens, 1, width) * width
     sequence_per_gpu = (
         kv_cache_elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
     )
     return KvCacheResult(
-        tokens=tokens,
-        per_token=kv_cache_elements_per_token(model, 1, width) * width,
-        token_per_gpu=kv_cache_elements_per_token(model, gpus, width) * width,
-        keys_and_values=attention,
+        context_tokens_in_whole_blocks=tokens,
+        per_token=cache_elements_per_token_ignoring_windows(model, 1, width) * width,
+        token_per_gpu=cache_elements_per_token_ignoring_windows(model, gpus, width) * width,
+        keys_and_values_per_sequence=attention,
         state=state,
-        state_without_convolutions=state_element_bytes * model.state_elements,
+        sequence_state_without_convolutions=state_element_bytes * model.state_elements,
         total=(attention + state) * inputs.sequences,
         per_gpu=sequence_per_gpu * inputs.sequences,
     )
@@ -118,7 +118,11 @@ OUTPUTS: tuple[OutputSpec[KvCacheResult], ...] = (
     OutputSpec("per_gpu", "On one GPU", "B", "less"),
     OutputSpec("token_per_gpu", "Per token on one GPU", "B", "less"),
     OutputSpec(
-        "attention", "Keys and values of a sequence", "B", "less", lambda r: r.keys_and_values
+        "attention",
+        "Keys and values of a sequence",
+        "B",
+        "less",
+        lambda r: r.keys_and_values_per_sequence,
     ),
     OutputSpec("state", "State of a sequence", "B", "less"),
     OutputSpec(
@@ -126,7 +130,7 @@ OUTPUTS: tuple[OutputSpec[KvCacheResult], ...] = (
         "State without convolutions",
         "B",
         "less",
-        lambda r: r.state_without_convolutions,
+        lambda r: r.sequence_state_without_convolutions,
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
@@ -164,7 +168,9 @@ def build_steps(
 ) -> tuple[FormulaStep, ...]:
     bytes_each = CACHE_BITS[inputs.cache] / 8
     formula = "bytes per token × tokens kept" + ", by window" * bool(model.sliding_window)
-    numbers = kv_cache_formula(model, result.tokens, bytes_each, result.state)
+    numbers = sequence_kv_cache_per_gpu_formula(
+        model, result.context_tokens_in_whole_blocks, bytes_each, result.state
+    )
     sequence = _STEPS.build_step(
         "per_sequence",
         formula + " + state" * bool(result.state),
@@ -177,7 +183,7 @@ def build_steps(
     all_sequences = _STEPS.build_step(
         "total",
         f"({formula} + state) × sequences" if result.state else f"{formula} × sequences",
-        multiply_formula(numbers, inputs.sequences),
+        multiply_or_divide_formula(numbers, inputs.sequences),
         result.total,
         "paged-attention",
         topic="batching-and-latency",
@@ -185,9 +191,13 @@ def build_steps(
     per_gpu = _STEPS.build_step(
         "per_gpu",
         "bytes of one sequence ÷ GPUs that share the KV heads × sequences",
-        multiply_formula(
-            kv_cache_formula(
-                model, result.tokens, bytes_each, result.state, inputs.tensor_parallel
+        multiply_or_divide_formula(
+            sequence_kv_cache_per_gpu_formula(
+                model,
+                result.context_tokens_in_whole_blocks,
+                bytes_each,
+                result.state,
+                inputs.tensor_parallel,
             ),
             inputs.sequences,
         ),
@@ -203,8 +213,8 @@ def build_steps(
     )
 
 
-def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
-    width = f"{format_term(CACHE_BITS[cache] / 8)} B"
+def _per_token_step(model: Architecture, cache_format: str, bytes_per_token: float) -> FormulaStep:
+    width = f"{format_term(CACHE_BITS[cache_format] / 8)} B"
     mixer = next((a.mixer for a, _ in model.layer_counts if a.mixer.cache_elements_per_token), None)
     layers_by_size: dict[int, int] = {}
     for layer, number in model.layer_counts:
@@ -224,15 +234,17 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
         formula = "layers of each kind × values of a token × bytes per value"
         parts = (f"{n} × {format_term(size)}" for size, n in layers_by_size.items())
         numbers = f"({' + '.join(parts)}) × {width}"
-    indexer_bytes = value - model.cache_elements * CACHE_BITS[cache] / 8
-    if indexer_bytes > 1e-6 * value:
+    indexer_bytes = bytes_per_token - model.cache_elements * CACHE_BITS[cache_format] / 8
+    if indexer_bytes > 1e-6 * bytes_per_token:
         formula += " + keys of the indexer in FP8, with scales"
         numbers += f" + {format_term(indexer_bytes, 'B')}"
-    return _STEPS.build_step("per_token", formula, numbers, value, source, label="One token")
+    return _STEPS.build_step(
+        "per_token", formula, numbers, bytes_per_token, source, label="One token"
+    )
 
 
 def build_cache_chart_or_bar(
-    model: Architecture, inputs: KvCacheInputs, result: KvCacheResult, width: float
+    model: Architecture, inputs: KvCacheInputs, result: KvCacheResult, element_bytes: float
 ) -> StackedBar | Chart:
     """Return the cache over the context length; a bar if GPUs share it."""
     if inputs.tensor_parallel > 1 or model.cache_elements == 0:
@@ -240,7 +252,9 @@ def build_cache_chart_or_bar(
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        keys_and_values = kv_cache_elements_per_sequence(model, context, 1, width) * width
+        keys_and_values = (
+            kv_cache_elements_per_sequence(model, context, 1, element_bytes) * element_bytes
+        )
         return (keys_and_values + result.state) * inputs.sequences
 
     contexts = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
@@ -250,10 +264,12 @@ def build_cache_chart_or_bar(
     return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
 
 
-def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> ResultTable:
+def build_context_length_table(
+    model: Architecture, inputs: KvCacheInputs, element_bytes: float
+) -> ResultTable:
     rows = []
     for context in (1024, 8192, 32768, 131072):
-        sequence = kv_cache_elements_per_sequence(model, context, 1, width) * width
+        sequence = kv_cache_elements_per_sequence(model, context, 1, element_bytes) * element_bytes
         rows.append((format_number(context), (sequence, "B"), (sequence * inputs.sequences, "B")))
     return ResultTable("By context", ("Context", "One sequence", "All sequences"), tuple(rows))
 
@@ -290,7 +306,7 @@ def estimate(inputs: KvCacheInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=build_steps(model, inputs, result),
         pictures=(build_cache_chart_or_bar(model, inputs, result, width),),
-        tables=(build_table(model, inputs, width),),
+        tables=(build_context_length_table(model, inputs, width),),
         notes=build_notes(model, inputs, result),
     )
 

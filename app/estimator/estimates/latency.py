@@ -11,7 +11,7 @@ from app.estimator.common_inputs import (
     HARDWARE,
     impossible_input_error,
     reject_gguf_without_llama_cpp,
-    reject_gpu_without_rates,
+    reject_gpu_without_rates_or_memory,
     reject_host_layers_without_llama_cpp,
     reject_transformers_engine,
 )
@@ -19,12 +19,12 @@ from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.inference_memory import VllmStartRefusal
+from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
+    build_model_of_gpu_layers,
+    build_model_of_host_layers,
     find_engine_split_problem,
-    find_layers_on_host,
     find_serving_pipeline_problem,
-    keep_layers_on_gpus,
     list_default_gpu_counts_per_replica,
 )
 from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_flips
@@ -37,7 +37,7 @@ from app.estimator.models.number_formats import (
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, find_fp8_problem, find_math_bits
 from app.estimator.serving.replica_memory import (
-    find_start_refusal_of_replica,
+    find_max_num_seqs_refusal_of_replica,
     lacking_bytes_at_upper_bound,
     max_sequences_in_memory,
     weight_bytes_read_per_gpu,
@@ -49,7 +49,7 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
-    cache_bytes_read_per_gpu,
+    cache_and_state_bytes_moved_per_gpu,
     decode_step_time,
     draft_and_verify_step_time,
     draft_verification_step_time,
@@ -74,7 +74,7 @@ class LatencyInputs:
         "the fewest on which the engine loads the model and the sequences fit.",
     )
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
-    beyond_heads: bool = HARDWARE.add_advanced_input(
+    beyond_heads: bool = HARDWARE.declare_advanced_input_field(
         False,
         "Divided beyond the heads",
         help="A layer is divided over more chips than its heads divide into, as "
@@ -91,7 +91,7 @@ class LatencyInputs:
         label="Sequences at once",
         help="Sequences that are answered in the same step.",
     )
-    chunk: int | None = ENGINE.add_advanced_input(
+    chunk: int | None = ENGINE.declare_advanced_input_field(
         None,
         "Prompt chunk",
         kind="count",
@@ -149,17 +149,17 @@ class LatencyResult:
     placed_model: PlacedModel
     prefill_step: InferenceStepTime
     decode_step: InferenceStepTime
-    plain_step_seconds: float
-    drafting_seconds: float
+    step_seconds_without_drafts: float
+    drafting_seconds_per_step: float
     ttft: float
     time_per_output_token: float
     tokens_per_step: float
-    compute_bound_batch: int | None
+    batch_where_compute_exceeds_weights: int | None
     non_memory_bound_batch: int | None
     fits: bool
     lacking_bytes_at_upper_bound: float
     measurements: MeasurementCoverage
-    start_refusal: VllmStartRefusal | None = None
+    start_refusal: MaxNumSeqsRefusal | None = None
     host_layers: HostLayerTimes = _NO_HOST_LAYERS
 
     def error_interval_name(self, step_phase: str) -> str:
@@ -167,7 +167,7 @@ class LatencyResult:
 
         The measurements contain no prompt outside of a server.
         """
-        if self.placed_model.engine.seconds_per_eager_kernel:
+        if self.placed_model.engine.launch_seconds_per_eager_kernel:
             return self.measurements.error_interval_name(
                 {"decode": "tpot", "prefill": "ttft"}[step_phase]
             )
@@ -178,29 +178,29 @@ class LatencyResult:
         )
 
     @property
-    def decode_seconds(self) -> float:
+    def decode_step_seconds(self) -> float:
         """Return the time of a decode step, with its drafts [s]."""
-        return self.decode_step.total + self.drafting_seconds
+        return self.decode_step.total + self.drafting_seconds_per_step
 
     @property
-    def memory_time(self) -> float:
+    def decode_step_memory_seconds(self) -> float:
         """Return the time to read weights and cache in a decode step [s]."""
         return self.decode_step.weights + self.decode_step.attention
 
     @property
-    def least_decode_time(self) -> float:
+    def least_decode_step_seconds(self) -> float:
         """Return the time in which a step without drafts could read at the data sheet's rate [s]."""
         inputs, placed = self.inputs, self.placed_model
         context = inputs.prompt + inputs.answer / 2
         read = weight_bytes_read_per_gpu(placed, float(inputs.batch))
-        read += cache_bytes_read_per_gpu(placed, inputs.batch, context)
+        read += cache_and_state_bytes_moved_per_gpu(placed, inputs.batch, context)
         host_seconds = self.host_layers.bytes_per_token / inputs.host_bandwidth
         return read / (placed.gpu.memory_bandwidth or math.inf) + host_seconds
 
     @property
     def least_time_per_output_token(self) -> float:
         """Return the time for each token of the least decode time, if all drafts are kept [s]."""
-        return self.least_decode_time / (self.inputs.draft_tokens + 1)
+        return self.least_decode_step_seconds / (self.inputs.draft_tokens + 1)
 
     @property
     def least_prefill_time(self) -> float:
@@ -215,10 +215,10 @@ class LatencyResult:
         tokens = self.inputs.prompt * (1 - self.inputs.cached_share)
         tables = model.embedding_parameters + model.per_layer_embedding_parameters
         matrices = model.active_parameters - tables - model.head_parameters
-        return 2 * matrices * tokens / placed.setup.gpus / datasheet_peak(placed)
+        return 2 * matrices * tokens / placed.setup.gpus / datasheet_peak_rate(placed)
 
     @property
-    def overhead_time(self) -> float:
+    def decode_step_overhead_seconds(self) -> float:
         """Return the time of launches and host in a decode step [s]."""
         return self.decode_step.launch + self.decode_step.host
 
@@ -227,11 +227,11 @@ class LatencyResult:
         return name_largest_step_part(self.decode_step)
 
 
-def validate_inputs(
-    model: Architecture, gpu: Accelerator, weights: str, tensor: int, engine: str
+def validate_gpu_format_and_split(
+    model: Architecture, gpu: Accelerator, weights: str, tensor_parallel: int, engine: str
 ) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
-    reject_gpu_without_rates(gpu)
+    reject_gpu_without_rates_or_memory(gpu)
     form = find_weight_format(model, weights)
     if reason := find_fp8_problem(gpu, form, engine, has_experts=model.is_routed):
         message = f"The {gpu.name} cannot compute in {form.label}"
@@ -240,9 +240,9 @@ def validate_inputs(
             weights,
             f"{message}{build_published_format_clause(model, weights)}. {reason}",
         )
-    problem = find_engine_split_problem(model, tensor, engine)
+    problem = find_engine_split_problem(model, tensor_parallel, engine)
     if problem:
-        raise impossible_input_error("tensor_parallel", tensor, problem)
+        raise impossible_input_error("tensor_parallel", tensor_parallel, problem)
 
 
 def fill_in_formats_and_gpus(inputs: LatencyInputs) -> LatencyInputs:
@@ -254,7 +254,7 @@ def fill_in_formats_and_gpus(inputs: LatencyInputs) -> LatencyInputs:
     inputs = common_inputs.replace_as_published_formats(inputs)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel or 1
-    validate_inputs(model, gpu, inputs.weights, tensor, inputs.engine)
+    validate_gpu_format_and_split(model, gpu, inputs.weights, tensor, inputs.engine)
     problem = find_serving_pipeline_problem(model, inputs.pipeline_parallel, inputs.engine)
     if problem:
         raise impossible_input_error("pipeline_parallel", inputs.pipeline_parallel, problem)
@@ -287,7 +287,7 @@ def _validate_host_layers(inputs: LatencyInputs) -> None:
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model, or the layers that are not on the host, on GPUs, of resolved inputs."""
-    return _place(keep_layers_on_gpus(find_model(inputs.model), inputs.gpu_layers), inputs)
+    return _place(build_model_of_gpu_layers(find_model(inputs.model), inputs.gpu_layers), inputs)
 
 
 def _place(model: Architecture, inputs: LatencyInputs) -> PlacedModel:
@@ -320,7 +320,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     )
     ttft = placed.seconds_before_prompt + prefill.total
     if inputs.chunk and inputs.chunk < uncached_tokens:
-        ttft = _chunked_prefill_time(inputs, placed, inputs.chunk, uncached_tokens)
+        ttft = _chunked_time_to_first_token(inputs, placed, inputs.chunk, uncached_tokens)
         ttft += host.prompt.usual
     acceptance = typed_or_usual_acceptance(inputs.acceptance, placed.model, inputs.draft_tokens)
     draft = SpeculativeDecoding(inputs.draft_tokens, acceptance.assumed, inputs.draft_cost)
@@ -345,19 +345,19 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         placed_model=placed,
         prefill_step=prefill,
         decode_step=decode,
-        plain_step_seconds=plain.total,
-        drafting_seconds=step_seconds - decode.total,
+        step_seconds_without_drafts=plain.total,
+        drafting_seconds_per_step=step_seconds - decode.total,
         ttft=ttft,
         time_per_output_token=step_seconds / tokens,
         tokens_per_step=tokens,
-        compute_bound_batch=compute_bound_batch,
+        batch_where_compute_exceeds_weights=compute_bound_batch,
         non_memory_bound_batch=non_memory_bound_batch,
         fits=inputs.batch <= max_batch,
         lacking_bytes_at_upper_bound=lacking_bytes_at_upper_bound(
             placed, inputs.batch, inputs.prompt + inputs.answer
         ),
         measurements=find_measurement_coverage(placed),
-        start_refusal=find_start_refusal_of_replica(placed),
+        start_refusal=find_max_num_seqs_refusal_of_replica(placed),
         host_layers=host,
     )
 
@@ -377,12 +377,12 @@ def _compute_host_layer_times(inputs: LatencyInputs, uncached_tokens: float) -> 
 
     The processor computes the tokens of an answer; the weights are sent to the GPU for a prompt.
     """
-    on_host = find_layers_on_host(find_model(inputs.model), inputs.gpu_layers)
+    on_host = build_model_of_host_layers(find_model(inputs.model), inputs.gpu_layers)
     if on_host is None:
         return _NO_HOST_LAYERS
     placed = _place(on_host, inputs)
     read = weight_bytes_read_per_gpu(placed, 1.0)
-    read += cache_bytes_read_per_gpu(placed, 1.0, inputs.prompt + inputs.answer / 2)
+    read += cache_and_state_bytes_moved_per_gpu(placed, 1.0, inputs.prompt + inputs.answer / 2)
     sent = weight_bytes_read_per_gpu(placed, float(PROMPT_BATCH))
     sent *= math.ceil(uncached_tokens / PROMPT_BATCH)
     return HostLayerTimes(
@@ -392,7 +392,7 @@ def _compute_host_layer_times(inputs: LatencyInputs, uncached_tokens: float) -> 
     )
 
 
-def _chunked_prefill_time(
+def _chunked_time_to_first_token(
     inputs: LatencyInputs, placed: PlacedModel, chunk: int, uncached_tokens: float
 ) -> float:
     """Return the time to first token of a prompt that takes several steps [s]."""
@@ -488,7 +488,7 @@ def name_largest_step_part(step: InferenceStepTime) -> str:
     return max(parts, key=lambda name: parts[name])
 
 
-def datasheet_peak(placed: PlacedModel) -> float:
+def datasheet_peak_rate(placed: PlacedModel) -> float:
     """Return the peak rate in the format that the weights are multiplied in [FLOP/s]."""
     gpu = placed.gpu
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[find_math_bits(gpu, placed.weight_format)]

@@ -13,7 +13,7 @@ from app.estimator.estimates.latency import (
     LatencyResult,
     TimeRange,
     compute_latency,
-    datasheet_peak,
+    datasheet_peak_rate,
     fill_in_formats_and_gpus,
     find_flips,
     place_requested_model,
@@ -22,10 +22,10 @@ from app.estimator.formula_steps import (
     FormulaTexts,
     StepBuilder,
     Term,
-    format_exact_sum,
     format_term,
+    format_terms_of_exact_sum,
 )
-from app.estimator.hardware.throughput import critical_batch, roofline_rate, routed_critical_batch
+from app.estimator.hardware.throughput import critical_batch, moe_critical_batch, roofline_rate
 from app.estimator.memory_verdict import (
     memory_lacking_at_upper_bound_text,
     real_capacity_note,
@@ -58,7 +58,7 @@ from app.estimator.serving.step_time import (
     tokens_per_step,
     typed_or_usual_acceptance,
 )
-from app.estimator.training.flops import mixer_flops_outside_matrices
+from app.estimator.training.flops import mixer_forward_flops_outside_matrices
 from app.estimator.units import format_count, format_number, format_value
 
 _Read = Callable[[LatencyResult], float]
@@ -108,7 +108,7 @@ def _time_output(
     )
 
 
-def _rate_output(
+def _token_rate_output(
     name: str, label: str, count_tokens: Callable[[LatencyResult], int]
 ) -> OutputSpec[LatencyResult]:
     """Declare a modeled rate [token/s] of tokens that are decoded together."""
@@ -164,18 +164,20 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
     _time_output(
         "decode_time",
         "One decoding step",
-        lambda r: r.decode_seconds,
-        read_floor=lambda r: r.least_decode_time,
+        lambda r: r.decode_step_seconds,
+        read_floor=lambda r: r.least_decode_step_seconds,
         read_host=lambda r: r.host_layers.token,
     ),
-    _time_output("memory_time", "Waiting for weights and cache", lambda r: r.memory_time),
+    _time_output(
+        "memory_time", "Waiting for weights and cache", lambda r: r.decode_step_memory_seconds
+    ),
     _time_output("compute_time", "Computing", lambda r: r.decode_step.compute),
     _time_output(
         "communication_time", "Exchanging between GPUs", lambda r: r.decode_step.communication
     ),
-    _time_output("overhead_time", "Launches and host", lambda r: r.overhead_time),
-    _rate_output("tokens_per_second", "Tokens per second and sequence", lambda _: 1),
-    _rate_output("throughput", "Tokens per second of the batch", lambda r: r.inputs.batch),
+    _time_output("overhead_time", "Launches and host", lambda r: r.decode_step_overhead_seconds),
+    _token_rate_output("tokens_per_second", "Tokens per second and sequence", lambda _: 1),
+    _token_rate_output("throughput", "Tokens per second of the batch", lambda r: r.inputs.batch),
     OutputSpec("bound", "Decoding is bound by"),
     OutputSpec(
         "critical_batch",
@@ -252,7 +254,7 @@ def _describe_speed_at_other_acceptances(result: LatencyResult) -> str:
     acceptance = typed_or_usual_acceptance(
         inputs.acceptance, result.placed_model.model, inputs.draft_tokens
     )
-    step = result.decode_seconds
+    step = result.decode_step_seconds
     paces = [
         step / tokens_per_step(a, inputs.draft_tokens) for a in (acceptance.low, acceptance.high)
     ]
@@ -264,7 +266,7 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
 
     By the peaks of the data sheet, or what the engine reaches at most if that is less.
     """
-    peak = min(datasheet_peak(placed), placed.engine.compute_limit)
+    peak = min(datasheet_peak_rate(placed), placed.engine.compute_limit)
     limit = placed.engine.bandwidth_limit_on(placed.gpu)
     bandwidth = min(placed.gpu.memory_bandwidth or 1.0, limit)
     dense = critical_batch(peak, bandwidth, placed.weight_format.bits_with_scales / 8)
@@ -273,7 +275,7 @@ def _datasheet_critical_batch(placed: PlacedModel) -> float:
         return dense
     # One of two tables, as large as the head, is looked up and not multiplied.
     looked_up = model.head_parameters
-    return routed_critical_batch(
+    return moe_critical_batch(
         dense, model.parameters - looked_up, model.active_parameters - looked_up
     )
 
@@ -294,8 +296,10 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.build_step(
             "memory_time",
             "reading the weights, without what is hidden behind computing + reading the cache",
-            format_exact_sum((result.decode_step.weights, result.decode_step.attention), "s"),
-            result.memory_time,
+            format_terms_of_exact_sum(
+                (result.decode_step.weights, result.decode_step.attention), "s"
+            ),
+            result.decode_step_memory_seconds,
             "pope-2022",
         ),
         _STEPS.build_step_from_template(
@@ -309,22 +313,22 @@ def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.build_step(
             "overhead_time",
             "launches of all kernels + host and sampling",
-            format_exact_sum((result.decode_step.launch, result.decode_step.host), "s"),
-            result.overhead_time,
+            format_terms_of_exact_sum((result.decode_step.launch, result.decode_step.host), "s"),
+            result.decode_step_overhead_seconds,
             "inferencex",
         ),
-        *_token_time_steps(result),
+        *_decode_prefill_and_ttft_steps(result),
     )
 
 
-def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+def _decode_prefill_and_ttft_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.tokens_per_step)
     return (
-        *_decode_steps(result),
+        *_decode_time_formula_steps(result),
         _STEPS.build_step_from_template(
             "tpot",
             "[one step] ÷ [tokens kept per step]",
-            ((result.decode_seconds, "s"), tokens),
+            ((result.decode_step_seconds, "s"), tokens),
             result.time_per_output_token,
             "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
@@ -332,7 +336,7 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         _STEPS.build_step(
             "ttft",
             "time to reach the engine and launch kernels + time to compute the prompt",
-            format_exact_sum(
+            format_terms_of_exact_sum(
                 (
                     result.placed_model.seconds_before_prompt,
                     result.ttft - result.placed_model.seconds_before_prompt,
@@ -345,7 +349,7 @@ def _token_time_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _decode_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+def _decode_time_formula_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     """Return how the time of one step comes about; with drafts also what it is made of."""
     inputs = result.inputs
     drafts = inputs.draft_tokens
@@ -353,7 +357,7 @@ def _decode_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
         return (_sum_of_parts_step("decode_time", result.decode_step),)
     context = inputs.prompt + inputs.answer / 2
     tokens = format_number(inputs.batch * (drafts + 1))
-    plain = result.plain_step_seconds
+    plain = result.step_seconds_without_drafts
     parts = {
         "A step without drafts": decode_step_time(result.placed_model, inputs.batch, context),
         f"The step that checks the drafts, with {tokens} tokens": draft_verification_step_time(
@@ -378,7 +382,7 @@ def _decode_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
             "× one without drafts",
             f"{format_term(result.decode_step.total, 's')} + {drafts} × "
             f"{format_term(inputs.draft_cost, '%')} × {format_term(plain, 's')}",
-            result.decode_seconds,
+            result.decode_step_seconds,
             "leviathan-2023",
         ),
     )
@@ -404,11 +408,11 @@ def _format_sum_of_parts(step: InferenceStepTime) -> FormulaTexts:
     """Return the names and the numbers of a step's parts that take time, each as a sum."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
-    return FormulaTexts(" + ".join(named), format_exact_sum(seconds.values(), "s"))
+    return FormulaTexts(" + ".join(named), format_terms_of_exact_sum(seconds.values(), "s"))
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
-    peak, band = datasheet_peak(placed), placed.gpu.memory_bandwidth or 1.0
+    peak, band = datasheet_peak_rate(placed), placed.gpu.memory_bandwidth or 1.0
     turn = peak / band
     lowest, highest = turn / 4096, turn * 16
     roof = tuple((x, roofline_rate(x, peak, band)) for x in (lowest, turn, highest))
@@ -439,7 +443,7 @@ def _arithmetic_intensity(
     model, tensor = placed.model, placed.setup.tensor_parallel
     work = 2.0 * (model.active_parameters - model.head_parameters)  # As large as the table.
     scores = sum(
-        number * mixer_flops_outside_matrices(layer.mixer, 2 * context)
+        number * mixer_forward_flops_outside_matrices(layer.mixer, 2 * context)
         for layer, number in model.layer_counts
     )
     read = weight_bytes_read_per_gpu(placed, rows)
@@ -466,8 +470,8 @@ def _build_step_parts_table(result: LatencyResult) -> ResultTable:
     answer = "Answer"
     if drafts := result.inputs.draft_tokens:
         answer = f"Answer, checking {format_count(drafts, 'draft')} of each sequence"
-        rows.append(("Proposing drafts", (0.0, "s"), (result.drafting_seconds, "s")))
-    rows.append(("Sum", (result.prefill_step.total, "s"), (result.decode_seconds, "s")))
+        rows.append(("Proposing drafts", (0.0, "s"), (result.drafting_seconds_per_step, "s")))
+    rows.append(("Sum", (result.prefill_step.total, "s"), (result.decode_step_seconds, "s")))
     return ResultTable("Parts of a step", ("Part", "Prompt", answer), tuple(rows))
 
 
@@ -511,8 +515,8 @@ def _build_notes(result: LatencyResult) -> tuple[str, ...]:
             f"{label} is unpacked to 16 bit on this card: its weights are read faster, and computed "
             "no faster."
         )
-    if result.compute_bound_batch is not None:
-        turns = format_number(result.compute_bound_batch)
+    if result.batch_where_compute_exceeds_weights is not None:
+        turns = format_number(result.batch_where_compute_exceeds_weights)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
     if result.bound == "memory":
         notes.append(

@@ -19,16 +19,16 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory.training_memory import (
     StageMemory,
     TransientBytesPerToken,
-    default_overhead_bytes,
+    default_overhead_bytes_per_gpu,
     most_bytes_that_surely_fit,
     resident_memory_by_distinct_stage,
     transient_bytes_per_token_by_distinct_stage,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.training.step_time import (
-    AllLayersTime,
-    StepTime,
-    compute_all_layers_time,
+    AllLayersMicroBatchTime,
+    OptimizerStepTime,
+    compute_all_layers_micro_batch_time,
     compute_step_time_from_layers,
 )
 from app.estimator.training.training_plan import (
@@ -65,7 +65,10 @@ class TrainingJob:
         visible = gpu.engine_visible_memory
         if self.usable_memory_share is not None:
             return visible * self.usable_memory_share
-        overhead, framework = default_overhead_bytes(self.gpus), SOFTWARE[self.software].framework
+        overhead, framework = (
+            default_overhead_bytes_per_gpu(self.gpus),
+            SOFTWARE[self.software].framework,
+        )
         return min(visible * FILLED_SHARE, most_bytes_that_surely_fit(visible, overhead, framework))
 
 
@@ -198,7 +201,7 @@ _ANY_GPUS = math.lcm(128, *range(1, 65))
 
 def _list_tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
     """Return tensor-parallel degrees within the inner links."""
-    max_degree = min(fabric.domain, 16, gpus)
+    max_degree = min(fabric.gpus_per_domain, 16, gpus)
     return tuple(
         n
         for n in (1, 2, 4, 8, 16)
@@ -276,7 +279,7 @@ class FittingMicroBatch(NamedTuple):
     memory_per_gpu: float
 
 
-class StageTransientBytes(NamedTuple):
+class StagesTransientBytesPerToken(NamedTuple):
     """A layout, and what each of its stages needs for each token besides the model states."""
 
     layout: ParallelLayout
@@ -297,8 +300,10 @@ class LayoutCostCache:
     The times of all layers, and what each stage needs for each token.
     """
 
-    layer_times_by_key: dict[_Key, AllLayersTime] = dataclasses.field(default_factory=dict)
-    stage_bytes_per_token_by_key: dict[_Key, StageTransientBytes] = dataclasses.field(
+    layer_times_by_key: dict[_Key, AllLayersMicroBatchTime] = dataclasses.field(
+        default_factory=dict
+    )
+    stage_bytes_per_token_by_key: dict[_Key, StagesTransientBytesPerToken] = dataclasses.field(
         default_factory=dict
     )
 
@@ -328,7 +333,7 @@ class LayoutMemoryChecker:
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
 
     @property
-    def fits_with_fully_sharded_states(self) -> bool:
+    def do_fully_sharded_states_fit(self) -> bool:
         """Return whether the model states fit if they are fully sharded."""
         unsharded = resident_memory_by_distinct_stage(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], state_bytes_per_parameter()
@@ -376,7 +381,7 @@ class LayoutMemoryChecker:
             stages = resident_memory_by_distinct_stage(
                 self._model, parallel_layout_of_plan(plan), framework, state_bytes_per_parameter()
             )
-            overhead = default_overhead_bytes(plan.gpus)
+            overhead = default_overhead_bytes_per_gpu(plan.gpus)
             resident = tuple(stage.total + overhead for stage in stages)
             self._resident[key] = resident
             self.work_done += _WORK_OF_STAGE * len(resident)
@@ -412,27 +417,27 @@ class LayoutMemoryChecker:
 
     def _transient_bytes_per_token(
         self, family: MicroBatchFamily, recompute: Recompute
-    ) -> StageTransientBytes:
+    ) -> StagesTransientBytesPerToken:
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = parallel_layout_of_plan(plan), training_step_of_plan(plan)
         stages = transient_bytes_per_token_by_distinct_stage(self._model, layout, step)
-        return StageTransientBytes(layout, stages)
+        return StagesTransientBytesPerToken(layout, stages)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutCandidate:
     plan: TrainingPlan
-    step: StepTime
+    step_time: OptimizerStepTime
     stage_memory: StageMemory
 
     @property
-    def memory(self) -> float:
+    def memory_per_gpu(self) -> float:
         """Return the bytes on a GPU of the fullest stage [B]."""
         return self.stage_memory.total
 
     @property
     def tokens_per_second(self) -> float:
-        return self.plan.tokens_per_step / self.step.total
+        return self.plan.tokens_per_step / self.step_time.total
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -445,7 +450,7 @@ class LayoutSearchResult:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FewestGpus:
+class FewestGpusSearchResult:
     """The fewest GPUs on which a layout fits; `is_exact` is False if the search reached its limit."""
 
     gpus: int | None
@@ -463,7 +468,7 @@ class RankedLayout(NamedTuple):
     memory_per_gpu: float
     search_order: int
     plan: TrainingPlan
-    step: StepTime
+    step_time: OptimizerStepTime
 
 
 class _LayoutSearch:
@@ -485,7 +490,7 @@ class _LayoutSearch:
         self._max_ranked = max_ranked
         self._rates = compute_sustained_rates(gpu, job.number_format, older_kernels=older_kernels)
         self._memory = LayoutMemoryChecker(model, job, job.find_memory_limit(gpu), cost_cache)
-        self._times: dict[_Key, AllLayersTime] = {}
+        self._times: dict[_Key, AllLayersMicroBatchTime] = {}
         self._known_times = cost_cache.layer_times_by_key
         self._ranked: list[RankedLayout] = []
 
@@ -495,7 +500,7 @@ class _LayoutSearch:
 
     def ranked_candidates(self) -> tuple[LayoutCandidate, ...]:
         return tuple(
-            LayoutCandidate(each.plan, each.step, fullest_stage_memory(self._model, each.plan))
+            LayoutCandidate(each.plan, each.step_time, fullest_stage_memory(self._model, each.plan))
             for each in self._ranked
         )
 
@@ -540,14 +545,16 @@ class _LayoutSearch:
 
     def _layer_times(
         self, family: MicroBatchFamily, micro_batch: MicroBatch, recompute: Recompute
-    ) -> AllLayersTime:
+    ) -> AllLayersMicroBatchTime:
         key = (family.tensor, family.context, family.expert, micro_batch.sequences, recompute)
         times = self._times.get(key)
         if times is None:
             times = self._known_times.get(key)
             if times is None:
                 plan = family.build_plan(self._job, micro_batch, recompute)
-                times = compute_all_layers_time(self._model, self._rates, self._fabric, plan)
+                times = compute_all_layers_micro_batch_time(
+                    self._model, self._rates, self._fabric, plan
+                )
                 self._known_times[key] = times
             self._times[key] = times
             self._timing_work += _WORK_OF_LAYER * len(self._model.layer_counts)
@@ -592,25 +599,25 @@ def search_layouts(
     )
 
 
-def find_fewest_gpus_with_layout(
+def find_fewest_power_of_two_gpus(
     model: Architecture,
     gpu: Accelerator,
     job: TrainingJob,
     fabric: Interconnect,
     max_work_units: int,
-) -> FewestGpus:
+) -> FewestGpusSearchResult:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
     gpus, work_done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
         smaller_job = dataclasses.replace(job, gpus=gpus, global_batch=batch)
         memory_checker = LayoutMemoryChecker(model, smaller_job, smaller_job.find_memory_limit(gpu))
-        if memory_checker.fits_with_fully_sharded_states:
+        if memory_checker.do_fully_sharded_states_fit:
             for split in list_model_splits(model, fabric, smaller_job):
                 if any(map(memory_checker.has_fitting_layout, split.list_families())):
-                    return FewestGpus(gpus)
+                    return FewestGpusSearchResult(gpus)
                 if work_done + memory_checker.work_done >= max_work_units:
-                    return FewestGpus(None, is_exact=False)
+                    return FewestGpusSearchResult(None, is_exact=False)
         work_done += memory_checker.work_done
         gpus *= 2
-    return FewestGpus(None)
+    return FewestGpusSearchResult(None)

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.estimator import data_files
 from app.estimator.common_inputs import gpu_input, impossible_input_error
-from app.estimator.formula_steps import StepBuilder, format_exact_sum
+from app.estimator.formula_steps import StepBuilder, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
 from app.estimator.inputs import input_field
 from app.estimator.memory_verdict import real_capacity_note
@@ -44,7 +44,7 @@ class MigProfile:
     is_whole_gpu: bool = False
 
     @property
-    def capacity(self) -> float:
+    def program_visible_bytes(self) -> float:
         """Return the bytes that programs get: as they are reported, or else by the name [B]."""
         return self.reported_memory or self.memory_in_name
 
@@ -74,15 +74,17 @@ def find_profiles_with_memory(mig_gpu: MigGpu, memory: float) -> tuple[MigProfil
     >>> [profile.name for profile in find_profiles_with_memory(card, 19.62 * 2**30)]
     ['1g.20gb', '2g.20gb']
     """
-    return tuple(p for p in mig_gpu.profiles if abs(p.capacity - memory) <= 0.001 * memory)
+    return tuple(
+        p for p in mig_gpu.profiles if abs(p.program_visible_bytes - memory) <= 0.001 * memory
+    )
 
 
-def find_mig_gpu(accelerator: str) -> MigGpu | None:
+def find_mig_gpu(accelerator_id: str) -> MigGpu | None:
     """Return an accelerator with its MIG profiles by its id; None if it has no MIG."""
-    row = data_files.load_table_entries_by_id(*_CARDS).get(accelerator)
+    row = data_files.load_table_entries_by_id(*_CARDS).get(accelerator_id)
     if row is None:
         return None
-    undivided = find_accelerator(accelerator).engine_visible_memory
+    undivided = find_accelerator(accelerator_id).engine_visible_memory
     slices = (row["compute_slices"], row["memory_slices"])
 
     def read_memory(profile: dict[str, Any]) -> float | None:
@@ -91,7 +93,7 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
         return profile["reported_gib"] * 2.0**30 if "reported_gib" in profile else None
 
     return MigGpu(
-        id=accelerator,
+        id=accelerator_id,
         compute_slices=row["compute_slices"],
         memory_slices=row["memory_slices"],
         profiles=tuple(
@@ -110,7 +112,7 @@ def find_mig_gpu(accelerator: str) -> MigGpu | None:
     )
 
 
-def list_mig_gpus() -> tuple[str, ...]:
+def list_mig_gpu_ids() -> tuple[str, ...]:
     return tuple(data_files.load_table_entries_by_id(*_CARDS))
 
 
@@ -224,7 +226,7 @@ class MigResult:
 
     @property
     def memory(self) -> float:
-        return sum(p.capacity for p in self.instances)
+        return sum(p.program_visible_bytes for p in self.instances)
 
     @property
     def max_more_smallest_instances(self) -> int:
@@ -301,14 +303,14 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         )
         for kind in ("compute", "memory")
     )
-    sizes = format_exact_sum((p.capacity for p in profiles), "B")
+    sizes = format_terms_of_exact_sum((p.program_visible_bytes for p in profiles), "B")
     formula = "sum of the memory"
     return *slices, _STEPS.build_step(
         "memory", formula, sizes, result.memory, "mig-guide", label="Memory"
     )
 
 
-def build_bar(result: MigResult) -> StackedBar:
+def build_memory_slices_bar(result: MigResult) -> StackedBar:
     segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in result.instances)
     limit = f"{result.mig_gpu.memory_slices} memory slices"
     return StackedBar("Memory slices", segments, result.mig_gpu.memory_slices, limit, unit="slice")
@@ -376,7 +378,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         reason = "cannot be partitioned"
         if gpu.mig_instances:
             reason = f"has {gpu.mig_instances} instances, whose profiles are not published"
-        message = f"The {gpu.name} {reason}; GPUs that can: {', '.join(list_mig_gpus())}."
+        message = f"The {gpu.name} {reason}; GPUs that can: {', '.join(list_mig_gpu_ids())}."
         raise impossible_input_error("gpu", inputs.gpu, message)
     instances = parse_instances(card, inputs.instances)
     result = MigResult(gpu, card, instances, find_start_slices(card, instances))
@@ -385,7 +387,7 @@ def estimate(inputs: MigInputs) -> Estimate:
         verdict=build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=build_steps(result),
-        pictures=(build_bar(result),),
+        pictures=(build_memory_slices_bar(result),),
         tables=(build_profiles_table(result),),
         notes=build_notes(result),
         links=tuple(build_inference_memory_link(gpu, profile) for profile in card.profiles),

@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import LOAD, MODEL, impossible_input_error, model_input
 from app.estimator.formula_steps import StepBuilder, format_term, training_flops_per_token_formula
-from app.estimator.memory.inference_memory import kv_cache_elements_per_token
+from app.estimator.memory.inference_memory import cache_elements_per_token_ignoring_windows
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import (
@@ -23,21 +23,24 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.training.flops import prediction_module_flops_per_token, training_flops_per_token
+from app.estimator.training.flops import (
+    prediction_module_training_flops_per_token,
+    training_flops_per_token,
+)
 from app.estimator.units import format_count, format_number, format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelInputs:
     model: str = model_input()
-    config: str = MODEL.add_input(
+    config: str = MODEL.declare_input_field(
         "",
         "config.json",
         kind="text",
         maximum=200_000,
         help="Paste a configuration of the Hugging Face Hub to read that model.",
     )
-    sequence: int = LOAD.add_input(
+    sequence: int = LOAD.declare_input_field(
         4096,
         "Sequence",
         unit="token",
@@ -109,7 +112,7 @@ OUTPUTS: tuple[OutputSpec[ModelResult], ...] = (
         "KV cache per token in BF16",
         "B",
         "less",
-        lambda r: 2.0 * kv_cache_elements_per_token(r.model, 1, 2.0),
+        lambda r: 2.0 * cache_elements_per_token_ignoring_windows(r.model, 1, 2.0),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
@@ -141,18 +144,18 @@ def _format_count_in_words(count: float) -> str:
     return format_number(count)
 
 
-def build_steps(model: Architecture, training_flops: float) -> tuple[FormulaStep, ...]:
+def build_steps(model: Architecture, flops_per_token: float) -> tuple[FormulaStep, ...]:
     parts = model.parameters_by_part()
     sum_of_counts = " + ".join(format_term(count) for count in parts.values())
     sum_of_parts = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
-    numbers = training_flops_per_token_formula(model, training_flops)
+    numbers = training_flops_per_token_formula(model, flops_per_token)
     return (
         _STEPS.build_step("parameters", sum_of_parts, sum_of_counts, model.parameters, "shape"),
         *((_active_parameters_step(model),) if model.is_routed else ()),
         *((_vision_tower_step(model.tower),) if model.tower else ()),
         *((_weights_step(model),) if model.tower else ()),
-        _STEPS.build_step("training_flops", formula, numbers, training_flops, "megatron-2021"),
+        _STEPS.build_step("training_flops", formula, numbers, flops_per_token, "megatron-2021"),
     )
 
 
@@ -189,7 +192,7 @@ def _weights_step(model: Architecture) -> FormulaStep:
     return _STEPS.build_step("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
-def build_parts_table(model: Architecture) -> ResultTable:
+def build_parameters_by_part_table(model: Architecture) -> ResultTable:
     rows = tuple(
         (
             "MLP" if part == "mlp" else part[:1].upper() + part[1:],
@@ -224,7 +227,9 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
             "leave the input table out."
         )
     if model.prediction_module_count:
-        prediction_flops = format_value(prediction_module_flops_per_token(model, sequence), "FLOP")
+        prediction_flops = format_value(
+            prediction_module_training_flops_per_token(model, sequence), "FLOP"
+        )
         notes.append(
             "Multi-token prediction is counted beside the model; training with it "
             f"takes {prediction_flops} more for each token."
@@ -242,7 +247,7 @@ def estimate(inputs: ModelInputs) -> Estimate:
         verdict=build_verdict(model),
         figures=read_figures(OUTPUTS, ModelResult(model, training)),
         steps=build_steps(model, training),
-        tables=(build_parts_table(model), build_layer_kinds_table(model)),
+        tables=(build_parameters_by_part_table(model), build_layer_kinds_table(model)),
         notes=build_notes(model, inputs.sequence),
     )
 

@@ -12,12 +12,12 @@ from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE
 from app.estimator.estimates.layout_search import (
     FILLED_SHARE,
     MAX_WORK,
-    FewestGpus,
+    FewestGpusSearchResult,
     LayoutCandidate,
     LayoutCostCache,
     LayoutSearchResult,
     TrainingJob,
-    find_fewest_gpus_with_layout,
+    find_fewest_power_of_two_gpus,
     list_gpu_counts_that_divide_batch,
     list_model_splits,
     search_layouts,
@@ -50,7 +50,7 @@ class ParallelismPlanInputs:
     gpu: str = common_inputs.counted_gpu_input(count_field="gpus")
     gpus: int = common_inputs.gpus_input(default=256)
     sequence: int = common_inputs.sequence_input(limits=(16, 10_000_000))
-    global_batch: int | None = BATCH.add_input(
+    global_batch: int | None = BATCH.declare_input_field(
         None,
         "Global batch",
         kind="count",
@@ -66,14 +66,14 @@ class ParallelismPlanInputs:
         help="Tokens of the whole run, for time and cost."
     )
     number_format: str = common_inputs.number_format_input()
-    objective: str = RECIPE.add_input(
+    objective: str = RECIPE.declare_input_field(
         "time",
         "Rank by",
         choices=(("time", "time of the run"), ("cost", "cost of the run")),
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         topic="parallelism",
     )
-    usable_memory: float | None = HARDWARE.add_advanced_input(
+    usable_memory: float | None = HARDWARE.declare_advanced_input_field(
         None,
         "Usable share of memory",
         unit="%",
@@ -103,7 +103,7 @@ class ParallelismPlanResult:
     job: TrainingJob
     fabric: Interconnect
     candidates_best_first: tuple[LayoutCandidate, ...]
-    fewest_gpus: FewestGpus
+    fewest_gpus: FewestGpusSearchResult
     fitting_count: int
     tried_count: int
     legal_count: int
@@ -128,7 +128,7 @@ class ParallelismPlanResult:
             self.job, gpus=self.best_layout.plan.gpus, usable_memory_share=FILLED_SHARE
         )
         fastest = _find_best_layout(self.model, self.gpu, job, self.fabric)
-        is_faster = fastest and fastest.step.total < self.best_layout.step.total
+        is_faster = fastest and fastest.step_time.total < self.best_layout.step_time.total
         return fastest if is_faster else None
 
     @functools.cached_property
@@ -138,7 +138,7 @@ class ParallelismPlanResult:
             return None
         inputs = training_time_inputs(self.inputs, self.best_layout.plan)
         return compute_training_time_result(
-            self.model, self.gpu, inputs, self.best_layout.plan, self.best_layout.step
+            self.model, self.gpu, inputs, self.best_layout.plan, self.best_layout.step_time
         )
 
 
@@ -191,7 +191,8 @@ def build_requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> T
     job = TrainingJob(
         gpus=inputs.gpus,
         sequence=inputs.sequence,
-        global_batch=inputs.global_batch or _round_batch(choose_default_batch(inputs), inputs.gpus),
+        global_batch=inputs.global_batch
+        or _round_batch(choose_default_batch_before_rounding(inputs), inputs.gpus),
         number_format=inputs.number_format,
         software=find_training_software(inputs.software, model).id,
         usable_memory_share=inputs.usable_memory,
@@ -204,7 +205,7 @@ def build_requested_job(inputs: ParallelismPlanInputs, model: Architecture) -> T
     )
 
 
-def choose_default_batch(inputs: ParallelismPlanInputs) -> int:
+def choose_default_batch_before_rounding(inputs: ParallelismPlanInputs) -> int:
     """Return the default sequences of a step, before they are rounded for the GPUs."""
     gpus = inputs.gpus
     longest, own = default_batch_tokens(gpus), default_batch_tokens(gpus, inputs.tokens)
@@ -267,7 +268,9 @@ def compute_parallelism_plan(
         job=job,
         fabric=fabric,
         candidates_best_first=tuple(ranked[:_MAX_RANKED]),
-        fewest_gpus=find_fewest_gpus_with_layout(model, gpu, job, fabric, _MAX_WORK_OF_FEWEST_GPUS),
+        fewest_gpus=find_fewest_power_of_two_gpus(
+            model, gpu, job, fabric, _MAX_WORK_OF_FEWEST_GPUS
+        ),
         fitting_count=searches[0].fitting_count,
         tried_count=sum(search.tried_count for search in searches),
         legal_count=sum(search.legal_count for search in searches),
@@ -317,7 +320,7 @@ def compute_run_in_planned_layout(
     if best is None:
         return None
     return compute_training_time_result(
-        model, gpu, training_time_inputs(inputs, best.plan), best.plan, best.step
+        model, gpu, training_time_inputs(inputs, best.plan), best.plan, best.step_time
     )
 
 
@@ -342,7 +345,7 @@ def build_layout_memory_verdict(candidate: LayoutCandidate, gpu: Accelerator) ->
     framework = training_step_of_plan(plan).framework.id
     bounds = plausible_bytes_range(candidate.stage_memory, framework)
     memory = MemoryLimit(limit, limit, gpu.memory)
-    return build_memory_verdict(candidate.memory, memory, plan.gpus, *bounds)
+    return build_memory_verdict(candidate.memory_per_gpu, memory, plan.gpus, *bounds)
 
 
 def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
@@ -355,12 +358,12 @@ def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ..
     if best is None:
         return ()
     if unsure is not None:
-        shorter = format_value(1 - unsure.step.total / best.step.total, "%")
+        shorter = format_value(1 - unsure.step_time.total / best.step_time.total, "%")
         becomes = (
             f"Another layout has {shorter} shorter steps, but needs "
-            f"{format_value(unsure.memory, 'B')} on each GPU and may run out of memory."
+            f"{format_value(unsure.memory_per_gpu, 'B')} on each GPU and may run out of memory."
         )
-        return _usable_memory_flip(result, FILLED_SHARE, becomes)
+        return _build_usable_memory_flip(result, FILLED_SHARE, becomes)
     if result.inputs.usable_memory is None or not may_not_fit(best, result.gpu):
         return ()
     job = dataclasses.replace(result.job, gpus=best.plan.gpus, usable_memory_share=None)
@@ -370,15 +373,15 @@ def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ..
     sure = _find_best_layout(result.model, result.gpu, job, result.fabric)
     if sure is None:
         return ()
-    slower = format_value(sure.step.total / best.step.total - 1, "%")
+    slower = format_value(sure.step_time.total / best.step_time.total - 1, "%")
     becomes = (
         f"A layout with micro-batch {sure.plan.micro_batch} surely fits: "
-        f"{format_value(sure.memory, 'B')}, and each step takes {slower} longer."
+        f"{format_value(sure.memory_per_gpu, 'B')}, and each step takes {slower} longer."
     )
-    return _usable_memory_flip(result, share, becomes)
+    return _build_usable_memory_flip(result, share, becomes)
 
 
-def _usable_memory_flip(
+def _build_usable_memory_flip(
     result: ParallelismPlanResult, share: float, verdict_after: str
 ) -> tuple[VerdictFlip, ...]:
     label = input_specs(ParallelismPlanInputs)["usable_memory"].label

@@ -4,14 +4,14 @@ import dataclasses
 import math
 from typing import Any, cast
 
-from app.estimator.common_inputs import reject_gpu_without_rates
+from app.estimator.common_inputs import reject_gpu_without_rates_or_memory
 from app.estimator.estimates import training_time_report
 from app.estimator.estimates.layout_search import LayoutCandidate
 from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     ParallelismPlanResult,
     build_layout_memory_verdict,
-    choose_default_batch,
+    choose_default_batch_before_rounding,
     compute_parallelism_plan,
     find_flips,
 )
@@ -23,7 +23,7 @@ from app.estimator.estimates.training_time_report import (
     build_step_timeline,
     describe_measurements_behind_ranges,
 )
-from app.estimator.formula_steps import StepBuilder, format_exact_sum, format_term
+from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import rental_price_source_notes
 from app.estimator.memory_verdict import UNSURE_LEAD, real_capacity_note
@@ -94,9 +94,9 @@ def build_ranking_table(result: ParallelismPlanResult) -> ResultTable:
                 str(rank),
                 f"{describe_layout(candidate)}, micro-batch {plan.micro_batch}, ZeRO {plan.zero}",
                 (float(plan.gpus), "GPU"),
-                (candidate.step.total, "s"),
+                (candidate.step_time.total, "s"),
                 (candidate.tokens_per_second / plan.gpus, "token/s"),
-                (candidate.memory, "B"),
+                (candidate.memory_per_gpu, "B"),
                 describe_largest_time_loss(first, candidate) if rank > 1 else "the best",
             )
         )
@@ -118,7 +118,7 @@ def describe_largest_time_loss(best: LayoutCandidate, other: LayoutCandidate) ->
     label = max(grown, key=lambda part: grown[part])
     scale = other.plan.tokens_per_step / other.plan.gpus
     lost = grown[label] * scale
-    if lost <= 0.001 * other.step.total:
+    if lost <= 0.001 * other.step_time.total:
         return "about as fast"
     won = min(grown, key=lambda part: grown[part])
     text = f"loses {format_value(lost, 's')} to {label}"
@@ -129,7 +129,7 @@ def describe_largest_time_loss(best: LayoutCandidate, other: LayoutCandidate) ->
 
 
 def _gpu_seconds_per_token(candidate: LayoutCandidate, step_part: str) -> float:
-    seconds: float = getattr(candidate.step, step_part)
+    seconds: float = getattr(candidate.step_time, step_part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens_per_step
 
 
@@ -148,7 +148,7 @@ def _plan_property_output(
     return OutputSpec(name, label, unit, better, read)
 
 
-def _run_output(name: str) -> OutputSpec[_PlanResult]:
+def _training_time_output_of_best_layout(name: str) -> OutputSpec[_PlanResult]:
     """Declare an output of training-time, for the run in the best layout."""
     output = next(output for output in training_time_report.OUTPUTS if output.name == name)
 
@@ -183,7 +183,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
     _plan_property_output("zero", "ZeRO stage"),
     _plan_property_output("gpus", "GPUs", unit="GPU"),
     *map(
-        _run_output,
+        _training_time_output_of_best_layout,
         ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time", "gpu_hours", "cost"),
     ),
     OutputSpec("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus_value),
@@ -210,7 +210,7 @@ _DESIGNS = {
 
 def estimate(inputs: ParallelismPlanInputs) -> Estimate:
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    reject_gpu_without_rates(gpu, inputs.number_format)
+    reject_gpu_without_rates_or_memory(gpu, inputs.number_format)
     result = compute_parallelism_plan(inputs, model, gpu)
     first = result.best_layout
     return Estimate(
@@ -218,7 +218,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(build_step_timeline(first.step), build_memory_bar(first.stage_memory, gpu))
+        pictures=(build_step_timeline(first.step_time), build_memory_bar(first.stage_memory, gpu))
         if first
         else (),
         tables=(build_ranking_table(result),) if first else (),
@@ -295,7 +295,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
         _STEPS.build_step(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
-            format_exact_sum(
+            format_terms_of_exact_sum(
                 (
                     first.stage_memory.weights
                     + first.stage_memory.gradients
@@ -306,7 +306,7 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
                 ),
                 "B",
             ),
-            first.memory,
+            first.memory_per_gpu,
             "korthikanti-2022",
         ),
         build_step_time_formula_step(run.plan, run.step_time),
@@ -334,7 +334,9 @@ def describe_batch(inputs: ParallelismPlanInputs, global_batch: int) -> str:
     note = f"{sequences} with {tokens} per step"
     if inputs.global_batch:
         return f"{note}."
-    wanted = format_count(float(f"{choose_default_batch(inputs) * inputs.sequence:.2g}"), "token")
+    wanted = format_count(
+        float(f"{choose_default_batch_before_rounding(inputs) * inputs.sequence:.2g}"), "token"
+    )
     gpus = format_count(inputs.gpus, "GPU")
     return f"{note}, by default: about {wanted}, in as many sequences as {gpus} can share."
 

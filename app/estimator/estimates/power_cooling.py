@@ -12,7 +12,7 @@ from app.estimator.memory_verdict import (
     format_rounded_past_limit,
 )
 from app.estimator.result import Status, VerdictFlip
-from app.estimator.training.run_costs import carbon_emitted, site_energy
+from app.estimator.training.run_costs import carbon_emitted_kg, site_energy_watt_seconds
 from app.estimator.units import format_count, format_number
 
 TOPIC = "power-and-cooling"
@@ -38,20 +38,20 @@ ValueT = TypeVar("ValueT", int, float)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingInputs:
-    system: str = _MACHINES.add_input(
+    system: str = _MACHINES.declare_input_field(
         "dgx-h100",
         "System",
         kind="system",
         help="Brings the highest power, the height and the way it is cooled.",
     )
-    nodes: int = _MACHINES.add_input(
+    nodes: int = _MACHINES.declare_input_field(
         32,
         "Systems",
         unit="node",
         limits=(1, 1_000_000),
         help="Servers, or racks where a rack is the system.",
     )
-    rack_limit: float | None = _RACKS.add_input(
+    rack_limit: float | None = _RACKS.declare_input_field(
         None,
         "Power of a rack",
         unit="kW",
@@ -59,7 +59,7 @@ class PowerCoolingInputs:
         help="The most that the building powers and cools in one rack; left empty: 40 kW, or "
         "what a system draws that is a rack by itself.",
     )
-    pue: float = _SITE.add_input(
+    pue: float = _SITE.declare_input_field(
         1.3,
         "PUE",
         limits=(1.0, 5.0),
@@ -67,14 +67,14 @@ class PowerCoolingInputs:
         "put the average of the industry at 1.54 (2025).",
         term="pue",
     )
-    site_limit: float | None = _SITE.add_input(
+    site_limit: float | None = _SITE.declare_input_field(
         None,
         "Power of the site",
         unit="kW",
         limits=(1e3, 1e11),
         help="What the site can draw in all, cooling included; left empty: no limit.",
     )
-    load: float | None = _MACHINES.add_advanced_input(
+    load: float | None = _MACHINES.declare_advanced_input_field(
         None,
         "Typical load",
         unit="%",
@@ -83,14 +83,14 @@ class PowerCoolingInputs:
         "H100 was measured at 82% at most while training.",
         topic=TOPIC,
     )
-    other: float = _MACHINES.add_advanced_input(
+    other: float = _MACHINES.declare_advanced_input_field(
         0.1,
         "Network and storage",
         unit="%",
         limits=(0.0, 2.0),
         help="Power of switches, storage and management over that of the systems.",
     )
-    node_power: float | None = _MACHINES.add_advanced_input(
+    node_power: float | None = _MACHINES.declare_advanced_input_field(
         None,
         "Highest power of a system",
         unit="kW",
@@ -99,7 +99,7 @@ class PowerCoolingInputs:
         term="tdp",
         topic=TOPIC,
     )
-    node_units: int | None = _RACKS.add_advanced_input(
+    node_units: int | None = _RACKS.declare_advanced_input_field(
         None,
         "Height of a system",
         kind="count",
@@ -107,10 +107,10 @@ class PowerCoolingInputs:
         help="In rack units of 44.45 mm; left empty: that of the system.",
         topic="cluster-components",
     )
-    rack_units: int = _RACKS.add_advanced_input(
+    rack_units: int = _RACKS.declare_advanced_input_field(
         48, "Height of a rack", limits=(1, 100), help="In rack units; common are 42, 48 and 52."
     )
-    voltage: float = _ELECTRICITY.add_advanced_input(
+    voltage: float = _ELECTRICITY.declare_advanced_input_field(
         415.0,
         "Voltage",
         unit="V",
@@ -118,13 +118,13 @@ class PowerCoolingInputs:
         help="Between two phases: 400 or 415 V in most of the world, 208 or 415 V in "
         "North America.",
     )
-    power_factor: float = _ELECTRICITY.add_advanced_input(
+    power_factor: float = _ELECTRICITY.declare_advanced_input_field(
         0.95,
         "Power factor",
         limits=(0.1, 1.0),
         help="Real over apparent power of the supplies under load.",
     )
-    circuit: float = _ELECTRICITY.add_advanced_input(
+    circuit: float = _ELECTRICITY.declare_advanced_input_field(
         60.0,
         "Breaker of a circuit",
         unit="A",
@@ -132,13 +132,13 @@ class PowerCoolingInputs:
         help="For each phase; four fifths of it may flow for hours.",
         term="pdu",
     )
-    feeds: str = _ELECTRICITY.add_advanced_input(
+    feeds: str = _ELECTRICITY.declare_advanced_input_field(
         "2n",
         "Redundancy of feeds",
         choices=FEEDS,
         help="Two full feeds, one circuit more than needed, or none.",
     )
-    air_rise: float = _COOLING.add_advanced_input(
+    air_rise: float = _COOLING.declare_advanced_input_field(
         16.0,
         "Warming of the air",
         unit="°C",
@@ -147,7 +147,7 @@ class PowerCoolingInputs:
         "systems come to 16 °C.",
         term="hot-aisle",
     )
-    liquid: float | None = _COOLING.add_advanced_input(
+    liquid: float | None = _COOLING.declare_advanced_input_field(
         None,
         "Heat taken by liquid",
         unit="%",
@@ -156,7 +156,7 @@ class PowerCoolingInputs:
         "nothing of others.",
         term="direct-to-chip-cooling",
     )
-    liquid_rise: float = _COOLING.add_advanced_input(
+    liquid_rise: float = _COOLING.declare_advanced_input_field(
         10.0,
         "Warming of the liquid",
         unit="°C",
@@ -164,14 +164,14 @@ class PowerCoolingInputs:
         help="From inlet to outlet; reckoned as water.",
         term="cdu",
     )
-    duration: float = _ENERGY.add_advanced_input(
+    duration: float = _ENERGY.declare_advanced_input_field(
         365 * 86400.0,
         "Running time",
         unit="days",
         limits=(60.0, 1e10),
         help="For energy and carbon.",
     )
-    carbon_intensity: float = _ENERGY.add_advanced_input(
+    carbon_intensity: float = _ENERGY.declare_advanced_input_field(
         0.48,
         "Carbon intensity",
         unit="g/kWh",
@@ -191,9 +191,9 @@ class PowerCoolingResult:
     inputs: PowerCoolingInputs
     system: System
     system_power: float
-    height_units: int
+    system_height_units: int
     typical_load_share: float
-    gpu_power: float | None
+    all_gpus_power: float | None
     network_and_storage_power: float
     systems_per_rack: int
     racks: int | None
@@ -248,7 +248,7 @@ class PowerCoolingResult:
         is_near_site_limit = limit is not None and self.site_power > _TIGHT * limit
         return "tight" if is_near_site_limit or self.rack_air_heat > DENSE else "fits"
 
-    def remaining_air_flow(self, watts: float) -> float:
+    def air_flow_for_heat_beside_liquid(self, watts: float) -> float:
         """Return the air flow for the heat that liquid does not remove [m3/s]."""
         return air_flow(watts * (1 - self.liquid_cooled_share), self.inputs.air_rise)
 
@@ -277,21 +277,21 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     units = _require_known_value(rack_units, "node_units", "height", system)
     rack_limit = inputs.rack_limit or max(RACK_LIMIT, system.power or 0.0)
     inputs = dataclasses.replace(inputs, rack_limit=rack_limit)
-    in_rack = count_nodes_in_rack(rack_limit, node, inputs.rack_units, units)
+    in_rack = max_nodes_in_rack(rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + other_power
     load = inputs.load or LOAD
     site = site_power(machines, inputs.pue)
     current = phase_current(node * max(1, in_rack), inputs.voltage, inputs.power_factor)
     circuits = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
-    site_joules = site_energy(inputs.duration, machines * load, inputs.pue)
+    site_joules = site_energy_watt_seconds(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         inputs=inputs,
         system=system,
         system_power=node,
-        height_units=units,
+        system_height_units=units,
         typical_load_share=load,
-        gpu_power=_sum_gpu_power_of_systems(inputs, system, node),
+        all_gpus_power=_sum_gpu_power_of_systems(inputs, system, node),
         network_and_storage_power=other_power,
         systems_per_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
@@ -301,7 +301,7 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         circuits={"2n": 2 * circuits, "n+1": circuits + 1, "n": circuits}[inputs.feeds],
         liquid_cooled_share=_liquid_cooled_share(inputs, system),
         site_energy_wh=site_joules / 3600,
-        carbon_kg=carbon_emitted(site_joules, inputs.carbon_intensity),
+        carbon_kg=carbon_emitted_kg(site_joules, inputs.carbon_intensity),
     )
 
 
@@ -338,9 +338,9 @@ def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
 def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the rack power for fewer or more racks, or for none, or the needed rack height."""
     inputs = result.inputs
-    capacity = inputs.rack_units // result.height_units
+    capacity = inputs.rack_units // result.system_height_units
     if capacity == 0:
-        units_now, flips = str(inputs.rack_units), str(result.height_units)
+        units_now, flips = str(inputs.rack_units), str(result.system_height_units)
         return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
     if result.racks is None:
         return _rack_limit_flip(result, 1, rounds_up=True)
@@ -458,12 +458,12 @@ def coolant_flow(watts: float, temperature_rise: float) -> float:
     return watts / (_WATER * _WATER_HEAT * temperature_rise)
 
 
-def count_nodes_in_rack(
+def max_nodes_in_rack(
     rack_power: float, node_power: float, rack_units: int, node_units: int
 ) -> int:
     """Machines per rack: the smaller of what its power and its height allow [1].
 
-    >>> count_nodes_in_rack(30e3, 14.3e3, 48, 10), count_nodes_in_rack(60e3, 14.3e3, 48, 10)
+    >>> max_nodes_in_rack(30e3, 14.3e3, 48, 10), max_nodes_in_rack(60e3, 14.3e3, 48, 10)
     (2, 4)
     """
     return int(min(rack_power // node_power, rack_units // node_units))

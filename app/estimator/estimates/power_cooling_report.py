@@ -73,7 +73,7 @@ _COOLING_SIZE = (
 )
 
 
-def _machine_heat_btu_value(result: PowerCoolingResult) -> OutputValue:
+def _all_machines_heat_btu_value(result: PowerCoolingResult) -> OutputValue:
     btu = round(heat_in_btu_per_hour(result.machines_power))
     tons = format_value(btu / BTU_PER_TON_HOUR)
     return OutputValue(btu, note=f"{tons} tons of refrigeration, of 12,000 BTU/h each.")
@@ -98,20 +98,20 @@ OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
         "less",
         lambda r: OutputValue(r.machines_power, note=_COOLING_SIZE),
     ),
-    OutputSpec("heat_btu", "The same in BTU/h", "BTU/h", "less", _machine_heat_btu_value),
+    OutputSpec("heat_btu", "The same in BTU/h", "BTU/h", "less", _all_machines_heat_btu_value),
     OutputSpec(
         "air",
         "Air through the systems",
         "m3/s",
         "less",
-        lambda r: r.remaining_air_flow(r.max_systems_power),
+        lambda r: r.air_flow_for_heat_beside_liquid(r.max_systems_power),
     ),
     OutputSpec(
         "air_node",
         "Air through one system",
         "CFM",
         "less",
-        lambda r: round(r.remaining_air_flow(r.system_power) * CUBIC_FEET_PER_MINUTE),
+        lambda r: round(r.air_flow_for_heat_beside_liquid(r.system_power) * CUBIC_FEET_PER_MINUTE),
     ),
     OutputSpec(
         "coolant",
@@ -136,9 +136,9 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        pictures=(_build_bar(result),),
+        pictures=(_build_site_power_bar(result),),
         tables=(_build_power_and_heat_table(result),),
-        notes=(*_rack_limit_notes(inputs, result), *_build_notes(result)),
+        notes=(*_assumed_rack_limit_notes(inputs, result), *_build_notes(result)),
         flips=find_flips(result),
     )
 
@@ -202,8 +202,10 @@ def _lost_feed_text(result: PowerCoolingResult) -> str:
 def _too_dense_text(result: PowerCoolingResult) -> str:
     inputs = result.inputs
     name = result.system.name
-    if result.height_units > inputs.rack_units:
-        return f"The {name} is {result.height_units} units high and a rack {inputs.rack_units}."
+    if result.system_height_units > inputs.rack_units:
+        return (
+            f"The {name} is {result.system_height_units} units high and a rack {inputs.rack_units}."
+        )
     most, limit = format_value(result.system_power, "W"), format_value(result.rack_limit, "W")
     return f"One {name} draws up to {most} and a rack has {limit}."
 
@@ -215,7 +217,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         _STEPS.build_step(
             "nodes_per_rack",
             "the smaller of ⌊rack power ÷ power of a system⌋ and ⌊rack height ÷ height of a system⌋",
-            f"min(⌊{format_term(result.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.height_units}⌋)",
+            f"min(⌊{format_term(result.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.system_height_units}⌋)",
             result.systems_per_rack,
             "catalogue",
         ),
@@ -242,7 +244,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         ),
         *_rack_circuit_steps(result),
         *_cooling_steps(result),
-        *_energy_steps(result),
+        *_energy_and_carbon_steps(result),
     )
 
 
@@ -284,7 +286,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_term(result.inputs.air_rise)})",
-            result.remaining_air_flow(result.max_systems_power),
+            result.air_flow_for_heat_beside_liquid(result.max_systems_power),
             "ashrae-datacom",
         ),
     ]
@@ -302,7 +304,7 @@ def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return tuple(steps)
 
 
-def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+def _energy_and_carbon_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.build_step_from_template(
             "energy",
@@ -321,9 +323,9 @@ def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _build_bar(result: PowerCoolingResult) -> StackedBar:
+def _build_site_power_bar(result: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
-    gpus = result.gpu_power or 0.0
+    gpus = result.all_gpus_power or 0.0
     named = BarSegment("weights", "GPU power", gpus)
     rest = "Rest of the systems" if gpus else "Systems"
     parts = (
@@ -356,7 +358,9 @@ def _build_power_and_heat_table(result: PowerCoolingResult) -> ResultTable:
     return ResultTable("From the system to the site", columns, rows)
 
 
-def _rack_limit_notes(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[str, ...]:
+def _assumed_rack_limit_notes(
+    inputs: PowerCoolingInputs, result: PowerCoolingResult
+) -> tuple[str, ...]:
     """Say which power of a rack is assumed, if none was given."""
     if inputs.rack_limit is not None:
         return ()

@@ -43,19 +43,19 @@ _FORMATS = InputGroup("Formats", "number-formats")
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuantizationInputs:
     model: str = model_input()
-    weights: str = _FORMATS.add_input(
+    weights: str = _FORMATS.declare_input_field(
         "awq-int4",
         "To",
         choices=WEIGHT_CHOICES,
         help="The format to change to.",
         term="quantisation",
     )
-    before: str = _FORMATS.add_input(
+    before: str = _FORMATS.declare_input_field(
         "bf16", "From", choices=WEIGHT_CHOICES, help="The format to compare with."
     )
     gpu: str = counted_gpu_input(count_field="tensor_parallel")
     tensor_parallel: int = tensor_parallel_input(default=2)
-    bandwidth_share: float = HARDWARE.add_advanced_input(
+    bandwidth_share: float = HARDWARE.declare_advanced_input_field(
         0.65,
         "Reached bandwidth",
         unit="%",
@@ -227,7 +227,9 @@ def build_steps(
     return (weights, floor)
 
 
-def build_table(gpu: Accelerator, baseline: FormatResult, compared: FormatResult) -> ResultTable:
+def build_format_comparison_table(
+    gpu: Accelerator, baseline: FormatResult, compared: FormatResult
+) -> ResultTable:
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
         return (
@@ -272,7 +274,7 @@ def estimate(inputs: QuantizationInputs) -> Estimate:
         verdict=build_verdict(gpu, old, new),
         figures=read_figures(OUTPUTS, QuantizationResult(gpu, old, new)),
         steps=build_steps(model, inputs, gpu, new),
-        tables=(build_table(gpu, old, new),),
+        tables=(build_format_comparison_table(gpu, old, new),),
         notes=build_notes(gpu, new),
     )
 

@@ -15,11 +15,11 @@ from app.estimator.common_inputs import (
     reject_transformers_engine,
 )
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
-from app.estimator.estimates.latency import validate_inputs
+from app.estimator.estimates.latency import validate_gpu_format_and_split
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
-from app.estimator.memory.inference_memory import VllmStartRefusal
+from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
     ReplicaPool,
     count_nodes,
@@ -53,7 +53,7 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.replica_memory import (
     UnsureFit,
-    find_start_refusal_of_replica,
+    find_max_num_seqs_refusal_of_replica,
     find_unsure_fit,
     lacking_bytes_at_upper_bound,
     max_sequences_in_memory,
@@ -75,7 +75,7 @@ _TARGETS = InputGroup("Targets", "batching-and-latency")
 def _latency_target_field(default: float | None, label: str, help_text: str) -> Any:
     text = f"{help_text} Leave it empty for no target."
     spec = {"unit": "ms", "limits": (1e-4, 3600.0), "clearable": default is not None}
-    return _TARGETS.add_input(default, label, help=text, **spec)
+    return _TARGETS.declare_input_field(default, label, help=text, **spec)
 
 
 PRESET_TPOT = 0.05
@@ -86,7 +86,7 @@ SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def _prefill_decode_field(name: str, replica_task: str) -> Any:
-    return HARDWARE.add_advanced_input(
+    return HARDWARE.declare_advanced_input_field(
         None,
         f"GPUs of a {name} replica",
         kind="count",
@@ -100,7 +100,7 @@ def _prefill_decode_field(name: str, replica_task: str) -> Any:
 
 
 def _length_variation_field(label: str) -> Any:
-    return LOAD.add_advanced_input(
+    return LOAD.declare_advanced_input_field(
         0.5,
         label,
         limits=(0.0, 10.0),
@@ -133,7 +133,7 @@ class ServingCapacityInputs:
         "attention (DeepSeek, Kimi K2) are also tried with attention data parallel over them.",
         replaced_by="decode_gpus",
     )
-    attention_parallel: int = HARDWARE.add_advanced_input(
+    attention_parallel: int = HARDWARE.declare_advanced_input_field(
         1,
         "Attention data parallel",
         limits=(1, 1024),
@@ -141,7 +141,7 @@ class ServingCapacityInputs:
         "and share the experts.",
         term="data-parallelism",
     )
-    expert_parallel: int = HARDWARE.add_advanced_input(
+    expert_parallel: int = HARDWARE.declare_advanced_input_field(
         1,
         "Expert parallel",
         limits=(1, 1024),
@@ -149,7 +149,7 @@ class ServingCapacityInputs:
         "share the model, or those of all groups, is what --enable-expert-parallel does in vLLM.",
         term="expert-parallelism",
     )
-    expert_tensor_parallel: int | None = HARDWARE.add_advanced_input(
+    expert_tensor_parallel: int | None = HARDWARE.declare_advanced_input_field(
         None,
         "GPUs that share an expert",
         kind="count",
@@ -161,7 +161,7 @@ class ServingCapacityInputs:
     pipeline_parallel: int = common_inputs.serving_pipeline_input()
     prefill_gpus: int | None = _prefill_decode_field("prefill", "reads prompts")
     decode_gpus: int | None = _prefill_decode_field("decode", "answers")
-    replicas: int | None = HARDWARE.add_input(
+    replicas: int | None = HARDWARE.declare_input_field(
         None,
         "Replicas",
         kind="count",
@@ -175,7 +175,7 @@ class ServingCapacityInputs:
     output_tokens: int = common_inputs.tokens_input(
         default=300, label="Answer", help="Tokens of an answer on average."
     )
-    concurrent: int = LOAD.add_input(
+    concurrent: int = LOAD.declare_input_field(
         100,
         "Users at once",
         limits=(1, 10_000_000),
@@ -185,14 +185,14 @@ class ServingCapacityInputs:
         "Requests per second replace them.",
         replaced_by="requests_per_second",
     )
-    requests_per_second: float | None = LOAD.add_input(
+    requests_per_second: float | None = LOAD.declare_input_field(
         None,
         "Requests per second",
         unit="request/s",
         limits=(1e-6, 1e7),
         help="Instead of the users at once: how many requests arrive, on average.",
     )
-    run_requests: int | None = LOAD.add_advanced_input(
+    run_requests: int | None = LOAD.declare_advanced_input_field(
         None,
         "Requests of a benchmark",
         kind="count",
@@ -200,7 +200,7 @@ class ServingCapacityInputs:
         help="Left empty: a service, to which requests always come. A benchmark ends, and "
         "its last requests no longer fill the GPUs, which lowers the saturated rate.",
     )
-    peak: float = LOAD.add_advanced_input(
+    peak: float = LOAD.declare_advanced_input_field(
         1.0,
         "Peak over mean",
         limits=(1.0, 100.0),
@@ -216,20 +216,20 @@ class ServingCapacityInputs:
         "Target: per token",
         "The longest time per token, averaged over an answer; preset to 50 ms.",
     )
-    percentile: str = _TARGETS.add_input(
+    percentile: str = _TARGETS.declare_input_field(
         "p95",
         "Targets hold for",
         choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
         help="For how many requests the targets have to hold.",
     )
-    spare: int = HARDWARE.add_input(
+    spare: int = HARDWARE.declare_input_field(
         1,
         "Spare replicas",
         limits=(0, 1000),
         help="Copies that may fail while the targets are still met.",
         topic="cluster-components",
     )
-    gpus_per_node: int | None = HARDWARE.add_advanced_input(
+    gpus_per_node: int | None = HARDWARE.declare_advanced_input_field(
         None,
         "GPUs per node",
         kind="count",
@@ -241,7 +241,7 @@ class ServingCapacityInputs:
     memory_utilization: float = common_inputs.usable_share_input(advanced=True)
     max_sequences: int | None = reuse_input(InferenceMemoryInputs, "max_sequences")
     engine: str = common_inputs.engine_input()
-    polling: int = ENGINE.add_advanced_input(
+    polling: int = ENGINE.declare_advanced_input_field(
         1,
         "Steps between admissions",
         limits=(1, 1000),
@@ -255,10 +255,10 @@ class ServingCapacityInputs:
     cost_per_gpu_hour: float | None = common_inputs.price_input()
     network_rate: float = common_inputs.network_rate_input()
     domain: int | None = common_inputs.domain_input()
-    simulate: bool = ENGINE.add_advanced_input(
+    simulate: bool = ENGINE.declare_advanced_input_field(
         False, "Simulate", help="Serve 1,500 random requests step by step beside the formula."
     )
-    seed: int = ENGINE.add_advanced_input(
+    seed: int = ENGINE.declare_advanced_input_field(
         1, "Random seed", limits=(0, 2**31), help="Another number draws other random requests."
     )
 
@@ -309,7 +309,7 @@ class CapacityResult:
     operating_point: OperatingPoint | None
     highest_load_point: OperatingPoint | None
     max_rate_batch: float
-    counted_targets_met: bool
+    meets_targets_of_inputs: bool
     fits_memory: bool
     measurements: MeasurementCoverage
     simulation: SimulationResult | None = None
@@ -321,19 +321,19 @@ class CapacityResult:
     plausible_loads: tuple[ServedLoad, ...] = ()
     split_if_times_are_high: "CapacityResult | None" = None
     is_split_open: bool = False
-    preset_tpot_relaxed_to: float | None = None
+    unrelaxed_preset_tpot: float | None = None
 
     @property
     def inputs_with_unrelaxed_targets(self) -> ServingCapacityInputs:
         """Return the inputs with the target that counts relaxed as it was."""
-        if self.preset_tpot_relaxed_to is None:
+        if self.unrelaxed_preset_tpot is None:
             return self.inputs
-        return dataclasses.replace(self.inputs, tpot_target=self.preset_tpot_relaxed_to)
+        return dataclasses.replace(self.inputs, tpot_target=self.unrelaxed_preset_tpot)
 
     @property
     def keeps_unrelaxed_targets(self) -> bool:
         """Return whether the load keeps the targets, none of them relaxed."""
-        return self.counted_targets_met and self.preset_tpot_relaxed_to is None
+        return self.meets_targets_of_inputs and self.unrelaxed_preset_tpot is None
 
     @property
     def missed_targets(self) -> tuple[MissedTarget, ...]:
@@ -367,15 +367,18 @@ class CapacityResult:
         if point is None or not self.fits_memory:
             return None
         at_once = min(round(point.batch, 1), max(1, int(profile.max_batch)))
-        context, share = profile.request_pattern.mean_context, self.inputs.memory_utilization
+        context, share = (
+            profile.request_pattern.mean_context_of_running_sequence,
+            self.inputs.memory_utilization,
+        )
         return find_unsure_fit(profile.placed, at_once, profile.max_batch, context, share)
 
     @property
-    def start_refusal(self) -> VllmStartRefusal | None:
+    def start_refusal(self) -> MaxNumSeqsRefusal | None:
         """Return with how many sequences vLLM does not start; None if it does, or nothing fits."""
         if not self.fits_memory:
             return None
-        return find_start_refusal_of_replica(
+        return find_max_num_seqs_refusal_of_replica(
             self.replica_profile.placed, self.inputs.memory_utilization
         )
 
@@ -384,7 +387,7 @@ class CapacityResult:
         return self.inputs.ttft_target is not None or self.inputs.tpot_target is not None
 
     @property
-    def waiting_requests_per_replica(self) -> float:
+    def requests_waiting_for_memory_per_replica(self) -> float:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.fits_memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
@@ -394,24 +397,24 @@ class CapacityResult:
     @property
     def gpus_of_decode_and_its_prefill(self) -> int:
         """Return the GPUs of a decode replica and of the prefill replicas for it."""
-        answering, *reading = self.replica_pools
+        answering, *reading = self.replica_pools_with_spares
         copies = sum(pool.replicas for pool in reading) / max(1, answering.replicas)
         each = sum(pool.gpus_per_replica for pool in reading)
         return answering.gpus_per_replica + math.ceil(copies) * each
 
     @property
-    def prefill_request_rate(self) -> float:
+    def max_prefill_request_rate(self) -> float:
         """Return the requests per second that the prefill replicas read [1/s]; inf without any."""
         if self.replica_profile.prefill_replica is None or self.prefill_replicas is None:
             return math.inf
         return (
             PREFILL_LOAD
-            * self.replica_profile.prefill_replica.prompts_per_second
+            * self.replica_profile.prefill_replica.max_prompts_per_second
             * self.prefill_replicas
         )
 
     @property
-    def utilization(self) -> float | None:
+    def share_of_highest_load(self) -> float | None:
         """Return the load as a share of the highest one that meets the targets."""
         if self.operating_point is None or self.highest_load_point is None:
             return None
@@ -437,7 +440,7 @@ class CapacityResult:
             )
             if target
         ]
-        return max(over, default=0.0), self.waiting_requests_per_replica
+        return max(over, default=0.0), self.requests_waiting_for_memory_per_replica
 
     @property
     def target_missed_first(self) -> Literal["ttft", "tpot"] | None:
@@ -463,9 +466,9 @@ class CapacityResult:
         return wanted > self.max_rate_batch
 
     @property
-    def target_requiring_replicas(self) -> Literal["ttft", "tpot"] | None:
+    def target_setting_replica_count(self) -> Literal["ttft", "tpot"] | None:
         """Return the target for which there are several replicas; None if for none, or if typed."""
-        is_decided = not self.inputs.replicas and self.counted_targets_met
+        is_decided = not self.inputs.replicas and self.meets_targets_of_inputs
         return self.target_missed_first if is_decided and (self.replicas or 0) > 1 else None
 
     @property
@@ -473,10 +476,10 @@ class CapacityResult:
         """Return the GPUs of all replicas, spare ones included."""
         if self.replicas is None or (self.inputs.prefill_gpus and self.prefill_replicas is None):
             return None
-        return sum(pool.replicas * pool.gpus_per_replica for pool in self.replica_pools)
+        return sum(pool.replicas * pool.gpus_per_replica for pool in self.replica_pools_with_spares)
 
     @property
-    def replica_pools(self) -> tuple[ReplicaPool, ...]:
+    def replica_pools_with_spares(self) -> tuple[ReplicaPool, ...]:
         spare, prefill = self.inputs.spare, self.replica_profile.prefill_replica
         pools = [ReplicaPool((self.replicas or 0) + spare, self.replica_profile.placed.setup.gpus)]
         if prefill and self.prefill_replicas is not None:
@@ -498,7 +501,7 @@ class CapacityResult:
         """
         if self.gpus is None:
             return None
-        return count_nodes(self.replica_pools, gpus_per_server(self.inputs))
+        return count_nodes(self.replica_pools_with_spares, gpus_per_server_or_rack(self.inputs))
 
     @property
     def request_rate(self) -> float | None:
@@ -511,7 +514,7 @@ class CapacityResult:
         return None if self.request_rate is None else self.request_rate * self.inputs.output_tokens
 
     @property
-    def max_request_rate(self) -> float | None:
+    def max_request_rate_within_targets(self) -> float | None:
         if self.highest_load_point is None or not self.replicas:
             return None
         return self.highest_load_point.requests_per_second * self.replicas
@@ -524,7 +527,7 @@ class CapacityResult:
         requests = self.inputs.run_requests
         run = requests / self.replicas if requests else None
         rate = min(
-            self.prefill_request_rate,
+            self.max_prefill_request_rate,
             saturated_request_rate(self.replica_profile, run) * self.replicas,
         )
         return rate * self.inputs.output_tokens
@@ -541,7 +544,7 @@ def fill_in_formats_and_gpus(inputs: ServingCapacityInputs) -> ServingCapacityIn
     inputs = common_inputs.replace_as_published_formats(inputs)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     shared = 1 if inputs.decode_gpus else inputs.tensor_parallel or 1
-    validate_inputs(model, gpu, inputs.weights, shared, inputs.engine)
+    validate_gpu_format_and_split(model, gpu, inputs.weights, shared, inputs.engine)
     validate_expert_split(model, inputs)
     validate_pipeline(model, inputs)
     validate_prefill_decode_split(model, inputs)
@@ -558,9 +561,9 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     keeps them, with that which comes closest. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
-    splits = list_usual_splits(inputs)
+    splits = list_splits_to_try(inputs)
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
-    keeping = [result for result in tried if result.counted_targets_met]
+    keeping = [result for result in tried if result.meets_targets_of_inputs]
     if keeping:
         return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
     return min(
@@ -574,7 +577,7 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
 _ENGINES_WITH_DATA_PARALLEL_ATTENTION = ("vllm", "sglang", "trtllm")
 
 
-def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInputs]:
+def list_splits_to_try(inputs: ServingCapacityInputs) -> list[ServingCapacityInputs]:
     """Return the inputs with each number of GPUs per replica that is tried where it is left open.
 
     Tensor parallelism does not divide a latent cache, so attention data parallel with expert
@@ -587,7 +590,7 @@ def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInpu
         split = dataclasses.replace(inputs, tensor_parallel=gpus, simulate=False)
         if inputs.expert_parallel > 1 or inputs.expert_tensor_parallel:
             return split
-        return make_split_loadable(split) or split
+        return find_loadable_split(split) or split
 
     def has_room(gpus: int) -> bool:
         return has_room_for_request(divide_over(gpus))
@@ -595,7 +598,7 @@ def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInpu
     def is_enough(gpus: int) -> bool:
         return not place_replica_model(divide_over(gpus)).load_refusal and has_room(gpus)
 
-    most = max(1, gpus_per_server(inputs) // inputs.attention_parallel)
+    most = max(1, gpus_per_server_or_rack(inputs) // inputs.attention_parallel)
     counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
         counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, has_room)
@@ -617,7 +620,7 @@ def list_usual_splits(inputs: ServingCapacityInputs) -> list[ServingCapacityInpu
     ]
 
 
-def make_split_loadable(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
+def find_loadable_split(inputs: ServingCapacityInputs) -> ServingCapacityInputs | None:
     """Return the inputs, with experts divided whole if engines load them only so; None if never.
 
     Weights in FP8 are taken as loaded from the publisher's FP8 checkpoint where there is a choice.
@@ -630,8 +633,10 @@ def make_split_loadable(inputs: ServingCapacityInputs) -> ServingCapacityInputs 
     return next(published, loaded[0][0] if loaded else None)
 
 
-def gpus_per_server(inputs: ServingCapacityInputs) -> int:
-    return inputs.gpus_per_node or build_gpu_interconnect(find_accelerator(inputs.gpu)).domain
+def gpus_per_server_or_rack(inputs: ServingCapacityInputs) -> int:
+    return (
+        inputs.gpus_per_node or build_gpu_interconnect(find_accelerator(inputs.gpu)).gpus_per_domain
+    )
 
 
 def has_room_for_request(
@@ -642,7 +647,10 @@ def has_room_for_request(
     `surely`: by the upper end of the estimate, too.
     """
     inputs = dataclasses.replace(inputs, **changes)
-    context, share = build_request_pattern(inputs).mean_context, inputs.memory_utilization
+    context, share = (
+        build_request_pattern(inputs).mean_context_of_running_sequence,
+        inputs.memory_utilization,
+    )
     placed = place_replica_model(inputs)
     if surely and lacking_bytes_at_upper_bound(placed, 1.0, context, share) > 0:
         return False
@@ -798,7 +806,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         operating_point=operating_point,
         highest_load_point=top,
         max_rate_batch=best,
-        counted_targets_met=bool(
+        meets_targets_of_inputs=bool(
             replicas and operating_point and targets.are_met_at(operating_point)
         ),
         fits_memory=fits_memory,
@@ -820,12 +828,16 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         if is_farther or counted.decode_replicas > prefill.decode_replicas:
             return compute_capacity(inputs, dataclasses.replace(profile, prefill_replica=counted))
     result = _limit_highest_load_to_prefill(result)
-    if result.counted_targets_met and profile.placed.load_refusal:
-        return dataclasses.replace(result, counted_targets_met=False)
+    if result.meets_targets_of_inputs and profile.placed.load_refusal:
+        return dataclasses.replace(result, meets_targets_of_inputs=False)
     # Without a target for that, what can be asked of a service is that nobody waits for memory.
     is_open = inputs.ttft_target is None
-    if result.counted_targets_met and is_open and result.waiting_requests_per_replica:
-        return dataclasses.replace(result, counted_targets_met=False)
+    if (
+        result.meets_targets_of_inputs
+        and is_open
+        and result.requests_waiting_for_memory_per_replica
+    ):
+        return dataclasses.replace(result, meets_targets_of_inputs=False)
     return result
 
 
@@ -833,7 +845,7 @@ def _limit_highest_load_to_prefill(result: CapacityResult) -> CapacityResult:
     """Return a result whose highest load is what the counted prefill replicas can feed."""
     if result.highest_load_point is None or not result.replicas:
         return result
-    rate = result.prefill_request_rate / result.replicas
+    rate = result.max_prefill_request_rate / result.replicas
     if rate >= result.highest_load_point.requests_per_second:
         return result
     top = operating_point_at_rate(result.replica_profile, rate)
@@ -863,7 +875,9 @@ def _count_prefill_replicas(
     prompts_per_second = operating_point.requests_per_second * replicas
     return max(
         1,
-        math.ceil(prompts_per_second / (PREFILL_LOAD * profile.prefill_replica.prompts_per_second)),
+        math.ceil(
+            prompts_per_second / (PREFILL_LOAD * profile.prefill_replica.max_prompts_per_second)
+        ),
     )
 
 

@@ -16,17 +16,17 @@ from app.estimator.estimates.serving_capacity import (
     count_fewest_replicas,
     fill_in_formats_and_gpus,
     find_highest_load,
+    find_loadable_split,
     has_room_for_request,
-    make_split_loadable,
     operating_point_of_each_replica,
     place_replica_model,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
     compute_capacity_relaxing_preset_tpot,
-    count_surely_fitting_requests,
+    count_surely_fitting_requests_per_replica,
 )
-from app.estimator.inputs import InvalidInputsError, inputs_to_query, parse_inputs
-from app.estimator.memory.inference_memory import VllmStartRefusal
+from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
+from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import list_tensor_parallel_sizes
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
@@ -52,9 +52,15 @@ from app.estimator.serving.replica import (
     operating_point_at_rate,
 )
 from app.estimator.serving.replica_memory import (
-    find_start_refusal_of_replica,
+    find_max_num_seqs_refusal_of_replica,
 )
-from app.estimator.units import NBSP, format_count, format_number, format_value, round_estimate
+from app.estimator.units import (
+    NBSP,
+    format_count,
+    format_number,
+    format_value,
+    round_estimate_to_three_digits,
+)
 
 
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -86,7 +92,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         if flip.field in alone or flip.verdict_after not in _MORE_LOAD
     )
     starts = build_max_num_seqs_flips(refused)
-    gpus = limited_result.gpus if limited_result.counted_targets_met else None
+    gpus = limited_result.gpus if limited_result.meets_targets_of_inputs else None
     if gpus and gpus < (result.gpus or math.inf):
         enough = _describe_enough_gpus(gpus, limited_result, has_targets=result.has_targets)
         starts = tuple(
@@ -116,7 +122,7 @@ def _add_chosen_split_to_flip(
     if "prefill_gpus" in values:  # Instead of the split that is left open.
         also_typed = tuple(c for c in flip.other_changes if c.field == "decode_gpus")
         return dataclasses.replace(flip, other_changes=also_typed)
-    changed = parse_inputs(ServingCapacityInputs, {**inputs_to_query(typed), **values})
+    changed = parse_inputs(ServingCapacityInputs, {**non_default_inputs_to_query(typed), **values})
     try:
         after = fill_in_formats_and_gpus(changed)
     except InvalidInputsError:
@@ -136,11 +142,16 @@ _SHARED_GPUS = ("tensor_parallel", "GPUs that share the model")
 
 def _find_start_refusal_after_flip(
     result: CapacityResult, flip: VerdictFlip
-) -> VllmStartRefusal | None:
+) -> MaxNumSeqsRefusal | None:
     """Return with how many sequences vLLM does not start after a change by itself."""
-    typed = {**inputs_to_query(result.inputs_with_unrelaxed_targets), **flip.typed_values_by_field}
+    typed = {
+        **non_default_inputs_to_query(result.inputs_with_unrelaxed_targets),
+        **flip.typed_values_by_field,
+    }
     changed = parse_inputs(ServingCapacityInputs, typed)
-    return find_start_refusal_of_replica(place_replica_model(changed), changed.memory_utilization)
+    return find_max_num_seqs_refusal_of_replica(
+        place_replica_model(changed), changed.memory_utilization
+    )
 
 
 def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -154,9 +165,9 @@ def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFl
     if result.replica_profile.placed.load_refusal:
         return _expert_parallel_flips(result) + other
     if result.highest_load_point is None or result.replicas is None:
-        return _relaxed_target_flips(result) + other
+        return _tightest_single_request_target_flips(result) + other
     flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
-    targets = _relaxed_preset_flip(result) or _fewer_replicas_flip(result)
+    targets = _relaxed_preset_tpot_flip(result) or _target_for_one_replica_fewer_flip(result)
     most = (*flips.replica_flips, *_full_rack_flips(result))
     return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *most)
 
@@ -164,18 +175,21 @@ def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFl
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return a cache in FP8 if requests wait for memory and fewer would with it."""
     inputs, profile = result.inputs, result.replica_profile
-    if not result.waiting_requests_per_replica or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]:
+    if (
+        not result.requests_waiting_for_memory_per_replica
+        or CACHE_BITS[inputs.cache] < CACHE_BITS["bf16"]
+    ):
         return ()
     if profile.placed.gpu.lacks_format("fp8"):
         return ()
     changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
     other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.counted_targets_met and int(other.replica_profile.max_batch) <= int(
+    if not other.meets_targets_of_inputs and int(other.replica_profile.max_batch) <= int(
         profile.max_batch
     ):
         return ()
-    becomes = _describe_served_load(result)
-    if not other.counted_targets_met:
+    becomes = _verdict_text_if_load_is_served(result)
+    if not other.meets_targets_of_inputs:
         users = inputs.concurrent * inputs.peak / (result.replicas or 1)
         held = format_number(min(int(other.replica_profile.max_batch), users))
         becomes = f"{held} of {format_number(users)} requests are answered at a time."
@@ -200,9 +214,13 @@ def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     else:
         best = compute_capacity_with_best_split(lighter)
     most = result.gpus if result.keeps_unrelaxed_targets else None
-    if not best.counted_targets_met or not best.gpus or (most is not None and best.gpus >= most):
+    if (
+        not best.meets_targets_of_inputs
+        or not best.gpus
+        or (most is not None and best.gpus >= most)
+    ):
         return ()
-    also = _best_split_changes(inputs, best)
+    also = _expert_and_replica_changes_of_split(inputs, best)
     if best.inputs.tensor_parallel != inputs.tensor_parallel:
         width = str(best.inputs.tensor_parallel)
         also = (FieldChange(*_SHARED_GPUS, width), *also)
@@ -212,7 +230,7 @@ def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (VerdictFlip("weights", "Weights", now, labels["fp8"], becomes, also),)
 
 
-def _best_split_changes(
+def _expert_and_replica_changes_of_split(
     inputs: ServingCapacityInputs, best: CapacityResult
 ) -> tuple[FieldChange, ...]:
     """Return the changes to experts and to given replicas with which another split is best."""
@@ -222,7 +240,7 @@ def _best_split_changes(
     return also
 
 
-def _describe_served_load(result: CapacityResult) -> str:
+def _verdict_text_if_load_is_served(result: CapacityResult) -> str:
     return "Meets the targets." if result.has_targets else "Nobody waits for memory."
 
 
@@ -236,7 +254,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    if tried or inputs.pipeline_parallel > 1 or placed.fabric.domain < RACK:
+    if tried or inputs.pipeline_parallel > 1 or placed.fabric.gpus_per_domain < RACK:
         return ()
     if not placed.model.is_routed:
         return ()
@@ -252,7 +270,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         except InvalidInputsError:
             continue
         if (
-            not other.counted_targets_met
+            not other.meets_targets_of_inputs
             or other.gpus is None
             or (best is not None and other.gpus >= best)
         ):
@@ -277,18 +295,20 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the most users that one rack serves with this split, and what it then yields."""
-    inputs, rack = result.inputs, result.replica_profile.placed.fabric.domain
+    inputs, rack = result.inputs, result.replica_profile.placed.fabric.gpus_per_domain
     if not inputs.decode_gpus or rack < RACK or inputs.requests_per_second:
         return ()
-    if result.preset_tpot_relaxed_to is not None or result.start_refusal is not None:
+    if result.unrelaxed_preset_tpot is not None or result.start_refusal is not None:
         return ()
     users = _count_users_of_rack(result, rack)
     if users in (0, inputs.concurrent):
         return ()
     full = compute_capacity(dataclasses.replace(inputs, concurrent=users), result.replica_profile)
-    if not full.counted_targets_met or (full.gpus or math.inf) > rack:
+    if not full.meets_targets_of_inputs or (full.gpus or math.inf) > rack:
         return ()
-    yields = format_value(round_estimate(full.output_token_rate or 0.0, "token/s"), "token/s")
+    yields = format_value(
+        round_estimate_to_three_digits(full.output_token_rate or 0.0, "token/s"), "token/s"
+    )
     unsure = ", but the requests may not fit" if full.unsure_memory_fit else ""
     becomes = f"Takes {full.gpus} of the {rack} GPUs of one rack, with {yields} of output{unsure}."
     now, then = format_number(inputs.concurrent), format_number(users)
@@ -305,7 +325,7 @@ def _count_users_of_rack(result: CapacityResult, rack: int) -> int:
     most = 0.0
     for replicas in [inputs.replicas] if inputs.replicas else range(1, rack // decode_gpus + 1):
         left = (rack - (replicas + inputs.spare) * decode_gpus) // prefill_gpus - inputs.spare
-        rate = PREFILL_LOAD * prefill.prompts_per_second * left / replicas
+        rate = PREFILL_LOAD * prefill.max_prompts_per_second * left / replicas
         full: OperatingPoint | None = top
         if rate < top.requests_per_second:
             full = operating_point_at_rate(profile, rate) if rate > 0 else None
@@ -341,11 +361,15 @@ def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     if most == 1 + inputs.spare:
         return ()
     best = compute_capacity_with_best_split(dataclasses.replace(inputs, replicas=None))
-    if not best.counted_targets_met or not best.gpus or (most is not None and best.gpus >= most):
+    if (
+        not best.meets_targets_of_inputs
+        or not best.gpus
+        or (most is not None and best.gpus >= most)
+    ):
         return ()
-    also = _best_split_changes(inputs, best)
+    also = _expert_and_replica_changes_of_split(inputs, best)
     becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
-    return (_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
+    return (_build_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
 _SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "Expert parallel"}
@@ -362,7 +386,7 @@ def _spread_changes(
     )
 
 
-def _gpus_per_replica_flip(
+def _build_gpus_per_replica_flip(
     inputs: ServingCapacityInputs,
     gpus: int,
     verdict_after: str,
@@ -414,14 +438,14 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         for gpus in list_tensor_parallel_sizes(profile.placed.model)
         if gpus > inputs.tensor_parallel
     )
-    fitting = [s for s in filter(None, map(make_split_loadable, wider)) if has_room_for_request(s)]
+    fitting = [s for s in filter(None, map(find_loadable_split, wider)) if has_room_for_request(s)]
     if not fitting:
         return ()
     sure = next((split for split in fitting if has_room_for_request(split, surely=True)), None)
     best = sure or fitting[0]
     becomes = "The weights fit." if sure else "The weights may fit."
     return (
-        _gpus_per_replica_flip(
+        _build_gpus_per_replica_flip(
             inputs, best.tensor_parallel, becomes, _spread_changes(inputs, best)
         ),
     )
@@ -430,7 +454,7 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
-    split = make_split_loadable(inputs)
+    split = find_loadable_split(inputs)
     if split is None:
         return ()
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)
@@ -442,7 +466,7 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
 
 
-def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _tightest_single_request_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
     point = result.point_of_single_request
     if point is None:
@@ -454,21 +478,21 @@ def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     return tuple(flip for flip in flips if flip is not None)
 
 
-def _relaxed_preset_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _relaxed_preset_tpot_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the target that counts instead of the preset one."""
-    if result.preset_tpot_relaxed_to is None:
+    if result.unrelaxed_preset_tpot is None:
         return ()
     now, then = (
         format_value(seconds, "s")
-        for seconds in (result.preset_tpot_relaxed_to, result.inputs.tpot_target or 0.0)
+        for seconds in (result.unrelaxed_preset_tpot, result.inputs.tpot_target or 0.0)
     )
     label = f"Target: {_TARGET_LABELS['tpot']}"
     return (VerdictFlip("tpot_target", label, now, then, "Met with this hardware."),)
 
 
-def _fewer_replicas_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _target_for_one_replica_fewer_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the deciding target's value with which one replica fewer is enough."""
-    inputs, kind = result.inputs, result.target_requiring_replicas
+    inputs, kind = result.inputs, result.target_setting_replica_count
     if kind is None:
         return ()
     fewer = (result.replicas or 0) - 1
@@ -526,26 +550,26 @@ def _load_and_replica_flips(
         field, label = "requests_per_second", "Requests per second"
         now, flips = (
             inputs.requests_per_second,
-            format_rounded_past_limit(most, rounds_up=result.counted_targets_met),
+            format_rounded_past_limit(most, rounds_up=result.meets_targets_of_inputs),
         )
     else:
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
-        flips = format_number(most + (1 if result.counted_targets_met else 0))
-    becomes = _describe_served_load(result)
-    sure = count_surely_fitting_requests(result) * replicas
-    if not (result.has_targets or result.counted_targets_met) and sure < most:
+        flips = format_number(most + (1 if result.meets_targets_of_inputs else 0))
+    becomes = _verdict_text_if_load_is_served(result)
+    sure = count_surely_fitting_requests_per_replica(result) * replicas
+    if not (result.has_targets or result.meets_targets_of_inputs) and sure < most:
         becomes = f"{becomes.removesuffix('.')}; {format_number(sure)} surely fit."
-    if result.counted_targets_met and not result.has_targets:
+    if result.meets_targets_of_inputs and not result.has_targets:
         becomes = _WAITING
-    elif result.counted_targets_met:
+    elif result.meets_targets_of_inputs:
         becomes = _SLOW
     if result.is_prefill_bound:
         becomes = _ONE_MORE_PREFILL
-    elif result.counted_targets_met and not inputs.replicas:
+    elif result.meets_targets_of_inputs and not inputs.replicas:
         becomes = _ONE_MORE
     load = VerdictFlip(field, label, format_number(now), flips, becomes)
-    if result.counted_targets_met or not inputs.replicas:
+    if result.meets_targets_of_inputs or not inputs.replicas:
         return LoadAndReplicaFlips(load, ())
     needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
     more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)

@@ -20,10 +20,10 @@ from app.estimator.estimates.serving_capacity import (
     build_replica_profile,
     compute_capacity,
     count_fewest_replicas,
-    list_usual_splits,
+    list_splits_to_try,
     operating_point_of_each_replica,
 )
-from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price
+from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price_per_hour
 from app.estimator.result import (
     Bounds,
     ModeledOutput,
@@ -63,7 +63,7 @@ def compute_capacity_relaxing_preset_tpot(inputs: ServingCapacityInputs) -> Capa
         inputs, tpot_target=relaxed_target_seconds(missed.reached_seconds)
     )
     return dataclasses.replace(
-        compute_capacity(relaxed, profile), preset_tpot_relaxed_to=missed.limit_seconds
+        compute_capacity(relaxed, profile), unrelaxed_preset_tpot=missed.limit_seconds
     )
 
 
@@ -113,7 +113,7 @@ def add_split_if_times_are_high(result: CapacityResult, *, is_open: bool) -> Cap
     Where the split was left open, nobody would keep the other one then: the loads are with it.
     """
     bounds, replicas = result.replica_bounds, result.replicas or 0
-    if bounds is None or not result.counted_targets_met:
+    if bounds is None or not result.meets_targets_of_inputs:
         return result
     most = bounds.if_times_are_high
     if most is not None and most < MANY_MORE * replicas:
@@ -150,9 +150,9 @@ def _find_best_split_if_times_are_high(result: CapacityResult) -> CapacityResult
     if inputs.decode_gpus or inputs.expert_tensor_parallel or inputs.expert_parallel > 1:
         return None
     tried = []
-    for split in list_usual_splits(inputs):
+    for split in list_splits_to_try(inputs):
         other = add_uncertainty_bounds(compute_capacity(split, build_replica_profile(split)))
-        if other.counted_targets_met and other.replica_bounds:
+        if other.meets_targets_of_inputs and other.replica_bounds:
             most = other.replica_bounds.if_times_are_high
             tried.append(dataclasses.replace(other, replicas=most))
     enough = [other for other in tried if other.gpus is not None]
@@ -267,7 +267,7 @@ def _replica_dependent_output(
     return ModeledOutput(name, label, unit, "less", read, primary=primary)
 
 
-def _rate_output(
+def _rate_at_load_output(
     name: str,
     label: str,
     unit: str,
@@ -330,18 +330,20 @@ def _meets_targets(result: CapacityResult) -> OutputValue:
         verb = "meets" if result.keeps_unrelaxed_targets else "misses"
         which = "preset target" if result.misses_only_preset_targets else "targets"
         return OutputValue(result.keeps_unrelaxed_targets, note=f"It {verb} the {which}.")
-    waits = "no request waits" if result.counted_targets_met else "requests wait"
-    return OutputValue(result.counted_targets_met, note=f"No targets are set; {waits} for memory.")
+    waits = "no request waits" if result.meets_targets_of_inputs else "requests wait"
+    return OutputValue(
+        result.meets_targets_of_inputs, note=f"No targets are set; {waits} for memory."
+    )
 
 
 def _max_request_rate(result: CapacityResult) -> OutputValue:
     """Return the most requests per second of the replicas that are counted, as a figure."""
-    if result.max_request_rate is None:
+    if result.max_request_rate_within_targets is None:
         return _value_if_served(None)
     name = result.measurements.error_interval_name("throughput")
-    rate = rate_with_error_range(name, result.max_request_rate)
+    rate = rate_with_error_range(name, result.max_request_rate_within_targets)
     note = "Within the targets." if result.has_targets else ""
-    if result.has_targets and not result.counted_targets_met:
+    if result.has_targets and not result.meets_targets_of_inputs:
         note = "Within the targets, which this load misses."
     if result.is_prefill_bound:
         note = "As many as the prefill replicas read."
@@ -362,15 +364,15 @@ def _saturated_throughput(result: CapacityResult) -> OutputValue:
 
 def _load_share_of_maximum(result: CapacityResult) -> OutputValue:
     note = "Of the most within the targets." if result.has_targets else "Of the most."
-    if result.utilization is None:
+    if result.share_of_highest_load is None:
         return _value_if_served(None)
     bounds = result.load_bounds
     if bounds is None or bounds.low >= bounds.high:
-        return OutputValue(result.utilization, note=note, unbounded=True)
+        return OutputValue(result.share_of_highest_load, note=note, unbounded=True)
     if bounds.high > 1:
         note = f"{note} Too much if the times are at the high end of their range."
-        return OutputValue(result.utilization, note=note, unbounded=True)
-    return OutputValue(result.utilization, *bounds, note)
+        return OutputValue(result.share_of_highest_load, note=note, unbounded=True)
+    return OutputValue(result.share_of_highest_load, *bounds, note)
 
 
 def _count_value_with_bounds(
@@ -401,13 +403,15 @@ def _count_value_with_bounds(
 
 
 def _monthly_cost(result: CapacityResult) -> OutputValue:
-    price = typed_or_list_price(result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    price = typed_or_list_price_per_hour(
+        result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour
+    )
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     return _count_value_with_bounds(result, "gpus", price * _HOURS)
 
 
-def _requests_per_replica(result: CapacityResult) -> OutputValue:
+def _concurrent_requests_on_replica(result: CapacityResult) -> OutputValue:
     if result.operating_point is None:
         return _value_if_served(None)
     most = int(
@@ -427,33 +431,35 @@ def _requests_per_replica(result: CapacityResult) -> OutputValue:
     return OutputValue(requests, min(low, requests), max(high, requests))
 
 
-def _max_requests_in_memory(result: CapacityResult) -> OutputValue:
+def _max_requests_in_memory_of_replica(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.replica_profile, result.replica_profile.request_pattern.mean_lengths
     most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
     notes = []
     if most != full:
-        mean = format_number(round(profile.request_pattern.mean_context))
+        mean = format_number(round(profile.request_pattern.mean_context_of_running_sequence))
         whole = format_number(requests.prompt_tokens + requests.answer_tokens)
         notes.append(
             f"At {mean} tokens each, the mean while answering; {format_number(full)} at {whole}."
         )
-    if (sure := count_surely_fitting_requests(result)) < most:
+    if (sure := count_surely_fitting_requests_per_replica(result)) < most:
         notes.append(f"{format_number(sure)} surely fit.")
     return OutputValue(most, note=" ".join(notes), unbounded=True)
 
 
-def count_surely_fitting_requests(result: CapacityResult) -> int:
+def count_surely_fitting_requests_per_replica(result: CapacityResult) -> int:
     """Return the requests of a replica that fit by the upper end of the memory's range, too."""
     profile, share = result.replica_profile, result.inputs.memory_utilization
     return max_sequences_that_surely_fit(
-        profile.placed, profile.request_pattern.mean_context, share
+        profile.placed, profile.request_pattern.mean_context_of_running_sequence, share
     )
 
 
 def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> OutputValue:
     """Return the cost of a million output tokens, or of all tokens, prompts included."""
-    price = typed_or_list_price(result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    price = typed_or_list_price_per_hour(
+        result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour
+    )
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     if result.gpus is None or not result.output_token_rate:
@@ -466,7 +472,8 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
         return _count_value_with_bounds(result, "gpus", cost / result.gpus)
     if result.plausible_loads:
         return value_with_range_over(
-            cost, (_cost_at_load(result, cost, load) for load in result.plausible_loads)
+            cost,
+            (_million_tokens_cost_at_load(result, cost, load) for load in result.plausible_loads),
         )
     counted = _count_value_with_bounds(result, "replicas")
     if counted.unbounded:
@@ -474,7 +481,7 @@ def _million_tokens_cost(result: CapacityResult, with_prompts: bool = False) -> 
     return time_with_error_range(result.measurements.error_interval_name("throughput"), cost)
 
 
-def _cost_at_load(result: CapacityResult, cost: float, load: ServedLoad) -> float:
+def _million_tokens_cost_at_load(result: CapacityResult, cost: float, load: ServedLoad) -> float:
     """Return the cost of a million tokens with the GPUs and at the rate of another load."""
     rate = load.requests_per_second / (result.request_rate or 1.0)
     return cost * load.gpus / (result.gpus or 1) / rate
@@ -494,10 +501,10 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         _latency_output("tpot", "time per output token", name, share)
         for name, share in SHARES.items()
     ),
-    _rate_output(
+    _rate_at_load_output(
         "throughput", "Output tokens per second", "token/s", lambda r: r.output_token_rate
     ),
-    _rate_output(
+    _rate_at_load_output(
         "requests_per_second", "Requests per second", "request/s", lambda r: r.request_rate
     ),
     ModeledOutput("max_rate", "Most requests per second", "request/s", "more", _max_request_rate),
@@ -509,12 +516,14 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
         _saturated_throughput,
     ),
     ModeledOutput("utilisation", "Load", "%", read=_load_share_of_maximum),
-    ModeledOutput("concurrent", "Requests at once on a replica", read=_requests_per_replica),
+    ModeledOutput(
+        "concurrent", "Requests at once on a replica", read=_concurrent_requests_on_replica
+    ),
     ModeledOutput(
         "max_concurrent",
         "Most requests in memory of a replica",
         better="more",
-        read=_max_requests_in_memory,
+        read=_max_requests_in_memory_of_replica,
     ),
     ModeledOutput("transfer", "Transfer of a prompt's cache", "s", "less", _cache_transfer_time),
     ModeledOutput("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),

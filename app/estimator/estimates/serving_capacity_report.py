@@ -71,7 +71,12 @@ from app.estimator.serving.step_time import (
     model_kind_for_engine,
     typed_or_usual_acceptance,
 )
-from app.estimator.units import format_count, format_number, format_value, round_estimate
+from app.estimator.units import (
+    format_count,
+    format_number,
+    format_value,
+    round_estimate_to_three_digits,
+)
 
 
 def build_load_and_simulation_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
@@ -173,7 +178,7 @@ def no_split_meets_targets_notes(typed_inputs: Any, gpus: int) -> tuple[str, ...
     return (f"No number of GPUs that share the model keeps the targets; {closest} closest.",)
 
 
-def _describe_missed_targets(result: CapacityResult) -> str:
+def _describe_targets_missed_by_one_user(result: CapacityResult) -> str:
     """Say that one user alone misses the targets, and what would be met instead."""
     percentile = result.inputs.percentile
     preset = {f"{target.target}_target" for target in result.missed_targets if target.is_preset}
@@ -203,7 +208,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if refusal := result.replica_profile.placed.load_refusal:
         return Verdict("no", "The engine refuses this layout.", refusal)
     if result.replicas is None:
-        return Verdict("no", "Targets cannot be met.", _describe_missed_targets(result))
+        return Verdict("no", "Targets cannot be met.", _describe_targets_missed_by_one_user(result))
     copies = _describe_replicas_with_gpus(result)
     if result.operating_point is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
@@ -222,7 +227,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
 def _qualify_verdict_for_unsure_fit(verdict: Verdict, result: CapacityResult) -> Verdict:
     """Return the verdict, or that the load may not fit, as inference-memory says of it."""
     unsure = result.unsure_memory_fit
-    if unsure is None or result.waiting_requests_per_replica >= 1:
+    if unsure is None or result.requests_waiting_for_memory_per_replica >= 1:
         return verdict
     said = memory_lacking_at_upper_bound_text(unsure.lacking_bytes)
     if unsure.surely_fitting_requests:
@@ -251,11 +256,11 @@ def _replace_verdict_if_vllm_refuses_start(verdict: Verdict, result: CapacityRes
 
 def _describe_relaxed_target(result: CapacityResult) -> str:
     """Say what counts instead of the preset target; empty if it counts."""
-    if result.preset_tpot_relaxed_to is None:
+    if result.unrelaxed_preset_tpot is None:
         return ""
     preset, counted = (
         format_value(seconds, "s")
-        for seconds in (result.preset_tpot_relaxed_to, result.inputs.tpot_target or 0.0)
+        for seconds in (result.unrelaxed_preset_tpot, result.inputs.tpot_target or 0.0)
     )
     return (
         f"Even one user at a time waits longer than the preset {preset} for each token; {counted} "
@@ -278,7 +283,8 @@ def _describe_saturated_token_rate(result: CapacityResult) -> str:
     if result.has_targets or not result.inputs.replicas or not 0 < loaded < saturated:
         return ""
     most, now = (
-        format_value(round_estimate(rate, "token/s"), "token/s") for rate in (saturated, loaded)
+        format_value(round_estimate_to_three_digits(rate, "token/s"), "token/s")
+        for rate in (saturated, loaded)
     )
     split = " with this split" if result.replica_profile.prefill_replica else ""
     return f"At most {most} of output{split}, when requests always wait; {now} at this load. "
@@ -290,7 +296,7 @@ def _describe_what_fills_memory(result: CapacityResult) -> str:
     stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
     parts = min(
         (compute_memory_besides_cache(placed, share, stage) for stage, _ in stages),
-        key=lambda p: p.cache_bytes,
+        key=lambda p: p.bytes_left_for_cache,
     )
     weights, outside, usable = (
         format_value(size, "B")
@@ -326,11 +332,14 @@ def _describe_tpot_at_other_acceptances(result: CapacityResult) -> str:
 
 
 def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
-    requests = _count_concurrent_and_fitting_requests(result)
-    most_wait = 2 * (requests.concurrent - requests.in_memory_if_some_wait) > requests.concurrent
-    if not result.has_targets and result.counted_targets_met:
+    requests = _count_requests_if_some_wait(result)
+    most_wait = (
+        2 * (requests.concurrent_if_some_wait - requests.in_memory_if_some_wait)
+        > requests.concurrent_if_some_wait
+    )
+    if not result.has_targets and result.meets_targets_of_inputs:
         return Verdict("fits", "Keeps up; no targets are set.", text)
-    waits = bool(requests.concurrent) and result.inputs.ttft_target is None
+    waits = bool(requests.concurrent_if_some_wait) and result.inputs.ttft_target is None
     if not result.keeps_unrelaxed_targets:
         if waits and not result.missed_targets:
             who = "most" if most_wait else "some"
@@ -340,7 +349,7 @@ def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
             return Verdict("tight", _missed_preset_lead(result), text)
         lead = "Too slow: most requests wait for memory." if most_wait else "Too slow."
         return Verdict("no", lead, text)
-    is_close = (result.utilization or 0.0) > 0.9
+    is_close = (result.share_of_highest_load or 0.0) > 0.9
     status = "tight" if is_close else "fits"
     return Verdict(status, f"Meets the targets{', close to their limit' * is_close}.", text)
 
@@ -348,15 +357,15 @@ def _build_load_verdict(result: CapacityResult, text: str) -> Verdict:
 class ReplicaRequests(NamedTuple):
     """The requests of a replica, and those that its memory holds at a time; 0 if none wait."""
 
-    concurrent: int
+    concurrent_if_some_wait: int
     in_memory_if_some_wait: int
 
 
-def _count_concurrent_and_fitting_requests(result: CapacityResult) -> ReplicaRequests:
-    if not result.waiting_requests_per_replica:
+def _count_requests_if_some_wait(result: CapacityResult) -> ReplicaRequests:
+    if not result.requests_waiting_for_memory_per_replica:
         return ReplicaRequests(0, 0)
     most = result.replica_profile.max_batch
-    return ReplicaRequests(round(most + result.waiting_requests_per_replica), int(most))
+    return ReplicaRequests(round(most + result.requests_waiting_for_memory_per_replica), int(most))
 
 
 def _describe_replicas_with_gpus(result: CapacityResult) -> str:
@@ -377,7 +386,7 @@ def _describe_replicas_with_gpus(result: CapacityResult) -> str:
 
 def _describe_gpus_beyond_rack(result: CapacityResult) -> str:
     """Return that prefill and decode apart do not fit in one rack, if they do not."""
-    rack = result.replica_profile.placed.fabric.domain
+    rack = result.replica_profile.placed.fabric.gpus_per_domain
     if not result.replica_profile.prefill_replica or not (result.gpus or 0) > rack >= RACK:
         return ""
     whole = "" if result.inputs.spare else f" {format_value(result.gpus, 'GPU')} in all,"
@@ -386,20 +395,20 @@ def _describe_gpus_beyond_rack(result: CapacityResult) -> str:
 
 def _describe_target_setting_replica_count(result: CapacityResult) -> str:
     """Return a sentence on the target that the replicas follow from; empty if from none."""
-    inputs, kind = result.inputs, result.target_requiring_replicas
+    inputs, kind = result.inputs, result.target_setting_replica_count
     if kind is None:
         return ""
     limit = format_value(getattr(inputs, f"{kind}_target"), "s")
     target = f"{limit} per token" if kind == "tpot" else f"{limit} for the first token"
     is_preset = kind == "tpot" and inputs.tpot_target == PRESET_TPOT
     preset = "preset " if is_preset else ""
-    fewer = _count_replicas_without_tpot_target(result) if is_preset else None
+    fewer = _count_fewer_replicas_without_tpot_target(result) if is_preset else None
     if fewer:
         return f" Without the preset target of {target}, {format_count(fewer, 'replica')} would do."
     return f" The {preset}target of {target} decides how many replicas it takes."
 
 
-def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
+def _count_fewer_replicas_without_tpot_target(result: CapacityResult) -> int | None:
     """Return the replicas without a target per token; None if as many, or if none are enough."""
     inputs = dataclasses.replace(result.inputs, tpot_target=None, simulate=False)
     free = compute_capacity(inputs, result.replica_profile)
@@ -410,7 +419,7 @@ def _count_replicas_without_tpot_target(result: CapacityResult) -> int | None:
 def _describe_replicas_if_times_high(result: CapacityResult) -> str:
     """Return how many replicas it takes at the slow end of all times, if that is many more."""
     bounds, replicas = result.replica_bounds, result.replicas or 0
-    if bounds is None or not result.counted_targets_met:
+    if bounds is None or not result.meets_targets_of_inputs:
         return ""
     most = bounds.if_times_are_high
     if most is not None and most < MANY_MORE * replicas:
@@ -458,11 +467,11 @@ def _describe_latencies(result: CapacityResult, operating_point: OperatingPoint)
     )
     who = f"{_SHARE_LABELS[percentile]} requests".capitalize()
     text = f"{who} get their first token within {first}, then one every {each} on average."
-    if result.waiting_requests_per_replica:
-        requests = _count_concurrent_and_fitting_requests(result)
+    if result.requests_waiting_for_memory_per_replica:
+        requests = _count_requests_if_some_wait(result)
         text += (
             f" The memory of a replica holds {format_number(requests.in_memory_if_some_wait)} of "
-            f"{format_number(requests.concurrent)} "
+            f"{format_number(requests.concurrent_if_some_wait)} "
             f"requests with a cache in {result.inputs.cache.upper()}; the others wait until one "
             "leaves."
         )
@@ -479,13 +488,13 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "One decoding step",
             "computed for some numbers of requests; interpolated between the two nearest",
-            _interpolation_formula(profile.decode_seconds, timed.batch),
+            _interpolation_formula(profile.decode_step_seconds_by_batch, timed.batch_per_group),
             timed.step_seconds,
             "s",
             "pope-2022",
             _TOPIC,
         ),
-        *_prompt_steps(profile, timed, batch),
+        *_prompt_time_formula_steps(profile, timed, batch),
         *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
@@ -504,7 +513,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     return tuple(steps)
 
 
-def _prompt_steps(
+def _prompt_time_formula_steps(
     profile: ReplicaProfile, timing: BatchTiming, batch: float
 ) -> tuple[FormulaStep, ...]:
     """Return the step for what a prompt adds, or for the first token of prompts read apart."""
@@ -514,18 +523,20 @@ def _prompt_steps(
             FormulaStep(
                 "What a prompt adds",
                 "step with a prompt − step without one; interpolated in the same way",
-                _interpolation_formula(profile.prompt_seconds, timing.batch),
+                _interpolation_formula(
+                    profile.added_prompt_seconds_by_batch, timing.batch_per_group
+                ),
                 timing.added_prompt_seconds,
                 "s",
                 "inferencex",
                 _TOPIC,
             ),
         )
-    arrivals = profile.prefill_prompts_per_second(batch, profile.request_rate_at_batch(batch))
+    arrivals = profile.other_prefill_prompts_per_second(batch, profile.request_rate_at_batch(batch))
     wait = prefill.prefill_wait_quantile(0.5, arrivals)
     rest, own = (format_term(seconds, "s") for seconds in wait)
     front = format_term(prefill.placed.seconds_before_prompt, "s")
-    waits = profile.placed.shared_constants.steps_before_first_token
+    waits = profile.placed.shared_constants.extra_steps_before_first_token
     formula = "time to reach the engine + rest of a step + own step + transfer + decoding steps"
     numbers = (
         f"{front} + {rest} + {own} + {format_term(prefill.transfer_seconds, 's')} + "
@@ -541,18 +552,18 @@ def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple
         format_term(timing.step_seconds, "s"),
         format_term(timing.added_prompt_seconds, "s"),
     )
-    prompts, kept = profile.prompts_per_step(timing), profile.tokens_per_step
+    prompts, kept = profile.mean_other_prompts_per_step(timing), profile.tokens_per_step
     each = format_term(prompts)
     share, mixed = compute_mixed_steps(timing, prompts)
     value = profile.time_per_token(timing)
     if profile.prefill_replica:
         return (
             _time_per_token_step(
-                "step", format_term(timing.recorded_step_seconds, "s"), value, kept
+                "step", format_term(timing.cuda_graph_step_seconds, "s"), value, kept
             ),
         )
-    if timing.recorded_step_seconds == timing.step_seconds and (
-        timing.batch == 1 or mixed > timing.min_mixed_step_seconds
+    if timing.cuda_graph_step_seconds == timing.step_seconds and (
+        timing.batch_per_group == 1 or mixed > timing.min_mixed_step_seconds
     ):
         simple = f"{step} + {each} × {cost}"
         formula = "step + prompts of others per step × what a prompt adds"
@@ -561,7 +572,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple
             _time_per_token_step(formula, simple, value, kept),
         )
     at_once = f"{each} ÷ {format_term(share)}"
-    filled = profile.placed.engine.pad_to_cuda_graph_batch(timing.batch)
+    filled = profile.placed.engine.pad_to_cuda_graph_batch(timing.batch_per_group)
     full = profile.timing_at_batch(filled * profile.concurrent_batches).step_seconds
     rows = (
         (
@@ -581,13 +592,13 @@ def _time_per_token_steps(profile: ReplicaProfile, timing: BatchTiming) -> tuple
         (
             "Another step",
             f"step of {format_number(filled)} requests − those that are not there",
-            f"{format_term(full, 's')} − {format_term(full - timing.recorded_step_seconds, 's')}",
-            timing.recorded_step_seconds,
+            f"{format_term(full, 's')} − {format_term(full - timing.cuda_graph_step_seconds, 's')}",
+            timing.cuda_graph_step_seconds,
             "s",
         ),
     )
     lines = [FormulaStep(*row, "inferencex", _TOPIC) for row in rows]
-    part, alone = format_term(share), format_term(timing.recorded_step_seconds, "s")
+    part, alone = format_term(share), format_term(timing.cuda_graph_step_seconds, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
     first = _prompts_per_step_formula_step(profile, timing, prompts)
@@ -598,9 +609,9 @@ def _prompts_per_step_formula_step(
     profile: ReplicaProfile, timing: BatchTiming, prompts: float
 ) -> FormulaStep:
     formula = "(requests − 1) ÷ steps of an answer"
-    numbers = f"{format_term(timing.batch - 1)} ÷ {format_term(profile.steps_per_answer)}"
+    numbers = f"{format_term(timing.batch_per_group - 1)} ÷ {format_term(profile.steps_per_answer)}"
     if profile.request_pattern.has_open_arrivals:
-        rate = profile.request_rate_at_batch(timing.batch * profile.concurrent_batches)
+        rate = profile.request_rate_at_batch(timing.batch_per_group * profile.concurrent_batches)
         step = format_term(profile.time_per_token(timing) * profile.tokens_per_step, "s")
         formula = "requests per second × mean time of a step"
         numbers = f"{format_term(rate / profile.concurrent_batches, 'request/s')} × {step}"
@@ -652,8 +663,10 @@ def _build_latency_charts(result: CapacityResult) -> tuple[Chart, ...]:
     share, top = SHARES[inputs.percentile], result.max_rate_batch
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
-    if result.waiting_requests_per_replica:  # The rate stays, and the wait grows up to this load.
-        users = result.replica_profile.max_batch + result.waiting_requests_per_replica
+    if (
+        result.requests_waiting_for_memory_per_replica
+    ):  # The rate stays, and the wait grows up to this load.
+        users = result.replica_profile.max_batch + result.requests_waiting_for_memory_per_replica
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
         settled = operating_point_at_batch(result.replica_profile, batch, (share,))
@@ -680,7 +693,7 @@ def _build_latency_charts(result: CapacityResult) -> tuple[Chart, ...]:
     )
 
 
-def _range_notes(result: CapacityResult) -> list[str]:
+def _replicas_behind_ranges_notes(result: CapacityResult) -> list[str]:
     """Return with how many replicas each range holds, if times decide how many it takes."""
     bounds = result.replica_bounds
     if bounds is None or not result.plausible_loads:
@@ -722,9 +735,9 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     routed = placed.model.is_routed
     if prefill is None:
         together = []
-        if routed and placed.fabric.domain >= RACK:
+        if routed and placed.fabric.gpus_per_domain >= RACK:
             together.append(
-                f"In a rack of {placed.fabric.domain} linked GPUs, mixtures of experts are usually "
+                f"In a rack of {placed.fabric.gpus_per_domain} linked GPUs, mixtures of experts are usually "
                 "served with prefill and decode apart, for example on 8 and on 48 GPUs."
             )
         if routed and placed.setup.attention_replicas > 1:
@@ -739,7 +752,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
         )
     ]
     if result.prefill_replicas:
-        read = format_value(result.prefill_request_rate, "request/s")
+        read = format_value(result.max_prefill_request_rate, "request/s")
         count = format_number(result.prefill_replicas)
         replicas = "replica reads" if result.prefill_replicas == 1 else "replicas read"
         notes.append(
@@ -785,7 +798,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
             f"Requests are divided into {inputs.pipeline_parallel} batches, one for each stage, "
             "so that all stages work; a stage that waits for another is not counted."
         )
-    notes += _range_notes(result) + _prefill_decode_notes(result)
+    notes += _replicas_behind_ranges_notes(result) + _prefill_decode_notes(result)
     if inputs.draft_tokens:
         kept = format_count(result.replica_profile.tokens_per_step, "token")
         notes.append(f"Each step keeps {kept}; an answer takes fewer steps by that.")
@@ -805,9 +818,9 @@ def _build_notes(result: CapacityResult) -> list[str]:
             else "One state of each recurrent layer is counted for a request. Prefix caching may "
             "keep more, so that fewer requests fit."
         )
-    if result.waiting_requests_per_replica:
-        requests = _count_concurrent_and_fitting_requests(result)
-        waiting = format_number(requests.concurrent - requests.in_memory_if_some_wait)
+    if result.requests_waiting_for_memory_per_replica:
+        requests = _count_requests_if_some_wait(result)
+        waiting = format_number(requests.concurrent_if_some_wait - requests.in_memory_if_some_wait)
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if not (inputs.prompt_variation or inputs.answer_variation or inputs.requests_per_second):
         notes.append(

@@ -27,7 +27,7 @@ from app.estimator.training.run_costs import (
     data_read_rate,
     dataset_bytes,
     job_mtbf,
-    lost_work_per_failure,
+    lost_work_seconds_per_failure,
     restart_time_per_failure,
     young_checkpoint_interval,
 )
@@ -91,7 +91,7 @@ class StorageInputs:
         group="Job",
         topic="cluster-components",
     )
-    tokens: float = _DATA.add_input(
+    tokens: float = _DATA.declare_input_field(
         15e12,
         "Tokens of the data set",
         unit="token",
@@ -99,7 +99,7 @@ class StorageInputs:
         help="Once each, as stored for training.",
         term="token",
     )
-    bytes_per_token: float = _DATA.add_input(
+    bytes_per_token: float = _DATA.declare_input_field(
         4.0,
         "Bytes per token",
         unit="B",
@@ -107,26 +107,26 @@ class StorageInputs:
         help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
         "the bytes of a file over the tokens it becomes.",
     )
-    copies: int = _DATA.add_advanced_input(
+    copies: int = _DATA.declare_advanced_input_field(
         2,
         "Copies of the data set",
         limits=(1, 100),
         help="Raw and prepared ones together; one is on the fast tier.",
     )
-    content: str = _CHECKPOINTS.add_input(
+    content: str = _CHECKPOINTS.declare_input_field(
         "adamw",
         "Checkpoint",
         choices=tuple((key, content.label) for key, content in CONTENTS.items()),
         help="Resuming needs weights and optimizer states; serving only weights.",
         term="checkpoint",
     )
-    saving: str = _CHECKPOINTS.add_input(
+    saving: str = _CHECKPOINTS.declare_input_field(
         "wait",
         "While saving",
         choices=SAVING,
         help="Training waits for the write, or copies to host memory and goes on.",
     )
-    write_bandwidth: float = _STORAGE.add_input(
+    write_bandwidth: float = _STORAGE.declare_input_field(
         None,
         "Write bandwidth",
         unit="GB/s",
@@ -135,7 +135,7 @@ class StorageInputs:
         "the time that it may take needs, or 100 GB/s.",
         term="parallel-file-system",
     )
-    read_bandwidth: float = _STORAGE.add_input(
+    read_bandwidth: float = _STORAGE.declare_input_field(
         200e9,
         "Read bandwidth",
         unit="GB/s",
@@ -143,7 +143,7 @@ class StorageInputs:
         help="What the storage gives to all nodes together.",
         term="parallel-file-system",
     )
-    acceptable: float = _CHECKPOINTS.add_input(
+    acceptable: float = _CHECKPOINTS.declare_input_field(
         0.05,
         "Acceptable loss",
         unit="%",
@@ -151,7 +151,7 @@ class StorageInputs:
         help="Share of the time that waiting for saves and failures together may cost; the "
         "bandwidth that keeps waiting alone within it is a result of its own.",
     )
-    save_within: float | None = _CHECKPOINTS.add_input(
+    save_within: float | None = _CHECKPOINTS.declare_input_field(
         None,
         "Time a save may take",
         unit="s",
@@ -160,7 +160,7 @@ class StorageInputs:
         help="A deadline for a save, from which the write bandwidth follows; left empty: none.",
         term="checkpoint",
     )
-    save_every: float | None = _CHECKPOINTS.add_advanced_input(
+    save_every: float | None = _CHECKPOINTS.declare_advanced_input_field(
         None,
         "Time between saves",
         unit="min",
@@ -169,14 +169,14 @@ class StorageInputs:
         "least is lost.",
         term="checkpoint",
     )
-    kept: int = _CHECKPOINTS.add_advanced_input(
+    kept: int = _CHECKPOINTS.declare_advanced_input_field(
         5,
         "Checkpoints kept",
         limits=(1, 100_000),
         help="On the fast tier at the same time.",
         topic="cluster-components",
     )
-    stall: float | None = _CHECKPOINTS.add_advanced_input(
+    stall: float | None = _CHECKPOINTS.declare_advanced_input_field(
         None,
         "Stall of a save",
         unit="s",
@@ -218,7 +218,7 @@ class StorageInputs:
         topic="parallelism",
         advanced=True,
     )
-    fill: float = _STORAGE.add_advanced_input(
+    fill: float = _STORAGE.declare_advanced_input_field(
         0.8,
         "Fill level",
         unit="%",
@@ -271,7 +271,7 @@ class GoodputLosses:
     @property
     def work_lost_by_failure(self) -> float:
         """Return the work that a failure makes in vain, on average [s]."""
-        return lost_work_per_failure(
+        return lost_work_seconds_per_failure(
             self.checkpoint_interval,
             self.save_stall,
             self.restart_and_read_time,
@@ -306,7 +306,7 @@ class StorageResult:
     typed_write_bandwidth: float | None
     model_parameters: float
     dataset: float
-    needed_read_bandwidth: float
+    needed_data_read_bandwidth: float
     checkpoint: float
     write_time: float
     checkpoint_read_time: float
@@ -324,8 +324,8 @@ class StorageResult:
         return self.losses.lost_share <= self.inputs.acceptable
 
     @property
-    def reads_fast_enough(self) -> bool:
-        return self.needed_read_bandwidth <= self.inputs.read_bandwidth
+    def reads_data_fast_enough(self) -> bool:
+        return self.needed_data_read_bandwidth <= self.inputs.read_bandwidth
 
     @property
     def fast_tier_capacity(self) -> float:
@@ -388,7 +388,7 @@ class StorageResult:
         """Return `no` if reading or a save is too slow or too much is lost, `tight` if nearly so."""
         if not self.saves_fast_enough:
             return "no"
-        reads = self.needed_read_bandwidth / self.inputs.read_bandwidth
+        reads = self.needed_data_read_bandwidth / self.inputs.read_bandwidth
         loses = self.losses.lost_share / self.inputs.acceptable
         worst = max(reads, loses)
         if worst > 1:
@@ -436,7 +436,9 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
         typed_write_bandwidth=typed,
         model_parameters=parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
-        needed_read_bandwidth=data_read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
+        needed_data_read_bandwidth=data_read_rate(
+            inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token
+        ),
         checkpoint=size,
         write_time=size / inputs.write_bandwidth,
         checkpoint_read_time=size * inputs.replicas / inputs.read_bandwidth,
@@ -521,7 +523,7 @@ def write_bandwidth_for_acceptable_loss(
     else:
         seconds = losses.mtbf * rest * rest / 2
 
-    return _write_bandwidth_at_lost_share(
+    return _write_bandwidth_at_acceptable_share(
         inputs, checkpoint_size, seconds, lambda each: each.lost_share
     )
 
@@ -560,12 +562,12 @@ def write_bandwidth_for_acceptable_wait(
         return None
     best = 2 * losses.mtbf * inputs.acceptable**2
     seconds = inputs.save_every * inputs.acceptable if inputs.save_every else best
-    return _write_bandwidth_at_lost_share(
+    return _write_bandwidth_at_acceptable_share(
         inputs, checkpoint_size, seconds, lambda each: each.share_lost_to_saving
     )
 
 
-def _write_bandwidth_at_lost_share(
+def _write_bandwidth_at_acceptable_share(
     inputs: StorageInputs,
     checkpoint_size: float,
     first_write_time: float,
@@ -590,10 +592,10 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
 
     If both reading and checkpoints are insufficient, no single input helps.
     """
-    good, fed = result.has_acceptable_loss, result.reads_fast_enough
+    good, fed = result.has_acceptable_loss, result.reads_data_fast_enough
     if not result.saves_fast_enough:
         return _save_time_flips(result) if fed else ()
-    saving_flips = _goodput_flips(result) if fed else ()
+    saving_flips = _acceptable_loss_flips(result) if fed else ()
     reading_flips = _bytes_per_token_flip(result) if good else ()
     return (*saving_flips, *reading_flips)
 
@@ -659,7 +661,7 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     if longest is not None:
         return f"{text}: a restart within {format_value(longest, 's')} would do."
     longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
-    if longest is None or _does_background_write_exceed_interval(result):
+    if longest is None or _does_write_exceed_typed_interval(result):
         return f"{text}."
     return (
         f"{text}: with saves beside the training, a restart within "
@@ -667,7 +669,7 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     )
 
 
-def _goodput_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
+def _acceptable_loss_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
     becomes = "Too much is lost." if result.has_acceptable_loss else TIGHT_FIT
@@ -698,7 +700,7 @@ def _find_write_bandwidth_flip(
 _TOO_SLOW = "Saves take too long."
 
 
-def _does_background_write_exceed_interval(result: StorageResult) -> bool:
+def _does_write_exceed_typed_interval(result: StorageResult) -> bool:
     """Return whether a write beside the training takes longer than the typed time between saves."""
     every = result.inputs.save_every
     return every is not None and result.write_time > every
@@ -709,7 +711,7 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     inputs = result.inputs
     if result.has_acceptable_loss or inputs.saving == "beside" or inputs.stall is not None:
         return ()
-    if _does_background_write_exceed_interval(result):
+    if _does_write_exceed_typed_interval(result):
         return ()
     labels = dict(SAVING)
     beside = dataclasses.replace(inputs, saving="beside")
@@ -769,7 +771,7 @@ def _find_save_interval_flip(result: StorageResult, verdict_after: str) -> tuple
 
 
 def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
-    inputs, fed = result.inputs, result.reads_fast_enough
+    inputs, fed = result.inputs, result.reads_data_fast_enough
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     becomes = "The GPUs starve." if fed else "The GPUs are fed."
     return build_number_flip(inputs, "bytes_per_token", limit, becomes, unit=" B", rounds_up=fed)

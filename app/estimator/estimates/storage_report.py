@@ -137,7 +137,11 @@ OUTPUTS: tuple[OutputSpec[StorageResult], ...] = (
         ),
     ),
     OutputSpec(
-        "needed_read", "Read bandwidth needed", "B/s", "less", lambda r: r.needed_read_bandwidth
+        "needed_read",
+        "Read bandwidth needed",
+        "B/s",
+        "less",
+        lambda r: r.needed_data_read_bandwidth,
     ),
     OutputSpec(
         "restart_read", "Time to read a checkpoint", "s", "less", lambda r: r.checkpoint_read_time
@@ -181,11 +185,11 @@ def estimate(inputs: StorageInputs) -> Estimate:
 def _build_verdict(result: StorageResult) -> Verdict:
     status = result.status
     interval_text = f"Save every {format_value(result.losses.checkpoint_interval, 's')}."
-    if not result.reads_fast_enough:
+    if not result.reads_data_fast_enough:
         return Verdict(
             status,
             "The GPUs starve.",
-            f"Training reads {format_value(result.needed_read_bandwidth, 'B/s')} and the storage "
+            f"Training reads {format_value(result.needed_data_read_bandwidth, 'B/s')} and the storage "
             f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
     if not result.saves_fast_enough:
@@ -413,7 +417,7 @@ def _checkpoint_and_dataset_size_steps(result: StorageResult) -> tuple[FormulaSt
             "needed_read",
             "bytes per token × tokens per second of a GPU × GPUs",
             f"{format_term(inputs.bytes_per_token)} B × {format_term(inputs.gpu_rate)} × {format_term(inputs.gpus)}",
-            result.needed_read_bandwidth,
+            result.needed_data_read_bandwidth,
             "mlperf-storage",
         ),
         _STEPS.build_step(
@@ -434,7 +438,7 @@ def _interval_label(result: StorageResult) -> str:
 
 def _build_lost_time_chart(result: StorageResult) -> Chart:
     losses = result.losses
-    factors = _possible_factors(result, tuple(1.7**i for i in range(-5, 6)))
+    factors = _filter_possible_interval_factors(result, tuple(1.7**i for i in range(-5, 6)))
     points = tuple(losses.checkpoint_interval * factor for factor in factors)
     allowed = tuple((x, result.inputs.acceptable) for x in (points[0], points[-1]))
     return Chart(
@@ -480,7 +484,9 @@ def _build_tier_table(result: StorageResult) -> ResultTable:
     )
 
 
-def _possible_factors(result: StorageResult, factors: tuple[float, ...]) -> tuple[float, ...]:
+def _filter_possible_interval_factors(
+    result: StorageResult, factors: tuple[float, ...]
+) -> tuple[float, ...]:
     """Return the multiples of the interval in which a save is written before the next one."""
     losses = result.losses
     return tuple(
@@ -506,7 +512,7 @@ def _build_interval_table(result: StorageResult) -> ResultTable:
             (1 - losses.goodput_at_interval(losses.checkpoint_interval * factor), "%"),
             (86400 / (losses.checkpoint_interval * factor + losses.save_stall), ""),
         )
-        for factor in _possible_factors(result, tuple(label_by_factor))
+        for factor in _filter_possible_interval_factors(result, tuple(label_by_factor))
     )
     columns = ("Interval", "Save every", "Lost time", "Checkpoints a day")
     return ResultTable("What another interval costs", columns, rows)
@@ -535,7 +541,7 @@ def _build_notes(result: StorageResult) -> tuple[str, ...]:
         notes.append(f"{_ANY_TIME}; half an interval of work is done twice on average.")
     if inputs.content in _OPTIMIZER_NOTES:
         notes.append(_OPTIMIZER_NOTES[inputs.content])
-    if result.needed_read_bandwidth < 0.01 * inputs.read_bandwidth:
+    if result.needed_data_read_bandwidth < 0.01 * inputs.read_bandwidth:
         notes.append(
             "Reading text is no load for storage; checkpoints decide. Images and video "
             "turn this round."

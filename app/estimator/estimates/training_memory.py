@@ -17,7 +17,7 @@ from app.estimator.common_inputs import (
     reject_impossible_tensor_parallel,
 )
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.inputs import input_specs, inputs_to_query, parse_inputs
+from app.estimator.inputs import input_specs, non_default_inputs_to_query, parse_inputs
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
     FRAMEWORKS,
@@ -39,9 +39,9 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
-    default_overhead_bytes,
-    memory_by_distinct_stage,
+    default_overhead_bytes_per_gpu,
     memory_of_fullest_stage,
+    peak_memory_by_distinct_stage,
     plausible_bytes_range,
 )
 from app.estimator.memory_verdict import TIGHT_FIT, find_largest_fit, memory_status
@@ -57,14 +57,14 @@ USUAL_GPUS = 32
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryInputs:
     model: str = common_inputs.model_input()
-    optimizer: str = RECIPE.add_input(
+    optimizer: str = RECIPE.declare_input_field(
         "adamw",
         "Optimizer",
         choices=tuple((name, one.label) for name, one in OPTIMIZERS.items()),
         help="How many moments it keeps for each parameter.",
         term="optimizer-state",
     )
-    precision: str = RECIPE.add_input(
+    precision: str = RECIPE.declare_input_field(
         "bf16-mixed",
         "Precision",
         choices=tuple((name, one.label) for name, one in PRECISIONS.items()),
@@ -79,11 +79,11 @@ class TrainingMemoryInputs:
     pipeline_parallel: int = common_inputs.pipeline_input(limits=(1, 1024))
     context_parallel: int = common_inputs.context_parallel_input(limits=(1, 1024))
     expert_parallel: int = common_inputs.experts_input(limits=(1, 1024))
-    interleave: int = LAYOUT.add_advanced_input(
+    interleave: int = LAYOUT.declare_advanced_input_field(
         1, "Interleaving", limits=(1, 64), help="Chunks of layers on each pipeline stage."
     )
     sequence: int = common_inputs.sequence_input()
-    micro_batch: int = BATCH.add_input(
+    micro_batch: int = BATCH.declare_input_field(
         1,
         "Micro-batch",
         unit="sequence",
@@ -91,7 +91,7 @@ class TrainingMemoryInputs:
         help="Sequences in one forward pass.",
         term="micro-batch",
     )
-    micro_batches: int | None = BATCH.add_advanced_input(
+    micro_batches: int | None = BATCH.declare_advanced_input_field(
         None,
         "Micro-batches per step",
         kind="count",
@@ -102,7 +102,7 @@ class TrainingMemoryInputs:
         topic="parallelism",
     )
     recompute: str = common_inputs.recompute_input()
-    framework: str = RECIPE.add_input(
+    framework: str = RECIPE.declare_input_field(
         USUAL,
         "Framework",
         choices=FRAMEWORK_CHOICES,
@@ -110,24 +110,24 @@ class TrainingMemoryInputs:
         "FSDP for a dense model, Megatron for a mixture of experts, torchtune for adapters, "
         "as in training-time.",
     )
-    flash_attention: bool = RECIPE.add_advanced_input(
+    flash_attention: bool = RECIPE.declare_advanced_input_field(
         True, "Flash attention", help="Without it the attention scores are kept as well."
     )
     sequence_parallel: bool = common_inputs.sequence_parallel_input()
-    overlapped: bool = RECIPE.add_advanced_input(
+    overlapped: bool = RECIPE.declare_advanced_input_field(
         True,
         "Overlapped tensor parallelism",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
         topic="parallelism",
     )
-    fused_loss: bool = RECIPE.add_advanced_input(
+    fused_loss: bool = RECIPE.declare_advanced_input_field(
         False,
         "Fused loss",
         help="A loss that never makes FP32 copies of the logits; in Transformers "
         "Liger's, which never makes the logits either. The usual frameworks have one.",
     )
-    loss: str = RECIPE.add_advanced_input(
+    loss: str = RECIPE.declare_advanced_input_field(
         USUAL,
         "Loss kernel",
         choices=tuple((name, kernel.label) for name, kernel in LOSS_KERNELS.items()),
@@ -135,7 +135,7 @@ class TrainingMemoryInputs:
         "Transformers 5.23 takes 12, three values in FP32. TRL's SFTTrainer computes the loss in "
         "chunks with the output head since 1.7, unless it is told otherwise.",
     )
-    optimizer_step: str = RECIPE.add_advanced_input(
+    optimizer_step: str = RECIPE.declare_advanced_input_field(
         USUAL,
         "Optimizer step",
         choices=(
@@ -149,7 +149,7 @@ class TrainingMemoryInputs:
     method: str = common_inputs.method_input()
     rank: int = common_inputs.rank_input()
     targets: str = common_inputs.targets_input()
-    qlora_embeddings: str = RECIPE.add_advanced_input(
+    qlora_embeddings: str = RECIPE.declare_advanced_input_field(
         "bf16",
         "Embeddings and head in QLoRA",
         choices=(
@@ -160,14 +160,14 @@ class TrainingMemoryInputs:
         "cast them since the end of 2025; recipes with PEFT and the Trainer of Transformers do.",
         term="lora",
     )
-    offload: str = LAYOUT.add_advanced_input(
+    offload: str = LAYOUT.declare_advanced_input_field(
         "none",
         "Offload to the host",
         choices=(("none", "Nothing"), ("optimizer", "Optimizer"), ("all", "Optimizer and weights")),
         help="What waits in the memory of the server until it is needed.",
         topic="training-memory",
     )
-    overhead: float | None = HARDWARE.add_input(
+    overhead: float | None = HARDWARE.declare_input_field(
         None,
         "Overhead per GPU",
         unit="GB",
@@ -192,7 +192,7 @@ class MemoryRemedy(NamedTuple):
         return self.value != "operators" or framework.recomputes_products
 
 
-class FewestGpus(NamedTuple):
+class FewestGpusByCertainty(NamedTuple):
     """The fewest GPUs that fit by the low end, the center and the high end of the memory's range.
 
     None where no number is found.
@@ -218,7 +218,7 @@ class TrainingMemoryResult:
     state_bytes_per_parameter: BytesPerParameter
     trained_weights: TrainedWeights
     stage_memories: tuple[StageMemory, ...]
-    fewest_gpus: FewestGpus
+    fewest_gpus: FewestGpusByCertainty
     memory_remedies: tuple[MemoryRemedy, ...] = ()
 
     @property
@@ -415,8 +415,10 @@ def find_requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
 def compute_requested_stage_memories(
     model: Architecture, inputs: TrainingMemoryInputs
 ) -> tuple[StageMemory, ...]:
-    overhead = default_overhead_bytes(inputs.gpus) if inputs.overhead is None else inputs.overhead
-    return memory_by_distinct_stage(
+    overhead = (
+        default_overhead_bytes_per_gpu(inputs.gpus) if inputs.overhead is None else inputs.overhead
+    )
+    return peak_memory_by_distinct_stage(
         model,
         build_requested_layout(inputs),
         build_requested_training_step(inputs),
@@ -495,7 +497,7 @@ def _reject_impossible_expert_split(model: Architecture, layout: ParallelLayout)
 
 def find_fewest_gpus(
     model: Architecture, typed: TrainingMemoryInputs, layout: ParallelLayout, limit: float
-) -> FewestGpus:
+) -> FewestGpusByCertainty:
     """Return the fewest GPUs that fit, by changing the number of replicas of the layout.
 
     Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.
@@ -517,7 +519,7 @@ def find_fewest_gpus(
             return None
         return step * (find_largest_fit(is_too_large, layout.gpus // step, most) + 1)
 
-    return FewestGpus(
+    return FewestGpusByCertainty(
         find_fewest(lambda memory: memory.low),
         find_fewest(lambda memory: memory.central),
         find_fewest(lambda memory: memory.high),
@@ -554,7 +556,7 @@ def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
         *_gpu_count_flips(result),
         *_sequence_flips(result),
         *_qlora_fp32_embedding_flips(result),
-        *_framework_flips(result),
+        *_transformers_framework_flips(result),
     ]
     for remedy in result.memory_remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
@@ -575,7 +577,7 @@ def _mark_flip_if_tight_fit(result: TrainingMemoryResult, flip: VerdictFlip) -> 
     """Return the flip with the words of the verdict that its values lead to."""
     if flip.verdict_after not in (_FITS, _FITS_AT_HIGH_END):
         return flip
-    typed = {**inputs_to_query(result.typed_inputs), **flip.typed_values_by_field}
+    typed = {**non_default_inputs_to_query(result.typed_inputs), **flip.typed_values_by_field}
     changed = parse_inputs(TrainingMemoryInputs, typed)
     needed = _compute_memory_range(result.model, changed, result.memory_limit).central
     is_tight = memory_status(needed, result.memory_limit) == "tight"
@@ -634,7 +636,7 @@ def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFl
     return (_build_no_longer_fits_flip(result, "qlora_embeddings", "fp32"),)
 
 
-def _framework_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def _transformers_framework_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     """Return Transformers if adapters that surely fit in the usual framework may not in it."""
     inputs = result.inputs
     if inputs.method == "full" or inputs.framework != USUAL or not result.surely_fits:

@@ -23,7 +23,12 @@ from app.estimator.estimates.training_memory import (
     is_head_fp32,
     validate_inputs,
 )
-from app.estimator.formula_steps import FormulaTexts, StepBuilder, format_exact_sum, format_term
+from app.estimator.formula_steps import (
+    FormulaTexts,
+    StepBuilder,
+    format_term,
+    format_terms_of_exact_sum,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import (
     LOSS_KERNELS,
@@ -44,7 +49,7 @@ from app.estimator.memory.training_memory import (
     allocated_memory_error_factors,
     bytes_per_logit_of_loss,
     memory_of_fullest_stage,
-    micro_batch_tokens,
+    micro_batch_tokens_per_gpu,
     transient_bytes_per_token_of_stage,
 )
 from app.estimator.memory_verdict import (
@@ -276,7 +281,11 @@ def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
     if memory.optimizer_step_copies:
         steps.append(
             _state_step(
-                result, "copies", bytes_each.step_copy, memory.optimizer_step_copies, zero >= 1
+                result,
+                "copies",
+                bytes_each.optimizer_step_copy,
+                memory.optimizer_step_copies,
+                zero >= 1,
             )
         )
     return (*steps, *_activations_to_total_steps(result))
@@ -359,7 +368,7 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
     transient = transient_bytes_per_token_of_stage(
         result.model, _fullest_pipeline_stage(result), layout, step, result.trained_weights
     )
-    tokens = micro_batch_tokens(layout, step)
+    tokens = micro_batch_tokens_per_gpu(layout, step)
     in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
     saved, working = (
         format_term(transient.saved_activations, "B"),
@@ -383,14 +392,14 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
         _STEPS.build_step(
             "overhead",
             f"context, communication and fragmentation{_describe_buffers(result)}",
-            format_exact_sum((memory.overhead, memory.buffers), "B"),
+            format_terms_of_exact_sum((memory.overhead, memory.buffers), "B"),
             memory.overhead + memory.buffers,
             "fsdp",
         ),
         _STEPS.build_step(
             "per_gpu",
             f"states + activations + logits + overhead + buffers, {_MOMENTS[memory.peak_moment]}",
-            format_exact_sum((*states, *parts), "B"),
+            format_terms_of_exact_sum((*states, *parts), "B"),
             memory.total,
             "zero",
         ),
@@ -486,13 +495,13 @@ def _build_notes(result: TrainingMemoryResult) -> tuple[str, ...]:
         notes.append(
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
-    notes += _memory_peak_notes(result)
+    notes += _memory_peak_moment_notes(result)
     if result.trained_weights.are_adapters:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
             "through them, so most activations stay."
         )
-        notes += _quantized_training_notes(result)
+        notes += _qlora_embedding_notes(result)
     if result.trained_weights.offloaded_to_host != "none":
         notes.append(
             f"{format_value(memory.offloaded_to_host, 'B')} per GPU wait on the host and cross PCIe in every step."
@@ -550,7 +559,7 @@ def _describe_recipe(result: TrainingMemoryResult, changes: dict[str, str]) -> s
     return f"{format_value(memory.total, 'B')} ({fits})"
 
 
-def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:
+def _qlora_embedding_notes(result: TrainingMemoryResult) -> list[str]:
     """Return how embeddings and head of a quantized model are counted, and what PEFT adds.
 
     In 16 bit they are in the measured runs of QLoRA, for example fms-acceleration's.
@@ -571,14 +580,14 @@ def _quantized_training_notes(result: TrainingMemoryResult) -> list[str]:
         ]
     return [
         (
-            f"Embeddings and output head stay in 16 bit, as in {_name_quantized_recipe(inputs)} and in "
+            f"Embeddings and output head stay in 16 bit, as in {_name_qlora_recipe(inputs)} and in "
             "the measured runs. prepare_model_for_kbit_training of PEFT, which other recipes call, casts them to "
             f"FP32, which adds {added}; the input “Embeddings and head in QLoRA” counts that."
         )
     ]
 
 
-def _name_quantized_recipe(inputs: TrainingMemoryInputs) -> str:
+def _name_qlora_recipe(inputs: TrainingMemoryInputs) -> str:
     is_torchtune = find_requested_framework(inputs).id == "torchtune"
     return "torchtune" if is_torchtune else "TRL's SFTTrainer"
 
@@ -588,7 +597,7 @@ def _name_quantized_recipe(inputs: TrainingMemoryInputs) -> str:
 _KBIT_BYTES, _FSDP = 2, 3
 
 
-def _memory_peak_notes(result: TrainingMemoryResult) -> list[str]:
+def _memory_peak_moment_notes(result: TrainingMemoryResult) -> list[str]:
     """Return when memory use is highest, if it is not the same throughout."""
     if not find_requested_framework(result.inputs).frees_gradients:
         return []

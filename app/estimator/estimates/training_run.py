@@ -15,7 +15,7 @@ from app.estimator.estimates.composition import (
     add_network_section,
     add_power_section,
     find_reason_for_no_cluster,
-    find_requested_system,
+    find_typed_or_first_system,
     system_input,
 )
 from app.estimator.estimates.cost import CostInputs
@@ -93,12 +93,12 @@ class AllowedGpuCounts:
     counts_that_divide_batch: tuple[int, ...] = ()
     minimum: float = 1.0
 
-    def round_up_to_count(self, gpus: float) -> int:
+    def round_up_to_allowed_count(self, gpus: float) -> int:
         """Return the next larger number of GPUs, or the largest.
 
-        >>> [AllowedGpuCounts(8, (8, 16, 32)).round_up_to_count(gpus) for gpus in (17, 40)]
+        >>> [AllowedGpuCounts(8, (8, 16, 32)).round_up_to_allowed_count(gpus) for gpus in (17, 40)]
         [32, 32]
-        >>> AllowedGpuCounts(8).round_up_to_count(17)
+        >>> AllowedGpuCounts(8).round_up_to_allowed_count(17)
         24
         """
         gpus = max(gpus, self.minimum)
@@ -151,9 +151,9 @@ class TrainingRunResult(ComposedResult):
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     gpu = find_accelerator(inputs.gpu)
-    system = find_requested_system(gpu, inputs.system)
+    system = find_typed_or_first_system(gpu, inputs.system)
     run = SectionComposer(inputs)
-    counts = _list_allowed_gpu_counts(run, system)
+    counts = _build_allowed_gpu_counts(run, system)
     layout = _choose_and_add_layout(run, counts)
     gpus = layout.gpus
     nodes = math.ceil(gpus / system.gpus) if system else 0
@@ -215,14 +215,16 @@ class ChosenLayout(NamedTuple):
     larger_plan_meeting_deadline_at_slow_end: PlanSection | None = None
 
 
-def _list_allowed_gpu_counts(composer: SectionComposer, system: System | None) -> AllowedGpuCounts:
+def _build_allowed_gpu_counts(composer: SectionComposer, system: System | None) -> AllowedGpuCounts:
     inputs = composer.inputs
     if inputs.method != "full":
         return AllowedGpuCounts(min(system.gpus if system else 1, inputs.gpus or 1))
     system_gpus = system.gpus if system else 1
     machine_gpus = min(system_gpus, inputs.gpus or system_gpus)
     with composer.map_section_errors_to_own_inputs():
-        plan_inputs = composer.parse_section_inputs("parallelism-plan", {"gpus": machine_gpus})
+        plan_inputs = composer.merge_section_inputs_with_own(
+            "parallelism-plan", {"gpus": machine_gpus}
+        )
     of_batch = list_gpu_counts_for_typed_batch(plan_inputs, find_model(inputs.model))
     return AllowedGpuCounts(machine_gpus, tuple(n for n in of_batch if n % machine_gpus == 0))
 
@@ -252,23 +254,23 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
     if inputs.method != "full":
         gpus = inputs.gpus or _count_gpus_for_adapters(composer)
         return ChosenLayout(_adapter_layout_inputs(gpus), gpus)
-    gpus = inputs.gpus or counts.round_up_to_count(_guess_gpus_for_deadline(inputs))
-    compute_plan = functools.partial(_compute_plan, composer)
+    gpus = inputs.gpus or counts.round_up_to_allowed_count(_guess_gpus_for_deadline(inputs))
+    compute_plan = functools.partial(_compute_plan_section, composer)
     chosen = compute_plan(gpus)
     plans = {gpus: chosen}
     if not inputs.gpus:
         limit = inputs.deadline or math.inf
-        chosen = find_smallest_plan_meeting_deadline(compute_plan, plans, gpus, counts, limit)
+        chosen = find_smallest_timely_or_largest_plan(compute_plan, plans, gpus, counts, limit)
     gpus = chosen.section.inputs.gpus
     time = chosen.section.estimate["time"]
     later: list[PlanSection | None] = [None, None]
     if inputs.gpus and math.isinf(chosen.run_time):
-        found = find_smallest_plan_meeting_deadline(compute_plan, plans, gpus, counts, math.inf)
+        found = find_smallest_timely_or_largest_plan(compute_plan, plans, gpus, counts, math.inf)
         later[0] = found if math.isfinite(found.run_time) else None
     for number, seconds in enumerate((chosen.run_time, time.high)):
         if inputs.deadline and seconds and inputs.deadline < seconds < math.inf:
             limit = inputs.deadline * chosen.run_time / seconds
-            found = find_smallest_plan_meeting_deadline(compute_plan, plans, gpus, counts, limit)
+            found = find_smallest_timely_or_largest_plan(compute_plan, plans, gpus, counts, limit)
             later[number] = found if found.run_time <= limit else None
     composer.sections.append(chosen.section)
     figures = chosen.section.estimate
@@ -290,11 +292,11 @@ def _count_gpus_for_adapters(composer: SectionComposer) -> int:
     return 1
 
 
-def _compute_plan(composer: SectionComposer, gpus: int) -> PlanSection:
+def _compute_plan_section(composer: SectionComposer, gpus: int) -> PlanSection:
     return PlanSection(composer.compute_section("Layout", "parallelism-plan", {"gpus": gpus}))
 
 
-def find_smallest_plan_meeting_deadline(
+def find_smallest_timely_or_largest_plan(
     compute_plan: Callable[[int], PlanT],
     known_plans_by_gpu_count: dict[int, PlanT],
     first_gpu_count: int,
@@ -318,7 +320,7 @@ def find_smallest_plan_meeting_deadline(
             if math.isinf(max_run_seconds)
             else seconds / max_run_seconds
         )
-        first_gpu_count = counts.round_up_to_count(first_gpu_count * growth)
+        first_gpu_count = counts.round_up_to_allowed_count(first_gpu_count * growth)
         if growth <= 1 and first_gpu_count in known_plans_by_gpu_count:
             break
         if first_gpu_count not in known_plans_by_gpu_count:
@@ -397,15 +399,17 @@ def _checkpoint_write_seconds(inputs: TrainingRunInputs) -> float:
     )
 
 
-def _storage_inputs(time: SubEstimate) -> dict[str, Any]:
+def _storage_inputs(time_section: SubEstimate) -> dict[str, Any]:
     """Return the inputs of storage that follow from the time of the run."""
     values = {
-        "gpus": time.inputs.gpus,
-        "gpu_rate": time.estimate["tokens_per_second_per_gpu"].value,
-        "restart": time.inputs.restart_time,
+        "gpus": time_section.inputs.gpus,
+        "gpu_rate": time_section.estimate["tokens_per_second_per_gpu"].value,
+        "restart": time_section.inputs.restart_time,
     }
-    if time.inputs.mtbf_per_gpu != GPU_MTBF:
-        values["mtbf"] = time.inputs.mtbf_per_gpu
-    if time.inputs.method != "full":  # Of adapters; `storage` itself counts the whole model.
-        values["stall"] = time.inputs.checkpoint_time
+    if time_section.inputs.mtbf_per_gpu != GPU_MTBF:
+        values["mtbf"] = time_section.inputs.mtbf_per_gpu
+    if (
+        time_section.inputs.method != "full"
+    ):  # Of adapters; `storage` itself counts the whole model.
+        values["stall"] = time_section.inputs.checkpoint_time
     return values

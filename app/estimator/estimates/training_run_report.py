@@ -75,9 +75,9 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         steps=_build_steps(result),
         notes=(
             NOTE,
-            *_batch_notes(result),
+            *_default_batch_notes(result),
             *_lost_time_notes(result),
-            *_power_notes(result),
+            *_power_behind_energy_notes(result),
             *result.omission_notes,
             *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
@@ -86,7 +86,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
     )
 
 
-def _batch_notes(result: _RunResult) -> tuple[str, ...]:
+def _default_batch_notes(result: _RunResult) -> tuple[str, ...]:
     """Return the batch of the layout, if nobody typed it."""
     plan = result.find_section("parallelism-plan")
     if plan is None or plan.inputs.global_batch or not plan.estimate["fits"].value:
@@ -114,7 +114,7 @@ def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
 _LEAST_SHARE = 0.001
 
 
-def _power_notes(result: _RunResult) -> tuple[str, ...]:
+def _power_behind_energy_notes(result: _RunResult) -> tuple[str, ...]:
     """Say which power the energy is counted with, if it follows from the servers."""
     time = result.find_section(_TIME)
     if time is None or time.inputs.watts_per_gpu is None:
@@ -152,7 +152,7 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
             for gpus, becomes in becomes_by_gpus.items()
         )
     flips = [flip for flip in section.estimate.flips if flip.field == "gpus"]
-    safe_gpus = result.allowed_gpu_counts.round_up_to_count(
+    safe_gpus = result.allowed_gpu_counts.round_up_to_allowed_count(
         result.gpus * (section.estimate["time"].high or 0.0) / deadline
     )
     return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), safe))
@@ -178,11 +178,11 @@ def _build_verdict(result: _RunResult) -> Verdict:
     status, objections = result.summarize_worst_sections()
     if status == "fits" and not result.inputs.deadline:
         status = "info"
-    sentences = (text, objections, _faster_layout_text(result))
+    sentences = (text, objections, _faster_unsure_layout_text(result))
     return Verdict(status, f"{time.formatted_value}.", " ".join(filter(None, sentences)))
 
 
-def _faster_layout_text(result: _RunResult) -> str:
+def _faster_unsure_layout_text(result: _RunResult) -> str:
     """Name the faster layout that may not fit, if one that surely does was chosen instead."""
     plan = result.find_section("parallelism-plan")
     flip = plan.estimate.find_flip("usable_memory") if plan else None

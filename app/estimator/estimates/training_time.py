@@ -12,7 +12,7 @@ from app.estimator.common_inputs import (
     MODEL,
     RECIPE,
     impossible_input_error,
-    reject_gpu_without_rates,
+    reject_gpu_without_rates_or_memory,
 )
 from app.estimator.estimates.composition import first_system_with_gpu
 from app.estimator.estimates.training_memory import (
@@ -49,11 +49,11 @@ from app.estimator.training.run_costs import (
     daly_goodput,
     expected_failures,
     job_mtbf,
-    lost_work_per_failure,
+    lost_work_seconds_per_failure,
     restart_time_per_failure,
-    site_energy,
+    site_energy_watt_seconds,
 )
-from app.estimator.training.step_time import StepTime, optimizer_step_time
+from app.estimator.training.step_time import OptimizerStepTime, optimizer_step_time
 from app.estimator.training.training_plan import (
     FREE_PLACES,
     Recompute,
@@ -70,7 +70,7 @@ _YEAR = 365.25 * 86400.0
 
 
 def _batch_field(default: int | None, label: str, help_text: str, maximum: int) -> Any:
-    return BATCH.add_input(
+    return BATCH.declare_input_field(
         default,
         label,
         kind="count",
@@ -98,7 +98,7 @@ class TrainingTimeInputs:
     pipeline_parallel: int = common_inputs.pipeline_input()
     context_parallel: int = common_inputs.context_parallel_input()
     expert_parallel: int = common_inputs.experts_input()
-    interleave: int = LAYOUT.add_advanced_input(
+    interleave: int = LAYOUT.declare_advanced_input_field(
         1,
         "Interleaving",
         limits=(1, 4096),
@@ -119,7 +119,7 @@ class TrainingTimeInputs:
     recompute: str = common_inputs.recompute_input()
     zero: str = common_inputs.zero_input()
     sequence_parallel: bool = common_inputs.sequence_parallel_input()
-    gradients: str = RECIPE.add_advanced_input(
+    gradients: str = RECIPE.declare_advanced_input_field(
         "bf16",
         "Gradients",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
@@ -130,7 +130,7 @@ class TrainingTimeInputs:
     network_rate: float = common_inputs.network_rate_input()
     network: str = common_inputs.network_input()
     domain: int | None = common_inputs.domain_input()
-    mtbf_per_gpu: float = _LOSSES.add_advanced_input(
+    mtbf_per_gpu: float = _LOSSES.declare_advanced_input_field(
         GPU_MTBF,
         "Hours between failures of a GPU",
         unit="h",
@@ -138,7 +138,7 @@ class TrainingTimeInputs:
         help="Mean time until one GPU's share of the machine stops the job: 30,000 h on a "
         "research cluster of 16,000 GPUs, 51,000 h in the training of Llama 3.",
     )
-    checkpoint_time: float | None = _LOSSES.add_advanced_input(
+    checkpoint_time: float | None = _LOSSES.declare_advanced_input_field(
         None,
         "Stall of a save",
         unit="s",
@@ -148,14 +148,14 @@ class TrainingTimeInputs:
         "trained parameter take at 100 GB/s, as in storage.",
         term="checkpoint",
     )
-    restart_time: float = _LOSSES.add_advanced_input(
+    restart_time: float = _LOSSES.declare_advanced_input_field(
         600.0,
         "Restart",
         unit="min",
         limits=(0.0, 864000.0),
         help="From a failure until training goes on.",
     )
-    other_time: float = _LOSSES.add_advanced_input(
+    other_time: float = _LOSSES.declare_advanced_input_field(
         0.14,
         "Evaluation, repeats, slower steps",
         unit="%",
@@ -165,7 +165,7 @@ class TrainingTimeInputs:
         "median of published runs.",
         topic="training-versus-inference",
     )
-    deadline: float | None = MODEL.add_input(
+    deadline: float | None = MODEL.declare_input_field(
         None,
         "Deadline",
         unit="days",
@@ -173,7 +173,7 @@ class TrainingTimeInputs:
         help="The run should be over by then; left empty: no limit.",
     )
     usd_per_gpu_hour: float | None = common_inputs.price_input()
-    watts_per_gpu: float | None = COST.add_advanced_input(
+    watts_per_gpu: float | None = COST.declare_advanced_input_field(
         None,
         "Power per GPU",
         unit="W",
@@ -206,7 +206,7 @@ class TrainingTimeResult:
     model: Architecture
     gpu: Accelerator
     plan: TrainingPlan
-    step_time: StepTime
+    step_time: OptimizerStepTime
     flops_per_token: float
     mfu: float
     hfu: float
@@ -253,7 +253,7 @@ class TrainingTimeResult:
     @property
     def work_lost_by_failure(self) -> float:
         """Return the work that a failure makes in vain, on average [s]."""
-        return lost_work_per_failure(
+        return lost_work_seconds_per_failure(
             self.checkpoint_interval, self.checkpoint_stall, self.inputs.restart_time, self.mtbf
         )
 
@@ -263,7 +263,7 @@ class TrainingTimeResult:
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
-    def computing_seconds(self) -> float:
+    def computing_and_evaluation_seconds(self) -> float:
         """Return the time for computing, evaluation, repeats and slower steps [s]."""
         return self.run_seconds_without_losses / (1 - self.inputs.other_time)
 
@@ -274,9 +274,9 @@ class TrainingTimeResult:
         Checkpoints are saved and failures happen during evaluation as well.
         """
         return {
-            "Evaluation, repeats, slower steps": self.computing_seconds
+            "Evaluation, repeats, slower steps": self.computing_and_evaluation_seconds
             - self.run_seconds_without_losses,
-            "Saving checkpoints": self.computing_seconds
+            "Saving checkpoints": self.computing_and_evaluation_seconds
             * self.checkpoint_stall
             / self.checkpoint_interval,
             "Lost work": self.expected_failures * self.work_lost_by_failure,
@@ -286,7 +286,9 @@ class TrainingTimeResult:
     @property
     def site_energy_wh(self) -> float:
         return (
-            site_energy(self.run_seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue)
+            site_energy_watt_seconds(
+                self.run_seconds * self.inputs.gpus, self.watts_per_gpu, self.inputs.pue
+            )
             / 3600
         )
 
@@ -332,7 +334,7 @@ def find_requested_framework(inputs: TrainingTimeInputs, model: Architecture) ->
     return FRAMEWORKS[find_training_software(inputs.software, model).framework]
 
 
-def compute_plan_memory(
+def compute_fullest_stage_memory_of_plan(
     model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StageMemory:
     precision = "bf16-mixed-fp32-grads" if inputs.gradients == "fp32" else "bf16-mixed"
@@ -346,7 +348,9 @@ def fill_in_usual_zero_and_recompute(
     changed: TrainingTimeInputs = common_inputs.fill_in_zero_stage_and_recompute(
         inputs,
         find_requested_framework(inputs, model),
-        lambda tried: compute_plan_memory(model, tried, build_requested_plan(tried)),
+        lambda tried: compute_fullest_stage_memory_of_plan(
+            model, tried, build_requested_plan(tried)
+        ),
         gpu.engine_visible_memory,
     )
     return changed
@@ -354,13 +358,13 @@ def fill_in_usual_zero_and_recompute(
 
 def compute_requested_step_time(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, plan: TrainingPlan
-) -> StepTime:
+) -> OptimizerStepTime:
     fabric = build_gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     return optimizer_step_time(model, gpu, fabric, plan)
 
 
 def compute_mfu(
-    flops_per_token: float, plan: TrainingPlan, step: StepTime, gpu: Accelerator
+    flops_per_token: float, plan: TrainingPlan, step: OptimizerStepTime, gpu: Accelerator
 ) -> float:
     rate = plan.tokens_per_step / step.total / plan.gpus
     return flops_utilization(flops_per_token, rate, gpu.dense_peak_rate(plan.number_format) or 1.0)
@@ -393,7 +397,7 @@ def compute_training_time_result(
     gpu: Accelerator,
     inputs: TrainingTimeInputs,
     plan: TrainingPlan,
-    step: StepTime,
+    step: OptimizerStepTime,
 ) -> TrainingTimeResult:
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     stall = compute_checkpoint_stall(model, inputs, plan)
@@ -430,11 +434,11 @@ def compute_training_time_result(
         run_seconds=computing / useful_share,
         run_seconds_without_losses=computing,
         watts_per_gpu=watts,
-        stage_memory=compute_plan_memory(model, inputs, plan),
+        stage_memory=compute_fullest_stage_memory_of_plan(model, inputs, plan),
     )
 
 
-def find_memory_remedy(
+def find_first_remedy_that_fits(
     model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> MemoryRemedy | None:
     for remedy in _MEMORY_REMEDIES:
@@ -445,7 +449,7 @@ def find_memory_remedy(
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        memory = compute_plan_memory(model, changed, build_requested_plan(changed))
+        memory = compute_fullest_stage_memory_of_plan(model, changed, build_requested_plan(changed))
         if memory.total <= gpu.engine_visible_memory:
             return remedy
     return None
@@ -487,7 +491,7 @@ def find_bubble_reductions(result: TrainingTimeResult) -> tuple[BubbleReduction,
             changed = dataclasses.replace(changed, recompute=common_inputs.LEAST_RECOMPUTE)
             changed = fill_in_usual_zero_and_recompute(model, gpu, changed)
         changed_plan = build_requested_plan(changed)
-        memory = compute_plan_memory(model, changed, changed_plan).total
+        memory = compute_fullest_stage_memory_of_plan(model, changed, changed_plan).total
         if memory > max(gpu.engine_visible_memory, result.memory_per_gpu):
             continue
         step = compute_requested_step_time(model, gpu, changed, changed_plan)
@@ -556,7 +560,7 @@ def round_up_to_divisible_gpu_count(gpus: float, system_gpus: int) -> int:
 
 
 def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
-    reject_gpu_without_rates(gpu, inputs.number_format)
+    reject_gpu_without_rates_or_memory(gpu, inputs.number_format)
     reject_impossible_layout(model, build_requested_layout(dataclasses.replace(inputs, zero="1")))
 
 

@@ -19,24 +19,28 @@ from app.estimator.estimates.training_time import (
     compute_training_time_result,
     fill_in_usual_zero_and_recompute,
     find_bubble_reductions,
+    find_first_remedy_that_fits,
     find_flips,
     find_gpus_for_deadline,
-    find_memory_remedy,
     find_requested_framework,
     validate_inputs,
 )
 from app.estimator.formula_steps import (
     StepBuilder,
-    adapter_flops_per_token_formula,
+    adapter_training_flops_per_token_formula,
     daly_interval_formula,
     format_sum_in_formula,
     format_term,
     training_flops_per_token_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, rental_price_source_notes, typed_or_list_price
+from app.estimator.hardware.prices import (
+    UNKNOWN,
+    rental_price_source_notes,
+    typed_or_list_price_per_hour,
+)
 from app.estimator.hardware.throughput import compute_sustained_rates, find_sustained_peak_shares
-from app.estimator.inputs import format_typed_value, input_specs
+from app.estimator.inputs import format_value_as_typed, input_specs
 from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import (
     MemoryLimit,
@@ -68,7 +72,7 @@ from app.estimator.training.run_costs import (
     probability_of_no_failure,
     rental_cost,
 )
-from app.estimator.training.step_time import StepTime, pipeline_bubble
+from app.estimator.training.step_time import OptimizerStepTime, pipeline_bubble
 from app.estimator.training.training_plan import RECOMPUTE_TEXTS, TrainingPlan
 from app.estimator.units import format_count, format_number, format_value
 
@@ -166,7 +170,7 @@ def _plausible_memory_range(result: TrainingTimeResult) -> Bounds:
 
 
 def _run_cost(result: TrainingTimeResult) -> OutputValue:
-    price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    price = typed_or_list_price_per_hour(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
     interval = run_error_interval_name(result.model, result.gpu)
@@ -291,7 +295,9 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
     result = compute_training_time_result(model, gpu, inputs, plan, step)
     result = dataclasses.replace(result, chooses_least_recompute=typed.recompute == LEAST_RECOMPUTE)
     if result.memory_per_gpu > gpu.engine_visible_memory:
-        result = dataclasses.replace(result, memory_remedy=find_memory_remedy(model, gpu, inputs))
+        result = dataclasses.replace(
+            result, memory_remedy=find_first_remedy_that_fits(model, gpu, inputs)
+        )
     elif inputs.deadline is not None and result.run_seconds > inputs.deadline:
         result = dataclasses.replace(
             result, gpus_for_deadline=find_gpus_for_deadline(model, gpu, inputs)
@@ -332,7 +338,7 @@ def _build_verdict(result: TrainingTimeResult) -> Verdict:
     limit = format_value(inputs.deadline, "s")
     text = f"It takes {duration} on {gpus_text}, at {mfu_text}; {limit} are allowed.{packing_text}"
     if result.run_seconds > inputs.deadline:
-        return Verdict("no", "Too late.", f"{text}{_describe_faster_layouts(result)}")
+        return Verdict("no", "Too late.", f"{text}{_suggest_search_for_faster_layout(result)}")
     is_close = result.run_seconds > 0.9 * inputs.deadline
     return Verdict(
         "tight" if is_close else "fits", "Just in time." if is_close else "In time.", text
@@ -357,7 +363,7 @@ def _describe_layout(plan: TrainingPlan) -> str:
     return f", with {named} and {recompute}" if named else f", with {recompute}"
 
 
-def _describe_faster_layouts(result: TrainingTimeResult) -> str:
+def _suggest_search_for_faster_layout(result: TrainingTimeResult) -> str:
     """Say who looks for a faster layout, unless the layout is given or adapters have one only."""
     if result.inputs.method != "full" or not result.chooses_least_recompute:
         return ""
@@ -378,13 +384,13 @@ def _describe_packing_assumption(result: TrainingTimeResult) -> str:
     )
 
 
-def micro_batch_stage_time(plan: TrainingPlan, step: StepTime) -> float:
+def micro_batch_stage_time(plan: TrainingPlan, step: OptimizerStepTime) -> float:
     """Return the time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
     return busy / plan.micro_batches
 
 
-def build_step_time_formula_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
+def build_step_time_formula_step(plan: TrainingPlan, step: OptimizerStepTime) -> FormulaStep:
     formula = "micro-batches × time of one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(micro_batch_stage_time(plan, step), "s")
@@ -408,7 +414,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     flops_numbers = training_flops_per_token_formula(result.model, result.flops_per_token)
     if plan.trained_weights.are_adapters:
         flops_formula = "4 × frozen weights + 6 × weights of the adapters + causal attention"
-        flops_numbers = adapter_flops_per_token_formula(
+        flops_numbers = adapter_training_flops_per_token_formula(
             result.model, result.flops_per_token, plan.trained_weights.adapter_parameters
         )
     return (
@@ -419,7 +425,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             result.flops_per_token,
             "lora" if plan.trained_weights.are_adapters else "megatron-2021",
         ),
-        _micro_batch_step(result),
+        _micro_batch_time_formula_step(result),
         build_step_time_formula_step(plan, step),
         build_mfu_step(result),
         *_build_goodput_and_failure_steps(result),
@@ -451,7 +457,7 @@ def build_run_time_step(result: TrainingTimeResult) -> FormulaStep:
     )
 
 
-def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
+def _micro_batch_time_formula_step(result: TrainingTimeResult) -> FormulaStep:
     plan, step, other_parts = result.plan, result.step_time, {"bubble", "data", "optimizer"}
     times = {label: getattr(step, n) for n, label in _PARTS.items() if n not in other_parts}
     return FormulaStep(
@@ -491,11 +497,11 @@ def _build_goodput_and_failure_steps(result: TrainingTimeResult) -> tuple[Formul
             topic="cluster-components",
         ),
         build_run_time_step(result),
-        *_failure_steps(result),
+        *_failure_and_lost_time_steps(result),
     )
 
 
-def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+def _failure_and_lost_time_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     """Return the failures of the run, and what they and the checkpoints cost."""
     inputs = result.inputs
     _, saving, lost_work, restarts = result.lost_seconds_by_label.values()
@@ -560,7 +566,7 @@ def _failure_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 
 def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
-    price = typed_or_list_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    price = typed_or_list_price_per_hour(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return ()
     return (
@@ -575,7 +581,7 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def build_step_timeline(step: StepTime) -> Timeline:
+def build_step_timeline(step: OptimizerStepTime) -> Timeline:
     spans, start = [], 0.0
     for name, label in _PARTS.items():
         length = getattr(step, name)
@@ -591,16 +597,16 @@ def build_step_timeline(step: StepTime) -> Timeline:
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
     times = {label: getattr(result.step_time, name) for name, label in _PARTS.items()}
     shown = {label: seconds for label, seconds in times.items() if seconds > 0}
-    return _build_parts_table("Parts of one step", shown, result.step_time.total)
+    return _build_time_parts_table("Parts of one step", shown, result.step_time.total)
 
 
 def _build_run_parts_table(result: TrainingTimeResult) -> ResultTable:
     """Return where the time of the whole run goes: computing, and each kind of loss."""
     parts = {"Computing": result.run_seconds_without_losses, **result.lost_seconds_by_label}
-    return _build_parts_table("Parts of the whole run", parts, result.run_seconds)
+    return _build_time_parts_table("Parts of the whole run", parts, result.run_seconds)
 
 
-def _build_parts_table(
+def _build_time_parts_table(
     label: str, seconds_by_label: Mapping[str, float], total_seconds: float
 ) -> ResultTable:
     rows = tuple(
@@ -614,12 +620,12 @@ def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     notes = [
         describe_measurements_behind_ranges(result.model, result.gpu),
         *_adapter_software_notes(result),
-        *_layout_notes(result),
+        *_unsearched_layout_notes(result),
         _batch_note(plan, result.inputs.global_batch),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",
     ]
-    notes += _attention_notes(result)
+    notes += _older_attention_rate_notes(result)
     if plan.micro_batches < plan.pipeline:
         notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
     if result.inputs.watts_per_gpu is None:
@@ -642,7 +648,7 @@ def _adapter_software_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     return (note,)
 
 
-def _layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
+def _unsearched_layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     """Say that the layout is not searched for."""
     if result.inputs.method != "full" or result.plan.gpus == 1:
         return ()
@@ -653,7 +659,7 @@ def _layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     return (note,)
 
 
-def _attention_notes(result: TrainingTimeResult) -> list[str]:
+def _older_attention_rate_notes(result: TrainingTimeResult) -> list[str]:
     """Return the assumed rate of attention, if newer kernels are much faster."""
     if not result.plan.software.older_attention or not result.step_time.attention:
         return []
@@ -698,7 +704,7 @@ def _link_to_parallelism_plan(inputs: TrainingTimeInputs) -> tuple[EstimateLink,
     specs = input_specs(require_estimate("parallelism-plan").inputs_type)
     own = input_specs(TrainingTimeInputs)
     typed = {
-        name: format_typed_value(spec, getattr(inputs, name))
+        name: format_value_as_typed(spec, getattr(inputs, name))
         for name, spec in specs.items()
         if name in own and own[name].quantity == spec.quantity
         if getattr(inputs, name) is not None

@@ -11,9 +11,9 @@ from app.estimator.common_inputs import (
 )
 from app.estimator.formula_steps import (
     StepBuilder,
-    format_exact_sum,
     format_term,
-    multiply_formula,
+    format_terms_of_exact_sum,
+    multiply_or_divide_formula,
     share_per_gpu_formula,
 )
 from app.estimator.models.architecture import Architecture
@@ -46,7 +46,7 @@ from app.estimator.units import format_number, format_value
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightsInputs:
     model: str = model_input()
-    weights: str = MODEL.add_input(
+    weights: str = MODEL.declare_input_field(
         PUBLISHED,
         "Format",
         choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
@@ -56,14 +56,14 @@ class WeightsInputs:
         topic="number-formats",
     )
     tensor_parallel: int = tensor_parallel_input()
-    pipeline_parallel: int = HARDWARE.add_advanced_input(
+    pipeline_parallel: int = HARDWARE.declare_advanced_input_field(
         1,
         "Pipeline parallel",
         limits=(1, 1024),
         help="Stages that the layers are divided into evenly.",
         term="pipeline-parallelism",
     )
-    repacked: bool = MODEL.add_advanced_input(
+    repacked: bool = MODEL.declare_advanced_input_field(
         False,
         "Repacked 4-bit weights",
         help="As kernels that keep only the weights narrow hold MXFP4 experts on "
@@ -84,27 +84,27 @@ class WeightsResult:
     rest: float
     tower_bytes: float
     per_gpu: float
-    quantized_parameters: int
+    parameters_in_format: int
     language_parameters: int
-    parameters: int
+    loaded_parameters: int
     padding_bytes: float
 
     @property
     def bits_per_parameter(self) -> float:
-        return 8 * self.total / self.parameters
+        return 8 * self.total / self.loaded_parameters
 
     @property
     def bits_per_weight(self) -> float | None:
         """Return the bits of a weight in the format, with scales [1]; None if no weight has it."""
         return (
-            8 * self.bytes_in_format / self.quantized_parameters
-            if self.quantized_parameters
+            8 * self.bytes_in_format / self.parameters_in_format
+            if self.parameters_in_format
             else None
         )
 
     @property
     def saved_share(self) -> float:
-        return 1 - self.total / (2.0 * self.parameters)
+        return 1 - self.total / (2.0 * self.loaded_parameters)
 
 
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
@@ -122,9 +122,9 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
         rest=total - quantized - table.tower_bytes if has_rest else 0.0,
         tower_bytes=table.tower_bytes,
         per_gpu=bytes_per_gpu / stages,
-        quantized_parameters=covered,
+        parameters_in_format=covered,
         language_parameters=model.parameters,
-        parameters=model.loaded_parameters if table.tower_bytes else model.parameters,
+        loaded_parameters=model.loaded_parameters if table.tower_bytes else model.parameters,
         padding_bytes=padding,
     )
 
@@ -144,20 +144,24 @@ _STEPS = StepBuilder(OUTPUTS, "number-formats")
 def build_steps(
     model: Architecture, inputs: WeightsInputs, result: WeightsResult
 ) -> tuple[FormulaStep, ...]:
-    form = _chosen_format(model, inputs)
-    count, size = format_term(result.parameters), format_term(result.total, "B")
+    form = _find_weight_format_unless_gguf(model, inputs)
+    count, size = format_term(result.loaded_parameters), format_term(result.total, "B")
     bits_numbers = f"8 × {size} ÷ {count}"
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     per_gpu_formula = (
         "((all − what each GPU copies) ÷ tensor parallel + the copy) ÷ pipeline parallel"
     )
-    total_text = size if gpus * stages > 1 else format_exact_sum((result.total,), "B")
+    total_text = size if gpus * stages > 1 else format_terms_of_exact_sum((result.total,), "B")
     numbers = share_per_gpu_formula(total_text, result.total, result.per_gpu * stages, gpus)
     if stages > 1:
-        numbers = multiply_formula(numbers, stages, sign="÷")
+        numbers = multiply_or_divide_formula(numbers, stages, sign="÷")
     bits_formula = "8 × bytes ÷ parameters"
     return (
-        *(_format_steps(result, form) if form else (_gguf_file_step(count, result),)),
+        *(
+            _build_steps_of_weight_format(result, form)
+            if form
+            else (_gguf_file_step(count, result),)
+        ),
         _STEPS.build_step(
             "bits_per_parameter", bits_formula, bits_numbers, result.bits_per_parameter, "shape"
         ),
@@ -167,7 +171,9 @@ def build_steps(
     )
 
 
-def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat | None:
+def _find_weight_format_unless_gguf(
+    model: Architecture, inputs: WeightsInputs
+) -> WeightFormat | None:
     """Return the chosen format; None for a GGUF mixture."""
     return None if inputs.weights in GGUF_FORMATS else find_weight_format(model, inputs.weights)
 
@@ -192,20 +198,24 @@ _SOURCE = {
 }
 
 
-def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
+def _build_steps_of_weight_format(
+    result: WeightsResult, form: WeightFormat
+) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
     covered = (
-        f"{format_term(result.quantized_parameters)} × {format_term(form.bits_with_scales)} ÷ 8"
+        f"{format_term(result.parameters_in_format)} × {format_term(form.bits_with_scales)} ÷ 8"
     )
     covered_formula = "parameters in the format × bits ÷ 8"
     if result.padding_bytes:
         covered_formula += " + padding"
         covered += f" + {format_term(result.padding_bytes, 'B')}"
-    other_parameters = format_term(result.language_parameters - result.quantized_parameters)
+    other_parameters = format_term(result.language_parameters - result.parameters_in_format)
     rest = f"{other_parameters} × {format_term(form.rest / 8)} B"
     total_formula = "weights in the format + weights in wider formats"
     total_formula += " + tower" if result.tower_bytes else ""
-    total = format_exact_sum((result.bytes_in_format, result.rest, result.tower_bytes), "B")
+    total = format_terms_of_exact_sum(
+        (result.bytes_in_format, result.rest, result.tower_bytes), "B"
+    )
     return (
         _STEPS.build_step("quantised", covered_formula, covered, result.bytes_in_format, source),
         _STEPS.build_step("rest", _unquantized_weights_formula(form), rest, result.rest, source),
@@ -215,13 +225,13 @@ def _format_steps(result: WeightsResult, form: WeightFormat) -> tuple[FormulaSte
 
 
 def _unquantized_weights_formula(form: WeightFormat) -> str:
-    if form.widths is not None:
+    if form.checkpoint_bit_widths is not None:
         return "what the checkpoint does not quantize × bytes"
     return "embeddings, head, norms and routers × bytes"
 
 
 def _vision_tower_step(result: WeightsResult, form: WeightFormat, source: str) -> FormulaStep:
-    count = format_number(result.parameters - result.language_parameters)
+    count = format_number(result.loaded_parameters - result.language_parameters)
     numbers = f"{count} × {format_number(form.rest / 8)} B"
     label, formula = "Vision tower", "parameters of tower and projector × bytes"
     return FormulaStep(label, formula, numbers, result.tower_bytes, "B", source, "number-formats")
@@ -260,7 +270,7 @@ def build_size_by_format_table(model: Architecture) -> ResultTable:
 
 def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     """Return which tensors stay wider, and what a weight includes."""
-    form = _chosen_format(model, inputs)
+    form = _find_weight_format_unless_gguf(model, inputs)
     prediction_notes = _multi_token_prediction_notes(model, inputs)
     if form is None:
         note = (
@@ -273,7 +283,7 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
     if form.covers == "calibrated" and "linear attention" in model.parameters_by_part():
         notes = ["Embeddings, head, norms, routers and linear attention stay in 16 bit."]
-    if form.widths is not None:
+    if form.checkpoint_bit_widths is not None:
         notes = ["Norms, and modules that the checkpoint leaves out, stay in 16 bit."]
     if form.covers == "experts":
         notes = ["Only routed experts are quantized; all else stays in 16 bit."]

@@ -399,7 +399,9 @@ def list_reference_designs() -> tuple[ReferenceDesign, ...]:
     )
 
 
-def find_reference_design_for_system(system: str, switch: str = "") -> ReferenceDesign | None:
+def find_reference_design_for_system(
+    system: str, preferred_switch_id: str = ""
+) -> ReferenceDesign | None:
     """Return the published design for a system, preferably with that switch.
 
     >>> find_reference_design_for_system("gb200-nvl72").nodes_per_unit
@@ -408,7 +410,9 @@ def find_reference_design_for_system(system: str, switch: str = "") -> Reference
     [64, 72]
     """
     matching_designs = [d for d in list_reference_designs() if system in d.systems]
-    preferred_designs = [d for d in matching_designs if d.switch == switch] or matching_designs
+    preferred_designs = [
+        d for d in matching_designs if d.switch == preferred_switch_id
+    ] or matching_designs
     return preferred_designs[0] if preferred_designs else None
 
 
@@ -501,7 +505,7 @@ _WITHOUT_SPARSITY = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
 
 
 def sparse_peak_rate(
-    card: Accelerator, number_format: str, stated_tflops: Mapping[str, float]
+    card: Accelerator, number_format: str, stated_sparse_tflops: Mapping[str, float]
 ) -> float | None:
     """Return the peak with 2:4 sparsity [FLOP/s]; None if there is none or it is unknown.
 
@@ -510,8 +514,8 @@ def sparse_peak_rate(
     >>> sparse_peak_rate(find_accelerator("H100"), "fp8", {})
     3957800000000000.0
     """
-    if number_format in stated_tflops:
-        return stated_tflops[number_format] * 1e12
+    if number_format in stated_sparse_tflops:
+        return stated_sparse_tflops[number_format] * 1e12
     dense: float | None = getattr(card, number_format)
     is_doubled = number_format in _DOUBLED_BY_SPARSITY.get(card.architecture, ())
     return 2 * dense if is_doubled and dense is not None else None
@@ -589,10 +593,10 @@ def round_up_to_sales_unit(gpu: Accelerator, count: int) -> GpuOrder:
     return GpuOrder(-(-count // unit.gpus) * unit.gpus, unit.kind)
 
 
-def describe_gpu_count(gpu: Accelerator, count: int) -> str:
+def describe_gpu_count_with_sales_unit(gpu: Accelerator, count: int) -> str:
     """Return a number of GPUs as text, with their sales unit.
 
-    >>> describe_gpu_count(find_accelerator("b300-sxm"), 4)
+    >>> describe_gpu_count_with_sales_unit(find_accelerator("b300-sxm"), 4)
     '4x B300 SXM (Blackwell Ultra), sold on boards of 8'
     """
     text = f"{format_number(count)}x {gpu.name}"

@@ -51,31 +51,33 @@ def data_parallel_bytes_per_rank(
     return (3 if zero_stage == 3 else 2) * parameters * bytes_per_value
 
 
-def tensor_parallel_microbatch_bytes(layers: int, message_bytes: float, ranks: int) -> float:
+def tensor_parallel_microbatch_bytes_per_rank(
+    layers: int, message_bytes: float, ranks: int
+) -> float:
     """Bytes sent per rank for one micro-batch, forward and backward.
 
     Four all-reduces per layer (two forward, two backward) of the activations b·s·h·W; sequence
     parallelism sends the same as gathers and scatters. From megatron-2019.
 
-    >>> tensor_parallel_microbatch_bytes(1, 1e6, 2)
+    >>> tensor_parallel_microbatch_bytes_per_rank(1, 1e6, 2)
     4000000.0
     """
     return layers * 4 * bytes_sent_per_rank("all_reduce", ranks, message_bytes)
 
 
-def pipeline_bytes(message_bytes: float, sender_ranks: int = 1) -> float:
+def pipeline_boundary_bytes_per_rank(message_bytes: float, sender_ranks: int = 1) -> float:
     """Bytes per micro-batch over one stage boundary in one direction.
 
     b·s·h·W, divided by the tensor-parallel ranks that each send their part. From megatron-2021,
     section 4.1.
 
-    >>> pipeline_bytes(1e6, 8)
+    >>> pipeline_boundary_bytes_per_rank(1e6, 8)
     125000.0
     """
     return message_bytes / sender_ranks
 
 
-def expert_parallel_bytes(
+def expert_parallel_layer_bytes_per_rank(
     tokens_per_rank: float,
     experts_per_token: float,
     hidden: int,
@@ -88,7 +90,7 @@ def expert_parallel_bytes(
     `dispatch_and_combine_bytes_per_value` are of dispatch and combine together [B]. From deepseek-insights, section
     2.3.2.
 
-    >>> expert_parallel_bytes(32, 9, 7000, 3)
+    >>> expert_parallel_layer_bytes_per_rank(32, 9, 7000, 3)
     6048000
     """
     return tokens_per_rank * experts_per_token * hidden * dispatch_and_combine_bytes_per_value
@@ -126,7 +128,7 @@ class LinkModel:
 class LinkWithinDomain(NamedTuple):
     """A link within a domain, and its rate [B/s, one way, per GPU]."""
 
-    model: LinkModel
+    link_model: LinkModel
     rate: float
 
 
@@ -141,7 +143,7 @@ class Interconnect:
 
     link: LinkModel
     link_rate: float
-    domain: int = 8
+    gpus_per_domain: int = 8
     nic: LinkModel | None = None
     nic_rate: float = 0.0
     bridge: LinkWithinDomain | None = None
@@ -165,14 +167,14 @@ class LinkTime(NamedTuple):
         return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
 
 
-def find_link_model(name: str) -> LinkModel:
+def find_link_model(link_id: str) -> LinkModel:
     """Return the measured behavior of a kind of link by id; raises KeyError.
 
     >>> find_link_model("nvlink-4").share
     0.973
     """
     fields = data_files.pick_dataclass_fields(
-        data_files.load_table_entries_by_id("links.toml", "link")[name], LinkModel
+        data_files.load_table_entries_by_id("links.toml", "link")[link_id], LinkModel
     )
     latencies = {latency: fields[latency] * 1e-6 for latency in ("base", "step", "ramp")}
     return LinkModel(**fields | latencies)
@@ -258,18 +260,20 @@ def collective_time(
     """
     if ranks <= 1 or message_bytes <= 0:
         return 0.0
-    ranks_per_domain = max(1, min(ranks, fabric.domain // max(1, groups_per_domain)))
+    ranks_per_domain = max(1, min(ranks, fabric.gpus_per_domain // max(1, groups_per_domain)))
     groups = math.ceil(ranks / ranks_per_domain)
-    inner = time_within_domain(
+    inner = collective_time_within_domain(
         operation, ranks_per_domain, message_bytes, fabric, groups_per_domain
     ).overlapped_sum
     if groups == 1:
         return inner
-    outer = time_between_domains(operation, ranks_per_domain, groups, message_bytes, fabric)
+    outer = collective_time_between_domains(
+        operation, ranks_per_domain, groups, message_bytes, fabric
+    )
     return _combine_overlapping_times(inner, outer, TIERS)
 
 
-def engine_collective_time(
+def inference_engine_collective_time(
     operation: Collective, ranks: int, message_bytes: float, fabric: Interconnect, latency: float
 ) -> float:
     """Time of one collective with the kernels of an inference engine [s].
@@ -279,9 +283,9 @@ def engine_collective_time(
     """
     if ranks <= 1 or message_bytes <= 0:
         return 0.0
-    if ranks > fabric.domain:
+    if ranks > fabric.gpus_per_domain:
         return collective_time(operation, ranks, message_bytes, fabric)
-    transfer = time_within_domain(operation, ranks, message_bytes, fabric).transfer
+    transfer = collective_time_within_domain(operation, ranks, message_bytes, fabric).transfer
     return LinkTime(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer).overlapped_sum
 
 
@@ -303,16 +307,18 @@ def point_to_point_send_time(
     """
     if message_bytes <= 0:
         return 0.0
-    inner = fabric.find_link_within_domain(fabric.bridged_gpus if uses_bridge else fabric.domain)
+    inner = fabric.find_link_within_domain(
+        fabric.bridged_gpus if uses_bridge else fabric.gpus_per_domain
+    )
     link, rate = (fabric.nic, fabric.nic_rate) if crosses_domains else inner
     if link is None or rate <= 0:
         raise ValueError("GPUs of different domains need a network")
     if link.id == "mesh":
-        rate /= fabric.domain - 1
+        rate /= fabric.gpus_per_domain - 1
     return _link_time(link, 1, message_bytes / (rate * link.share)).overlapped_sum
 
 
-def time_within_domain(
+def collective_time_within_domain(
     operation: Collective,
     ranks: int,
     message_bytes: float,
@@ -332,7 +338,7 @@ def time_within_domain(
         bridges = ranks if operation == "alltoall" else math.ceil(ranks / ranks_per_bridge)
         rate *= (2 / bridges) ** link.crowding
     if link.id == "mesh":
-        rate *= (ranks - 1) / (fabric.domain - 1)
+        rate *= (ranks - 1) / (fabric.gpus_per_domain - 1)
     if operation == "alltoall":
         rate *= _ALLTOALL_SHARE
     elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
@@ -350,22 +356,22 @@ def _count_hops(operation: Collective, ranks: int) -> float:
     return (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
 
 
-def time_between_domains(
+def collective_time_between_domains(
     operation: Collective,
     ranks_per_domain: int,
-    groups: int,
+    domains: int,
     message_bytes: float,
     fabric: Interconnect,
 ) -> float:
     """Time of the part between domains, where every GPU uses its own adapter."""
     link = fabric.nic
     if link is None or fabric.nic_rate <= 0:
-        raise ValueError(f"{ranks_per_domain * groups} GPUs need a network beyond one domain")
+        raise ValueError(f"{ranks_per_domain * domains} GPUs need a network beyond one domain")
     if operation == "alltoall":
-        bytes_moved = message_bytes * (groups - 1) / groups
+        bytes_moved = message_bytes * (domains - 1) / domains
     else:
-        bytes_moved = bytes_sent_per_rank(operation, groups, message_bytes / ranks_per_domain)
-    hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
+        bytes_moved = bytes_sent_per_rank(operation, domains, message_bytes / ranks_per_domain)
+    hops = math.ceil(math.log2(domains)) * (2 if operation == "all_reduce" else 1)
     return _link_time(link, hops, bytes_moved / (fabric.nic_rate * link.share)).overlapped_sum
 
 

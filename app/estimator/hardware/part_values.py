@@ -287,7 +287,7 @@ def _build_part(entry: Entry) -> CatalogPart:
     else:
         kind, table = "accelerator", catalog.ACCELERATORS
     row = data_files.load_table_entries_by_id(*table)[entry.id]
-    builder = _PartBuilder(entry, row)
+    builder = _PartValueBuilder(entry, row)
     values = [builder.build_value(field) for field in FIELDS[kind]]
     return CatalogPart(
         id=entry.id,
@@ -310,7 +310,7 @@ class ValueSource(NamedTuple):
     is_for_this_value_alone: bool
 
 
-class _PartBuilder:
+class _PartValueBuilder:
     """Builds the values of one entry from its fields and from its notes about them."""
 
     def __init__(self, entry: Entry, row: Mapping[str, Any]) -> None:
@@ -343,12 +343,14 @@ class _PartBuilder:
                 return ValueSource(
                     (cited["source"],), cited["read_on"], is_for_this_value_alone=True
                 )
-        if name in {"driver_memory", "engine_memory"} or self._is_driver_reading(name):
+        if name in {"driver_memory", "engine_memory"} or self._is_capacity_from_driver_reading(
+            name
+        ):
             addresses = tuple(row["memory_source"])
             return ValueSource(addresses, row["memory_read_on"], is_for_this_value_alone=True)
         return ValueSource(self._entry.source, row["read_on"], is_for_this_value_alone=False)
 
-    def _is_driver_reading(self, name: str) -> bool:
+    def _is_capacity_from_driver_reading(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
     def _build_unknown_or_absent_value(self, field: CatalogField) -> PartValue:
@@ -401,7 +403,7 @@ class _PartBuilder:
             if catalog.find_accelerator(self._entry.accelerator).driver_memory:
                 return "what the drivers of its accelerators report"
             return "the labels of its accelerators, without a reading"
-        is_driver_reading = self._is_driver_reading(name)
+        is_driver_reading = self._is_capacity_from_driver_reading(name)
         return "what the driver reports" if is_driver_reading else "the label, without a reading"
 
 

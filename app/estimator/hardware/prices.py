@@ -218,7 +218,7 @@ def find_rental_price(accelerator: str) -> RentalPrice | None:
     return RentalPrice(row["usd_per_hour"], row["provider"], source, row["read_on"])
 
 
-def default_rental_price() -> RentalPrice:
+def default_rental_price_of_h100() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
     rental_price = find_rental_price(_EXAMPLE)
     if rental_price is None:
@@ -226,12 +226,12 @@ def default_rental_price() -> RentalPrice:
     return rental_price
 
 
-def typed_or_list_price(gpu: Accelerator, typed_price: float | None) -> float | None:
+def typed_or_list_price_per_hour(gpu: Accelerator, typed_price: float | None) -> float | None:
     """Return the hourly price [USD/h]: as typed, else the list price, else None.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> h100 = find_accelerator("H100")
-    >>> typed_or_list_price(h100, 2.0), typed_or_list_price(h100, None)
+    >>> typed_or_list_price_per_hour(h100, 2.0), typed_or_list_price_per_hour(h100, None)
     (2.0, 3.99)
     """
     if typed_price is not None:

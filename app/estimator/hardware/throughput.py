@@ -139,7 +139,7 @@ def matmul_time(
     return time
 
 
-def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
+def critical_batch(peak: float, bandwidth: float, bytes_per_weight: float) -> float:
     """Tokens in flight from which a product is bound by compute [token].
 
     F·W / (2·B): the weights are read once, and each token needs two operations
@@ -150,10 +150,10 @@ def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
     >>> round(critical_batch(989.4e12, 3.35e12, 2), 1)
     295.3
     """
-    return peak * weight_bytes / (2 * bandwidth)
+    return peak * bytes_per_weight / (2 * bandwidth)
 
 
-def routed_critical_batch(
+def moe_critical_batch(
     dense_critical_batch: float, weights: float, weights_per_token: float
 ) -> float:
     """Tokens from which a mixture of experts is bound by compute [token]: × weights ÷ those of a token.
@@ -161,7 +161,7 @@ def routed_critical_batch(
     All weights are read, and a token needs operations only with its own. For the experts alone, the
     ratio is that of their number to those of a token.
 
-    >>> routed_critical_batch(300.0, 256, 8)
+    >>> moe_critical_batch(300.0, 256, 8)
     9600.0
     """
     return dense_critical_batch * weights / weights_per_token

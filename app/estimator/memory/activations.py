@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-from app.estimator.memory.model_states import TensorParallelSplitBytes
+from app.estimator.memory.model_states import BytesPerTokenByParallelism
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Mlp, TokenMixer
@@ -38,7 +38,7 @@ def gpt_layer_bytes(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SavedActivations:
+class LayerSavedBytesPerToken:
     """Bytes per token that one layer saves.
 
     `total` is divided only by sequence parallelism, all but `layer_input` by tensor
@@ -46,12 +46,12 @@ class SavedActivations:
     is saved if every second product is recomputed.
     """
 
-    total: float
+    sequence_parallel_part: float
     tensor_parallel_part: float
     scores_per_key: float
-    statistics: float
+    softmax_statistics: float
     layer_input: float
-    with_recomputed_products: float = 0.0
+    saved_if_products_recomputed: float = 0.0
     mlp_backward_bytes: float = 0.0
 
     def bytes_per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
@@ -60,17 +60,17 @@ class SavedActivations:
         if recompute == "full":
             return self.layer_input / split
         if recompute == "operators":
-            return 2 * self.layer_input / split + self.with_recomputed_products / layout.tensor
+            return 2 * self.layer_input / split + self.saved_if_products_recomputed / layout.tensor
         scores = 0.0 if recompute == "selective" else self.scores_per_key * sequence
-        statistics = 0.0 if recompute == "selective" else self.statistics
-        saved = self.total / split
+        statistics = 0.0 if recompute == "selective" else self.softmax_statistics
+        saved = self.sequence_parallel_part / split
         return saved + (self.tensor_parallel_part + scores + statistics) / layout.tensor
 
 
 @functools.lru_cache(maxsize=8192)
-def compute_saved_activations(
+def compute_fused_saved_bytes_per_token(
     layer: Layer, hidden: int, *, flash_attention: bool
-) -> SavedActivations:
+) -> LayerSavedBytesPerToken:
     """Return what a layer saves per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and
@@ -78,16 +78,19 @@ def compute_saved_activations(
     keeps one FP32 statistic per head instead of the scores. Derived as in
     Korthikanti (2022), section 4, for today's blocks.
     """
-    mixers = [_mixer_saved_bytes(mixer, flash_attention=flash_attention) for mixer in layer.mixers]
-    mlp = _mlp_saved_bytes(layer.mlp, hidden)
+    mixers = [
+        _mixer_saved_bytes_per_token(mixer, flash_attention=flash_attention)
+        for mixer in layer.mixers
+    ]
+    mlp = _mlp_saved_bytes_per_token(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
-    return SavedActivations(
-        total=4.0 * hidden * halves + mlp.total,
-        tensor_parallel_part=sum(m.tensor_parallel_part for m in mixers) + mlp.divided_part,
+    return LayerSavedBytesPerToken(
+        sequence_parallel_part=4.0 * hidden * halves + mlp.sequence_parallel_part,
+        tensor_parallel_part=sum(m.tensor_parallel_part for m in mixers) + mlp.tensor_parallel_part,
         scores_per_key=sum(mixer.scores_per_key for mixer in mixers),
-        statistics=sum(mixer.statistics for mixer in mixers),
+        softmax_statistics=sum(mixer.softmax_statistics for mixer in mixers),
         layer_input=2.0 * hidden,
-        with_recomputed_products=_saved_bytes_with_recomputed_products(layer),
+        saved_if_products_recomputed=_saved_bytes_with_recomputed_products(layer),
         mlp_backward_bytes=4.0 * _active_mlp_width(layer.mlp),
     )
 
@@ -115,22 +118,24 @@ def mlp_backward_bytes_per_token(mlp: Mlp) -> float:
     return 4.0 * (mlp.width * mlp.experts_per_token / mlp.experts + mlp.shared_width)
 
 
-class MixerSavedBytes(NamedTuple):
+class MixerSavedBytesPerToken(NamedTuple):
     tensor_parallel_part: float
     scores_per_key: float = 0.0
-    statistics: float = 0.0
+    softmax_statistics: float = 0.0
 
 
-def _mixer_saved_bytes(mixer: TokenMixer, *, flash_attention: bool) -> MixerSavedBytes:
+def _mixer_saved_bytes_per_token(
+    mixer: TokenMixer, *, flash_attention: bool
+) -> MixerSavedBytesPerToken:
     if mixer.kind == "none":
-        return MixerSavedBytes(0.0)
+        return MixerSavedBytesPerToken(0.0)
     if not mixer.heads:
         # Projections before and after the convolution, and the gated output.
         projected_width = sum(
             m.output_width for m in mixer.matrices if m.name in {"in", "qkv", "gate"}
         )
         output_width = sum(m.input_width for m in mixer.matrices if m.name == "out")
-        return MixerSavedBytes(2.0 * (2 * projected_width + 2 * output_width))
+        return MixerSavedBytesPerToken(2.0 * (2 * projected_width + 2 * output_width))
     value_width = mixer.heads * mixer.value_dim
     query_width = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
@@ -140,11 +145,11 @@ def _mixer_saved_bytes(mixer: TokenMixer, *, flash_attention: bool) -> MixerSave
     else:
         saved = 2.0 * (query_width + mixer.cache_elements_per_token + value_width)
     if flash_attention:
-        return MixerSavedBytes(saved, statistics=4.0 * mixer.heads)
-    return MixerSavedBytes(saved, scores_per_key=4.0 * mixer.heads)
+        return MixerSavedBytesPerToken(saved, softmax_statistics=4.0 * mixer.heads)
+    return MixerSavedBytesPerToken(saved, scores_per_key=4.0 * mixer.heads)
 
 
-def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> TensorParallelSplitBytes:
+def _mlp_saved_bytes_per_token(mlp: Mlp, hidden: int) -> BytesPerTokenByParallelism:
     """Return what the MLP saves.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -152,13 +157,17 @@ def _mlp_saved_bytes(mlp: Mlp, hidden: int) -> TensorParallelSplitBytes:
     """
     matrix_count = 3 if mlp.gated else 2
     if not mlp.is_routed:
-        return TensorParallelSplitBytes(total=0.0, divided_part=2.0 * matrix_count * mlp.width)
+        return BytesPerTokenByParallelism(
+            sequence_parallel_part=0.0, tensor_parallel_part=2.0 * matrix_count * mlp.width
+        )
     per_token = mlp.experts_per_token
     copies = per_token * 2 * hidden * 2
     router = 4.0 * mlp.experts
     routed = 2.0 * matrix_count * mlp.width * per_token
     divided = routed + 2.0 * matrix_count * mlp.shared_width
-    return TensorParallelSplitBytes(total=router + copies, divided_part=divided)
+    return BytesPerTokenByParallelism(
+        sequence_parallel_part=router + copies, tensor_parallel_part=divided
+    )
 
 
 def saved_logits_bytes(
@@ -194,16 +203,16 @@ def unfused_layer_saved_bytes_per_token(
 
     `saves_attention_scores` materializes the attention scores, `dropout` adds its masks.
     """
-    saved = _unfused_norm_saved_bytes(model)
-    saved += _unfused_attention_saved_bytes(
+    saved = _unfused_norm_saved_bytes_per_token(model)
+    saved += _unfused_attention_saved_bytes_per_token(
         model, layer.mixer, sequence, saves_attention_scores, dropout
     )
-    saved += _unfused_mlp_saved_bytes(model, layer.mlp)
+    saved += _unfused_mlp_saved_bytes_per_token(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
     return saved + masks * 2 * model.hidden
 
 
-def _unfused_norm_saved_bytes(model: Architecture) -> float:
+def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
     RMSNorm saves an FP32 copy, the normalized 16-bit value and its output, 8h; the
@@ -218,7 +227,7 @@ def _unfused_norm_saved_bytes(model: Architecture) -> float:
     return 2 * (8 * hidden + 4)
 
 
-def _unfused_attention_saved_bytes(
+def _unfused_attention_saved_bytes_per_token(
     model: Architecture,
     mixer: TokenMixer,
     sequence: float,
@@ -231,7 +240,7 @@ def _unfused_attention_saved_bytes(
         saved = (
             2 * query_width + 2 * mixer.cache_elements_per_token + output_bytes + 4 * mixer.heads
         )
-        return saved + _query_key_norm_saved_bytes(model, mixer)
+        return saved + _qk_norm_saved_bytes_per_token(model, mixer)
     scores = mixer.heads * sequence
     dropout_bytes = 4 * scores if dropout else 0
     if model.norm_terms == 2:  # Older families stay in 16 bit.
@@ -244,10 +253,10 @@ def _unfused_attention_saved_bytes(
         )
     # Scores in FP32 and a 16-bit copy; keys and values are repeated for every query head.
     saved = 6 * scores + dropout_bytes + 6 * query_width + output_bytes
-    return saved + _query_key_norm_saved_bytes(model, mixer)
+    return saved + _qk_norm_saved_bytes_per_token(model, mixer)
 
 
-def _query_key_norm_saved_bytes(model: Architecture, mixer: TokenMixer) -> float:
+def _qk_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer) -> float:
     """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
@@ -256,7 +265,7 @@ def _query_key_norm_saved_bytes(model: Architecture, mixer: TokenMixer) -> float
     return bytes_per_element * width + 4 * (mixer.heads + mixer.kv_heads)
 
 
-def _unfused_mlp_saved_bytes(model: Architecture, mlp: Mlp) -> float:
+def _unfused_mlp_saved_bytes_per_token(model: Architecture, mlp: Mlp) -> float:
     """Products, activation and its gate: 8f gated; 4f, 10f or 2f without a gate."""
     if mlp.is_routed:
         bytes_per_expert = 4 * model.hidden + 6 * mlp.width

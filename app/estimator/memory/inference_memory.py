@@ -21,7 +21,7 @@ def textbook_kv_cache_bytes_per_token(
     """Cache of one token of one sequence: a key and a value in every layer.
 
     The textbook case, where all layers are equal: a named formula of the accuracy
-    report. Calculators add up the layers of a model (`kv_cache_elements_per_token`).
+    report. Calculators add up the layers of a model (`cache_elements_per_token_ignoring_windows`).
     2 · L · g · d · W. From Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
     >>> textbook_kv_cache_bytes_per_token(80, 8, 128, 2)
@@ -48,11 +48,11 @@ def cache_elements_per_token_of_layer(mixer: TokenMixer, bytes_per_element: floa
     """Elements that a token uses in one layer, including the indexer."""
     return (
         mixer.cache_elements_per_token
-        + mixer.indexer_cache_elements * _INDEX_BYTES / bytes_per_element
+        + mixer.indexer_cache_elements_per_token * _INDEX_BYTES / bytes_per_element
     )
 
 
-def kv_cache_elements_per_token(
+def cache_elements_per_token_ignoring_windows(
     model: Architecture, tensor_parallel: int = 1, bytes_per_element: float = 2.0
 ) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
@@ -83,7 +83,9 @@ def kv_cache_elements_per_sequence(
                 mixer, bytes_per_element
             ) * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
             total += number * elements_per_token * cached_tokens
-        total += number * mixer.extra_elements_of_near_token * min(context, mixer.near_tokens)
+        total += (
+            number * mixer.extra_cache_elements_per_near_token * min(context, mixer.near_tokens)
+        )
     return total
 
 
@@ -132,11 +134,13 @@ def _elements_per_further_token(
                 number * cache_elements_per_token_of_layer(mixer, bytes_per_element) * gpu_share
             )
         if mixer.near_tokens > context:
-            total += number * mixer.extra_elements_of_near_token
+            total += number * mixer.extra_cache_elements_per_near_token
     return total
 
 
-def recurrent_state_bytes(model: Architecture, bytes_per_element: float = 4.0) -> float:
+def recurrent_state_bytes_per_sequence(
+    model: Architecture, bytes_per_element: float = 4.0
+) -> float:
     """Bytes that recurrent layers store for one sequence, independent of its length [B].
 
     `bytes_per_element` bytes for each element of the state; convolutions are in 16 bit.
@@ -175,7 +179,7 @@ class HybridCacheBlocks:
         """Return the blocks that vLLM counts for one sequence at startup, and in its log."""
         return self._count_blocks(context, _RESERVED_STATES)
 
-    def count_needed_blocks(self, context: float, sequences: int) -> int:
+    def count_blocks_to_start_and_run(self, context: float, sequences: int) -> int:
         """Return the blocks with which vLLM starts and runs so many sequences at once."""
         running = sequences * self.count_blocks_of_running_sequence(context)
         return max(self.count_startup_blocks_per_sequence(context), running)
@@ -234,8 +238,8 @@ def build_hybrid_cache_blocks(
     if (
         mixer.kind != "attention"
         or mixer.window_tokens
-        or mixer.extra_elements_of_near_token
-        or mixer.indexer_cache_elements
+        or mixer.extra_cache_elements_per_near_token
+        or mixer.indexer_cache_elements_per_token
     ):
         return None
     bytes_per_token = (
@@ -254,7 +258,7 @@ def build_hybrid_cache_blocks(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class VllmStartRefusal:
+class MaxNumSeqsRefusal:
     """The sequences with which vLLM does not start, and the most with which it does.
 
     `surely_accepted_sequences` are those that start by the upper end of the memory's range, too.
@@ -284,12 +288,12 @@ class VllmStartRefusal:
         )
 
 
-def find_vllm_start_refusal(
+def find_max_num_seqs_refusal(
     blocks: HybridCacheBlocks | None,
     cache_bytes: Bounds,
     typed_sequences: int | None,
     default_sequences: int,
-) -> VllmStartRefusal | None:
+) -> MaxNumSeqsRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with these.
 
     Since version 0.17 it refuses more sequences than its cache has blocks for their states (pull
@@ -297,8 +301,8 @@ def find_vllm_start_refusal(
     `typed_sequences`, the engine has its own number.
 
     >>> blocks = HybridCacheBlocks(16, 1e6, 1, 3)
-    >>> find_vllm_start_refusal(blocks, Bounds(250e6, 300e6), None, 256)
-    >>> refusal = find_vllm_start_refusal(blocks, Bounds(150e6, 200e6), None, 256)
+    >>> find_max_num_seqs_refusal(blocks, Bounds(250e6, 300e6), None, 256)
+    >>> refusal = find_max_num_seqs_refusal(blocks, Bounds(150e6, 200e6), None, 256)
     >>> refusal.max_accepted_sequences, refusal.advised_sequences
     (200, 150)
     """
@@ -306,7 +310,7 @@ def find_vllm_start_refusal(
         return None
     sure, most = (int(max(0.0, size) // blocks.block_bytes) for size in cache_bytes)
     asked = typed_sequences or default_sequences
-    return VllmStartRefusal(asked, most, sure, not typed_sequences) if asked > most else None
+    return MaxNumSeqsRefusal(asked, most, sure, not typed_sequences) if asked > most else None
 
 
 GIB = 2.0**30
@@ -336,16 +340,16 @@ class EngineMemory:
 
     id: str
     label: str
-    outside_framework: float
-    outside_framework_per_further_gpu: float
+    outside_framework_bytes_on_first_gpu: float
+    outside_framework_bytes_per_further_gpu: float
     sampler_bytes_per_logit: float
     profiled_sequences: int
     step_tokens: int
     has_static_fraction: bool = False
     has_free_memory_fraction: bool = False
     has_no_fraction: bool = False
-    on_small_gpus: ProfiledBatch | None = None
-    logged_gpus: int = 4
+    profiled_batch_on_small_gpus: ProfiledBatch | None = None
+    max_gpus_in_startup_logs: int = 4
     caches_hybrids_in_blocks: bool = False
     refuses_sequences_beyond_blocks: bool = False
     hybrid_graph_bytes_per_token: float = 0.0
@@ -353,9 +357,9 @@ class EngineMemory:
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
         is_small = gpu_memory < _LARGE or "a100" in gpu_name.lower()
-        if self.on_small_gpus is None or not is_small:
+        if self.profiled_batch_on_small_gpus is None or not is_small:
             return self
-        sequences, tokens = self.on_small_gpus
+        sequences, tokens = self.profiled_batch_on_small_gpus
         return dataclasses.replace(self, profiled_sequences=sequences, step_tokens=tokens)
 
     def bytes_outside_framework(self, gpus: int) -> float:
@@ -367,8 +371,11 @@ class EngineMemory:
         >>> engine.bytes_outside_framework(8) == engine.bytes_outside_framework(4)
         True
         """
-        further_gpus = min(gpus, self.logged_gpus) - 1
-        return self.outside_framework + self.outside_framework_per_further_gpu * further_gpus
+        further_gpus = min(gpus, self.max_gpus_in_startup_logs) - 1
+        return (
+            self.outside_framework_bytes_on_first_gpu
+            + self.outside_framework_bytes_per_further_gpu * further_gpus
+        )
 
 
 DEFAULT_ENGINE = "vllm-0.17"
@@ -397,12 +404,12 @@ ENGINES: dict[str, EngineMemory] = {
         EngineMemory(
             "vllm-0.17",
             "vLLM 0.17 and later",
-            outside_framework=1.4 * GIB,
-            outside_framework_per_further_gpu=0.25 * GIB,
+            outside_framework_bytes_on_first_gpu=1.4 * GIB,
+            outside_framework_bytes_per_further_gpu=0.25 * GIB,
             sampler_bytes_per_logit=14.0,
             profiled_sequences=1024,
             step_tokens=8192,
-            on_small_gpus=ProfiledBatch(256, 2048),
+            profiled_batch_on_small_gpus=ProfiledBatch(256, 2048),
             caches_hybrids_in_blocks=True,
             refuses_sequences_beyond_blocks=True,
             hybrid_graph_bytes_per_token=2.0**17,
@@ -410,12 +417,12 @@ ENGINES: dict[str, EngineMemory] = {
         EngineMemory(
             "vllm-0.9",
             "vLLM 0.9 to 0.16",
-            outside_framework=0.6 * GIB,
-            outside_framework_per_further_gpu=0.83 * GIB,
+            outside_framework_bytes_on_first_gpu=0.6 * GIB,
+            outside_framework_bytes_per_further_gpu=0.83 * GIB,
             sampler_bytes_per_logit=35.0,
             profiled_sequences=1024,
             step_tokens=8192,
-            on_small_gpus=ProfiledBatch(256, 2048),
+            profiled_batch_on_small_gpus=ProfiledBatch(256, 2048),
             caches_hybrids_in_blocks=True,
         ),
         EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, has_static_fraction=True),
@@ -434,7 +441,14 @@ ENGINES: dict[str, EngineMemory] = {
         ),
         EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
         EngineMemory(
-            "vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192, logged_gpus=2
+            "vllm-0.6",
+            "vLLM 0.6",
+            1.79 * GIB,
+            1.79 * GIB,
+            41.0,
+            256,
+            8192,
+            max_gpus_in_startup_logs=2,
         ),
         EngineMemory("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
     )
@@ -485,7 +499,7 @@ def profiled_mlp_width(model: Architecture) -> int:
     return int(model.experts_per_token * model.expert_width)
 
 
-def profiled_peak_bytes(
+def profiled_temporary_peak_bytes(
     model: Architecture,
     engine: EngineMemory,
     gpus: int,
@@ -509,26 +523,26 @@ def profiled_peak_bytes(
 WORKSPACE = 24e6
 
 
-def unfused_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> float:
+def unfused_layer_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> float:
     """Temporary tensors during the prefill of one unfused layer, 16 bit [B].
 
     T · (6f + 8h): gate, up and their product, plus residual, norm and its FP32
     copy. Checked against the memory columns of the Qwen2.5 speed benchmark.
 
-    >>> unfused_prefill_bytes(30720, 896, 4864)
+    >>> unfused_layer_prefill_bytes(30720, 896, 4864)
     1116733440
     """
     return tokens * (6 * mlp_width + 8 * hidden)
 
 
-def widest_layer_prompt_bytes(model: Architecture, tokens: float) -> float:
+def widest_layer_prefill_bytes(model: Architecture, tokens: float) -> float:
     """Temporary tensors of `tokens` prompt tokens in the widest layer of a model [B]."""
     shared_width = model.shared_width if model.is_routed else 0
     width = profiled_mlp_width(model) + shared_width
-    return unfused_prefill_bytes(tokens, model.hidden, width)
+    return unfused_layer_prefill_bytes(tokens, model.hidden, width)
 
 
-def compute_bytes_while_loading(model: Architecture, weight_format: str) -> float:
+def compute_weight_bytes_while_loading(model: Architecture, weight_format: str) -> float:
     """Bytes of the whole model while it is loaded, before the first request [B].
 
     AWQ files of tied models contain a copy of the embedding table.

@@ -20,7 +20,7 @@ class BytesPerParameter:
     gradients: float
     master_weights: float
     moment_bytes: float
-    step_copy: float = 0.0
+    optimizer_step_copy: float = 0.0
 
     @property
     def optimizer(self) -> float:
@@ -107,7 +107,7 @@ def state_bytes_under_zero_stage(
     return ModelStateBytes(weights, gradients, optimizer)
 
 
-def model_state_bytes(
+def model_state_bytes_per_gpu(
     parameter_share: ParametersPerGpu, state_bytes: BytesPerParameter, layout: ParallelLayout
 ) -> ModelStateBytes:
     """Return the bytes of a share; experts have a shard count of their own."""
@@ -126,11 +126,11 @@ def model_state_bytes(
     )
 
 
-class TensorParallelSplitBytes(NamedTuple):
+class BytesPerTokenByParallelism(NamedTuple):
     """Bytes per token, and those of them that tensor parallelism divides."""
 
-    total: float
-    divided_part: float
+    sequence_parallel_part: float
+    tensor_parallel_part: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class TrainedWeights:
 
     def unsaved_activation_bytes_per_token(
         self, hidden: int, width: float
-    ) -> TensorParallelSplitBytes:
+    ) -> BytesPerTokenByParallelism:
         """Return what a layer need not save.
 
         The input of a frozen matrix is saved only for the gradient of its weights:
@@ -162,10 +162,10 @@ class TrainedWeights:
         last product are not saved.
         """
         if not self.are_adapters:
-            return TensorParallelSplitBytes(0.0, 0.0)
+            return BytesPerTokenByParallelism(0.0, 0.0)
         whole = 0.0 if {"q", "k", "v"} & self.adapted_matrices else 2.0 * hidden
         whole += 0.0 if {"gate", "up"} & self.adapted_matrices else 2.0 * hidden
-        return TensorParallelSplitBytes(
+        return BytesPerTokenByParallelism(
             whole, 0.0 if "down" in self.adapted_matrices else 2.0 * width
         )
 

@@ -125,7 +125,7 @@ def split_into_serving_stages(model: Architecture, stages: int) -> tuple[Serving
     return tuple(found.values())
 
 
-def keep_layers_on_gpus(model: Architecture, gpu_layers: int | None) -> Architecture:
+def build_model_of_gpu_layers(model: Architecture, gpu_layers: int | None) -> Architecture:
     """Return what llama.cpp keeps on GPUs with `-ngl gpu_layers`, as a model of its own.
 
     The output layer counts as the first of them, then the last layers of the model. The input table
@@ -133,7 +133,7 @@ def keep_layers_on_gpus(model: Architecture, gpu_layers: int | None) -> Architec
     From llama_model::load_tensors in llama.cpp, src/llama-model.cpp.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> keep_layers_on_gpus(find_model("llama-3-8b"), 20).layers
+    >>> build_model_of_gpu_layers(find_model("llama-3-8b"), 20).layers
     19
     """
     if gpu_layers is None or gpu_layers > model.layers:
@@ -142,7 +142,7 @@ def keep_layers_on_gpus(model: Architecture, gpu_layers: int | None) -> Architec
     return _stage_as_model(model, model.decoder_layers[first_on_gpus:], False, True)
 
 
-def find_layers_on_host(model: Architecture, gpu_layers: int | None) -> Architecture | None:
+def build_model_of_host_layers(model: Architecture, gpu_layers: int | None) -> Architecture | None:
     """Return the layers that llama.cpp keeps in host memory, as a model without tables; or None."""
     if gpu_layers is None or gpu_layers > model.layers:
         return None
@@ -243,18 +243,22 @@ class ParametersPerGpu:
 
 
 @functools.lru_cache(maxsize=8192)
-def layer_parameters_per_gpu(layer: Layer, tensor: int, expert_split: int) -> ParametersPerGpu:
+def layer_parameters_per_gpu(
+    layer: Layer, tensor: int, gpus_sharing_experts: int
+) -> ParametersPerGpu:
     dense, experts = float(layer.vector_parameters - layer.mlp.routed_vector_parameters), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":
-            experts += matrix.parameters / expert_split
+            experts += matrix.parameters / gpus_sharing_experts
         elif matrix.tensor_parallel_split == "whole":
             dense += matrix.parameters
         elif matrix.tensor_parallel_split == "heads":
             dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
         else:
             dense += matrix.parameters / tensor
-    return ParametersPerGpu(dense, experts + layer.mlp.routed_vector_parameters / expert_split)
+    return ParametersPerGpu(
+        dense, experts + layer.mlp.routed_vector_parameters / gpus_sharing_experts
+    )
 
 
 def stage_parameters_per_gpu(
@@ -339,7 +343,7 @@ def list_default_gpu_counts_per_replica(
 
 
 def find_quantization_block_problem(
-    model: Architecture, weights: str, tensor: int, expert_tensor: int
+    model: Architecture, weight_format: str, tensor: int, expert_tensor: int
 ) -> str | None:
     """Return why engines do not load blocks of weights divided so; None if they do.
 
@@ -354,7 +358,7 @@ def find_quantization_block_problem(
     >>> find_quantization_block_problem(qwen, "published", 8, 1) is None
     True
     """
-    form = find_weight_format(model, weights)
+    form = find_weight_format(model, weight_format)
     if not form.scale_block_width:
         return None
     problem = None
@@ -389,7 +393,7 @@ _FAMILIES_WITH_FP8_BLOCKS = ("qwen3_moe",)
 
 
 def describe_fp8_checkpoint_split_problem(
-    model: Architecture, weights: str, tensor: int, expert_tensor: int
+    model: Architecture, weight_format: str, tensor: int, expert_tensor: int
 ) -> str:
     """Return why the publisher's FP8 checkpoint of a model cannot be divided over so many GPUs.
 
@@ -404,7 +408,7 @@ def describe_fp8_checkpoint_split_problem(
     """
     if model.family not in _FAMILIES_WITH_FP8_BLOCKS:
         return ""
-    if find_weight_format(model, weights).id != "fp8":
+    if find_weight_format(model, weight_format).id != "fp8":
         return ""
     problem = find_quantization_block_problem(model, "fp8-block", tensor, expert_tensor)
     if problem is None:
@@ -433,11 +437,13 @@ def _describe_block_problem(matrix: WeightMatrix, width: int, block: int, gpus: 
     )
 
 
-def filter_loadable_gpu_counts(
-    model: Architecture, weights: str, counts: Iterable[int]
+def filter_gpu_counts_by_quantization_blocks(
+    model: Architecture, weight_format: str, counts: Iterable[int]
 ) -> tuple[int, ...]:
     """Return those of `counts` GPUs on which engines load the weights, if experts stay whole."""
-    return tuple(n for n in counts if find_quantization_block_problem(model, weights, n, 1) is None)
+    return tuple(
+        n for n in counts if find_quantization_block_problem(model, weight_format, n, 1) is None
+    )
 
 
 def list_tensor_parallel_sizes(model: Architecture, max_gpus: int = 64) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal, NamedTuple
 
 from app.estimator.memory.activations import (
-    compute_saved_activations,
+    compute_fused_saved_bytes_per_token,
     mlp_backward_bytes_per_token,
     saved_logits_bytes,
     unfused_layer_saved_bytes_per_token,
@@ -15,7 +15,7 @@ from app.estimator.memory.model_states import (
     ModelStateBytes,
     TrainedWeights,
     TrainingFramework,
-    model_state_bytes,
+    model_state_bytes_per_gpu,
     state_bytes_under_zero_stage,
 )
 from app.estimator.memory.parallel_layout import (
@@ -33,7 +33,7 @@ from app.estimator.result import Bounds
 _ALL = TrainedWeights()
 
 
-def default_overhead_bytes(gpus: int) -> float:
+def default_overhead_bytes_per_gpu(gpus: int) -> float:
     """Default bytes for CUDA context, workspaces and fragmentation of a GPU [B].
 
     With several GPUs, communication buffers are included.
@@ -134,7 +134,7 @@ class TransientBytesPerToken:
         return TransientMemory(activations, tokens * self.logits)
 
 
-def memory_by_distinct_stage(
+def peak_memory_by_distinct_stage(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
@@ -156,7 +156,7 @@ def memory_by_distinct_stage(
     transient_by_stage = transient_bytes_per_token_by_distinct_stage(
         model, layout, step, trained_weights
     )
-    tokens = micro_batch_tokens(layout, step)
+    tokens = micro_batch_tokens_per_gpu(layout, step)
     loads = []
     for resident, transient in zip(resident_by_stage, transient_by_stage, strict=True):
         in_flight = micro_batches_in_flight(transient.stage_index, layout, step.micro_batches)
@@ -266,7 +266,7 @@ def resident_memory_by_distinct_stage(
         else:
             buffers = _gathered_weight_bytes(model, stage, layout, state_bytes, trained_weights)
         copies = (
-            states.optimizer * state_bytes.step_copy / state_bytes.optimizer
+            states.optimizer * state_bytes.optimizer_step_copy / state_bytes.optimizer
             if state_bytes.optimizer
             else 0.0
         )
@@ -290,7 +290,7 @@ def transient_bytes_per_token_by_distinct_stage(
     )
 
 
-def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
+def micro_batch_tokens_per_gpu(layout: ParallelLayout, step: TrainingStep) -> float:
     return step.sequence * step.micro_batch / layout.context
 
 
@@ -329,7 +329,7 @@ def _model_state_bytes_of_stage(
     """Return the bytes of one GPU; with adapters the model itself is frozen."""
     share = stage_parameters_per_gpu(model, stage, layout)
     if not trained_weights.are_adapters:
-        return model_state_bytes(share, state_bytes, layout)
+        return model_state_bytes_per_gpu(share, state_bytes, layout)
     shards = layout.zero_shards if layout.zero >= 3 else 1
     frozen = (
         (share.dense_parameters + share.expert_parameters)
@@ -397,15 +397,17 @@ def _saved_bytes_per_token(
             model, layer, step.sequence, saves_attention_scores=not step.flash_attention
         )
         return saved / layout.tensor
-    fused = compute_saved_activations(layer, model.hidden, flash_attention=step.flash_attention)
+    fused = compute_fused_saved_bytes_per_token(
+        layer, model.hidden, flash_attention=step.flash_attention
+    )
     saved = fused.bytes_per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
         saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
     if trained_weights.are_adapters and step.recompute in {"none", "selective"}:
         unsaved = trained_weights.unsaved_activation_bytes_per_token(model.hidden, layer.mlp.width)
-        saved -= unsaved.total / (layout.tensor if layout.sequence_parallel else 1)
-        saved -= unsaved.divided_part / layout.tensor
+        saved -= unsaved.sequence_parallel_part / (layout.tensor if layout.sequence_parallel else 1)
+        saved -= unsaved.tensor_parallel_part / layout.tensor
     return saved
 
 
@@ -421,7 +423,9 @@ def _layer_backward_bytes_per_token(
     All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
     are gathered around the products of tensor parallelism.
     """
-    fused = compute_saved_activations(layer, model.hidden, flash_attention=step.flash_attention)
+    fused = compute_fused_saved_bytes_per_token(
+        layer, model.hidden, flash_attention=step.flash_attention
+    )
     hidden = 2.0 * model.hidden
     if step.recompute == "full" and step.framework.unfused and not step.framework.eager:
         # Its modules save what they do without recomputation, and the gradients of the MLP

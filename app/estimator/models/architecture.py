@@ -121,7 +121,9 @@ class Architecture:
             mixer = layer.mixer
             cached = min(context, mixer.window_tokens) if mixer.window_tokens else context
             total += number * mixer.cache_elements_per_token * cached
-            total += number * mixer.extra_elements_of_near_token * min(context, mixer.near_tokens)
+            total += (
+                number * mixer.extra_cache_elements_per_near_token * min(context, mixer.near_tokens)
+            )
         return total
 
     @property

@@ -554,7 +554,7 @@ def _list_mixer_kind_of_each_layer(config: Config, traits: FamilyTraits, count: 
     if family in _UNIFORM:
         return [_UNIFORM[family]] * count
     if family == "deepseek_v4":
-        return _compressed_attention_kinds(config, count)
+        return _list_deepseek_v4_attention_kinds(config, count)
     full_layers = _indexes_of_full_attention_layers(config, count)
     if full_layers is not None:
         return ["full" if i in full_layers else "linear" for i in range(count)]
@@ -607,7 +607,7 @@ _COMPRESSED = {
 }
 
 
-def _compressed_attention_kinds(config: Config, count: int) -> list[str]:
+def _list_deepseek_v4_attention_kinds(config: Config, count: int) -> list[str]:
     """Return the attention kinds of DeepSeek-V4, by word or by compression ratio."""
     listed = config.get("layer_types")
     if isinstance(listed, list):

@@ -41,7 +41,7 @@ def _read_softmax_mixer(
             _read_latent_shape(config, traits, index), window
         )
     hidden = read_config_int(config, "hidden")
-    overrides = _read_head_count_overrides(config, index, sliding=sliding)
+    overrides = _read_head_shape_overrides(config, index, sliding=sliding)
     heads = overrides.get("heads") or read_config_int(config, "heads", layer=index)
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
@@ -63,7 +63,7 @@ def _read_softmax_mixer(
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
     mixer = layers.build_attention_mixer(
-        shape, window, shares_cache=_reuses_earlier_cache(config, index)
+        shape, window, reuses_earlier_cache=_reuses_earlier_cache(config, index)
     )
     return _add_block_sparse_indexer(config, index, mixer)
 
@@ -82,7 +82,7 @@ def _add_block_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> 
         mixer,
         matrices=(*mixer.matrices, queries, keys),
         vector_parameters=mixer.vector_parameters + 2 * dim,
-        indexer_cache_elements=dim,
+        indexer_cache_elements_per_token=dim,
         indexer_heads=heads,
         indexer_head_dim=dim,
         indexer_selected_tokens=blocks * block,
@@ -95,7 +95,7 @@ def _reuses_earlier_cache(config: Config, index: int) -> bool:
     return index >= read_config_int(config, "layers", 0) - shared if shared else False
 
 
-def _read_head_count_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
+def _read_head_shape_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
     """Return the head counts of one layer if they differ from the usual ones."""
     per_layer_config = config.get("per_layer_config")
     if isinstance(per_layer_config, dict):
@@ -646,13 +646,14 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             max_context=_read_max_context(config),
             family=str(config.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
-            prediction_module_layers=_build_prediction_module_layers(config, stack) * predictors,
+            prediction_module_layers=_build_layers_of_one_prediction_module(config, stack)
+            * predictors,
             prediction_module_count=predictors,
         )
     )
 
 
-def _build_prediction_module_layers(
+def _build_layers_of_one_prediction_module(
     config: Config, decoder_layers: tuple[Layer, ...]
 ) -> tuple[Layer, ...]:
     """Return the layers of such a module: attention and MLP as in the model's last layer.

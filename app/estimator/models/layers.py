@@ -57,12 +57,12 @@ class TokenMixer:
     cache_elements_per_token: int = 0
     state_elements: int = 0
     convolution_state_elements: int = 0
-    indexer_cache_elements: int = 0
+    indexer_cache_elements_per_token: int = 0
     indexer_heads: int = 0
     indexer_head_dim: int = 0
     indexer_selected_tokens: int | None = None
     compression_rate: int = 1
-    extra_elements_of_near_token: int = 0
+    extra_cache_elements_per_near_token: int = 0
     near_tokens: int = 0
     scan_flops_per_state_element: float = 0.0
     latent_width: int = 0
@@ -186,7 +186,7 @@ class AttentionShape:
 
 
 def build_attention_mixer(
-    shape: AttentionShape, window_tokens: int | None = None, *, shares_cache: bool = False
+    shape: AttentionShape, window_tokens: int | None = None, *, reuses_earlier_cache: bool = False
 ) -> TokenMixer:
     """Build multi-head attention with any number of KV heads.
 
@@ -199,7 +199,7 @@ def build_attention_mixer(
     value_width = shape.kv_heads * value_dim
     output_width = shape.heads * value_dim
     matrices = [WeightMatrix("q", shape.hidden, query_width, "attention")]
-    if not shares_cache:
+    if not reuses_earlier_cache:
         matrices.append(WeightMatrix("k", shape.hidden, key_width, "attention", "heads"))
         if not shape.keys_are_values:
             matrices.append(WeightMatrix("v", shape.hidden, value_width, "attention", "heads"))
@@ -211,19 +211,23 @@ def build_attention_mixer(
         kind="attention",
         matrices=tuple(matrices),
         vector_parameters=_attention_vector_parameters(
-            shape, query_width, key_width, value_width, shares_cache
+            shape, query_width, key_width, value_width, reuses_earlier_cache
         ),
         heads=shape.heads,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
         value_dim=value_dim,
         window_tokens=window_tokens,
-        cache_elements_per_token=0 if shares_cache else key_width + value_width,
+        cache_elements_per_token=0 if reuses_earlier_cache else key_width + value_width,
     )
 
 
 def _attention_vector_parameters(
-    shape: AttentionShape, query_width: int, key_width: int, value_width: int, shares_cache: bool
+    shape: AttentionShape,
+    query_width: int,
+    key_width: int,
+    value_width: int,
+    reuses_earlier_cache: bool,
 ) -> int:
     biases = (query_width + key_width + value_width) if shape.qkv_bias else 0
     if shape.out_bias:
@@ -232,7 +236,7 @@ def _attention_vector_parameters(
     if shape.query_key_norm:
         is_by_head = shape.query_key_norm == "head"
         norms = shape.head_dim if is_by_head else query_width
-        if not shares_cache:
+        if not reuses_earlier_cache:
             norms += shape.head_dim if is_by_head else key_width
     return (
         biases + norms * shape.parameters_per_norm_weight + (shape.heads if shape.has_sinks else 0)

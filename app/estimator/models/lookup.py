@@ -480,7 +480,7 @@ def wide_weights_warning(model: Architecture, format_name: str) -> str:
     )
 
 
-def assumed_shape_notes(inputs: Any, model: Architecture) -> tuple[str, ...]:
+def shape_assumed_from_size_notes(inputs: Any, model: Architecture) -> tuple[str, ...]:
     """Return what is assumed of a model of which only the size is given; empty for others."""
     typed, pasted = (str(getattr(inputs, name, "")) for name in ("model", "config"))
     if pasted or not is_parameter_count(typed):

@@ -15,7 +15,7 @@ from app.estimator.models.quantized_formats import (
     MXFP4,
     Quantization,
     QuantizationScheme,
-    list_matrix_names,
+    list_checkpoint_names_of_matrix,
 )
 
 
@@ -135,7 +135,7 @@ def _matrix_scheme(
 ) -> QuantizationScheme | None:
     if matrix.part == "router":
         return quantization.main_scheme if quantization.quantized_scope == "everything" else None
-    names = list_matrix_names(layer, matrix)
+    names = list_checkpoint_names_of_matrix(layer, matrix)
     for override in quantization.overrides:
         if override.modules.matches(names, index):
             return override.scheme
@@ -196,7 +196,7 @@ class WeightFormat:
     math: str = "bf16"
     scale_description: str = ""
     scale_block_width: int = 0
-    widths: CheckpointBitWidths | None = None
+    checkpoint_bit_widths: CheckpointBitWidths | None = None
 
 
 def _build_format(row: dict[str, Any]) -> WeightFormat:
@@ -317,8 +317,8 @@ def _published_format(model: Architecture) -> WeightFormat:
         bits_with_scales=widths.mean_bits,
         math=most.math_format,
         scale_description=most.scale_description,
-        scale_block_width=most.block_outputs,
-        widths=widths,
+        scale_block_width=most.outputs_per_scale_block,
+        checkpoint_bit_widths=widths,
     )
 
 
@@ -388,14 +388,14 @@ def _compute_embedding_and_tower_bytes(
 ) -> EmbeddingAndTowerBytes:
     rows = model.embedding_parameters + model.head_parameters
     wide = model.per_layer_embedding_parameters + model.tower_parameters
-    if form.widths is None:
+    if form.checkpoint_bit_widths is None:
         return EmbeddingAndTowerBytes(
             element_bytes(rows + wide, form.rest), quantized_weight_count=0.0
         )
     size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
-        (model.embedding_parameters, form.widths.embedding_bits),
-        (model.head_parameters, form.widths.head_bits),
+        (model.embedding_parameters, form.checkpoint_bit_widths.embedding_bits),
+        (model.head_parameters, form.checkpoint_bit_widths.head_bits),
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
@@ -419,8 +419,8 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
 
     Routers are never quantized, and calibrated recipes leave out linear attention.
     """
-    if form.widths is not None:
-        return form.widths.find_quantized_part(matrix).weight_share
+    if form.checkpoint_bit_widths is not None:
+        return form.checkpoint_bit_widths.find_quantized_part(matrix).weight_share
     if form.covers == "all":
         return 1.0
     if matrix.part == "router":
@@ -435,8 +435,8 @@ def mean_matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     share = quantized_share(form, matrix)
     bits = (
         form.bits_with_scales
-        if form.widths is None
-        else form.widths.find_quantized_part(matrix).mean_bits
+        if form.checkpoint_bit_widths is None
+        else form.checkpoint_bit_widths.find_quantized_part(matrix).mean_bits
     )
     return share * bits + (1 - share) * form.rest
 
@@ -480,11 +480,11 @@ USUAL_GGUF = "gguf-q4-k-m"
 MXFP4_GGUF = "gguf-mxfp4-moe"
 
 
-def usual_gguf_mixture(model: Architecture) -> str:
+def usual_gguf_format_id(model: Architecture) -> str:
     """Return the file of a model that llama.cpp and Ollama usually load.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> usual_gguf_mixture(find_model("gpt-oss-20b")), usual_gguf_mixture(find_model("llama-3-8b"))
+    >>> usual_gguf_format_id(find_model("gpt-oss-20b")), usual_gguf_format_id(find_model("llama-3-8b"))
     ('gguf-mxfp4-moe', 'gguf-q4-k-m')
     """
     return MXFP4_GGUF if _published_format(model).math == "mxfp4" else USUAL_GGUF
@@ -498,7 +498,7 @@ _MXFP4_EXPERTS = "MXFP4_MOE"
 _EIGHT_EXPERTS = 8
 
 
-def gguf_file_bytes(model: Architecture, mixture: str) -> float:
+def gguf_file_bytes(model: Architecture, mixture_name: str) -> float:
     """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
 
     Each matrix is stored in the block format that llama.cpp picks for its role and
@@ -506,8 +506,8 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
     published in MXFP4 stay in it, as its converter writes them.
     From llama.cpp, quantize. Raises KeyError for an unknown mixture.
     """
-    usual = MIXTURES[mixture].default_block_format
-    total = _gguf_embedding_and_head_bytes(model, mixture)
+    usual = MIXTURES[mixture_name].default_block_format
+    total = _gguf_embedding_and_head_bytes(model, mixture_name)
     vectors = model.other + model.learned_positions * model.hidden
     wide = BLOCK_BITS["F32"]
     for index, layer in enumerate(model.decoder_layers):
@@ -516,9 +516,9 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
             if matrix.part == "router" and usual != "F32":
                 total += element_bytes(matrix.parameters, wide)
             else:
-                form = _gguf_matrix_format(model, layer, matrix, index, mixture)
+                form = _gguf_matrix_format(model, layer, matrix, index, mixture_name)
                 total += element_bytes(
-                    matrix.parameters, _gguf_bits_for_row(form, matrix.input_width)
+                    matrix.parameters, _gguf_bits_per_weight(form, matrix.input_width)
                 )
     return total + element_bytes(vectors, wide)
 
@@ -526,17 +526,17 @@ def gguf_file_bytes(model: Architecture, mixture: str) -> float:
 def _gguf_embedding_and_head_bytes(model: Architecture, mixture: str) -> float:
     usual, rules = MIXTURES[mixture]
     head = usual if usual in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
-    head_bits = _gguf_bits_for_row(head, model.hidden)
+    head_bits = _gguf_bits_per_weight(head, model.hidden)
     if model.tied:
         return element_bytes(model.embedding_parameters, head_bits)
     table = next((rule.block_format for rule in rules.get("embedding", ())), usual)
-    table_bits = _gguf_bits_for_row(table, model.hidden)
+    table_bits = _gguf_bits_per_weight(table, model.hidden)
     return element_bytes(model.embedding_parameters, table_bits) + element_bytes(
         model.head_parameters, head_bits
     )
 
 
-def _gguf_bits_for_row(block_format: str, row_length: int) -> float:
+def _gguf_bits_per_weight(block_format: str, row_length: int) -> float:
     """Return the bits of a format for rows of this length, or of its fallback."""
     if block_format in _FALLBACK and row_length % 256:
         block_format = _FALLBACK[block_format] if row_length % 32 == 0 else "F16"

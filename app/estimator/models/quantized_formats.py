@@ -47,7 +47,7 @@ def _any_matches_glob(names: tuple[str, ...], glob: str) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for name in names)
 
 
-def list_matrix_names(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
+def list_checkpoint_names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     """Return the names of a matrix across families: full checkpoint names in a layer N."""
     part: str = matrix.part
     recurrent = layer.mixer.state_elements and layer.mixer.kind != "attention"
@@ -234,7 +234,7 @@ class QuantizationScheme:
     bits_per_weight: float
     math_format: str = "bf16"
     scale_description: str = ""
-    block_outputs: int = 0
+    outputs_per_scale_block: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class ModuleScheme(NamedTuple):
     scheme: QuantizationScheme | None
 
 
-class UnknownFormatError(ValueError):
+class UnsupportedQuantizationError(ValueError):
     """A quantization is not supported; the text names it."""
 
 
@@ -308,7 +308,7 @@ def _parse_module_patterns(names: tuple[str, ...]) -> ModulePatterns:
     module_patterns = ModulePatterns(names)
     if module_patterns.unreadable:
         pattern = module_patterns.unreadable[0][:40]
-        raise UnknownFormatError(f"one with modules named by “{pattern}”")
+        raise UnsupportedQuantizationError(f"one with modules named by “{pattern}”")
     return module_patterns
 
 
@@ -317,7 +317,7 @@ def _integer_scheme(
 ) -> QuantizationScheme:
     """Return integers with a 16-bit scale per group, or per channel without groups."""
     if not 1 <= bits <= 8:
-        raise UnknownFormatError(f"one of {bits} bits")
+        raise UnsupportedQuantizationError(f"one of {bits} bits")
     label = f"INT{bits}"
     if group_size <= 0:
         return QuantizationScheme(
@@ -348,7 +348,7 @@ def _fp8_scheme(block: Any) -> QuantizationScheme:
         return FP8
     rows, columns = (int(side) for side in block)
     if rows < 1 or columns < 1:
-        raise UnknownFormatError(f"FP8 in blocks of {rows}×{columns}")
+        raise UnsupportedQuantizationError(f"FP8 in blocks of {rows}×{columns}")
     label = f"FP8 in blocks of {rows}×{columns}"
     scale = f"FP32 scale per block of {rows}×{columns}"
     return QuantizationScheme("fp8-block", label, 8 + 32 / (rows * columns), "fp8", scale, rows)
@@ -409,7 +409,7 @@ def _overrides_by_scheme(module_schemes: Iterable[ModuleScheme]) -> tuple[Module
     for pattern, scheme in module_schemes:
         names_by_scheme.setdefault(scheme, []).append(pattern)
         if len(names_by_scheme) > _MOST_FORMATS:
-            raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
+            raise UnsupportedQuantizationError(f"one of more than {_MOST_FORMATS} formats")
     return tuple(
         ModuleOverride(_parse_module_patterns(tuple(names)), scheme)
         for scheme, names in names_by_scheme.items()
@@ -447,7 +447,7 @@ def _float_scheme(bits: int, group_size: int) -> QuantizationScheme:
         return _NVFP4 if group_size == 16 else MXFP4
     if bits == 8:
         return _MXFP8 if group_size == 32 else FP8
-    raise UnknownFormatError(f"FP{bits} in groups of {group_size}")
+    raise UnsupportedQuantizationError(f"FP{bits} in groups of {group_size}")
 
 
 def _read_bitsandbytes(quantization_config: Config) -> Quantization:
@@ -464,7 +464,7 @@ def _read_bitsandbytes(quantization_config: Config) -> Quantization:
             scale = "8-bit scale per 64, FP32 per 256 scales"
             scheme = QuantizationScheme("nf4-double", label, bits, scale_description=scale)
     else:
-        raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
+        raise UnsupportedQuantizationError("“bitsandbytes” with neither 4 nor 8 bits")
     return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
@@ -472,7 +472,7 @@ def _read_compressed_tensors(quantization_config: Config) -> Quantization:
     """Read compressed-tensors: groups of modules with a format each, and an ignore list."""
     packing = str(quantization_config.get("format") or "")
     if "sparse" in packing or "marlin-24" in packing:
-        raise UnknownFormatError(f"“{packing[:40]}”")
+        raise UnsupportedQuantizationError(f"“{packing[:40]}”")
     default_scheme = None
     module_schemes: list[ModuleScheme] = []
     for group in (quantization_config.get("config_groups") or {}).values():
@@ -483,7 +483,7 @@ def _read_compressed_tensors(quantization_config: Config) -> Quantization:
         module_schemes += [ModuleScheme(t, scheme) for t in targets if t != "Linear"]
     overrides = (*_unquantized_modules(quantization_config), *_overrides_by_scheme(module_schemes))
     if default_scheme is None and not any(o.scheme for o in overrides):
-        raise UnknownFormatError(
+        raise UnsupportedQuantizationError(
             f"{describe_quantization_method(quantization_config)} without any format of weights"
         )
     return Quantization(default_scheme, overrides=overrides)
@@ -528,7 +528,7 @@ def _modelopt_scheme(algorithm: str, quantization_config: Config) -> Quantizatio
     name = algorithm.upper()
     start = next((start for start in _SCHEMES_BY_START if name.startswith(start)), None)
     if start is None:
-        raise UnknownFormatError(f"“{algorithm[:40]}”")
+        raise UnsupportedQuantizationError(f"“{algorithm[:40]}”")
     return _SCHEMES_BY_START[start](quantization_config)
 
 
@@ -579,7 +579,7 @@ def _quark_weight_scheme(layer_quant_config: Config) -> QuantizationScheme | Non
         return _float_scheme(4, group or 32)
     digits = kind.removeprefix("u").removeprefix("int")
     if not digits.isdigit():
-        raise UnknownFormatError(f"Quark's “{kind[:40]}”")
+        raise UnsupportedQuantizationError(f"Quark's “{kind[:40]}”")
     return _integer_scheme(int(digits), group or -1, has_zero_points=kind.startswith("u"))
 
 
@@ -600,7 +600,7 @@ def _read_quanto(quantization_config: Config) -> Quantization:
         return Quantization(FP8, overrides=_unquantized_modules(quantization_config))
     digits = weight_type.removeprefix("qint").removeprefix("int")
     if not digits.isdigit():
-        raise UnknownFormatError(f"Quanto's “{weight_type[:40]}”")
+        raise UnsupportedQuantizationError(f"Quanto's “{weight_type[:40]}”")
     group = 128 if int(digits) < 8 else -1
     scheme = _integer_scheme(int(digits), group, has_zero_points=group > 0)
     return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
@@ -624,7 +624,7 @@ def _mlx_scheme(values: Config) -> QuantizationScheme:
     if str(values.get("mode") or "affine") != "affine":
         return _float_scheme(bits, group)
     if not 1 <= bits <= 8 or group < 1:
-        raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
+        raise UnsupportedQuantizationError(f"MLX with {bits} bits in groups of {group}")
     label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
     return QuantizationScheme(f"int{bits}", label, bits + 32 / group, scale_description=scale)
 
@@ -666,7 +666,7 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
             _read_by_method(table), cache_format=_read_cache_format(table)
         )
         return _add_expert_override(quantization, language_config)
-    except UnknownFormatError as error:
+    except UnsupportedQuantizationError as error:
         return Quantization(unsupported_reason=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return Quantization(
@@ -713,7 +713,7 @@ def _add_expert_override(quantization: Quantization, language_config: Config) ->
     if not expert_dtype or quantization.unsupported_reason:
         return quantization
     if expert_dtype not in ("fp4", "fp8"):
-        raise UnknownFormatError(f"experts of type {str(expert_dtype)[:40]}")
+        raise UnsupportedQuantizationError(f"experts of type {str(expert_dtype)[:40]}")
     if expert_dtype == "fp8":
         return quantization
     experts = ModuleOverride(ModulePatterns(("experts",)), MXFP4)
@@ -729,7 +729,7 @@ def _read_by_method(quantization_config: Config) -> Quantization:
         method = _guess_method_from_keys(quantization_config)
     reader = _READERS.get(method)
     if reader is None:
-        raise UnknownFormatError(describe_quantization_method(quantization_config))
+        raise UnsupportedQuantizationError(describe_quantization_method(quantization_config))
     return reader(quantization_config)
 
 

@@ -64,7 +64,7 @@ def build_latent_attention(shape: LatentAttentionShape, window_tokens: int | Non
         value_dim=shape.value_dim,
         window_tokens=window_tokens,
         cache_elements_per_token=latent_width,
-        indexer_cache_elements=shape.indexer_head_dim if has_own_indexer else 0,
+        indexer_cache_elements_per_token=shape.indexer_head_dim if has_own_indexer else 0,
         indexer_heads=shape.indexer_heads if has_own_indexer else 0,
         indexer_head_dim=shape.indexer_head_dim if has_own_indexer else 0,
         indexer_selected_tokens=shape.indexer_selected_tokens if shape.indexer_heads else None,
@@ -128,10 +128,10 @@ def build_compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
         cache_elements_per_token=shape.head_dim // shape.tokens_per_entry
         if shape.tokens_per_entry
         else 0,
-        extra_elements_of_near_token=shape.head_dim,
+        extra_cache_elements_per_near_token=shape.head_dim,
         near_tokens=shape.window_tokens,
         compression_rate=shape.tokens_per_entry or 1,
-        indexer_cache_elements=shape.indexer_head_dim // shape.tokens_per_entry
+        indexer_cache_elements_per_token=shape.indexer_head_dim // shape.tokens_per_entry
         if shape.indexer_heads
         else 0,
         indexer_heads=shape.indexer_heads,

@@ -41,8 +41,8 @@ class TowerKind:
     """
 
     default_model_type: str
-    count: Callable[[Config, Config, int], VisionTower]
-    model_type: str = ""
+    count_parameters: Callable[[Config, Config, int], VisionTower]
+    accepted_vision_model_type: str = ""
 
 
 def require_first_given_int(fields: Config, *names: str) -> int:
@@ -58,16 +58,16 @@ def require_first_given_int(fields: Config, *names: str) -> int:
     raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
 
-class ImageSize(NamedTuple):
+class HeightAndWidth(NamedTuple):
     height: int
     width: int
 
 
-def _read_image_size(fields: Config, name: str) -> ImageSize:
+def _read_height_and_width(fields: Config, name: str) -> HeightAndWidth:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return ImageSize(*(require_first_given_int({name: side}, name) for side in pair))
+    return HeightAndWidth(*(require_first_given_int({name: side}, name) for side in pair))
 
 
 def _count_matrix_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
@@ -78,14 +78,14 @@ def _patch_embedding_parameters(
     vision: Config, hidden: int, *, frames: int = 1, bias: bool = True
 ) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
-    height, width = _read_image_size(vision, "patch_size")
+    height, width = _read_height_and_width(vision, "patch_size")
     return _count_matrix_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
 def _patches_per_image(vision: Config) -> int:
     """Return the number of patches in an image of the training size."""
-    image = _read_image_size(vision, "image_size")
-    patch = _read_image_size(vision, "patch_size")
+    image = _read_height_and_width(vision, "image_size")
+    patch = _read_height_and_width(vision, "patch_size")
     return (image.height // patch.height) * (image.width // patch.width)
 
 
@@ -288,7 +288,7 @@ def _count_moonvit_parameters(vision: Config, _: Config, text_width: int) -> Vis
     columns = require_first_given_int(vision, "init_pos_emb_width", "pos_emb_width")
     encoder = _patch_embedding_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
-    patches_per_merge = math.prod(_read_image_size(vision, "merge_kernel_size"))
+    patches_per_merge = math.prod(_read_height_and_width(vision, "merge_kernel_size"))
     projector = _patch_merger_parameters(
         hidden, patches_per_merge, text_width, norm_parameters=2 * hidden
     )
@@ -308,7 +308,7 @@ def _count_kimi_k3_parameters(vision: Config, _: Config, text_width: int) -> Vis
     layer = 4 * hidden * queries + 2 * hidden * width + 2 * hidden
     encoder = _patch_embedding_parameters(vision, hidden, bias=False) + rows * columns * hidden
     encoder += require_first_given_int(vision, "vt_num_hidden_layers") * layer + hidden
-    merged = hidden * math.prod(_read_image_size(vision, "merge_kernel_size"))
+    merged = hidden * math.prod(_read_height_and_width(vision, "merge_kernel_size"))
     return VisionTower(encoder, merged * merged + merged * text_width + text_width)
 
 
@@ -426,7 +426,7 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerReading:
     if str(vision.get("model_type") or "") not in {
         "",
         family,
-        kind.model_type or kind.default_model_type,
+        kind.accepted_vision_model_type or kind.default_model_type,
     }:
         return VisionTowerReading(unread_fields=side_configs)
     uncounted = tuple(key for key in side_configs if key != _VISION)
@@ -440,7 +440,7 @@ def _read_tower(
     completed = add_config_defaults({**vision, "model_type": kind.default_model_type})
     fields = TrackedConfig(completed.fields)
     try:
-        tower = kind.count(fields, outer, text_width)
+        tower = kind.count_parameters(fields, outer, text_width)
     except UnreadableConfigError:
         return VisionTowerReading(unread_fields=(_VISION,))
     unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)

@@ -33,13 +33,13 @@ class InferenceEngine:
 
     id: str
     label: str
-    seconds_per_step: float
-    seconds_per_kernel: float
+    host_seconds_per_step: float
+    launch_seconds_per_kernel: float
     prefill_time_factor: float
     grouped_matmul_factor: float
     seconds_before_queue: float = 0.0
-    seconds_per_eager_kernel: float = 0.0
-    seconds_per_sequence: float = 0.0
+    launch_seconds_per_eager_kernel: float = 0.0
+    host_seconds_per_sequence: float = 0.0
     uses_library_all_reduce: bool = False
     caches_beyond_window: bool = False
     has_separate_prefill_steps: bool = False
@@ -95,11 +95,11 @@ class SharedEngineConstants:
     `synchrony_decay_scale`, the less they do.
     """
 
-    attention_seconds: float
-    routing_seconds: float
+    extra_seconds_per_attention_kernel: float
+    extra_seconds_per_routed_layer: float
     padding_rows_per_expert: float
     routing_skew: float
-    steps_before_first_token: float
+    extra_steps_before_first_token: float
     other_prompts_factor: float
     synchrony_decay_scale: float
 
@@ -173,7 +173,7 @@ class KernelRates:
     bandwidth: float
     unpacking_bandwidth: float
     cache_bandwidth: float
-    rank_latency: float
+    collective_base_latency: float
     group_scaling_seconds: float
     rates_table_id: str
 
@@ -189,13 +189,13 @@ def find_engine(name: str) -> InferenceEngine:
     return InferenceEngine(
         id=name,
         label=row["name"],
-        seconds_per_step=row["host_ms"] * 1e-3,
-        seconds_per_kernel=row["kernel_us"] * 1e-6,
+        host_seconds_per_step=row["host_ms"] * 1e-3,
+        launch_seconds_per_kernel=row["kernel_us"] * 1e-6,
         prefill_time_factor=row["prefill"],
         grouped_matmul_factor=row["grouped"],
         seconds_before_queue=row["front_ms"] * 1e-3,
-        seconds_per_eager_kernel=row.get("eager_us", 0.0) * 1e-6,
-        seconds_per_sequence=row["sequence_us"] * 1e-6,
+        launch_seconds_per_eager_kernel=row.get("eager_us", 0.0) * 1e-6,
+        host_seconds_per_sequence=row["sequence_us"] * 1e-6,
         uses_library_all_reduce=row.get("library_reduce", False),
         caches_beyond_window=row.get("whole_windows", False),
         has_separate_prefill_steps=row.get("separate", False),
@@ -220,11 +220,11 @@ def load_shared_engine_constants() -> SharedEngineConstants:
     """
     row = data_files.load_table_entries_by_id("engines.toml", "steps")["all"]
     return SharedEngineConstants(
-        attention_seconds=row["attention_us"] * 1e-6,
-        routing_seconds=row["routed_us"] * 1e-6,
+        extra_seconds_per_attention_kernel=row["attention_us"] * 1e-6,
+        extra_seconds_per_routed_layer=row["routed_us"] * 1e-6,
         padding_rows_per_expert=row["padding"],
         routing_skew=row["skew"],
-        steps_before_first_token=row["waits"],
+        extra_steps_before_first_token=row["waits"],
         other_prompts_factor=row["others"],
         synchrony_decay_scale=row["spread"],
     )
@@ -268,7 +268,7 @@ def find_kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
             * (_NIBBLE if form.bits_with_scales < 6 else 1.0)
         ),
         cache_bandwidth=bandwidth * row["cache"],
-        rank_latency=row["reduce_us"] * 1e-6,
+        collective_base_latency=row["reduce_us"] * 1e-6,
         group_scaling_seconds=row.get("scaling_us", 0.0) * 1e-6 if has_scaled_groups else 0.0,
         rates_table_id=row["id"],
     )
@@ -344,7 +344,7 @@ def does_gpu_unpack_weights(gpu: Accelerator, form: WeightFormat) -> bool:
     return form.bits_with_scales < 16 and find_math_bits(gpu, form) == "16"
 
 
-class PaddingShares(NamedTuple):
+class MarlinPaddingShares(NamedTuple):
     """What an engine adds to MXFP4 experts, as shares of the padding of vLLM's Marlin kernels."""
 
     usual: float
@@ -357,14 +357,16 @@ class PaddingShares(NamedTuple):
 # Up to 0.11 Marlin ran on 9.0, too: gpt-oss 120B, whose file has 60.77 GiB, took 65.97 GiB of an
 # H100 (issue 23278). Triton's took 64.38 GiB in 0.14 (issue 33155), because the scales were kept
 # twice; since pull request 46549 of June 2026 they are not, and 0.25 took 61.29 GiB.
-_NO_PADDING, _MARLIN = PaddingShares(0, 0, 0), PaddingShares(1, 1, 1)
+_NO_PADDING, _MARLIN = MarlinPaddingShares(0, 0, 0), MarlinPaddingShares(1, 1, 1)
 _KEPT_SCALES = (64.38 - 60.77) / (65.97 - 60.77)
-_MARLIN_OR_TRITON = PaddingShares(1, _KEPT_SCALES, 1)
-_TRITON = PaddingShares(0, 0, _KEPT_SCALES)
+_MARLIN_OR_TRITON = MarlinPaddingShares(1, _KEPT_SCALES, 1)
+_TRITON = MarlinPaddingShares(0, 0, _KEPT_SCALES)
 _MARLIN_ON_HOPPER = ("vllm-0.9",)
 
 
-def expert_padding_shares(gpu: Accelerator, form: WeightFormat, engine: str) -> PaddingShares:
+def expert_marlin_padding_shares(
+    gpu: Accelerator, form: WeightFormat, engine: str
+) -> MarlinPaddingShares:
     """Return what an engine adds to experts in a format on a GPU.
 
     `engine` is an id of an engine of memory. llama.cpp multiplies experts as they are in the file.
@@ -372,7 +374,7 @@ def expert_padding_shares(gpu: Accelerator, form: WeightFormat, engine: str) -> 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.models.number_formats import FORMATS
     >>> form, (a100, b200) = FORMATS["mxfp4-experts"], map(find_accelerator, ("A100", "B200"))
-    >>> [expert_padding_shares(gpu, form, "vllm-0.17").usual for gpu in (a100, b200)]
+    >>> [expert_marlin_padding_shares(gpu, form, "vllm-0.17").usual for gpu in (a100, b200)]
     [1, 0]
     """
     if form.math != "mxfp4" or engine == "llama.cpp":

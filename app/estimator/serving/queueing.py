@@ -36,34 +36,36 @@ class PromptQueue(NamedTuple):
     of mean length.
     """
 
-    step_seconds: float
-    prompt_seconds: float
+    decode_step_seconds: float
+    added_prompt_seconds: float
     prompt_cv_squared: float
     prompts_per_second: float
-    prompts_per_step: float
+    max_prompts_per_step: float
 
     @property
-    def busy_share(self) -> float:
+    def prompt_reading_share(self) -> float:
         """Return the share of time that reads prompts [1]."""
-        return min(0.98, self.prompts_per_second * self.prompt_seconds)
+        return min(0.98, self.prompts_per_second * self.added_prompt_seconds)
 
     @property
     def _mean_square_prompt_seconds(self) -> float:
         """Return the mean square of the time of a prompt [s²]."""
-        return self.prompt_seconds**2 * (1 + self.prompt_cv_squared)
+        return self.added_prompt_seconds**2 * (1 + self.prompt_cv_squared)
 
     @property
-    def mean_step_at_arrival(self) -> float:
+    def mean_step_seconds_at_arrival(self) -> float:
         """Return the mean length of the step during which a prompt arrives [s].
 
         E[C²] ÷ E[C] of steps C that read what arrived during the step before: d/(1 − ρ)
         + λ·E[c²]/(1 − ρ²), with fewer such steps where only some prompts share one.
         """
-        own = self.step_seconds / self.prompts_per_step
-        full = min(0.98, self.prompts_per_second * (self.prompt_seconds + own))
-        return self.step_seconds / (
+        own = self.decode_step_seconds / self.max_prompts_per_step
+        full = min(0.98, self.prompts_per_second * (self.added_prompt_seconds + own))
+        return self.decode_step_seconds / (
             1 - full
-        ) + self.prompts_per_second * self._mean_square_prompt_seconds / (1 - self.busy_share**2)
+        ) + self.prompts_per_second * self._mean_square_prompt_seconds / (
+            1 - self.prompt_reading_share**2
+        )
 
     @property
     def time_to_first_token(self) -> RandomTime:
@@ -72,16 +74,16 @@ class PromptQueue(NamedTuple):
         Half of the step that is under way is left; then come the prompts that arrived in it,
         those behind this one only as far as they share its step, and the prompt itself.
         """
-        busy, behind = self.busy_share, 1 - 1 / self.prompts_per_step
-        wait = self.mean_step_at_arrival * (1 + busy * (1 + behind)) / 2
-        cube = self.prompt_seconds**3 * (1 + self.prompt_cv_squared) ** 3
+        busy, behind = self.prompt_reading_share, 1 - 1 / self.max_prompts_per_step
+        wait = self.mean_step_seconds_at_arrival * (1 + busy * (1 + behind)) / 2
+        cube = self.added_prompt_seconds**3 * (1 + self.prompt_cv_squared) ** 3
         spread = (
             busy * wait**2
             + self.prompts_per_second * cube / (3 * (1 - busy))
-            + self.step_seconds**2 / 12
+            + self.decode_step_seconds**2 / 12
         )
-        own = self.prompt_cv_squared * self.prompt_seconds**2
-        return RandomTime(wait + self.step_seconds + self.prompt_seconds, spread + own)
+        own = self.prompt_cv_squared * self.added_prompt_seconds**2
+        return RandomTime(wait + self.decode_step_seconds + self.added_prompt_seconds, spread + own)
 
     def step_time_of_interrupted_answer(
         self,

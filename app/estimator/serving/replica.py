@@ -11,7 +11,7 @@ from app.estimator.result import Bounds
 from app.estimator.serving.queueing import DEVIATIONS, PromptQueue, RandomTime, build_wait_quantile
 from app.estimator.serving.replica_memory import (
     max_accepted_sequences,
-    sequence_bytes_per_gpu,
+    sequence_cache_bytes_per_gpu,
 )
 from app.estimator.serving.step_time import (
     PlacedModel,
@@ -62,15 +62,15 @@ class RequestPattern:
     has_open_arrivals: bool = False
 
     @property
-    def mean_context(self) -> float:
+    def mean_context_of_running_sequence(self) -> float:
         """Return the tokens in the cache of a sequence, averaged over what runs at a time.
 
         p + a·(1 + v)/2: a long answer is met more often than a short one, because it
         takes longer (the inspection paradox of renewal theory).
 
-        >>> RequestPattern(RequestLengths(1000, 300)).mean_context
+        >>> RequestPattern(RequestLengths(1000, 300)).mean_context_of_running_sequence
         1150.0
-        >>> RequestPattern(RequestLengths(1000, 300), answer_cv_squared=1.0).mean_context
+        >>> RequestPattern(RequestLengths(1000, 300), answer_cv_squared=1.0).mean_context_of_running_sequence
         1300.0
         """
         return (
@@ -133,7 +133,7 @@ class PrefillReplica:
     """
 
     placed: PlacedModel
-    single_step_seconds: float
+    single_prompt_step_seconds: float
     full_step_seconds: float
     prompts_per_full_step: float
     sent_bytes_per_gpu: float
@@ -141,7 +141,7 @@ class PrefillReplica:
     decode_replicas: int = 1
 
     @property
-    def prompts_per_second(self) -> float:
+    def max_prompts_per_second(self) -> float:
         return self.prompts_per_full_step / self.full_step_seconds
 
     @property
@@ -151,52 +151,52 @@ class PrefillReplica:
         return point_to_point_send_time(
             self.sent_bytes_per_gpu,
             fabric,
-            crosses_domains=gpus > fabric.domain,
+            crosses_domains=gpus > fabric.gpus_per_domain,
             uses_bridge=gpus <= fabric.bridged_gpus,
         )
 
     @property
-    def seconds_per_prompt(self) -> float:
+    def step_seconds_per_further_prompt(self) -> float:
         """Return by how much a step is longer if each group reads one more prompt [s]."""
         more = self.prompts_per_full_step / self.placed.setup.concurrent_batches - 1
-        longer = self.full_step_seconds - self.single_step_seconds
-        return longer / more if more > 0 else self.single_step_seconds
+        longer = self.full_step_seconds - self.single_prompt_step_seconds
+        return longer / more if more > 0 else self.single_prompt_step_seconds
 
     def step_seconds(self, prompts: float) -> float:
         """Return the time of a step that reads so many prompts, divided evenly over groups [s]."""
         more = max(0.0, prompts / self.placed.setup.concurrent_batches - 1)
-        longer = self.single_step_seconds + more * self.seconds_per_prompt
+        longer = self.single_prompt_step_seconds + more * self.step_seconds_per_further_prompt
         return min(longer, self.full_step_seconds)
 
-    def mean_step_seconds(self, arrivals: float) -> float:
+    def mean_step_seconds(self, arrivals_per_second: float) -> float:
         """Return the mean time of a step if so many prompts arrive per second [s].
 
         C = T(λ·C + e^(−λ·C)): a step reads what arrived in the one before, or the next prompt.
         """
-        seconds = self.single_step_seconds
+        seconds = self.single_prompt_step_seconds
         for _ in range(_STEP_ROUNDS):
-            arrived = arrivals * seconds
+            arrived = arrivals_per_second * seconds
             seconds = self.step_seconds(arrived + math.exp(-arrived))
         return seconds
 
-    def prefill_wait_quantile(self, share: float, arrivals: float) -> "PrefillWait":
+    def prefill_wait_quantile(self, share: float, arrivals_per_second: float) -> "PrefillWait":
         """Return the wait of a prompt that a share of requests does not exceed.
 
         `arrivals` are the other prompts per second. Some find no step under way; the others wait
         for the rest of it, which is equally likely to be anything up to the whole, and are read
         with what arrived in it.
         """
-        step = self.mean_step_seconds(arrivals)
-        arrived = arrivals * step
+        step = self.mean_step_seconds(arrivals_per_second)
+        arrived = arrivals_per_second * step
         idle = 1 / (1 + arrived * math.exp(arrived))
         if share <= idle:
-            return PrefillWait(0.0, self.single_step_seconds)
+            return PrefillWait(0.0, self.single_prompt_step_seconds)
         rest = (share - idle) / (1 - idle) * step
         return PrefillWait(rest, self.step_seconds(1 + arrived))
 
-    def cache_arrival_time_quantile(self, share: float, arrivals: float) -> float:
+    def cache_arrival_time_quantile(self, share: float, arrivals_per_second: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s]."""
-        wait = self.prefill_wait_quantile(share, arrivals)
+        wait = self.prefill_wait_quantile(share, arrivals_per_second)
         return self.placed.seconds_before_prompt + sum(wait) + self.transfer_seconds
 
 
@@ -221,18 +221,18 @@ def build_prefill_replica(
 
     return PrefillReplica(
         placed=placed,
-        single_step_seconds=seconds(requests.uncached_prompt_tokens),
+        single_prompt_step_seconds=seconds(requests.uncached_prompt_tokens),
         full_step_seconds=seconds(full),
         prompts_per_full_step=placed.setup.concurrent_batches
         * full
         / requests.uncached_prompt_tokens,
-        sent_bytes_per_gpu=sequence_bytes_per_gpu(placed, requests.prompt_tokens),
+        sent_bytes_per_gpu=sequence_cache_bytes_per_gpu(placed, requests.prompt_tokens),
         gpus_on_shared_link=gpus_on_shared_link,
     )
 
 
-def added_prompt_time(
-    placed: PlacedModel, request_pattern: RequestPattern, batch: float, decode_seconds: float
+def step_time_added_by_prompt(
+    placed: PlacedModel, request_pattern: RequestPattern, batch: float, decode_step_seconds: float
 ) -> float:
     """Time that a prompt adds to a step of `decode_seconds` seconds for `batch` answers [s].
 
@@ -242,11 +242,11 @@ def added_prompt_time(
     if placed.engine.has_separate_prefill_steps:
         own = StepBatch(requests.uncached_prompt_tokens, requests.prompt_tokens, 0.0, 0.0, 1.0)
         return engine_step_time(placed, own).total * placed.engine.prefill_time_factor
-    mean = request_pattern.mean_context
+    mean = request_pattern.mean_context_of_running_sequence
     both = StepBatch(
         requests.uncached_prompt_tokens, requests.prompt_tokens, batch, mean, batch + 1
     )
-    added = engine_step_time(placed, both).total - decode_seconds
+    added = engine_step_time(placed, both).total - decode_step_seconds
     return max(0.0, added) * placed.engine.prefill_time_factor
 
 
@@ -270,8 +270,8 @@ class BatchTiming(NamedTuple):
 
     step_seconds: float
     added_prompt_seconds: float
-    batch: float
-    recorded_step_seconds: float
+    batch_per_group: float
+    cuda_graph_step_seconds: float
     min_mixed_step_seconds: float
 
 
@@ -298,9 +298,9 @@ class ReplicaProfile:
 
     placed: PlacedModel
     request_pattern: RequestPattern
-    decode_seconds: tuple[float, ...]
-    prompt_seconds: tuple[float, ...]
-    request_dependent_seconds: tuple[float, ...]
+    decode_step_seconds_by_batch: tuple[float, ...]
+    added_prompt_seconds_by_batch: tuple[float, ...]
+    request_dependent_seconds_by_batch: tuple[float, ...]
     max_batch: float
     max_reserved_batch: float
     tokens_per_step: float
@@ -312,7 +312,7 @@ class ReplicaProfile:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
         return self.request_pattern.mean_lengths.answer_tokens / self.tokens_per_step
 
-    def prompts_per_step(self, timing: BatchTiming) -> float:
+    def mean_other_prompts_per_step(self, timing: BatchTiming) -> float:
         """Return the prompts of other requests that a step of an answer reads on average [1].
 
         Of a fixed number of users, each of the others asks once in the meantime. Where requests
@@ -322,15 +322,17 @@ class ReplicaProfile:
         if self.prefill_replica:
             return 0.0
         if not self.request_pattern.has_open_arrivals:
-            return (timing.batch - 1) / answer
-        first, prompts = self._median_ttft_of_timing(timing), timing.batch / answer
+            return (timing.batch_per_group - 1) / answer
+        first, prompts = self._median_ttft_of_timing(timing), timing.batch_per_group / answer
         for _ in range(_ROUNDS):
             decoding = answer * mean_step_time(timing, prompts)
-            prompts = timing.batch / answer * decoding / (first + decoding)
+            prompts = timing.batch_per_group / answer * decoding / (first + decoding)
         return prompts
 
     def time_per_token(self, timing: BatchTiming) -> float:
-        return mean_step_time(timing, self.prompts_per_step(timing)) / self.tokens_per_step
+        return (
+            mean_step_time(timing, self.mean_other_prompts_per_step(timing)) / self.tokens_per_step
+        )
 
     @property
     def concurrent_batches(self) -> int:
@@ -342,15 +344,15 @@ class ReplicaProfile:
         there = batch / self.concurrent_batches
         if not self.request_pattern.has_open_arrivals:
             there = max(1.0, there)
-        step = recorded = interpolate_at_batch(self.decode_seconds, there)
-        prompt_cost = interpolate_at_batch(self.prompt_seconds, there)
+        step = recorded = interpolate_at_batch(self.decode_step_seconds_by_batch, there)
+        prompt_cost = interpolate_at_batch(self.added_prompt_seconds_by_batch, there)
         if self.placed.engine.cuda_graph_batches:
             padded, own = (
                 self.placed.engine.pad_to_cuda_graph_batch(there),
-                self.request_dependent_seconds,
+                self.request_dependent_seconds_by_batch,
             )
             empty = interpolate_at_batch(own, padded) - interpolate_at_batch(own, there)
-            recorded = interpolate_at_batch(self.decode_seconds, padded) - empty
+            recorded = interpolate_at_batch(self.decode_step_seconds_by_batch, padded) - empty
         least = min_mixed_step_time(self.placed, step)
         return BatchTiming(step, prompt_cost, there, recorded, least)
 
@@ -363,7 +365,9 @@ class ReplicaProfile:
         return self.compute_load_at_batch(batch).median_ttft
 
     def _median_ttft_of_timing(self, timing: BatchTiming) -> float:
-        return median_ttft(self.placed, timing, self.request_pattern, self.idle_median_ttft)
+        return median_ttft_under_load(
+            self.placed, timing, self.request_pattern, self.idle_median_ttft
+        )
 
     def request_rate_at_batch(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
@@ -375,16 +379,16 @@ class ReplicaProfile:
         if self.prefill_replica is None:
             ttft = self._median_ttft_of_timing(timing)
             return ReplicaLoad(batch / (ttft + answering), ttft, timing)
-        decoding = self.placed.shared_constants.steps_before_first_token * timing.step_seconds
+        decoding = self.placed.shared_constants.extra_steps_before_first_token * timing.step_seconds
         ttft = self.prefill_replica.cache_arrival_time_quantile(0.5, 0.0) + decoding
         for _ in range(_WAIT_ROUNDS):
-            arrivals = self.prefill_prompts_per_second(batch, batch / (ttft + answering))
+            arrivals = self.other_prefill_prompts_per_second(batch, batch / (ttft + answering))
             ttft = (
                 ttft + self.prefill_replica.cache_arrival_time_quantile(0.5, arrivals) + decoding
             ) / 2
         return ReplicaLoad(batch / (ttft + answering), ttft, timing)
 
-    def prefill_prompts_per_second(self, batch: float, rate: float) -> float:
+    def other_prefill_prompts_per_second(self, batch: float, rate: float) -> float:
         """Return the prompts per second that a prompt finds at a prefill replica [1/s].
 
         `batch` requests are in each decode replica, `rate` come to it per second. Of a fixed number
@@ -396,7 +400,7 @@ class ReplicaProfile:
         replicas = self.prefill_replica.decode_replicas
         users = max(1.0, replicas * batch)
         others = 1.0 if self.request_pattern.has_open_arrivals else (users - 1) / users
-        most = PREFILL_LOAD * self.prefill_replica.prompts_per_second
+        most = PREFILL_LOAD * self.prefill_replica.max_prompts_per_second
         return min(replicas * rate * others, most)
 
 
@@ -440,10 +444,10 @@ def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSt
     return MixedSteps(share, seconds)
 
 
-def min_mixed_step_time(placed: PlacedModel, decode_seconds: float) -> float:
+def min_mixed_step_time(placed: PlacedModel, decode_step_seconds: float) -> float:
     """Return the minimum of a step with prompts, limited by launches [s]."""
     return placed.prompt_launch_seconds + (
-        decode_seconds if placed.engine.has_separate_prefill_steps else 0.0
+        decode_step_seconds if placed.engine.has_separate_prefill_steps else 0.0
     )
 
 
@@ -458,7 +462,7 @@ def median_ttft_on_idle_replica(placed: PlacedModel, request_pattern: RequestPat
     return placed.seconds_before_prompt + prefill_step_time(placed, max(1.0, median)).total
 
 
-def median_ttft(
+def median_ttft_under_load(
     placed: PlacedModel,
     timing: BatchTiming,
     request_pattern: RequestPattern,
@@ -475,9 +479,9 @@ def median_ttft(
     others = (
         common.other_prompts_factor
         * request_pattern.arrival_synchrony(common.synchrony_decay_scale)
-        * timing.batch
+        * timing.batch_per_group
     )
-    steps = common.steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(
+    steps = common.extra_steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(
         placed, timing
     )
     return idle_median_ttft + steps + others * timing.added_prompt_seconds
@@ -497,7 +501,7 @@ def profile_replica_by_batch(
 ) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes; with `prefill_replica` it reads no prompts."""
     mean, requests, draft = (
-        request_pattern.mean_context,
+        request_pattern.mean_context_of_running_sequence,
         request_pattern.mean_lengths,
         draft or SpeculativeDecoding(),
     )
@@ -506,14 +510,16 @@ def profile_replica_by_batch(
     return ReplicaProfile(
         placed=placed,
         request_pattern=request_pattern,
-        decode_seconds=tuple(
+        decode_step_seconds_by_batch=tuple(
             draft_and_verify_step_time(placed, draft, b, mean, step.total) for b, step in steps
         ),
-        prompt_seconds=tuple(
-            0.0 if prefill_replica else added_prompt_time(placed, request_pattern, b, step.total)
+        added_prompt_seconds_by_batch=tuple(
+            0.0
+            if prefill_replica
+            else step_time_added_by_prompt(placed, request_pattern, b, step.total)
             for b, step in steps
         ),
-        request_dependent_seconds=tuple(step.request_dependent_time for _, step in steps),
+        request_dependent_seconds_by_batch=tuple(step.request_dependent_time for _, step in steps),
         max_batch=max_accepted_sequences(placed, mean, usable_memory_share),
         max_reserved_batch=max_accepted_sequences(placed, whole_context, usable_memory_share),
         tokens_per_step=draft.tokens_per_step,
@@ -557,7 +563,7 @@ def operating_point_at_batch(
         return _operating_point_of_open_arrivals(profile, min(batch, profile.max_batch), quantiles)
     users, batch = batch, max(1.0, min(batch, profile.max_batch))
     rate, first, timing = profile.compute_load_at_batch(batch)
-    waiting = _prompt_wait_beyond_median(profile, timing, rate, batch)
+    waiting = _fixed_users_prompt_wait_beyond_median(profile, timing, rate, batch)
     queued = max(0.0, users - batch)
     # Those who leave do so at random, so that the time until all of these have varies by the
     # root of their number.
@@ -584,11 +590,11 @@ def _operating_point_of_open_arrivals(
     # The answers at a time vary more than Poisson's, since each slows the others down.
     more = profile.request_rate_at_batch(batch * _MORE) - rate
     variance = rate * batch * (_MORE - 1) / more if more > 0 else batch
-    memory_wait = _memory_wait_beyond_median(profile, batch, rate, variance)
+    memory_wait = _memory_wait_quantile(profile, batch, rate, variance)
     crowded = profile.timing_at_batch(
         min(profile.max_batch, batch + math.sqrt(variance))
     ).step_seconds
-    feedback = 1 / (1 - queue.busy_share)
+    feedback = 1 / (1 - queue.prompt_reading_share)
     pause = _step_time_of_answer(profile, timing, queue, feedback)
     pause = pause._replace(
         variance=pause.variance + ((crowded - timing.step_seconds) * feedback) ** 2
@@ -617,11 +623,11 @@ def _prompt_queue(profile: ReplicaProfile, timing: BatchTiming, rate: float) -> 
     """Return the prompts that one group of a replica reads, of `rate` in all of it [1/s]."""
     traffic = profile.request_pattern
     return PromptQueue(
-        step_seconds=timing.step_seconds,
-        prompt_seconds=timing.added_prompt_seconds,
+        decode_step_seconds=timing.step_seconds,
+        added_prompt_seconds=timing.added_prompt_seconds,
         prompt_cv_squared=traffic.prompt_cv_squared,
         prompts_per_second=rate / profile.concurrent_batches,
-        prompts_per_step=max(1.0, PREFILL_TOKENS / traffic.mean_lengths.uncached_prompt_tokens),
+        max_prompts_per_step=max(1.0, PREFILL_TOKENS / traffic.mean_lengths.uncached_prompt_tokens),
     )
 
 
@@ -632,11 +638,11 @@ def _step_time_of_answer(
     mean = profile.time_per_token(timing) * profile.tokens_per_step
     inverse = (1 + profile.request_pattern.answer_cv_squared) / max(1.0, profile.steps_per_answer)
     return queue.step_time_of_interrupted_answer(
-        mean, profile.prompts_per_step(timing), inverse, feedback
+        mean, profile.mean_other_prompts_per_step(timing), inverse, feedback
     )
 
 
-def _prompt_wait_beyond_median(
+def _fixed_users_prompt_wait_beyond_median(
     profile: ReplicaProfile, timing: BatchTiming, rate: float, batch: float
 ) -> Callable[[float], float]:
     """Return the wait for prompts beyond the median, by share of a fixed number of users [s].
@@ -659,15 +665,18 @@ def _prefill_wait_beyond_median(
     profile: ReplicaProfile, prefill: PrefillReplica, batch: float, rate: float
 ) -> Callable[[float], float]:
     """Return the wait for prompts read apart beyond the median, by share of requests [s]."""
-    arrivals = profile.prefill_prompts_per_second(batch, rate)
+    arrivals = profile.other_prefill_prompts_per_second(batch, rate)
     median = sum(prefill.prefill_wait_quantile(0.5, arrivals))
-    spread = math.sqrt(profile.request_pattern.prompt_cv_squared) * prefill.seconds_per_prompt
+    spread = (
+        math.sqrt(profile.request_pattern.prompt_cv_squared)
+        * prefill.step_seconds_per_further_prompt
+    )
     return lambda share: (
         sum(prefill.prefill_wait_quantile(share, arrivals)) - median + DEVIATIONS[share] * spread
     )
 
 
-def _memory_wait_beyond_median(
+def _memory_wait_quantile(
     profile: ReplicaProfile, batch: float, rate: float, variance: float
 ) -> Callable[[float], float]:
     """Return the wait for memory, by share [s]; 0 if memory is sufficient.

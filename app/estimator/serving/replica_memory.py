@@ -13,20 +13,20 @@ from app.estimator.memory.inference_memory import (
     OVERHEAD,
     EngineMemory,
     HybridCacheBlocks,
-    VllmStartRefusal,
+    MaxNumSeqsRefusal,
     build_hybrid_cache_blocks,
+    cache_elements_per_token_ignoring_windows,
     compute_engine_memory_limit,
-    find_vllm_start_refusal,
+    find_max_num_seqs_refusal,
     kv_cache_elements_per_sequence,
-    kv_cache_elements_per_token,
-    profiled_peak_bytes,
-    recurrent_state_bytes,
+    profiled_temporary_peak_bytes,
+    recurrent_state_bytes_per_sequence,
 )
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
 from app.estimator.result import Bounds
-from app.estimator.serving.engine import PaddingShares, expert_padding_shares
+from app.estimator.serving.engine import MarlinPaddingShares, expert_marlin_padding_shares
 from app.estimator.serving.step_time import (
     PlacedModel,
     bytes_of_unchosen_experts,
@@ -93,10 +93,10 @@ def expert_padding_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None
 
 def _marlin_padding_and_shares_per_gpu(
     placed: PlacedModel, model: Architecture
-) -> tuple[PaddingShares, float]:
+) -> tuple[MarlinPaddingShares, float]:
     """Return the padding of Marlin on one GPU [B], and which shares of it the engine adds."""
     serving, form = placed.setup, placed.weight_format
-    shares = expert_padding_shares(
+    shares = expert_marlin_padding_shares(
         placed.gpu, form, find_engine_id_with_memory_data(placed.engine.id)
     )
     padding = mxfp4_expert_padding_bytes(model, form, serving.gpus_per_expert)
@@ -108,13 +108,13 @@ def _marlin_padding_and_shares_per_gpu(
 _HEAD_INPUTS, _HEAD_TOKENS = 3, 32_000
 
 
-def draft_weight_bytes(model: Architecture, weights: str) -> float:
+def draft_weight_bytes(model: Architecture, weight_format: str) -> float:
     """Bytes of what proposes tokens [B]: the modules for multi-token prediction, or a head.
 
     The modules are in the format of the model; an EAGLE head is about one dense layer in 16 bit.
     """
     if model.prediction_module_count:
-        each = weight_bytes_by_split(model, weights).total_bytes / model.loaded_parameters
+        each = weight_bytes_by_split(model, weight_format).total_bytes / model.loaded_parameters
         return each * model.prediction_module_parameters
     joining = _HEAD_INPUTS * model.hidden**2 + _HEAD_TOKENS * model.hidden
     return 2.0 * (model.decoder_layers[-1].active_parameters + joining)
@@ -136,13 +136,15 @@ def describe_draft_model(placed: PlacedModel) -> str:
     )
 
 
-def sequence_bytes_per_gpu(
+def sequence_cache_bytes_per_gpu(
     placed: PlacedModel, context: float, stage: Architecture | None = None
 ) -> float:
     """Bytes of cache and state of one sequence on one GPU, of a pipeline stage if given [B]."""
     tensor, model = placed.setup.tensor_parallel, stage or placed.model
     if placed.engine.caches_beyond_window:
-        elements = context * kv_cache_elements_per_token(model, tensor, placed.cache_element_bytes)
+        elements = context * cache_elements_per_token_ignoring_windows(
+            model, tensor, placed.cache_element_bytes
+        )
     else:
         elements = kv_cache_elements_per_sequence(
             model, context, tensor, placed.cache_element_bytes
@@ -150,7 +152,7 @@ def sequence_bytes_per_gpu(
     cached = elements * placed.cache_element_bytes
     if placed.setup.draft_tokens:  # One layer more.
         cached *= 1 + 1 / model.layers
-    return cached + recurrent_state_bytes(model) / tensor
+    return cached + recurrent_state_bytes_per_sequence(model) / tensor
 
 
 class MemoryBesidesCache(NamedTuple):
@@ -166,15 +168,15 @@ class MemoryBesidesCache(NamedTuple):
     max_other_bytes: float
 
     @property
-    def cache_bytes(self) -> float:
+    def bytes_left_for_cache(self) -> float:
         """Return the bytes that are left for the cache; negative if there are none [B]."""
         return self.usable_bytes - self.weight_bytes - self.other_bytes
 
     @property
-    def cache_bounds(self) -> Bounds:
+    def bounds_of_bytes_left_for_cache(self) -> Bounds:
         """Return the least and the usual bytes that are left for the cache [B]."""
         least = self.usable_bytes - self.weight_bytes - self.max_other_bytes
-        return Bounds(least, self.cache_bytes)
+        return Bounds(least, self.bytes_left_for_cache)
 
 
 def compute_memory_besides_cache(
@@ -183,7 +185,9 @@ def compute_memory_besides_cache(
     """Return the memory of one GPU without the cache, of a pipeline stage if given."""
     tensor, model = placed.setup.tensor_parallel, stage or placed.model
     memory, engine = placed.gpu.engine_visible_memory, _find_engine_memory(placed)
-    peak = profiled_peak_bytes(model, engine, tensor, sequences=placed.setup.max_sequences)
+    peak = profiled_temporary_peak_bytes(
+        model, engine, tensor, sequences=placed.setup.max_sequences
+    )
     drafting = 0.0
     if placed.setup.draft_tokens:
         drafting = draft_weight_bytes(placed.model, placed.setup.weight_format) / placed.setup.gpus
@@ -233,26 +237,28 @@ def max_sequences_in_memory(
 def _max_sequences_of_stage(
     placed: PlacedModel, context: float, usable_share: float, stage: Architecture
 ) -> float:
-    room = compute_memory_besides_cache(placed, usable_share, stage).cache_bytes
-    each = _cached_bytes_of_sequence(placed, context, stage)
+    room = compute_memory_besides_cache(placed, usable_share, stage).bytes_left_for_cache
+    each = _sequence_cache_bytes_with_block_rounding(placed, context, stage)
     if each <= 0:
         return math.inf if room >= 0 else 0.0
     in_a_group = room / each  # Of a sequence no part can be in another group.
     return in_a_group * placed.setup.attention_replicas if in_a_group >= 1 else 0.0
 
 
-def _cached_bytes_of_sequence(placed: PlacedModel, context: float, stage: Architecture) -> float:
+def _sequence_cache_bytes_with_block_rounding(
+    placed: PlacedModel, context: float, stage: Architecture
+) -> float:
     """Bytes of a sequence on one GPU, in whole blocks where the engine caches hybrids so [B]."""
     if placed.engine.caches_hybrids_in_blocks and (
         blocks := _build_hybrid_cache_blocks(placed, stage)
     ):
         return blocks.block_bytes * blocks.count_blocks_of_running_sequence(context)
-    return sequence_bytes_per_gpu(placed, context, stage)
+    return sequence_cache_bytes_per_gpu(placed, context, stage)
 
 
-def find_start_refusal_of_replica(
+def find_max_num_seqs_refusal_of_replica(
     placed: PlacedModel, usable_share: float = _USABLE
-) -> VllmStartRefusal | None:
+) -> MaxNumSeqsRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has.
 
     The pipeline stage with the fewest blocks decides.
@@ -262,9 +268,11 @@ def find_start_refusal_of_replica(
         return None
     serving, default = placed.setup, engine.profiled_sequences
     refused = [
-        find_vllm_start_refusal(
+        find_max_num_seqs_refusal(
             _build_hybrid_cache_blocks(placed, stage.stage_model),
-            compute_memory_besides_cache(placed, usable_share, stage.stage_model).cache_bounds,
+            compute_memory_besides_cache(
+                placed, usable_share, stage.stage_model
+            ).bounds_of_bytes_left_for_cache,
             serving.max_sequences,
             default,
         )
@@ -279,7 +287,7 @@ def max_sequences_that_surely_fit(
     """Return the sequences of a replica that fit by the upper end of the estimate, too."""
 
     def fitting(stage: Architecture) -> float:
-        each = _cached_bytes_of_sequence(placed, context, stage)
+        each = _sequence_cache_bytes_with_block_rounding(placed, context, stage)
         room = -lacking_bytes_at_upper_bound(placed, 0.0, context, usable_share)
         return math.inf if each <= 0 <= room else max(0.0, room / max(each, 1e-9))
 
@@ -295,7 +303,7 @@ def lacking_bytes_at_upper_bound(
 
     def lacking_on(stage: Architecture) -> float:
         parts = compute_memory_besides_cache(placed, usable_share, stage)
-        cached = _cached_bytes_of_sequence(placed, context, stage) * sequences
+        cached = _sequence_cache_bytes_with_block_rounding(placed, context, stage) * sequences
         return parts.weight_bytes + parts.max_other_bytes + cached - parts.usable_bytes
 
     stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)

@@ -23,7 +23,7 @@ class SimulationResult:
     ttft: tuple[float, ...]
     tpot: tuple[float, ...]
     requests_per_second: float
-    batch: float
+    mean_batch: float
 
 
 @dataclasses.dataclass(slots=True)
@@ -62,7 +62,9 @@ def simulate_replica(
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
     groups = profile.concurrent_batches
     fixed_users = None if fixed_users is None else max(1, round(fixed_users / groups))
-    line = _draw_requests(profile, request_rate / groups, request_count + (fixed_users or 0), rng)
+    line = _draw_requests_in_reverse_order(
+        profile, request_rate / groups, request_count + (fixed_users or 0), rng
+    )
     coming = line if fixed_users is None else _pop_first_request_of_each_user(line, fixed_users)
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[_RunningAnswer] = []
@@ -109,7 +111,7 @@ def _count_steps_until_next_event(
     return max(1, min(ends, math.ceil((arrivals[-1].arrival - current_time) / step_seconds)))
 
 
-def _draw_requests(
+def _draw_requests_in_reverse_order(
     profile: ReplicaProfile, rate: float, requests: int, rng: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
@@ -164,7 +166,7 @@ def _simulated_step_time(
     """Return the time of one step, with all running answers and the prompts taken."""
     timed = profile.timing_at_batch(max(1, running) * profile.concurrent_batches)
     if not admitted:
-        return timed.recorded_step_seconds
+        return timed.cuda_graph_step_seconds
     cost = timed.added_prompt_seconds / profile.request_pattern.mean_lengths.uncached_prompt_tokens
     added = cost * sum(request.prompt_tokens for request in admitted)
     return max(timed.step_seconds + added, timed.min_mixed_step_seconds)
@@ -186,7 +188,7 @@ def _summarize_requests(
         ttft=tuple(first),
         tpot=tuple(tpot),
         requests_per_second=(len(counted) - 1) / span * groups if span > 0 else 0.0,
-        batch=mean_batch * groups,
+        mean_batch=mean_batch * groups,
     )
 
 

@@ -10,7 +10,7 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import (
     Interconnect,
     collective_time,
-    engine_collective_time,
+    inference_engine_collective_time,
     point_to_point_send_time,
 )
 from app.estimator.memory.inference_memory import cache_elements_per_token_of_layer
@@ -41,7 +41,7 @@ from app.estimator.serving.engine import (
     find_kernel_rates,
     load_shared_engine_constants,
 )
-from app.estimator.training.flops import mixer_flops_outside_matrices
+from app.estimator.training.flops import mixer_forward_flops_outside_matrices
 from app.estimator.units import format_count, format_number, format_value
 
 _THIRD = 1 / 3
@@ -219,7 +219,7 @@ def place_model(
         unpacks_weights=unpacks_weights,
         cache_element_bytes=CACHE_BITS[setup.cache_format] / 8,
         layer_costs=costs,
-        prompt_launch_seconds=launches * engine.seconds_per_eager_kernel * (gpu.host or 1.0),
+        prompt_launch_seconds=launches * engine.launch_seconds_per_eager_kernel * (gpu.host or 1.0),
     )
 
 
@@ -248,7 +248,9 @@ def _precompute_layer_costs(
         matrix_costs.append(MatrixCost(2 * weights / split / rate, size / split / bandwidth))
     launched = count_launched_matmuls(layer)
     kernels = launched + _SMALL + (_CHOOSING if layer.mixer.indexer_selected_tokens else 0)
-    gap_seconds = kernels * engine.seconds_per_kernel + launched * rates.group_scaling_seconds
+    gap_seconds = (
+        kernels * engine.launch_seconds_per_kernel + launched * rates.group_scaling_seconds
+    )
     return LayerCosts(
         layer=layer,
         layer_count=layer_count,
@@ -319,8 +321,8 @@ def engine_step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime
         attention=sums.attention,
         communication=sums.communication,
         launch=sums.launch,
-        host=placed.engine.seconds_per_step
-        + placed.engine.seconds_per_sequence * batch.output_head_rows,
+        host=placed.engine.host_seconds_per_step
+        + placed.engine.host_seconds_per_sequence * batch.output_head_rows,
     )
 
 
@@ -392,10 +394,12 @@ def _add_routed_experts_time(
     sums.computing += work.layer_count * computing
     sums.reading += work.layer_count * reading
     sums.products += work.layer_count * (computing**2 + reading**2) ** 0.5
-    sums.launch += work.layer_count * common.routing_seconds
+    sums.launch += work.layer_count * common.extra_seconds_per_routed_layer
 
 
-def cache_bytes_read_per_gpu(placed: PlacedModel, sequences: float, context: float) -> float:
+def cache_and_state_bytes_moved_per_gpu(
+    placed: PlacedModel, sequences: float, context: float
+) -> float:
     """Return the bytes of cache and states that a decode step moves on one GPU [B]."""
     return sequences * sum(
         number
@@ -410,7 +414,7 @@ def cache_bytes_read_per_gpu(placed: PlacedModel, sequences: float, context: flo
 def _cache_bytes_read_per_sequence(placed: PlacedModel, layer: Layer, context: float) -> float:
     """Return the bytes of one layer's cache that a token attends to, or scores, on one GPU [B]."""
     mixer, cached = layer.mixer, _count_tokens_in_window(layer, context)
-    near = mixer.extra_elements_of_near_token * min(context, mixer.near_tokens)
+    near = mixer.extra_cache_elements_per_near_token * min(context, mixer.near_tokens)
     part = max(1 / placed.setup.tensor_parallel, 1 / max(1, mixer.kv_heads))
     seen = _count_attended_tokens(layer, context)
     chosen = (seen * mixer.cache_elements_per_token + near) * placed.cache_element_bytes
@@ -441,20 +445,25 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
     """Time of one layer's attention over the cache and over the prompt [s]."""
     mixer, tensor, rates = layer.mixer, placed.setup.tensor_parallel, placed.kernel_rates
     total = 0.0
-    if batch.sequences and (mixer.cache_elements_per_token or mixer.extra_elements_of_near_token):
+    if batch.sequences and (
+        mixer.cache_elements_per_token or mixer.extra_cache_elements_per_near_token
+    ):
         read = batch.sequences * _cache_bytes_read_per_sequence(placed, layer, batch.context)
         seen = _count_attended_tokens(layer, batch.context)
-        total += placed.shared_constants.attention_seconds + max(
+        total += placed.shared_constants.extra_seconds_per_attention_kernel + max(
             read / rates.cache_bandwidth,
             _latent_attention_time(placed, layer, batch.sequences * seen),
         )
     if mixer.state_elements:
         moved = batch.sequences * _state_bytes_moved_per_sequence(placed, layer)
-        total += placed.shared_constants.attention_seconds + moved / rates.cache_bandwidth
+        total += (
+            placed.shared_constants.extra_seconds_per_attention_kernel
+            + moved / rates.cache_bandwidth
+        )
     if batch.prompt_tokens:
         reached = 2 * batch.prompt_end_position - batch.prompt_tokens
         total += (
-            mixer_flops_outside_matrices(mixer, reached)
+            mixer_forward_flops_outside_matrices(mixer, reached)
             * batch.prompt_tokens
             / tensor
             / rates.attention
@@ -476,19 +485,19 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
     """Time of the collectives of one layer [s]."""
     serving = placed.setup
     message = 2 * batch.rows * placed.model.hidden
-    latency = placed.kernel_rates.rank_latency
+    latency = placed.kernel_rates.collective_base_latency
     total = 0.0
     if serving.tensor_parallel > 1:
         ranks, fabric = serving.tensor_parallel, placed.fabric
         if placed.engine.uses_library_all_reduce:
             one = collective_time("all_reduce", ranks, message, fabric)
         else:
-            one = engine_collective_time("all_reduce", ranks, message, fabric, latency)
+            one = inference_engine_collective_time("all_reduce", ranks, message, fabric, latency)
         total += one * (1 if serving.attention_replicas > 1 and layer.mlp.is_routed else 2)
     if serving.attention_replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert_parallel * serving.gpus_per_expert
         if serving.dispatches_tokens:
-            return total + _dispatch_time(placed, layer, batch.rows, ranks)
+            return total + _dispatch_and_combine_time(placed, layer, batch.rows, ranks)
         # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
         sent = message * ranks
         packed = (
@@ -496,8 +505,10 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
             if placed.weight_format.math == "nvfp4"
             else 1.0
         )
-        total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
-        total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
+        total += inference_engine_collective_time(
+            "alltoall", ranks, sent * packed, placed.fabric, latency
+        )
+        total += inference_engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
     return total
 
 
@@ -505,15 +516,19 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
 _DISPATCH, _COMBINE = 1, 2
 
 
-def _dispatch_time(placed: PlacedModel, layer: Layer, rows: float, ranks: int) -> float:
+def _dispatch_and_combine_time(placed: PlacedModel, layer: Layer, rows: float, ranks: int) -> float:
     """Time to send tokens to the GPUs of their experts, and the results back [s].
 
-    The bytes are those of `expert_parallel_bytes`. Nothing else runs at the same time.
+    The bytes are those of `expert_parallel_layer_bytes_per_rank`. Nothing else runs at the same time.
     """
     copies = rows * layer.mlp.experts_per_token * placed.model.hidden
     return sum(
-        engine_collective_time(
-            "alltoall", ranks, copies * width, placed.fabric, placed.kernel_rates.rank_latency
+        inference_engine_collective_time(
+            "alltoall",
+            ranks,
+            copies * width,
+            placed.fabric,
+            placed.kernel_rates.collective_base_latency,
         )
         for width in (_DISPATCH, _COMBINE)
     )
@@ -527,7 +542,9 @@ def pipeline_handover_time(placed: PlacedModel, rows: float) -> float:
     """
     serving, fabric = placed.setup, placed.fabric
     message = 2 * 2 * rows * placed.model.hidden / serving.tensor_parallel
-    domains = math.ceil(serving.pipeline_stages / max(1, fabric.domain // serving.gpus_per_stage))
+    domains = math.ceil(
+        serving.pipeline_stages / max(1, fabric.gpus_per_domain // serving.gpus_per_stage)
+    )
     bridges = math.ceil(
         serving.pipeline_stages / max(1, fabric.bridged_gpus // serving.gpus_per_stage)
     )
@@ -628,7 +645,7 @@ def typed_or_usual_acceptance(
 
 
 def describe_acceptance(
-    acceptance: AcceptanceRate, draft_tokens: int, paces_at_bounds: Sequence[float]
+    acceptance: AcceptanceRate, draft_tokens: int, seconds_per_token_at_bounds: Sequence[float]
 ) -> str:
     """Return the acceptance length that is assumed, and the pace at each end of its range [s].
 
@@ -639,7 +656,9 @@ def describe_acceptance(
     paces = " and ".join(
         f"one every {format_value(pace, 's')} at "
         f"{format_number(round(tokens_per_step(bound, draft_tokens), 2))}"
-        for bound, pace in zip((acceptance.low, acceptance.high), paces_at_bounds, strict=True)
+        for bound, pace in zip(
+            (acceptance.low, acceptance.high), seconds_per_token_at_bounds, strict=True
+        )
     )
     return (
         f" That assumes an acceptance length of {format_number(round(length, 2))} tokens a step, "
@@ -763,7 +782,7 @@ def model_kind_for_engine(model: Architecture) -> str:
 class SetupClass(NamedTuple):
     """Kernels of the GPU, engine, family of the model, and spread over GPUs."""
 
-    kernels: str
+    kernel_rates_table_id: str
     engine: str
     model_kind: str
     gpu_spread: str
@@ -772,7 +791,7 @@ class SetupClass(NamedTuple):
 def classify_setup(placed: PlacedModel) -> SetupClass:
     gpus = placed.setup.gpus
     spread = "one" if gpus == 1 else "several"
-    if gpus > placed.fabric.domain:
+    if gpus > placed.fabric.gpus_per_domain:
         spread = "nodes"
     kind = model_kind_for_engine(placed.model)
     return SetupClass(placed.kernel_rates.rates_table_id, placed.engine.id, kind, spread)

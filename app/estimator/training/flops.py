@@ -4,24 +4,26 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer
 
 
-def training_flops(parameters: float, tokens: float) -> float:
+def training_flops_without_attention(parameters: float, tokens: float) -> float:
     """FLOPs to train on `tokens` [FLOP]: 6·N·D, without attention.
 
     From kaplan-2020.
 
-    >>> training_flops(1e9, 2e10)
+    >>> training_flops_without_attention(1e9, 2e10)
     1.2e+20
     """
     return 6 * parameters * tokens
 
 
-def attention_flops_per_token(width: float, layers: float, context: float) -> float:
+def unmasked_attention_training_flops_per_token(
+    width: float, layers: float, context: float
+) -> float:
     """FLOPs of attention scores per token, forward and backward [FLOP].
 
     12·L·w·s: the causal mask, which needs only half, is ignored. w is heads times head width.
     From palm, appendix B.
 
-    >>> attention_flops_per_token(4096, 32, 2048)
+    >>> unmasked_attention_training_flops_per_token(4096, 32, 2048)
     3221225472.0
     """
     return 12.0 * layers * width * context
@@ -40,7 +42,7 @@ def mean_visible_tokens(context: float, window: int | None) -> float:
     return window * (1 - window / (2 * context))
 
 
-def mixer_flops_outside_matrices(
+def mixer_forward_flops_outside_matrices(
     mixer: TokenMixer, context: float, *, causal: bool = True
 ) -> float:
     """FLOPs of a mixer outside of its matrices, one token, forward [FLOP].
@@ -72,18 +74,22 @@ def mixer_flops_outside_matrices(
     return mask_factor * (flops_per_entry * (attended + attended_in_window) + 2.0 * scored_products)
 
 
-def layer_flops_outside_matrices(layer: Layer, context: float, *, causal: bool = True) -> float:
+def layer_forward_flops_outside_matrices(
+    layer: Layer, context: float, *, causal: bool = True
+) -> float:
     """FLOPs of both mixers of a layer outside of their matrices, one token, forward [FLOP]."""
-    return sum(mixer_flops_outside_matrices(m, context, causal=causal) for m in layer.mixers)
+    return sum(
+        mixer_forward_flops_outside_matrices(m, context, causal=causal) for m in layer.mixers
+    )
 
 
-def layer_forward_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
+def layer_forward_flops_per_token(layer: Layer, context: float, *, causal: bool = True) -> float:
     """FLOPs of one layer for one token in a sequence, forward [FLOP].
 
     Two per active weight, and those of its mixers outside of their matrices.
     """
     products = 2 * sum(m.active_parameters for m in layer.matrices)
-    return products + layer_flops_outside_matrices(layer, context, causal=causal)
+    return products + layer_forward_flops_outside_matrices(layer, context, causal=causal)
 
 
 def training_flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
@@ -98,7 +104,7 @@ def training_flops_per_token(model: Architecture, context: float, *, causal: boo
     2.524
     """
     layers = sum(
-        layer_forward_flops(layer, context, causal=causal) * number
+        layer_forward_flops_per_token(layer, context, causal=causal) * number
         for layer, number in model.layer_counts
     )
     return 3 * (layers + 2 * model.embedding_parameters)
@@ -115,18 +121,20 @@ def adapter_training_flops_per_token(
     """
     full_training = training_flops_per_token(model, context)
     scores = sum(
-        layer_flops_outside_matrices(layer, context) * n for layer, n in model.layer_counts
+        layer_forward_flops_outside_matrices(layer, context) * n for layer, n in model.layer_counts
     )
     return full_training - (full_training / 3 - scores) + 6 * adapter_parameters
 
 
-def prediction_module_flops_per_token(model: Architecture, context: float) -> float:
+def prediction_module_training_flops_per_token(model: Architecture, context: float) -> float:
     """FLOPs that multi-token prediction adds to training on a token [FLOP].
 
     For each module its layer, the projection of two inputs and the output head. From
     megatron-bridge, which counts DeepSeek-V3 so.
     """
-    layers = sum(layer_forward_flops(layer, context) for layer in model.prediction_module_layers)
+    layers = sum(
+        layer_forward_flops_per_token(layer, context) for layer in model.prediction_module_layers
+    )
     heads = 2 * model.embedding_parameters + 4 * model.hidden**2
     return 3 * (layers + model.prediction_module_count * heads)
 
@@ -146,8 +154,8 @@ def recomputed_flops_per_token(model: Architecture, context: float, recompute: s
     """
     recomputed = 0.0
     for layer, number in model.layer_counts:
-        scores = layer_flops_outside_matrices(layer, context)
-        forward = layer_forward_flops(layer, context)
+        scores = layer_forward_flops_outside_matrices(layer, context)
+        forward = layer_forward_flops_per_token(layer, context)
         flops_by_mode = {"full": forward, "selective": scores, "operators": (forward - scores) / 2}
         recomputed += number * flops_by_mode.get(recompute, 0.0)
     return recomputed
@@ -166,7 +174,9 @@ def flops_utilization(flops_per_token: float, tokens_per_second: float, peak: fl
     return flops_per_token * tokens_per_second / peak
 
 
-def narayanan_flops_per_token(layers: int, hidden: int, vocabulary: int, context: int) -> float:
+def narayanan_training_flops_per_token(
+    layers: int, hidden: int, vocabulary: int, context: int
+) -> float:
     """FLOPs of a GPT per token with full attention and its head [FLOP].
 
     3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
@@ -174,7 +184,7 @@ def narayanan_flops_per_token(layers: int, hidden: int, vocabulary: int, context
 
     From megatron-2021, equation 3.
 
-    >>> round(narayanan_flops_per_token(96, 12288, 51200, 2048) / 1e12, 3)
+    >>> round(narayanan_training_flops_per_token(96, 12288, 51200, 2048) / 1e12, 3)
     1.076
     """
     blocks = layers * (24 * hidden**2 + 4 * hidden * context)

@@ -176,7 +176,7 @@ def probability_of_no_failure(failures: float) -> float:
     return math.exp(-failures)
 
 
-def lost_work_per_failure(
+def lost_work_seconds_per_failure(
     interval: float,
     checkpoint_stall: float,
     restart_time: float,
@@ -190,9 +190,9 @@ def lost_work_per_failure(
     checkpoint is written. About half of τ + C, and W, while both are short. From daly-2006,
     with W as in `daly_goodput`.
 
-    >>> round(lost_work_per_failure(950.0, 60.0, 0.0, 1e6))
+    >>> round(lost_work_seconds_per_failure(950.0, 60.0, 0.0, 1e6))
     505
-    >>> round(lost_work_per_failure(950.0, 60.0, 0.0, 1e7, 900.0))
+    >>> round(lost_work_seconds_per_failure(950.0, 60.0, 0.0, 1e7, 900.0))
     1405
     """
     _require_positive(mtbf, "the time between failures")
@@ -294,7 +294,9 @@ def electricity_cost_per_year(watts: float, pue: float, usd_per_kwh: float) -> f
 
 
 def break_even_utilization(
-    extra_fixed: float, owned_slope: float, rented_slope: float
+    extra_fixed_cost_of_owning: float,
+    owned_cost_per_utilization: float,
+    rented_cost_per_utilization: float,
 ) -> float | None:
     """Utilization at which owning and renting cost the same; None if there is none.
 
@@ -307,15 +309,15 @@ def break_even_utilization(
     >>> break_even_utilization(600.0, 100.0, 50.0) is None
     True
     """
-    if rented_slope <= owned_slope or extra_fixed < 0:
+    if rented_cost_per_utilization <= owned_cost_per_utilization or extra_fixed_cost_of_owning < 0:
         return None
-    return extra_fixed / (rented_slope - owned_slope)
+    return extra_fixed_cost_of_owning / (rented_cost_per_utilization - owned_cost_per_utilization)
 
 
-def site_energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
+def site_energy_watt_seconds(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     """Energy drawn from the grid [W·s]: E = GPU-time·P·PUE. From llama-1, table 15.
 
-    >>> round(site_energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
+    >>> round(site_energy_watt_seconds(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
     36.27
     """
     if pue < 1:
@@ -323,10 +325,10 @@ def site_energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
     return gpu_seconds * watts * pue
 
 
-def carbon_emitted(energy_watt_seconds: float, kg_per_kwh: float) -> float:
+def carbon_emitted_kg(energy_watt_seconds: float, kg_per_kwh: float) -> float:
     """Carbon dioxide emitted for energy from a grid [kg]. From llama-2, table 2.
 
-    >>> carbon_emitted(3.6e6, 0.385)
+    >>> carbon_emitted_kg(3.6e6, 0.385)
     0.385
     """
     return energy_watt_seconds / 3.6e6 * kg_per_kwh

@@ -9,7 +9,7 @@ from app.estimator.hardware.collectives import Interconnect, build_gpu_interconn
 from app.estimator.hardware.throughput import SustainedRates, compute_sustained_rates, matmul_time
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
-from app.estimator.training.flops import mixer_flops_outside_matrices
+from app.estimator.training.flops import mixer_forward_flops_outside_matrices
 from app.estimator.training.training_plan import (
     Recompute,
     TrainingPlan,
@@ -56,7 +56,7 @@ _SCAN_RATE, _CHOSEN_RATE = 0.35, 0.6
 _HEAD_FUSED, _HEAD_PLAIN = 14.0, 24.0  # Bytes per logit.
 
 
-class StepTime(NamedTuple):
+class OptimizerStepTime(NamedTuple):
     """Seconds of one optimizer step by category; they sum to `total`."""
 
     matmul: float
@@ -82,7 +82,7 @@ class StepTime(NamedTuple):
 
 
 @dataclasses.dataclass(slots=True)
-class AllLayersTime:
+class AllLayersMicroBatchTime:
     """Seconds per micro-batch, over all layers of the model."""
 
     matmul: float = 0.0
@@ -102,7 +102,7 @@ class AllLayersTime:
 
 def optimizer_step_time(
     model: Architecture, gpu: Accelerator, fabric: Interconnect, plan: TrainingPlan
-) -> StepTime:
+) -> OptimizerStepTime:
     """Time of one optimizer step [s], part by part.
 
     Products, attention and memory traffic of every layer on a stage; the traffic
@@ -124,7 +124,7 @@ def optimizer_step_time(
     """
     older = plan.software.older_attention
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
-    all_layers = compute_all_layers_time(model, engine, fabric, plan)
+    all_layers = compute_all_layers_micro_batch_time(model, engine, fabric, plan)
     return compute_step_time_from_layers(model, engine, fabric, plan, all_layers)
 
 
@@ -133,8 +133,8 @@ def compute_step_time_from_layers(
     rates: SustainedRates,
     fabric: Interconnect,
     plan: TrainingPlan,
-    all_layers: AllLayersTime,
-) -> StepTime:
+    all_layers: AllLayersMicroBatchTime,
+) -> OptimizerStepTime:
     """Return the step of a plan whose layers take `all_layers` time; see `optimizer_step_time`."""
     micro_batches, stages = plan.micro_batches, plan.pipeline
     # Share of the layers on the fullest stage, and the time of a micro-batch in them.
@@ -146,7 +146,7 @@ def compute_step_time_from_layers(
     if plan.trained_weights.are_adapters:
         parameters = plan.trained_weights.adapter_parameters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
-    return StepTime(
+    return OptimizerStepTime(
         matmul=micro_batches * all_layers.matmul * stage,
         attention=micro_batches * all_layers.attention * stage,
         traffic=micro_batches * all_layers.traffic * stage,
@@ -168,14 +168,14 @@ def compute_step_time_from_layers(
     )
 
 
-def compute_all_layers_time(
+def compute_all_layers_micro_batch_time(
     model: Architecture, rates: SustainedRates, fabric: Interconnect, plan: TrainingPlan
-) -> AllLayersTime:
+) -> AllLayersMicroBatchTime:
     """Return the times of one micro-batch with all layers on one stage.
 
     Layouts that differ only in stages, chunks, replicas and ZeRO stage have the same result.
     """
-    sums = AllLayersTime()
+    sums = AllLayersMicroBatchTime()
     tokens = plan.micro_batch * plan.sequence / plan.context
     message = tokens * model.hidden * 2
     tensor = _tensor_parallel_time(message, fabric, plan)
@@ -183,7 +183,7 @@ def compute_all_layers_time(
     if plan.trained_weights.are_adapters:  # Frozen weights get no gradients.
         passes -= 1.0
     for layer, number in model.layer_counts:
-        forward = sum(_matrix_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
+        forward = sum(_forward_product_time(m, layer, tokens, rates, plan) for m in layer.matrices)
         sums.matmul += number * forward * passes
         sums.attention += number * sum(
             _attention_time(mixer, tokens, rates, plan) for mixer in layer.mixers
@@ -199,12 +199,12 @@ def compute_all_layers_time(
     return sums
 
 
-def _matrix_product_time(
+def _forward_product_time(
     matrix: WeightMatrix, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the forward product with one matrix of a layer [s]."""
     if matrix.part == "experts":
-        return _expert_products_time(matrix, layer, tokens, rates, plan)
+        return _forward_expert_products_time(matrix, layer, tokens, rates, plan)
     inputs, outputs = float(matrix.input_width), float(matrix.output_width)
     if matrix.tensor_parallel_split == "rows":
         inputs /= plan.tensor
@@ -213,7 +213,7 @@ def _matrix_product_time(
     return matmul_time(tokens, inputs, outputs, rates.matmul, rates)
 
 
-def _expert_products_time(
+def _forward_expert_products_time(
     matrix: WeightMatrix, layer: Layer, tokens: float, rates: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Time of the products of the experts on this GPU [s]."""
@@ -240,7 +240,9 @@ def _attention_time(
         rate *= _SCAN_RATE
     elif mixer.indexer_selected_tokens:
         rate *= _CHOSEN_RATE
-    forward = mixer_flops_outside_matrices(mixer, plan.sequence) * tokens / plan.tensor / rate
+    forward = (
+        mixer_forward_flops_outside_matrices(mixer, plan.sequence) * tokens / plan.tensor / rate
+    )
     forward *= 1 + 300 / plan.sequence
     recomputed_passes = 1 if plan.recompute in ("full", "selective") else 0
     return forward * (1 + recomputed_passes + _BACKWARD_ATTENTION)
@@ -489,7 +491,7 @@ def _find_plan_with_fewest_stages(
     """Return the plan with the fewest stages that fits, or with the most if none does."""
     pipeline = 1
     while True:
-        staged = _with_pipeline_stages(model, plan, pipeline, gpus, tokens_per_step)
+        staged = _build_plan_with_pipeline_stages(model, plan, pipeline, gpus, tokens_per_step)
         recomputes: tuple[Recompute, ...] = (plan.recompute, "selective", "full")
         for recompute in dict.fromkeys(recomputes):
             tried = dataclasses.replace(staged, recompute=recompute)
@@ -500,7 +502,7 @@ def _find_plan_with_fewest_stages(
         pipeline *= 2
 
 
-def _with_pipeline_stages(
+def _build_plan_with_pipeline_stages(
     model: Architecture, plan: TrainingPlan, pipeline: int, gpus: int, tokens_per_step: float
 ) -> TrainingPlan:
     data = max(1, gpus // (plan.tensor * pipeline))

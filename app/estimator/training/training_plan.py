@@ -15,9 +15,9 @@ from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.memory.training_memory import (
     StageMemory,
     TrainingStep,
-    default_overhead_bytes,
-    memory_by_distinct_stage,
+    default_overhead_bytes_per_gpu,
     memory_of_fullest_stage,
+    peak_memory_by_distinct_stage,
 )
 from app.estimator.models.architecture import Architecture
 
@@ -157,12 +157,12 @@ def fullest_stage_memory(
 
     `state_bytes` are bytes per parameter; those of mixed precision with Adam by default.
     """
-    loads = memory_by_distinct_stage(
+    loads = peak_memory_by_distinct_stage(
         model,
         parallel_layout_of_plan(plan),
         training_step_of_plan(plan),
         state_bytes or state_bytes_per_parameter(),
-        default_overhead_bytes(plan.gpus),
+        default_overhead_bytes_per_gpu(plan.gpus),
         trained_weights=plan.trained_weights,
     )
     return memory_of_fullest_stage(loads)

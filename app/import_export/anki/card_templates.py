@@ -382,7 +382,7 @@ def _fill_template(
         if name[:1] in {"#", "^", "/", "=", "!"}:
             _enter_or_leave_condition(name, stack, field_values, card_ordinal)
         elif is_shown:
-            text += _find_field_value(name, field_values, card_ordinal, side)
+            text += _evaluate_field_reference(name, field_values, card_ordinal, side)
         length += len(text)
         if length > LONGEST_FACE:
             raise _UnsupportedTemplateError
@@ -422,7 +422,7 @@ def _is_filled(field: str, field_values: Mapping[str, str], card_ordinal: int) -
     raise _UnsupportedTemplateError
 
 
-def _find_field_value(
+def _evaluate_field_reference(
     name: str, field_values: Mapping[str, str], card_ordinal: int, side: Side
 ) -> str:
     *filters, field = (piece.strip() for piece in name.split(":"))

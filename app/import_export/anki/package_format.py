@@ -46,7 +46,7 @@ def open_zstd_stream(stream: IO[bytes]) -> IO[bytes]:
     return decompressed
 
 
-class PackageWriter:
+class PackageArchiveWriter:
     """Writes a package to a file, with only one media file in memory at a time.
 
     `newer_format` compresses it as newer versions of Anki do. Call `write_collection_and_finish` to complete it.

@@ -33,7 +33,7 @@ from app.import_export.anki.package_format import (
     parse_media_name_by_entry,
 )
 from app.import_export.anki.package_writer import AddedCardInfo
-from app.import_export.xml_files import MAX_ARCHIVE_BYTES, open_archive
+from app.import_export.xml_files import MAX_ARCHIVE_BYTES, open_checked_archive
 
 _NAMES = (NEWEST_COLLECTION_NAME, "collection.anki21", "collection.anki2")
 _OLDER = (
@@ -62,7 +62,7 @@ def open_package_database(file: IO[bytes], temporary_folder: Path) -> Iterator[s
     _unpack_collection(file, path)
     with contextlib.closing(_connect_read_only(path)) as connection:
         try:
-            _expect_ordinary_tables(connection)
+            _raise_unless_ordinary_tables(connection)
             yield connection
         except (sqlite3.Error, OverflowError):
             raise UnusableFileError(
@@ -80,15 +80,15 @@ def read_media_by_name(file: IO[bytes], wanted_names: Collection[str]) -> dict[s
         return {}
     media: dict[str, bytes] = {}
     bytes_left, unusable_count = MAX_MEDIA_BYTES, 0
-    with open_archive(file, _NONE_OF_ANKI) as archive:
+    with open_checked_archive(file, _NONE_OF_ANKI) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
         modern = NEWEST_COLLECTION_NAME in entries
-        media_list = _read_small_entry(archive, entries.get("media"), is_zstd=modern)
+        media_list = _read_small_entry_or_empty(archive, entries.get("media"), is_zstd=modern)
         for key, name in parse_media_name_by_entry(media_list, newer_format=modern).items():
             if bytes_left <= 0 or unusable_count > _MOST_IN_VAIN:
                 break
             if name in wanted_names and name not in media and key in entries:
-                content = _read_small_entry(archive, entries[key], is_zstd=modern)
+                content = _read_small_entry_or_empty(archive, entries[key], is_zstd=modern)
                 bytes_left -= len(content)
                 unusable_count += not content
                 if content:
@@ -96,7 +96,7 @@ def read_media_by_name(file: IO[bytes], wanted_names: Collection[str]) -> dict[s
     return media
 
 
-def _read_small_entry(
+def _read_small_entry_or_empty(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, is_zstd: bool
 ) -> bytes:
     """Return a small file of the archive; empty if it is missing or damaged."""
@@ -117,7 +117,7 @@ def _decompression_error_types() -> tuple[type[Exception], ...]:
 
 
 def _unpack_collection(file: IO[bytes], path: Path) -> None:
-    with open_archive(file, _NONE_OF_ANKI) as archive:
+    with open_checked_archive(file, _NONE_OF_ANKI) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
         name = next((n for n in _NAMES if n in entries), None)
         if name is None:
@@ -175,7 +175,7 @@ def _authorize_read(action: int, table: str | None, *_: str | None) -> int:
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
-def _expect_ordinary_tables(connection: sqlite3.Connection) -> None:
+def _raise_unless_ordinary_tables(connection: sqlite3.Connection) -> None:
     """Refuse views and virtual tables in place of tables."""
     rows = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master").fetchmany(1000)
     tables = {
@@ -240,7 +240,7 @@ class PackageNote:
     tags: str
 
     @property
-    def card_text_length(self) -> int:
+    def max_card_text_length(self) -> int:
         return sum(map(len, self.field_values)) + self.note_type.max_template_length
 
 
@@ -351,7 +351,7 @@ def _read_cards(
         note_content = note_by_row_id.get(note)
         if note_content is None:
             continue
-        length += note_content.card_text_length
+        length += note_content.max_card_text_length
         if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
         card_data = _parse_card_data(data)

@@ -20,7 +20,7 @@ from app.import_export.anki.package_format import (
     COLLECTION_SCHEMA,
     ONE_WAY_NOTE_TYPE_ID,
     CollectionStart,
-    PackageWriter,
+    PackageArchiveWriter,
     build_collection_row,
     build_package_picture_name,
     find_note_type_id_for_card_count,
@@ -70,7 +70,7 @@ def make_note_guid(card_id: str) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-def _make_stable_row_id(name: str, taken_ids: set[int]) -> int:
+def _take_stable_row_id(name: str, taken_ids: set[int]) -> int:
     """Return a row id that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
     number = _FIRST_ID + int.from_bytes(digest[:8]) % _ID_RANGE
@@ -112,10 +112,10 @@ class NewRevlogEntry(NamedTuple):
     """
 
     at_ms: int
-    ease: int
-    interval: int
-    last_interval: int
-    factor: int
+    rating_or_zero: int
+    interval_days_or_minus_seconds: int
+    last_interval_days_or_minus_seconds: int
+    difficulty_factor: int
     duration_ms: int
     revlog_kind: int
 
@@ -171,7 +171,7 @@ def build_card_history(
             continue
         state = apply_review(previous_state, entry.review, card_id)
         log.append(_build_review_revlog_entry(previous_state, state, entry))
-        replayed, retention = ReplayedCard(state), entry.review.retention
+        replayed, retention = ReplayedCard(state), entry.review.desired_retention
     buried = entry if isinstance(entry, DatedEdit) and entry.edit.kind == "bury" else None
     return CardHistory(
         card_id, replayed.card_state, retention, tuple(log), is_suspended, added_info, buried
@@ -183,10 +183,12 @@ def _build_manual_revlog_entry(
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
         at_ms=round(dated_edit.edited_at.timestamp() * 1000),
-        ease=0,
-        interval=max(1, (state_after.due_day - dated_edit.study_day).days) if state_after else 0,
-        last_interval=_compute_anki_interval(state_before),
-        factor=_convert_difficulty_to_ease_factor(state_after) if state_after else 0,
+        rating_or_zero=0,
+        interval_days_or_minus_seconds=max(1, (state_after.due_day - dated_edit.study_day).days)
+        if state_after
+        else 0,
+        last_interval_days_or_minus_seconds=_compute_anki_interval(state_before),
+        difficulty_factor=_convert_difficulty_to_ease_factor(state_after) if state_after else 0,
         duration_ms=0,
         revlog_kind=_BY_HAND,
     )
@@ -201,10 +203,12 @@ def _build_review_revlog_entry(
 ) -> NewRevlogEntry:
     return NewRevlogEntry(
         at_ms=round(timed_review.review.rated_at.timestamp() * 1000),
-        ease=timed_review.review.rating,
-        interval=_compute_anki_interval(state_after),
-        last_interval=_compute_anki_interval(state_before) if state_before else 0,
-        factor=_convert_difficulty_to_ease_factor(state_after),
+        rating_or_zero=timed_review.review.rating,
+        interval_days_or_minus_seconds=_compute_anki_interval(state_after),
+        last_interval_days_or_minus_seconds=_compute_anki_interval(state_before)
+        if state_before
+        else 0,
+        difficulty_factor=_convert_difficulty_to_ease_factor(state_after),
         duration_ms=timed_review.duration_ms or 0,
         revlog_kind=_LOG_KINDS[state_before.state] if state_before else 0,
     )
@@ -326,8 +330,8 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 """
 
 
-def write_notes_to_package(
-    notes: Iterable[AnkiNote], dates: CollectionDates, package: PackageWriter
+def write_notes_and_finish_package(
+    notes: Iterable[AnkiNote], dates: CollectionDates, package: PackageArchiveWriter
 ) -> None:
     """Write these notes with their cards and logs to a package, and finish it.
 
@@ -342,15 +346,15 @@ def write_notes_to_package(
     ):
         db.executescript(f"{COLLECTION_SCHEMA}{_LOGGED}")
         for position, note in enumerate(notes):
-            decks.setdefault(note.deck_name, _make_stable_row_id(f"deck {note.deck_name}", set()))
+            decks.setdefault(note.deck_name, _take_stable_row_id(f"deck {note.deck_name}", set()))
             if note.card_ordinals:
                 card_counts.add(len(note.faces_html) // 2)
-            note_id = _make_stable_row_id(note.name, taken_ids)
+            note_id = _take_stable_row_id(note.name, taken_ids)
             columns = _build_note_columns_after_guid(note, dates.now_seconds)
             _insert_row(db, "notes", (note_id, note.guid, *columns))
             ordinals = note.card_ordinals or range(len(note.card_histories))
             for ordinal, card in zip(ordinals, note.card_histories, strict=True):
-                card_id = _make_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
+                card_id = _take_stable_row_id(f"{note.name}~{ordinal}", taken_ids)
                 ids = (card_id, note_id, decks[note.deck_name], ordinal)
                 state = _build_card_state_columns(card, dates, position)
                 _insert_row(db, "cards", (*ids, dates.card_modified_at_seconds(card), -1, *state))
@@ -384,7 +388,9 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
         _insert_row(db, "revlog", (last_id, *others))
 
 
-def write_apkg(course_items: tuple[Item, ...], deck_title: str, modified_at: int) -> ExportResult:
+def write_cards_as_apkg(
+    course_items: tuple[Item, ...], deck_title: str, modified_at_seconds: int
+) -> ExportResult:
     """Return a package of the cards among `course_items`; `modified_at` in seconds since 1970.
 
     The GUID of a note depends only on the id of its card, and `modified_at` is its modification time. A
@@ -397,22 +403,27 @@ def write_apkg(course_items: tuple[Item, ...], deck_title: str, modified_at: int
         if i.kind != "card"
     )
     out = io.BytesIO()
-    package = PackageWriter(out, newer_format=False)
+    package = PackageArchiveWriter(out, newer_format=False)
     pictures = {
-        _make_package_picture_name(picture): decode_image_or_empty(picture)
+        _make_package_picture_name_from_hash(picture): decode_image_or_empty(picture)
         for card in cards
         for picture in card.pictures
     }
     for name, content in pictures.items():
         package.add_media(name, content)
-    dates = CollectionDates(modified_at, dt.date.min, dt.date.min, None)
-    write_notes_to_package((_build_new_note(card, deck_title) for card in cards), dates, package)
+    dates = CollectionDates(modified_at_seconds, dt.date.min, dt.date.min, None)
+    write_notes_and_finish_package(
+        (_build_unstudied_note(card, deck_title) for card in cards), dates, package
+    )
     return ExportResult(out.getvalue(), len(cards), refused)
 
 
-def _build_new_note(card_item: Item, deck_title: str) -> AnkiNote:
+def _build_unstudied_note(card_item: Item, deck_title: str) -> AnkiNote:
     """Return the note of a card of the course, not studied yet."""
-    urls = {picture.name: _make_package_picture_name(picture) for picture in card_item.pictures}
+    urls = {
+        picture.name: _make_package_picture_name_from_hash(picture)
+        for picture in card_item.pictures
+    }
     return AnkiNote(
         card_item.name,
         make_note_guid(card_item.name),
@@ -426,7 +437,7 @@ def _build_new_note(card_item: Item, deck_title: str) -> AnkiNote:
     )
 
 
-def _make_package_picture_name(picture: ItemImage) -> str:
+def _make_package_picture_name_from_hash(picture: ItemImage) -> str:
     """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
     digest = hashlib.sha256(decode_image_or_empty(picture)).hexdigest()[:32]

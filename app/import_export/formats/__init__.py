@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from app.import_export.anki.package_writer import write_apkg
+from app.import_export.anki.package_writer import write_cards_as_apkg
 from app.import_export.formats.csv_json import read_csv, read_json, write_csv, write_json
 from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import read_moodle, write_moodle
@@ -28,7 +28,7 @@ READERS: Mapping[str, Reader] = {
     "spreadsheet": read_spreadsheet,
 }
 WRITERS: Mapping[str, Writer] = {
-    "apkg": lambda items, about: write_apkg(items, about.title, int(time.time())),
+    "apkg": lambda items, about: write_cards_as_apkg(items, about.title, int(time.time())),
     "csv": lambda items, _about: write_csv(items),
     "json": lambda items, about: write_json(items, about.language),
     "aiken": lambda items, _about: write_aiken(items),

@@ -42,11 +42,11 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     UnreadItem,
     add_default_feedback_as_mistake,
-    add_short_answer,
+    add_moodle_short_answer,
     add_unit_to_stem,
     convert_text_to_markdown,
     get_one_line_plain_text_or_none,
-    has_decimal_comma,
+    has_unambiguous_decimal_comma,
     make_range_around,
     make_range_between,
     parse_typed_number,
@@ -231,7 +231,7 @@ def read_gift(text: str) -> ImportResult:
     all_answers = ((block.answers or "").strip() for block in blocks)
     numeric_answers = (answers for answers in all_answers if answers.startswith("#"))
     numbers = (n for answers in numeric_answers for n in re.findall(r"[\d.,]*,\d+", answers))
-    comma = any(map(has_decimal_comma, numbers))
+    comma = any(map(has_unambiguous_decimal_comma, numbers))
     return read_items_or_refuse(
         UnreadItem(
             block.title or " ".join(remove_gift_escapes(block.text_before).split())[:50],
@@ -290,7 +290,7 @@ class _GiftReader:
         ends_sentence = before[-1:] in _SENTENCE_ENDS
         if at_end and (ends_sentence or not after.strip()):
             return convert_text_to_markdown(before, self.block.text_format, self.losses)
-        is_truth = _TRUTH.match(_split_feedback(self.block.answers or "")[0])
+        is_truth = _TRUTH.match(_split_text_and_feedback(self.block.answers or "")[0])
         before = remove_gift_escapes(self.block.text_before)
         before += "" if is_truth and at_end else "_____"
         rest_of_line, _, next_lines = after.partition("\n")
@@ -314,7 +314,7 @@ class _GiftReader:
         return convert_text_to_markdown(remove_gift_escapes(raw).strip(), text_format, self.losses)
 
     def _read_answers(self, item: Item, answers_text: str) -> Item:
-        first_text, *notes = _split_feedback(answers_text)
+        first_text, *notes = _split_text_and_feedback(answers_text)
         if _TRUTH.match(first_text):
             return self._read_true_false(item, first_text, notes)
         if answers_text.lstrip().startswith("#"):
@@ -346,7 +346,7 @@ class _GiftReader:
         match = _WEIGHT.match(answer_text)
         if match:
             weight, answer_text = parse_weight_percent(match[1]), answer_text[match.end() :]
-        text, *notes = _split_feedback(answer_text)
+        text, *notes = _split_text_and_feedback(answer_text)
         return _GiftAnswer(weight, text, self._read_text(notes[0]) if notes else "")
 
     def _read_choices(self, item: Item, answers: list[MarkedText]) -> Item:
@@ -370,7 +370,7 @@ class _GiftReader:
             weight, text, feedback = self._split_answer(answer.text_after_mark)
             percent = 100.0 if weight is None else weight
             answer_text = " ".join(remove_gift_escapes(_FORMAT.sub("", text)).split())
-            item = add_short_answer(item, answer_text, percent, feedback, self.losses)
+            item = add_moodle_short_answer(item, answer_text, percent, feedback, self.losses)
         return item
 
     def _read_ordering(self, item: Item, ordering_options: str, *lines: str) -> Item:
@@ -420,7 +420,7 @@ class _GiftReader:
         return make_range_around(read(center), tolerance_value, unit)
 
 
-def _split_feedback(answer_text: str) -> list[str]:
+def _split_text_and_feedback(answer_text: str) -> list[str]:
     return [marked.text_after_mark for marked in split_at_marks(answer_text, "#")]
 
 
@@ -442,15 +442,15 @@ def _write_gift_block(item: Item) -> str:
     shows_mistake = item.kind in TYPED_ANSWER_KINDS
     if item.mistake and shows_mistake:
         wrong_answer = "~" if item.kind == "numeric" else "=%0%*"
-        answers += f"\n\t{wrong_answer}#{_write_text(item.mistake)}"
+        answers += f"\n\t{wrong_answer}#{_write_plain_text_or_html(item.mistake)}"
     explanation = append_extra_fields_to_explanation(item, include_mistake=not shows_mistake)
-    general_feedback = f"\n\t####{_write_text(explanation)}" if explanation else ""
+    general_feedback = f"\n\t####{_write_plain_text_or_html(explanation)}" if explanation else ""
     tags = " ".join(
         f"[tag:{t.replace(']', chr(92) + ']')}]" for t in write_item_fields_as_tags(item)
     )
     tag_comment = f"// {tags}\n" if tags else ""
     title = f"::{_escape_gift(item.name)}::" if item.name else ""
-    stem = _write_text(add_unit_to_stem(item.stem, unit))
+    stem = _write_plain_text_or_html(add_unit_to_stem(item.stem, unit))
     # A text without a format mark has the format of the question.
     format_mark = "[plain]" if stem.startswith("[html]") else ""
     return f"{tag_comment}{title}{stem}{{{answers}{general_feedback}\n}}".replace(
@@ -460,7 +460,7 @@ def _write_gift_block(item: Item) -> str:
 
 def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
     if item.kind == "numeric":
-        return "#" + "".join(_write_number(o, numeric_unit) for o in item.options)
+        return "#" + "".join(_write_numeric_answer(o, numeric_unit) for o in item.options)
     write = _WRITERS.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"GIFT has no question of the type {item.kind}")
@@ -469,12 +469,12 @@ def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
 
 def _write_short_answers(item: Item) -> str:
     return "".join(
-        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_write_short_answer(o.text)}{_write_option_feedback(o)}"
+        f"\n\t=%{format_significant_digits(o.percent_weight)}%{_escape_short_answer(o.text)}{_write_option_feedback(o)}"
         for o in item.options
     )
 
 
-def _write_short_answer(text: str) -> str:
+def _escape_short_answer(text: str) -> str:
     return _escape_gift(text).replace("*", "\\*")  # A plain star would match anything.
 
 
@@ -484,7 +484,9 @@ def _write_choices(item: Item) -> str:
         mark = f"~%{format_significant_digits(weight)}%"
         if item.kind == "single" and (option.right or not weight):
             mark = "=" if option.right else "~"
-        lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_option_feedback(option)}")
+        lines.append(
+            f"\n\t{mark}{_write_plain_text_or_html(option.text)}{_write_option_feedback(option)}"
+        )
     return "".join(lines)
 
 
@@ -494,13 +496,13 @@ def _write_true_false(item: Item) -> str:
     if right is None or wrong is None:
         raise ItemSkippedError("it has no right answer")
     word = "TRUE" if right.text.strip(" .").lower() == "true" else "FALSE"
-    notes = [_write_text(wrong.feedback), _write_text(right.feedback)]
+    notes = [_write_plain_text_or_html(wrong.feedback), _write_plain_text_or_html(right.feedback)]
     if not any(notes):
         return word
     return word + "".join(f"#{note}" for note in notes)
 
 
-def _write_number(option: ItemOption, unit: str) -> str:
+def _write_numeric_answer(option: ItemOption, unit: str) -> str:
     span = option.span
     if span is None or span.unit != unit:
         raise ItemSkippedError("its answers are in different units")
@@ -519,7 +521,7 @@ def _write_pairs(item: Item) -> str:
 def _write_left_side(markdown: str) -> str:
     """Return a left side; an arrow would end it, so it is then written as HTML."""
     if "->" not in markdown:
-        return _write_text(markdown)
+        return _write_plain_text_or_html(markdown)
     return "[html]" + _escape_gift(convert_markdown_to_html(markdown).replace("->", "-&gt;"))
 
 
@@ -541,10 +543,10 @@ def _write_step(markdown: str) -> str:
 
 
 def _write_option_feedback(option: ItemOption) -> str:
-    return f"#{_write_text(option.feedback)}" if option.feedback else ""
+    return f"#{_write_plain_text_or_html(option.feedback)}" if option.feedback else ""
 
 
-def _write_text(markdown: str) -> str:
+def _write_plain_text_or_html(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
     text = get_one_line_plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):

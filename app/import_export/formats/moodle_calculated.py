@@ -146,14 +146,14 @@ def translate_formula(formula: str, name_by_wildcard: dict[str, str]) -> str:
     text = _WILDCARD.sub(name, formula.strip())
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return ast.unparse(_Translator().visit(tree))
+        return ast.unparse(_FormulaTranslator().visit(tree))
     except ItemSkippedError:
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ItemSkippedError(f"its formula “{formula[:60]}” cannot be read") from None
 
 
-class _Translator(ast.NodeTransformer):
+class _FormulaTranslator(ast.NodeTransformer):
     """Replaces what Moodle's formulas have and our expressions lack."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -204,7 +204,7 @@ def format_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAnd
     return " ".join(filter(None, (unit, f"± {tolerance_text}" if tolerance else "")))
 
 
-def add_used_parameters(
+def add_used_parameters_and_expressions(
     item: Item, parameters: CalculatedParameters, losses: PicturesAndLosses
 ) -> Item:
     """Return the item with the parameters that it names, and all expressions."""

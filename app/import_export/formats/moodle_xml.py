@@ -24,7 +24,7 @@ from app.import_export.formats.extra_fields import (
 from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.moodle_calculated import (
     CALCULATED,
-    add_used_parameters,
+    add_used_parameters_and_expressions,
     format_unit_and_tolerance,
     read_calculated_question,
 )
@@ -58,12 +58,12 @@ from app.import_export.text_conversion import (
     PicturesAndLosses,
     UnreadItem,
     add_default_feedback_as_mistake,
-    add_short_answer,
+    add_moodle_short_answer,
     add_unit_to_stem,
     build_cloze_item,
     convert_html_to_markdown_recording_losses,
     convert_text_to_markdown,
-    has_decimal_comma,
+    has_unambiguous_decimal_comma,
     make_range_around,
     parse_typed_number,
     parse_weight_percent,
@@ -205,7 +205,7 @@ def read_moodle(data: bytes) -> ImportResult:
     document = parse_xml_and_locate_elements(data, "question")
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
-    nodes = zip(document.root.iter("question"), document.element_lines, strict=True)
+    nodes = zip(document.root.iter("question"), document.located_element_lines, strict=True)
     return read_items_or_refuse(
         UnreadItem(
             _read_question_name(node),
@@ -252,7 +252,7 @@ def _read_item(question_element: ET.Element, losses: PicturesAndLosses) -> Item:
     if not converted.stem:
         raise ItemSkippedError("it has no text")
     if parameters:
-        converted = add_used_parameters(converted, parameters, losses)
+        converted = add_used_parameters_and_expressions(converted, parameters, losses)
     incorrect_feedback = _read_element_text(question_element.find("incorrectfeedback"), losses)
     if incorrect_feedback and incorrect_feedback.rstrip(".") not in _EMPTY_WORDS:
         converted = add_default_feedback_as_mistake(converted, incorrect_feedback, losses)
@@ -339,7 +339,7 @@ def _read_short_answer(question_element: ET.Element, item: Item, losses: Picture
     for answer in question_element.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
         feedback = _read_feedback(answer, losses)
-        item = add_short_answer(item, word, _read_answer_percent(answer), feedback, losses)
+        item = add_moodle_short_answer(item, word, _read_answer_percent(answer), feedback, losses)
     return item
 
 
@@ -348,7 +348,7 @@ def _read_numeric(question_element: ET.Element, item: Item, losses: PicturesAndL
     stem, unit = split_unit_from_stem(item.stem)
     unit = unit or _read_unit(question_element, losses)
     texts = [n.text or "" for n in question_element.iter() if n.tag in {"text", "tolerance"}]
-    comma = any(map(has_decimal_comma, texts))
+    comma = any(map(has_unambiguous_decimal_comma, texts))
     options = []
     for answer in question_element.findall("answer"):
         text = answer.findtext("text", "").strip()

@@ -14,7 +14,7 @@ from app.import_export.formats.qti_elements import (
     extract_plain_text_of_element,
     find_elements_below,
     find_first_element_below,
-    find_qti3_attribute,
+    get_attribute_by_qti3_name,
     normalize_tag_to_qti3_name,
     render_inner_html,
 )
@@ -75,7 +75,8 @@ class Qti12Item(NamedTuple):
 def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
     nodes = list(find_elements_below(root, "item"))
     titles = [
-        find_qti3_attribute(node, "title") or find_qti3_attribute(node, "ident") for node in nodes
+        get_attribute_by_qti3_name(node, "title") or get_attribute_by_qti3_name(node, "ident")
+        for node in nodes
     ]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
@@ -90,7 +91,7 @@ def read_qti12_item(name: str, item_element: ET.Element, losses: PicturesAndLoss
 
 @dataclasses.dataclass(slots=True)
 class _Qti12Reader:
-    root: ET.Element
+    item_element: ET.Element
     losses: PicturesAndLosses
     response_elements: list[ET.Element] = dataclasses.field(init=False)
     scoring_rules: list[_ScoringRule] = dataclasses.field(init=False)
@@ -98,23 +99,23 @@ class _Qti12Reader:
     presentation: ET.Element = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.response_elements = list(find_elements_below(self.root, *_RESPONSES))
-        first_declared = itertools.islice(find_elements_below(self.root, "decvar"), 1)
+        self.response_elements = list(find_elements_below(self.item_element, *_RESPONSES))
+        first_declared = itertools.islice(find_elements_below(self.item_element, "decvar"), 1)
         score_variables = _SCORES | {
-            find_qti3_attribute(node, "varname").lower() for node in first_declared
+            get_attribute_by_qti3_name(node, "varname").lower() for node in first_declared
         }
         self.scoring_rules = [
             _read_scoring_rule(n, score_variables)
-            for n in find_elements_below(self.root, "respcondition")
+            for n in find_elements_below(self.item_element, "respcondition")
         ]
         self.feedback_by_id = {
-            find_qti3_attribute(node, "ident"): self._read_text_outside_responses(node)
-            for node in find_elements_below(self.root, "itemfeedback")
+            get_attribute_by_qti3_name(node, "ident"): self._read_text_outside_responses(node)
+            for node in find_elements_below(self.item_element, "itemfeedback")
         }
 
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        presentation = find_first_element_below(self.root, "presentation")
+        presentation = find_first_element_below(self.item_element, "presentation")
         if presentation is None:
             raise ItemSkippedError("it has no text")
         if find_first_element_below(presentation, *_OTHERS) is not None:
@@ -157,7 +158,8 @@ class _Qti12Reader:
         if response_kind == "response_lid":
             return self._read_choices
         has_bounds = (
-            find_first_element_below(self.root, "vargte", "varlte", "vargt", "varlt") is not None
+            find_first_element_below(self.item_element, "vargte", "varlte", "vargt", "varlt")
+            is not None
         )
         is_numeric = has_bounds or "numeric" in question_type or response_kind == "response_num"
         return self._read_numeric if is_numeric else self._read_short_answer
@@ -176,7 +178,7 @@ class _Qti12Reader:
         return len(choice_sets) == 1 and choice_sets != {()}
 
     def _read_question_type(self) -> str:
-        for field in find_elements_below(self.root, "qtimetadatafield"):
+        for field in find_elements_below(self.item_element, "qtimetadatafield"):
             entry = {
                 normalize_tag_to_qti3_name(part): extract_plain_text_of_element(part)
                 for part in field
@@ -189,14 +191,16 @@ class _Qti12Reader:
 
     def _read_choices(self, item: Item) -> Item:
         response = self.response_elements[0]
-        multiple_answers = find_qti3_attribute(response, "rcardinality").lower() == "multiple"
+        multiple_answers = (
+            get_attribute_by_qti3_name(response, "rcardinality").lower() == "multiple"
+        )
         if multiple_answers:
             weights = self._percent_by_choice()
         else:
-            scores = self._score_by_response_value(find_qti3_attribute(response, "ident"))
+            scores = self._score_by_response_value(get_attribute_by_qti3_name(response, "ident"))
             best = max(scores.values(), default=0.0) or 1.0
             weights = {name: 100 * score / best for name, score in scores.items()}
-        reasons = self._feedback_by_choice(find_qti3_attribute(response, "ident"))
+        reasons = self._map_choices_to_feedback(get_attribute_by_qti3_name(response, "ident"))
         choices = [
             WeightedChoice(
                 self._read_text_outside_responses(label),
@@ -215,7 +219,7 @@ class _Qti12Reader:
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
         choices at once is all or nothing.
         """
-        response = find_qti3_attribute(self.response_elements[0], "ident")
+        response = get_attribute_by_qti3_name(self.response_elements[0], "ident")
         values_and_rules = [
             (_list_required_values(r.condition, response), r) for r in self.scoring_rules
         ]
@@ -247,7 +251,7 @@ class _Qti12Reader:
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
-    def _feedback_by_choice(self, response_id: str) -> dict[str, str]:
+    def _map_choices_to_feedback(self, response_id: str) -> dict[str, str]:
         reasons: dict[str, str] = {}
         for rule in self.scoring_rules:
             values = _list_required_values(rule.condition, response_id)
@@ -258,21 +262,21 @@ class _Qti12Reader:
         return reasons
 
     def _list_right_values(self, response: ET.Element) -> list[str]:
-        scores = self._score_by_response_value(find_qti3_attribute(response, "ident"))
+        scores = self._score_by_response_value(get_attribute_by_qti3_name(response, "ident"))
         return [name for name, score in scores.items() if score > 0]
 
     # --- typed answers ---
 
     def _read_short_answer(self, item: Item) -> Item:
-        name = find_qti3_attribute(self.response_elements[0], "ident")
+        name = get_attribute_by_qti3_name(self.response_elements[0], "ident")
         accepted = {w: s for w, s in self._score_by_response_value(name).items() if s > 0}
         if not accepted:
             raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
         options = tuple(build_scored_option(word, score, best) for word, score in accepted.items())
         flags = (
-            find_qti3_attribute(n, "case").lower()
-            for n in find_elements_below(self.root, "varequal")
+            get_attribute_by_qti3_name(n, "case").lower()
+            for n in find_elements_below(self.item_element, "varequal")
         )
         case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
@@ -318,7 +322,7 @@ class _Qti12Reader:
         """
         chosen = "drop" in self._read_question_type()
         gaps = {
-            find_qti3_attribute(r, "ident").removeprefix("response_"): r
+            get_attribute_by_qti3_name(r, "ident").removeprefix("response_"): r
             for r in self.response_elements
         }
         blanks: list[ItemBlank] = []
@@ -373,7 +377,7 @@ class _Qti12Reader:
             self.losses.add_loss("a picture or recording is left out: describe what it holds")
         texts = []
         for part in _list_text_nodes(node):
-            is_html = "html" in find_qti3_attribute(part, "texttype").lower()
+            is_html = "html" in get_attribute_by_qti3_name(part, "texttype").lower()
             raw = render_inner_html(part, lambda _: None) if len(part) else "".join(part.itertext())
             raw = replace_text(raw) if replace_text else raw
             texts.append(
@@ -395,22 +399,25 @@ def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:
 
 def _list_response_labels(response: ET.Element) -> Iterator[_ResponseLabel]:
     for label in find_elements_below(response, "response_label"):
-        yield _ResponseLabel(find_qti3_attribute(label, "ident"), label)
+        yield _ResponseLabel(get_attribute_by_qti3_name(label, "ident"), label)
 
 
 def _read_scoring_rule(node: ET.Element, score_variables: frozenset[str]) -> _ScoringRule:
     score = 0.0
     for variable in find_elements_below(node, "setvar"):
-        name = find_qti3_attribute(variable, "varname") or find_qti3_attribute(
+        name = get_attribute_by_qti3_name(variable, "varname") or get_attribute_by_qti3_name(
             variable, "variablename"
         )
         if name.lower() in score_variables:
             value = parse_typed_number(extract_plain_text_of_element(variable))
             score += (
-                -value if find_qti3_attribute(variable, "action").lower() == "subtract" else value
+                -value
+                if get_attribute_by_qti3_name(variable, "action").lower() == "subtract"
+                else value
             )
     feedback = (
-        find_qti3_attribute(n, "linkrefid") for n in find_elements_below(node, "displayfeedback")
+        get_attribute_by_qti3_name(n, "linkrefid")
+        for n in find_elements_below(node, "displayfeedback")
     )
     return _ScoringRule(node, score, tuple(feedback))
 
@@ -420,7 +427,10 @@ def _list_required_values(condition: ET.Element, response_id: str) -> list[str]:
     values: list[str] = []
     for child in condition:
         name = normalize_tag_to_qti3_name(child)
-        if name == "varequal" and find_qti3_attribute(child, "respident") in {"", response_id}:
+        if name == "varequal" and get_attribute_by_qti3_name(child, "respident") in {
+            "",
+            response_id,
+        }:
             values.append(extract_plain_text_of_element(child))
         elif name in {"conditionvar", "and", "or"}:
             values += _list_required_values(child, response_id)

@@ -35,7 +35,7 @@ def _to_camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-def find_qti3_attribute(node: ET.Element, name: str) -> str:
+def get_attribute_by_qti3_name(node: ET.Element, name: str) -> str:
     """Return an attribute by its QTI 3 name, in any spelling."""
     return (node.get(name) or node.get(_to_camel_case(name)) or "").strip()
 
@@ -52,7 +52,7 @@ def find_first_element_below(node: ET.Element, *names: str) -> ET.Element | None
 
 def is_hint_element(node: ET.Element) -> bool:
     """Return whether a note for tutors contains one of our hints."""
-    return "hint" in find_qti3_attribute(node, "class").split()
+    return "hint" in get_attribute_by_qti3_name(node, "class").split()
 
 
 def extract_plain_text_of_element(node: ET.Element | None) -> str:
@@ -110,7 +110,7 @@ _INLINE = {*_INLINE_TAGS.split(), GAP_TAG, f"{{{MATHML}}}math"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class QtiBuilder:
+class QtiElementBuilder:
     """Builds elements of one version; names are those of QTI 3 with underscores."""
 
     qti_version: str
@@ -129,7 +129,7 @@ class QtiBuilder:
         return node
 
     def add_markdown(self, parent: ET.Element, markdown: str, *, as_paragraphs: bool) -> None:
-        element = parse_rendered_html(convert_markdown_to_html_with_pictures(markdown))
+        element = parse_rendered_html_with_mathml(convert_markdown_to_html_with_pictures(markdown))
         if as_paragraphs and _has_inline_content(element):
             paragraph = ET.SubElement(parent, "p")
             paragraph.text, paragraph[:] = element.text, list(element)
@@ -146,10 +146,10 @@ class QtiBuilder:
     ) -> None:
         """Add feedback in the body, shown when the outcome has the value."""
         is_inline = _has_inline_content(
-            parse_rendered_html(convert_markdown_to_html_with_pictures(markdown))
+            parse_rendered_html_with_mathml(convert_markdown_to_html_with_pictures(markdown))
         )
         name = "feedback_inline" if is_inline else "feedback_block"
-        node = self._add_shown_for_outcome(parent, name, outcome, outcome_value)
+        node = self._add_element_shown_for_outcome(parent, name, outcome, outcome_value)
         if is_inline:
             self.add_markdown(node, markdown, as_paragraphs=False)
         else:
@@ -159,10 +159,10 @@ class QtiBuilder:
         self, root: ET.Element, markdown: str, outcome: str, outcome_value: str
     ) -> None:
         """Add feedback on the whole item, shown when the outcome has the value."""
-        node = self._add_shown_for_outcome(root, "modal_feedback", outcome, outcome_value)
+        node = self._add_element_shown_for_outcome(root, "modal_feedback", outcome, outcome_value)
         self.add_block_content(node, markdown)
 
-    def _add_shown_for_outcome(
+    def _add_element_shown_for_outcome(
         self, parent: ET.Element, name: str, outcome: str, outcome_value: str
     ) -> ET.Element:
         condition = {"outcome_identifier": outcome, "identifier": outcome_value}
@@ -197,7 +197,7 @@ def _has_inline_content(element: ET.Element) -> bool:
     return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 
 
-def parse_rendered_html(text: str) -> ET.Element:
+def parse_rendered_html_with_mathml(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]

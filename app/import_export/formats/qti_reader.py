@@ -17,7 +17,7 @@ from app.import_export.formats.qti_elements import (
     extract_plain_text_of_element,
     find_elements_below,
     find_first_element_below,
-    find_qti3_attribute,
+    get_attribute_by_qti3_name,
     is_hint_element,
     normalize_tag_to_qti3_name,
     render_inner_html,
@@ -81,7 +81,7 @@ class ResponseDeclaration:
         return tuple(dict.fromkeys((*self.correct_values, *best_values)))
 
     @property
-    def partial_credit_by_value(self) -> dict[str, float]:
+    def partial_credit_share_by_value(self) -> dict[str, float]:
         best = max((mapped.score for mapped in self.mapped_scores), default=0.0)
         full_mark_values = self.full_mark_values
         return {
@@ -96,16 +96,18 @@ def _read_response_declaration(node: ET.Element) -> ResponseDeclaration:
     values = () if correct_response is None else find_elements_below(correct_response, "value")
     entries = list(find_elements_below(node, "map-entry"))
     return ResponseDeclaration(
-        find_qti3_attribute(node, "base-type"),
+        get_attribute_by_qti3_name(node, "base-type"),
         correct_values=tuple(filter(None, map(extract_plain_text_of_element, values))),
         mapped_scores=tuple(
             MappedScore(
-                find_qti3_attribute(e, "map-key"),
-                parse_typed_number(find_qti3_attribute(e, "mapped-value")),
+                get_attribute_by_qti3_name(e, "map-key"),
+                parse_typed_number(get_attribute_by_qti3_name(e, "mapped-value")),
             )
             for e in entries
         ),
-        is_case_sensitive=any(find_qti3_attribute(e, "case-sensitive") == "true" for e in entries),
+        is_case_sensitive=any(
+            get_attribute_by_qti3_name(e, "case-sensitive") == "true" for e in entries
+        ),
     )
 
 
@@ -118,19 +120,22 @@ def compute_percent_by_choice(
     """
     right = dict.fromkeys(response.correct_values or response.full_mark_values, 100.0)
     if is_single_choice:
-        return {name: 100 * part for name, part in response.partial_credit_by_value.items()} | right
+        return {
+            name: 100 * part for name, part in response.partial_credit_share_by_value.items()
+        } | right
     gains = [mapped.score for mapped in response.mapped_scores if mapped.score > 0]
     if gains and _is_score_sum_of_mapping(root):
         return {name: 100 * score / sum(gains) for name, score in response.mapped_scores}
     names = (
-        find_qti3_attribute(n, "identifier") for n in find_elements_below(root, "simple-choice")
+        get_attribute_by_qti3_name(n, "identifier")
+        for n in find_elements_below(root, "simple-choice")
     )
     return dict.fromkeys(names, -100.0) | dict.fromkeys(right, 100 / len(right))
 
 
 def _is_score_sum_of_mapping(root: ET.Element) -> bool:
     processing = find_first_element_below(root, "response-processing")
-    template = "" if processing is None else find_qti3_attribute(processing, "template")
+    template = "" if processing is None else get_attribute_by_qti3_name(processing, "template")
     return "map_response" in template or find_first_element_below(root, "map-response") is not None
 
 
@@ -163,7 +168,7 @@ def read_text_entry_options(
     right = (
         response.correct_values[:1] if response.base_type != "string" else response.full_mark_values
     )
-    partial = response.partial_credit_by_value
+    partial = response.partial_credit_share_by_value
     others = [
         value
         for value, _ in response.mapped_scores
@@ -198,7 +203,7 @@ def _read_scored_conditions(
             outcome_value = extract_plain_text_of_element(
                 find_first_element_below(outcome, "base-value")
             )
-            if find_qti3_attribute(outcome, "identifier") == "SCORE":
+            if get_attribute_by_qti3_name(outcome, "identifier") == "SCORE":
                 score = parse_typed_number(outcome_value)
             elif outcome_value in feedback_by_id:
                 note = feedback_by_id[outcome_value]
@@ -208,11 +213,11 @@ def _read_scored_conditions(
 
 def _read_tested_range(center: float, test: ET.Element | None, unit: str) -> NumberRange:
     """Return the numbers that a test accepts for `center`; without tolerance only that."""
-    mode = "" if test is None else find_qti3_attribute(test, "tolerance-mode")
+    mode = "" if test is None else get_attribute_by_qti3_name(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:
         return make_range_around(center, 0.0, unit)
     tolerances = [
-        parse_typed_number(part) for part in find_qti3_attribute(test, "tolerance").split()
+        parse_typed_number(part) for part in get_attribute_by_qti3_name(test, "tolerance").split()
     ] or [0.0]
     unit_size = abs(center) / 100 if mode == "relative" else 1.0
     below, above = tolerances[0] * unit_size, tolerances[-1] * unit_size
@@ -233,7 +238,7 @@ def read_qti(data: bytes) -> ImportResult:
     """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
         document = parse_xml_and_locate_elements(data, *_ITEMS)
-        sources = list(_list_source_items("", document, {}))
+        sources = list(_list_unread_items("", document, {}))
         if not sources:
             name = normalize_tag_to_qti3_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
@@ -242,7 +247,7 @@ def read_qti(data: bytes) -> ImportResult:
     sources, unreadable_files = [], []
     for file in read_archive_files(data, ".xml"):
         try:
-            sources += _list_source_items(
+            sources += _list_unread_items(
                 file.path, parse_xml_and_locate_elements(file.content, *_ITEMS), pictures
             )
         except UnusableFileError as error:
@@ -253,11 +258,14 @@ def read_qti(data: bytes) -> ImportResult:
     return dataclasses.replace(result, refused_items=(*unreadable_files, *result.refused_items))
 
 
-def _list_source_items(
+def _list_unread_items(
     document_path: str, document: XmlDocument, picture_by_path: Mapping[str, bytes]
 ) -> Iterator[UnreadItem]:
     """Yield the items of a document; `document_path` is its path in a package, else empty."""
-    root, lines = document.root, itertools.chain(document.element_lines, itertools.repeat(0))
+    root, lines = (
+        document.root,
+        itertools.chain(document.located_element_lines, itertools.repeat(0)),
+    )
     find_picture = functools.partial(_find_picture, document_path, picture_by_path)
     prefix = f"{document_path}: " if document_path else ""
     if normalize_tag_to_qti3_name(root) == qti12_reader.ROOT:
@@ -266,8 +274,8 @@ def _list_source_items(
             yield UnreadItem(f"{prefix}{item.title}", line, read, find_picture)
     elif normalize_tag_to_qti3_name(root) == _ITEM:
         title = (
-            find_qti3_attribute(root, "title")
-            or find_qti3_attribute(root, "identifier")
+            get_attribute_by_qti3_name(root, "title")
+            or get_attribute_by_qti3_name(root, "identifier")
             or document_path
         )
         label = f"{prefix}{title}" if title != document_path else document_path
@@ -276,7 +284,7 @@ def _list_source_items(
 
 
 def _read_qti2_or_3_item(name: str, root: ET.Element, losses: PicturesAndLosses) -> Item:
-    return _QtiItemReader(root, losses).read_item(name)
+    return _Qti2Or3ItemReader(root, losses).read_item(name)
 
 
 def _find_picture(item_path: str, picture_by_path: Mapping[str, bytes], url: str) -> bytes | None:
@@ -288,18 +296,18 @@ def _find_picture(item_path: str, picture_by_path: Mapping[str, bytes], url: str
     return next((picture_by_path[known] for known in paths if known in picture_by_path), None)
 
 
-def _read_by_identifier(
+def _map_identifiers_to_read_elements(
     parent: ET.Element, element_name: str, read_element: Callable[[ET.Element], ReadElement]
 ) -> dict[str, ReadElement]:
     """Return what `read_element` returns for each of the elements, by their identifiers."""
     return {
-        find_qti3_attribute(n, "identifier"): read_element(n)
+        get_attribute_by_qti3_name(n, "identifier"): read_element(n)
         for n in find_elements_below(parent, element_name)
     }
 
 
 @dataclasses.dataclass(slots=True)
-class _QtiItemReader:
+class _Qti2Or3ItemReader:
     """Reads one item; what Markdown cannot express is recorded in `losses`."""
 
     root: ET.Element
@@ -311,10 +319,10 @@ class _QtiItemReader:
 
     def read_item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        self.response_by_identifier = _read_by_identifier(
+        self.response_by_identifier = _map_identifiers_to_read_elements(
             self.root, "response-declaration", _read_response_declaration
         )
-        if find_qti3_attribute(self.root, "adaptive") == "true":
+        if get_attribute_by_qti3_name(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
         if find_first_element_below(self.root, "template-declaration") is not None:
             raise ItemSkippedError("its values are drawn by a program of its own")
@@ -328,7 +336,7 @@ class _QtiItemReader:
             if normalize_tag_to_qti3_name(node).endswith("-interaction")
             and normalize_tag_to_qti3_name(node) not in _ASIDE
         ]
-        self.feedback_by_id = _read_by_identifier(
+        self.feedback_by_id = _map_identifiers_to_read_elements(
             self.root, "modal-feedback", self._read_text_outside_interactions
         )
         read = self._choose_reader()
@@ -348,7 +356,7 @@ class _QtiItemReader:
         if not converted.stem:
             raise ItemSkippedError("it has no text")
         note_unused_feedback_as_loss(converted, self.feedback_by_id.values(), self.losses)
-        tags = find_qti3_attribute(self.root, "label").split("; ")
+        tags = get_attribute_by_qti3_name(self.root, "label").split("; ")
         return restore_fields_from_tags(converted, tuple(t for t in tags if t))
 
     def _choose_reader(self) -> Callable[[Item], Item]:
@@ -376,16 +384,16 @@ class _QtiItemReader:
 
     def _read_text_outside_interactions(self, node: ET.Element) -> str:
         return convert_html_to_markdown_recording_losses(
-            render_inner_html(node, self._drop_interaction_or_media), self.losses
+            render_inner_html(node, self._replace_interaction_or_media_with_empty), self.losses
         )
 
-    def _drop_interaction_or_media(self, node: ET.Element) -> str | None:
+    def _replace_interaction_or_media_with_empty(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
         name = normalize_tag_to_qti3_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add_loss("a picture or recording is left out: say what it holds")
             return ""
-        if name == "rubric-block" and "candidate" in find_qti3_attribute(node, "view"):
+        if name == "rubric-block" and "candidate" in get_attribute_by_qti3_name(node, "view"):
             self.losses.add_loss("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
@@ -398,9 +406,11 @@ class _QtiItemReader:
         prompt = find_first_element_below(self.interactions[0], "prompt")
         return self._read_text_outside_interactions(prompt) if prompt is not None else ""
 
-    def _find_response_with_right_answer(self, node: ET.Element) -> ResponseDeclaration:
+    def _require_response_with_right_answer(self, node: ET.Element) -> ResponseDeclaration:
         """Return the response of an interaction; raises ItemSkippedError if it names no answer."""
-        response = self.response_by_identifier.get(find_qti3_attribute(node, "response-identifier"))
+        response = self.response_by_identifier.get(
+            get_attribute_by_qti3_name(node, "response-identifier")
+        )
         if response is None or not response.full_mark_values:
             raise ItemSkippedError("it does not say which answer is right")
         return response
@@ -409,13 +419,13 @@ class _QtiItemReader:
 
     def _read_choices(self, item: Item) -> Item:
         interaction = self.interactions[0]
-        response = self._find_response_with_right_answer(interaction)
-        single = find_qti3_attribute(interaction, "max-choices") == "1"
+        response = self._require_response_with_right_answer(interaction)
+        single = get_attribute_by_qti3_name(interaction, "max-choices") == "1"
         percents = compute_percent_by_choice(self.root, response, is_single_choice=single)
         choices = []
         for node in find_elements_below(interaction, "simple-choice"):
             name, text = (
-                find_qti3_attribute(node, "identifier"),
+                get_attribute_by_qti3_name(node, "identifier"),
                 self._read_text_outside_interactions(node),
             )
             inline = self._inline_feedback_or_none(node)
@@ -427,7 +437,7 @@ class _QtiItemReader:
         converted = build_choice_item_from_weights(
             item, choices, self.losses, allows_several_answers=not single
         )
-        shuffles = find_qti3_attribute(interaction, "shuffle") != "false"
+        shuffles = get_attribute_by_qti3_name(interaction, "shuffle") != "false"
         return dataclasses.replace(converted, shuffle=shuffles or converted.kind == "true-false")
 
     def _inline_feedback_or_none(self, choice: ET.Element) -> str | None:
@@ -436,7 +446,7 @@ class _QtiItemReader:
 
     def _inline_feedback_by_identifier(self, choice_element: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
-        return _read_by_identifier(
+        return _map_identifiers_to_read_elements(
             self.interactions[0],
             choice_element,
             lambda node: self._inline_feedback_or_none(node) or "",
@@ -444,13 +454,13 @@ class _QtiItemReader:
 
     def _read_ordering(self, item: Item) -> Item:
         interaction = self.interactions[0]
-        steps = _read_by_identifier(
+        steps = _map_identifiers_to_read_elements(
             interaction, "simple-choice", self._read_text_outside_interactions
         )
         notes = self._inline_feedback_by_identifier("simple-choice")
         right = [
             i
-            for i in self._find_response_with_right_answer(interaction).correct_values
+            for i in self._require_response_with_right_answer(interaction).correct_values
             if i in steps
         ]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
@@ -468,12 +478,14 @@ class _QtiItemReader:
         if len(sets) != 2:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
-            _read_by_identifier(s, "simple-associable-choice", self._read_text_outside_interactions)
+            _map_identifiers_to_read_elements(
+                s, "simple-associable-choice", self._read_text_outside_interactions
+            )
             for s in sets
         )
         answers = [
             pair.split()
-            for pair in self._find_response_with_right_answer(interaction).correct_values
+            for pair in self._require_response_with_right_answer(interaction).correct_values
         ]
         matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
         if len({a for a, _ in matches}) != len(matches) or len(matches) != len(lefts):
@@ -492,7 +504,9 @@ class _QtiItemReader:
 
         def gap(node: ET.Element) -> str | None:
             is_gap = normalize_tag_to_qti3_name(node) in _GAPS
-            return BLANK_CHARACTER if is_gap else self._drop_interaction_or_media(node)
+            return (
+                BLANK_CHARACTER if is_gap else self._replace_interaction_or_media_with_empty(node)
+            )
 
         text = convert_html_to_markdown_recording_losses(
             render_inner_html(self.body, gap), self.losses
@@ -511,7 +525,7 @@ class _QtiItemReader:
         return not extract_plain_text_of_element(parent) and parent is not self.body
 
     def _read_text_entry(self, item: Item) -> Item:
-        response = self._find_response_with_right_answer(self.interactions[0])
+        response = self._require_response_with_right_answer(self.interactions[0])
         text = self._read_text_outside_interactions(self.body)
         stem, unit = split_unit_from_stem(text)
         options = read_text_entry_options(self.root, response, self.feedback_by_id, unit)
@@ -523,19 +537,21 @@ class _QtiItemReader:
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
     def _read_blank(self, node: ET.Element) -> ItemBlank:
-        response = self._find_response_with_right_answer(node)
+        response = self._require_response_with_right_answer(node)
         if normalize_tag_to_qti3_name(node) == "text-entry-interaction":
-            hint = find_qti3_attribute(node, "placeholder-text")
+            hint = get_attribute_by_qti3_name(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.full_mark_values]
             if response.is_number:
                 right = [
                     w for r in right for w in (r, format_significant_digits(parse_typed_number(r)))
                 ]
                 self.losses.add_loss("a number in a gap is compared as words: add what else counts")
-            if response.partial_credit_by_value:
+            if response.partial_credit_share_by_value:
                 self.losses.add_loss("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
-        choices = _read_by_identifier(node, "inline-choice", extract_plain_text_of_element)
+        choices = _map_identifiers_to_read_elements(
+            node, "inline-choice", extract_plain_text_of_element
+        )
         right = [choices[r] for r in response.full_mark_values if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
@@ -543,10 +559,12 @@ class _QtiItemReader:
     def _read_gap_match(self, item: Item) -> Item:
         """Read words to drag into gaps as words to type."""
         interaction = self.interactions[0]
-        texts = _read_by_identifier(interaction, "gap-text", extract_plain_text_of_element)
+        texts = _map_identifiers_to_read_elements(
+            interaction, "gap-text", extract_plain_text_of_element
+        )
         answers = [
             pair.split()
-            for pair in self._find_response_with_right_answer(interaction).correct_values
+            for pair in self._require_response_with_right_answer(interaction).correct_values
         ]
         word_by_gap = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
@@ -555,14 +573,16 @@ class _QtiItemReader:
             name = normalize_tag_to_qti3_name(node)
             if name == "gap":
                 blanks.append(
-                    ItemBlank((word_by_gap.get(find_qti3_attribute(node, "identifier"), ""),))
+                    ItemBlank(
+                        (word_by_gap.get(get_attribute_by_qti3_name(node, "identifier"), ""),)
+                    )
                 )
                 return BLANK_CHARACTER
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
             if name == "gap-match-interaction":
                 return None
-            return self._drop_interaction_or_media(node)
+            return self._replace_interaction_or_media_with_empty(node)
 
         text = convert_html_to_markdown_recording_losses(
             render_inner_html(self.body, gap), self.losses

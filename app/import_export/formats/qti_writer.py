@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from app.import_export.formats.export_losses import LONGEST_LABEL, convert_items_and_list_losses
 from app.import_export.formats.extra_fields import write_item_fields_as_tags
 from app.import_export.formats.partial_credit import list_choice_weight_percents
-from app.import_export.formats.qti_elements import GAP_TAG, NAMESPACES, QtiBuilder
+from app.import_export.formats.qti_elements import GAP_TAG, NAMESPACES, QtiElementBuilder
 from app.import_export.items import (
     ExportResult,
     Item,
@@ -29,7 +29,7 @@ _FULL = "0.99"  # shares of a mark may add up to slightly less than 1
 
 
 def _add_response_declaration(
-    builder: QtiBuilder, root: ET.Element, right_values: list[str], **attributes: str
+    builder: QtiElementBuilder, root: ET.Element, right_values: list[str], **attributes: str
 ) -> ET.Element:
     settings = {"identifier": "RESPONSE"} | attributes
     node = builder.add_child_element(root, "response_declaration", **settings)
@@ -40,7 +40,7 @@ def _add_response_declaration(
 
 
 def _add_outcomes_and_body(
-    builder: QtiBuilder, root: ET.Element, stem: str, feedback_cardinality: str = "single"
+    builder: QtiElementBuilder, root: ET.Element, stem: str, feedback_cardinality: str = "single"
 ) -> ET.Element:
     """Add the outcome declarations and the body with the stem; returns the body."""
     for name, cardinality, base_type in (
@@ -60,16 +60,22 @@ def _add_outcomes_and_body(
     return body
 
 
-def _set_outcome(
-    builder: QtiBuilder, parent: ET.Element, name: str, value: str, base_type: str = "identifier"
+def _add_set_outcome_rule(
+    builder: QtiElementBuilder,
+    parent: ET.Element,
+    name: str,
+    value: str,
+    base_type: str = "identifier",
 ) -> None:
     rule = builder.add_child_element(parent, "set_outcome_value", identifier=name)
     builder.add_child_element(rule, "base_value", value, base_type=base_type)
 
 
-def _add_explanation_rules(builder: QtiBuilder, processing: ET.Element, item: Item) -> None:
+def _add_explanation_and_mistake_rules(
+    builder: QtiElementBuilder, processing: ET.Element, item: Item
+) -> None:
     """Show the explanation after every answer, and the common mistake after a miss."""
-    _set_outcome(builder, processing, "EXPLAINED", "EXPLANATION")
+    _add_set_outcome_rule(builder, processing, "EXPLAINED", "EXPLANATION")
     if not item.mistake:
         return
     branch = builder.add_child_element(
@@ -78,10 +84,10 @@ def _add_explanation_rules(builder: QtiBuilder, processing: ET.Element, item: It
     test = builder.add_child_element(branch, "lt")
     builder.add_child_element(test, "variable", identifier="SCORE")
     builder.add_child_element(test, "base_value", _FULL, base_type="float")
-    _set_outcome(builder, branch, "MISTAKEN", "MISTAKE")
+    _add_set_outcome_rule(builder, branch, "MISTAKEN", "MISTAKE")
 
 
-def _add_hints(builder: QtiBuilder, body: ET.Element, item: Item) -> None:
+def _add_hints_as_tutor_notes(builder: QtiElementBuilder, body: ET.Element, item: Item) -> None:
     """Write the hints as notes for tutors; a QTI item cannot reveal them later."""
     for hint in item.hints:
         node = builder.add_child_element(body, "rubric_block", view="tutor")
@@ -91,7 +97,7 @@ def _add_hints(builder: QtiBuilder, body: ET.Element, item: Item) -> None:
         builder.add_block_content(node, hint)
 
 
-def _add_all_or_nothing_scoring(builder: QtiBuilder, processing: ET.Element) -> None:
+def _add_all_or_nothing_scoring(builder: QtiElementBuilder, processing: ET.Element) -> None:
     """Give one point for exactly the declared answer."""
     branch = builder.add_child_element(
         builder.add_child_element(processing, "response_condition"), "response_if"
@@ -99,11 +105,11 @@ def _add_all_or_nothing_scoring(builder: QtiBuilder, processing: ET.Element) -> 
     test = builder.add_child_element(branch, "match")
     builder.add_child_element(test, "variable", identifier="RESPONSE")
     builder.add_child_element(test, "correct", identifier="RESPONSE")
-    _set_outcome(builder, branch, "SCORE", "1", "float")
+    _add_set_outcome_rule(builder, branch, "SCORE", "1", "float")
 
 
 def _add_sum_of_mappings_scoring(
-    builder: QtiBuilder, processing: ET.Element, response_identifiers: list[str]
+    builder: QtiElementBuilder, processing: ET.Element, response_identifiers: list[str]
 ) -> None:
     rule = builder.add_child_element(processing, "set_outcome_value", identifier="SCORE")
     total = builder.add_child_element(rule, "sum") if len(response_identifiers) > 1 else rule
@@ -111,7 +117,7 @@ def _add_sum_of_mappings_scoring(
         builder.add_child_element(total, "map_response", identifier=name)
 
 
-def _add_choices(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
+def _add_choice_question(builder: QtiElementBuilder, root: ET.Element, item: Item) -> None:
     """Write single choice, multiple choice, true/false."""
     multiple_answers = item.kind == "multiple"
     cardinality = "multiple" if multiple_answers else "single"
@@ -147,11 +153,11 @@ def _add_choices(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
         processing, "set_outcome_value", identifier="FEEDBACK"
     )
     builder.add_child_element(feedback_rule, "variable", identifier="RESPONSE")
-    _add_explanation_rules(builder, processing, item)
+    _add_explanation_and_mistake_rules(builder, processing, item)
 
 
 def _add_mapping(
-    builder: QtiBuilder, node: ET.Element, score_by_value: dict[str, float], **bounds: str
+    builder: QtiElementBuilder, node: ET.Element, score_by_value: dict[str, float], **bounds: str
 ) -> None:
     mapping = builder.add_child_element(node, "mapping", **bounds)
     for value, score in score_by_value.items():
@@ -159,7 +165,7 @@ def _add_mapping(
         builder.add_child_element(mapping, "map_entry", map_key=value, mapped_value=score_text)
 
 
-def _add_text_entry(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
+def _add_text_entry_question(builder: QtiElementBuilder, root: ET.Element, item: Item) -> None:
     """Write a number or a short answer, with a condition for each value."""
     numeric = item.kind == "numeric"
     unit = next((o.span.unit for o in item.options if o.span), "")
@@ -178,16 +184,16 @@ def _add_text_entry(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
         branch = builder.add_child_element(condition, name)
         _add_comparison(builder, branch, option, item)
         points = format_significant_digits(option.percent_weight / 100)
-        _set_outcome(builder, branch, "SCORE", points, "float")
-        _set_outcome(builder, branch, "FEEDBACK", f"f{number}")
-    _add_explanation_rules(builder, processing, item)
+        _add_set_outcome_rule(builder, branch, "SCORE", points, "float")
+        _add_set_outcome_rule(builder, branch, "FEEDBACK", f"f{number}")
+    _add_explanation_and_mistake_rules(builder, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
             builder.add_modal_feedback(root, option.feedback, "FEEDBACK", f"f{number}")
 
 
 def _add_comparison(
-    builder: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item
+    builder: QtiElementBuilder, branch: ET.Element, option: ItemOption, item: Item
 ) -> None:
     if option.span is not None:
         width = format_significant_digits(option.span.tolerance)
@@ -210,7 +216,7 @@ def _format_option_value(option: ItemOption) -> str:
 _CHOICE = "w{}"
 
 
-def _add_ordering(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
+def _add_ordering(builder: QtiElementBuilder, root: ET.Element, item: Item) -> None:
     """Write steps in order; distractors stay unchosen."""
     right_ids = [f"s{n}" for n in range(1, len(item.steps) + 1)]
     wrong_ids = [f"d{n}" for n in range(1, len(item.options) + 1)]
@@ -229,10 +235,10 @@ def _add_ordering(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
         _add_feedback_shown_with_explanation(builder, node, step.feedback)
     processing = builder.add_child_element(root, "response_processing")
     _add_all_or_nothing_scoring(builder, processing)
-    _add_explanation_rules(builder, processing, item)
+    _add_explanation_and_mistake_rules(builder, processing, item)
 
 
-def _add_matching(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
+def _add_matching(builder: QtiElementBuilder, root: ET.Element, item: Item) -> None:
     """Write two sets; equal right sides are written once."""
     lefts = [p for p in item.pairs if p.left]
     rights = list(dict.fromkeys(p.right for p in item.pairs))
@@ -257,22 +263,22 @@ def _add_matching(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
             _add_feedback_shown_with_explanation(builder, node, why)
     processing = builder.add_child_element(root, "response_processing")
     _add_sum_of_mappings_scoring(builder, processing, ["RESPONSE"])
-    _add_explanation_rules(builder, processing, item)
+    _add_explanation_and_mistake_rules(builder, processing, item)
 
 
 def _add_feedback_shown_with_explanation(
-    builder: QtiBuilder, node: ET.Element, feedback: str
+    builder: QtiElementBuilder, node: ET.Element, feedback: str
 ) -> None:
     """Add the remark on one step or row, shown with the explanation."""
     if feedback:
         builder.add_inline_feedback(node, feedback, "EXPLAINED", "EXPLANATION")
 
 
-def _add_cloze(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
+def _add_cloze(builder: QtiElementBuilder, root: ET.Element, item: Item) -> None:
     """Write a text entry or a choice for each gap; each earns its share."""
     response_ids = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
     for name, blank in zip(response_ids, item.blanks, strict=True):
-        _add_gap_scoring(builder, root, name, blank, 1 / len(response_ids))
+        _declare_gap_response_and_mapping(builder, root, name, blank, 1 / len(response_ids))
     body = _add_outcomes_and_body(builder, root, item.stem)
     builder.add_markdown(body, item.text, as_paragraphs=True)
     gaps = list(body.iter(GAP_TAG))
@@ -282,11 +288,11 @@ def _add_cloze(builder: QtiBuilder, root: ET.Element, item: Item) -> None:
         _convert_gap_to_interaction(builder, gap, name, blank)
     processing = builder.add_child_element(root, "response_processing")
     _add_sum_of_mappings_scoring(builder, processing, response_ids)
-    _add_explanation_rules(builder, processing, item)
+    _add_explanation_and_mistake_rules(builder, processing, item)
 
 
-def _add_gap_scoring(
-    builder: QtiBuilder,
+def _declare_gap_response_and_mapping(
+    builder: QtiElementBuilder,
     root: ET.Element,
     response_identifier: str,
     blank: ItemBlank,
@@ -305,7 +311,7 @@ def _add_gap_scoring(
 
 
 def _convert_gap_to_interaction(
-    builder: QtiBuilder, gap: ET.Element, response_identifier: str, blank: ItemBlank
+    builder: QtiElementBuilder, gap: ET.Element, response_identifier: str, blank: ItemBlank
 ) -> None:
     attributes = {"response_identifier": response_identifier}
     if not blank.wrong:
@@ -325,12 +331,12 @@ _MANIFESTS = {
     "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
 }
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
-    "single": _add_choices,
-    "multiple": _add_choices,
-    "true-false": _add_choices,
-    "numeric": _add_text_entry,
-    "short": _add_text_entry,
+_WRITERS: dict[str, Callable[[QtiElementBuilder, ET.Element, Item], None]] = {
+    "single": _add_choice_question,
+    "multiple": _add_choice_question,
+    "true-false": _add_choice_question,
+    "numeric": _add_text_entry_question,
+    "short": _add_text_entry_question,
     "order": _add_ordering,
     "match": _add_matching,
     "cloze": _add_cloze,
@@ -347,7 +353,7 @@ def write_qti(items: tuple[Item, ...], qti_version: str, language: str = "") -> 
     taken_names: set[str] = set()
 
     def add_file(item: Item) -> None:
-        root = _build_item_element(QtiBuilder(qti_version), item)
+        root = _build_item_element(QtiElementBuilder(qti_version), item)
         if language:
             root.set(_LANGUAGE, language)
         name = _make_identifier(item, taken_names)
@@ -380,7 +386,7 @@ def _move_pictures_to_package_files(root: ET.Element, item: Item) -> dict[str, b
     return used_files
 
 
-def _build_item_element(builder: QtiBuilder, item: Item) -> ET.Element:
+def _build_item_element(builder: QtiElementBuilder, item: Item) -> ET.Element:
     write = _WRITERS.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
@@ -398,7 +404,7 @@ def _build_item_element(builder: QtiBuilder, item: Item) -> ET.Element:
     write(builder, root, item)
     body = root.find(builder.spell_name_for_version("item_body"))
     if body is not None:
-        _add_hints(builder, body, item)
+        _add_hints_as_tutor_notes(builder, body, item)
     if item.mistake:
         builder.add_modal_feedback(root, item.mistake, "MISTAKEN", "MISTAKE")
     if item.explanation:

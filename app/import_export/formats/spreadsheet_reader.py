@@ -28,7 +28,7 @@ from app.import_export.formats.xlsx_table import (
     QUESTION,
     format_column_letters,
     parse_difficulty_cell,
-    read_exported_row,
+    read_item_of_exported_row,
     split_list_cell,
 )
 from app.import_export.html_to_markdown import convert_plain_text_to_markdown
@@ -36,11 +36,15 @@ from app.import_export.items import ImportResult, Item, ItemOption, ItemSkippedE
 from app.import_export.text_conversion import (
     PicturesAndLosses,
     UnreadItem,
-    has_decimal_comma,
+    has_unambiguous_decimal_comma,
     read_items_or_refuse,
 )
 from app.import_export.workbook import UNREADABLE_CELL_MARK, read_workbook
-from app.import_export.xml_files import MAX_XML_BYTES, decode_unicode_or_windows_1252, open_archive
+from app.import_export.xml_files import (
+    MAX_XML_BYTES,
+    decode_unicode_or_windows_1252,
+    open_checked_archive,
+)
 
 _LABEL = r"(?P<label>(?<= )[a-z]|\d{1,2})"
 _CHOICE = re.compile(
@@ -102,7 +106,7 @@ class TableHeader:
         return f"“{title}”" if title else f"{format_column_letters(column)}, which has no name,"
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
-        name = _core_of_column_title(self.titles[column])
+        name = _normalize_column_title(self.titles[column])
         names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
         return not name or bool(names_known_column or _ANSWERING.search(name))
 
@@ -111,7 +115,7 @@ class TableHeader:
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        name = _core_of_column_title(self.titles[column])
+        name = _normalize_column_title(self.titles[column])
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
         return _ASIDE.search(name) is not None and not is_numbered
 
@@ -123,7 +127,7 @@ def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
     reasons: dict[str, int] = {}
     wrong: list[int] = []
     for column, cell in enumerate(cells):
-        word = _core_of_column_title(cell)
+        word = _normalize_column_title(cell)
         choice = _CHOICE.fullmatch(word)
         reason = _REASON.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
         known_column = _COLUMN.fullmatch(word)
@@ -154,10 +158,10 @@ def _fits_label_series(
     return all(other.isdigit() == label.isdigit() for other in column_by_earlier_label)
 
 
-def _core_of_column_title(cell: str) -> str:
+def _normalize_column_title(cell: str) -> str:
     """Return a title without text in brackets, text after a dash, and capitals.
 
-    >>> _core_of_column_title("Answer 1 - max 75 characters"), _core_of_column_title("Correct_Answer(s)*")
+    >>> _normalize_column_title("Answer 1 - max 75 characters"), _normalize_column_title("Correct_Answer(s)*")
     ('answer 1', 'correct answer')
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
@@ -207,7 +211,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     found = _find_header([_iterate_csv_rows(text, separator) for separator in separators])
     comma = separators[found.table_index] == ";"
     table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
-    return read_items_or_refuse(table.list_source_items(), *filter(None, (decoded.guess_note,)))
+    return read_items_or_refuse(table.list_unread_items(), *filter(None, (decoded.guess_note,)))
 
 
 def _iterate_csv_rows(text: str, separator: str) -> Iterator[TableRow]:
@@ -272,7 +276,7 @@ def _read_workbook_questions(data: bytes) -> ImportResult:
         raise UnusableFileError(
             f"{error_prefix}: it is larger than {MAX_XML_BYTES // 1_000_000} MB."
         )
-    with open_archive(io.BytesIO(data), error_prefix):
+    with open_checked_archive(io.BytesIO(data), error_prefix):
         pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, error_prefix)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden_names]
@@ -292,7 +296,7 @@ def _read_workbook_questions(data: bytes) -> ImportResult:
     sources = (
         source
         for name, table in tables.items()
-        for source in table.list_source_items(f"{name}: " if len(tables) > 1 else "")
+        for source in table.list_unread_items(f"{name}: " if len(tables) > 1 else "")
     )
     return read_items_or_refuse(sources, *notes)
 
@@ -315,14 +319,16 @@ class _SheetTable:
         if self.rows and self.rows[-1].line_number > _MOST_ROWS:
             raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.readable_cell_or_empty("answer") for row in self.rows if not row.has_choices())
-        self.may_use_decimal_comma = may_use_decimal_comma or any(map(has_decimal_comma, typed))
+        self.may_use_decimal_comma = may_use_decimal_comma or any(
+            map(has_unambiguous_decimal_comma, typed)
+        )
         named = [row.find_choices_named_by_answer() for row in self.rows if row.has_choices()]
         # Some answers can only be labels, and none only text.
         self.answers_are_labels = any(
             n.labels_named_by_label and not n.labels_named_by_text for n in named
         ) and not any(n.labels_named_by_text and not n.labels_named_by_label for n in named)
 
-    def list_source_items(self, prefix: str = "") -> Iterator[UnreadItem]:
+    def list_unread_items(self, prefix: str = "") -> Iterator[UnreadItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
             name = " ".join(row.readable_cell_or_empty("question").split())[:50] or "(nameless)"
@@ -363,7 +369,7 @@ class _SheetRow:
     def read_exported_item(self, _losses: PicturesAndLosses) -> Item:
         """Return the question of a row of a table that we wrote."""
         titles = enumerate(self.header.titles)
-        return read_exported_row(
+        return read_item_of_exported_row(
             {title: self.require_readable_cell(column) for column, title in titles if title}
         )
 
@@ -378,13 +384,13 @@ class _SheetRow:
         answer = self.readable_cell_or_empty("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
-                choices = self._filled_choices(self.readable_cell_or_empty)
+                choices = self._map_labels_to_filled_choices(self.readable_cell_or_empty)
                 return find_labels_by_label_and_by_text(answer, choices)
         except ItemSkippedError:
             pass
         return NamedChoices()
 
-    def _filled_choices(self, read_cell: Callable[[int], str]) -> dict[str, str]:
+    def _map_labels_to_filled_choices(self, read_cell: Callable[[int], str]) -> dict[str, str]:
         columns = self.header.choice_column_by_label.items()
         return {label: text for label, column in columns if (text := read_cell(column))}
 
@@ -392,7 +398,7 @@ class _SheetRow:
         """Return the question of this row of a table; raises ItemSkippedError."""
         if not self.require_readable_cell("question"):
             raise ItemSkippedError("it has no question")
-        losses = tuple(self._describe_unread_cells())
+        losses = tuple(self._describe_harmless_unread_cells())
         try:
             kind, options = self._read_answer(table)
         except ItemSkippedError as error:
@@ -415,7 +421,7 @@ class _SheetRow:
             ),
         )
 
-    def _describe_unread_cells(self) -> Iterator[str]:
+    def _describe_harmless_unread_cells(self) -> Iterator[str]:
         """Yield remarks on cells in columns that are not read; raises ItemSkippedError.
 
         It raises if such a cell may be a choice or an answer, because the question would be a
@@ -451,12 +457,12 @@ class _SheetRow:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
             return self._read_choices(answer, answers_are_labels=table.answers_are_labels)
-        return self._build_choices_with_distractors(answer) or read_answer_without_choices(
+        return self._build_choices_from_wrong_answer_columns(answer) or read_answer_without_choices(
             answer, may_use_decimal_comma=table.may_use_decimal_comma
         )
 
     def _read_choices(self, answer: str, *, answers_are_labels: bool) -> KindAndOptions:
-        choices = self._filled_choices(self.require_readable_cell)
+        choices = self._map_labels_to_filled_choices(self.require_readable_cell)
         if any(map(self.readable_cell_or_empty, self.header.wrong_answer_columns)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
         right = find_labels_named_by_answer(answer, choices, prefer_labels=answers_are_labels)
@@ -473,7 +479,7 @@ class _SheetRow:
         )
         return KindAndOptions(infer_choice_kind(options), options)
 
-    def _build_choices_with_distractors(self, answer: str) -> KindAndOptions | None:
+    def _build_choices_from_wrong_answer_columns(self, answer: str) -> KindAndOptions | None:
         """Return the answer and the wrong answers as choices, if there are any."""
         columns = self.header.wrong_answer_columns
         wrong = [text for text in map(self.require_readable_cell, columns) if text]

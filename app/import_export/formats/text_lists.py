@@ -79,14 +79,14 @@ class NamedChoices(NamedTuple):
 
 def find_labels_by_label_and_by_text(answer: str, text_by_label: TextByLabel) -> NamedChoices:
     by_label = _find_labels_of_whole_or_parts(
-        answer, lambda part: _find_choice_by_label(part, text_by_label)
+        answer, lambda part: _find_label_by_label_or_empty(part, text_by_label)
     )
     by_words = _find_labels_of_whole_or_parts(
-        answer, lambda part: _find_choice_by_text(part, text_by_label)
+        answer, lambda part: _find_label_by_text_or_empty(part, text_by_label)
     )
     if not by_words:
         by_words = _find_labels_of_whole_or_parts(
-            answer, lambda part: _find_choice_by_label_and_text(part, text_by_label)
+            answer, lambda part: _find_label_by_label_and_text(part, text_by_label)
         )
     return NamedChoices(by_label, by_words)
 
@@ -104,7 +104,7 @@ def _describe_unmatched_answer(answer: str, text_by_label: TextByLabel) -> str:
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
-def _find_choice_by_label(part: str, text_by_label: TextByLabel) -> str:
+def _find_label_by_label_or_empty(part: str, text_by_label: TextByLabel) -> str:
     match = _LABELED.fullmatch(part.strip())
     return _map_to_existing_label(match["label"], text_by_label) if match else ""
 
@@ -138,7 +138,7 @@ def _map_to_existing_label(name: str, text_by_label: TextByLabel) -> str:
     return label if label in text_by_label else ""
 
 
-def _find_choice_by_text(part: str, text_by_label: TextByLabel) -> str:
+def _find_label_by_text_or_empty(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice with this text, ignoring case and a final period if needed."""
     for normalize in (_collapse_spaces, _normalize_for_comparison):
         labels = [
@@ -151,7 +151,7 @@ def _find_choice_by_text(part: str, text_by_label: TextByLabel) -> str:
     return ""
 
 
-def _find_choice_by_label_and_text(part: str, text_by_label: TextByLabel) -> str:
+def _find_label_by_label_and_text(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
     match = _BOTH.fullmatch(part.strip())
     label = _map_to_existing_label(match["label"], text_by_label) if match else ""
@@ -256,11 +256,11 @@ def read_aiken(text: str) -> ImportResult:
             draft.first_line_number,
             functools.partial(_draft_to_item, draft),
         )
-        for draft in _split_drafts(text)
+        for draft in _split_into_question_drafts(text)
     )
 
 
-def _split_drafts(text: str) -> list[_AikenDraft]:
+def _split_into_question_drafts(text: str) -> list[_AikenDraft]:
     """Return the lines of each question; an answer ends it, and so may an empty line."""
     drafts: list[_AikenDraft] = []
     draft: _AikenDraft | None = None

@@ -133,7 +133,7 @@ def format_column_letters(column: int) -> str:
     return format_number_in_letters(column + 1, string.ascii_uppercase)
 
 
-def read_exported_row(cell_by_column: Mapping[str, str]) -> Item:
+def read_item_of_exported_row(cell_by_column: Mapping[str, str]) -> Item:
     """Return the question of a row; raises ItemSkippedError."""
     row = {name: cell.strip() for name, cell in cell_by_column.items()}
     kind = row.get("type", "") or "single"
@@ -190,7 +190,7 @@ def _read_answer_fields(item_kind: str, cell_by_column: Mapping[str, str]) -> di
         left, _, right = cell_by_column.get("answer", "").partition(_ARROW.strip())
         pairs = tuple(map(_read_pair, choices))
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
-    credit_by_label = _read_answer_key(
+    credit_by_label = _parse_credit_by_named_label(
         cell_by_column.get("answer", ""), [choice.label for choice in choices]
     )
     if item_kind == "order":
@@ -206,7 +206,7 @@ def _read_answer_fields(item_kind: str, cell_by_column: Mapping[str, str]) -> di
     return {"stem": question, "options": scored}
 
 
-def _read_answer_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
+def _parse_credit_by_named_label(answer: str, labels: Sequence[str]) -> dict[str, float]:
     """Return the labels that the answer names in order, each with its credit (1 for right)."""
     key: dict[str, float] = {}
     for part in split_list_cell(answer, ",;"):

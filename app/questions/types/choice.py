@@ -73,7 +73,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
     answer_classes = (ChoiceSpec, Choice)
     comment_keys = ("shuffle",)
     options_attribute = "options"
-    response_names_options = True
+    responses_are_option_keys = True
     min_exam_options = 3
     name: ClassVar[ChoiceKind]
     nothing_chosen_message = "No answer is chosen. Choose one."
@@ -97,7 +97,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         # An option that could not be parsed may be the right one, or the third.
         elif not _has_unreadable_option(source_file):
             report_if_no_option_right(options, first, source_file)
-            use = "" if self._report_if_answer_mode_unclear(authored) else authored.exam_use
+            use = "" if self._report_if_maybe_meant_to_be_typed(authored) else authored.exam_use
             report_if_too_few_options(
                 len(options), self.min_exam_options, first, source_file, exam_use=use, hint=_SIDES
             )
@@ -106,7 +106,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         if answer.shuffle:
             _report_options_referring_to_others(options, source_file)
 
-    def _report_if_answer_mode_unclear(self, authored: AuthoredItem) -> bool:
+    def _report_if_maybe_meant_to_be_typed(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
         options, texts = (
             authored.parts.options,
@@ -223,7 +223,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return GradeResult(
             score=self.score_choice(answer, {o.key for o in chosen}, credit_rule),
             score_basis=self.describe_score_basis(answer, {o.key for o in chosen}, credit_rule),
-            parsed={"chosen": [o.key for o in chosen]},
+            parsed_response={"chosen": [o.key for o in chosen]},
             part_results=list_option_results(answer.options, sent_keys),
             given_answer=join_option_letters(answer.options, chosen),
             right_answer=join_option_letters(
@@ -350,7 +350,7 @@ class SingleChoiceType(ChoiceType):
     template = "questions/single.html"
     supports_weighted_options = True
     is_in_real_exam = True
-    is_in_new_topics = True
+    is_in_scaffolded_topics = True
 
     def report_answer_problems(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Report broken rules of options, and cues that give away the right one."""
@@ -399,7 +399,7 @@ class MultipleChoiceType(ChoiceType):
     supports_partial_credit = True
     credit_rules = ("off", "net", "each")
     is_in_real_exam = True
-    is_in_new_topics = True
+    is_in_scaffolded_topics = True
     nothing_chosen_message = "No answer is ticked. Tick all that are right."
 
     def write_several_right_note(self, stem: RichText) -> str:

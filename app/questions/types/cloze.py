@@ -14,7 +14,7 @@ from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import hash_to_four_letters, reduce_to_words, shorten_with_ellipsis
-from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_too_many_parts
+from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_max_parts_reached
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,
@@ -27,9 +27,9 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
+    first_field_value_or_empty,
     is_same_phrase,
     score_by_right_parts,
-    sole_field_value_or_empty,
 )
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -57,7 +57,7 @@ class ClozeBlank:
         words = (self.answers[0], *self.wrong) if self.wrong else ()
         return tuple(sorted(words, key=lambda word: (reduce_to_words(word), word)))
 
-    def accepts_typed_answer(self, given: str) -> bool:
+    def accepts_answer(self, given: str) -> bool:
         if self.wrong:
             return given == self.answers[0]
         return any(is_same_phrase(right, given) for right in self.answers)
@@ -87,7 +87,7 @@ class ClozeType(QuestionType[ClozeSpec]):
     supports_partial_credit = True
     form_fields = ("blank.",)
     gap_pattern = re.compile(r"\[\[[^\[\]\n]+\]\]")
-    is_in_new_topics = True
+    is_in_scaffolded_topics = True
 
     def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         return block.type == "inline" and "[[" in block.content and not options
@@ -144,7 +144,7 @@ class ClozeType(QuestionType[ClozeSpec]):
 
         Each blank counts the same unless the item is all or nothing.
         """
-        typed = {b.key: sole_field_value_or_empty(raw, f"blank.{b.key}") for b in answer.blanks}
+        typed = {b.key: first_field_value_or_empty(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
             return UnreadableResponse("No gap is filled.", "Type what is missing.")
         if any(len(words) > MAX_RESPONSE_LENGTH for words in typed.values()):
@@ -157,7 +157,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         return GradeResult(
             score=score_by_right_parts(good, all_, credit_rule),
             score_basis=f"{good} of {all_} gaps right",
-            parsed={"blanks": typed},
+            parsed_response={"blanks": typed},
             part_results=marks,
             given_answer=", ".join(
                 f"“{words}”" if words else "nothing" for words in typed.values()
@@ -206,7 +206,7 @@ def _parse_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
             if child.type in {"text", "text_special"}:
                 _replace_blanks_by_marks(child, get_first_line_number(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
-        report_if_too_many_parts(
+        report_if_max_parts_reached(
             blanks, "blanks", get_first_line_number(blocks[0]), authored.source_file
         )
         return ClozeSpec((NO_TEXT,), ())
@@ -284,7 +284,7 @@ def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredIt
 
 
 def _grade_blank(number: int, blank: ClozeBlank, typed: str) -> PartResult:
-    good = blank.accepts_typed_answer(typed)
+    good = blank.accepts_answer(typed)
     return PartResult(
         key=blank.key,
         label=f"Gap {number}",

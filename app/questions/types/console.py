@@ -29,9 +29,9 @@ from app.questions.question_type import (
     SubmittedResponse,
     UnreadableResponse,
     escape_typed_text,
+    first_field_value_or_empty,
     render_feedback,
     render_list_items,
-    sole_field_value_or_empty,
 )
 from app.questions.types.choice import (
     join_option_letters,
@@ -82,8 +82,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     name = "console"
     answer_classes = (ConsoleSpec, Lab, LabCommand)
     template = "questions/console.html"
-    answer_block = "fence console"
-    has_several_blocks = True
+    answer_block_type = "fence console"
+    may_have_several_answer_blocks = True
     comment_keys = ("host", "start", "goal")
     form_fields = ("answer", "ran", "command")
     unanswering_form_fields = ("ran", "command")
@@ -108,11 +108,11 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
     def build_template_data(self, answer: ConsoleSpec, draft_fields: DraftFields) -> OpenLab:
-        lines, matcher = _typed_lines(draft_fields), CommandMatcher(answer.lab)
+        lines, matcher = _read_executed_lines(draft_fields), CommandMatcher(answer.lab)
         completions = (
             " ".join([p, *options]) for p, options in matcher.option_names_by_program.items()
         )
-        draft = sole_field_value_or_empty(draft_fields, "command")
+        draft = first_field_value_or_empty(draft_fields, "command")
         return OpenLab(matcher.replay_typed_lines(lines), lines, draft, tuple(completions))
 
     def apply_button_press(self, fields: DraftFields, pressed_button: str) -> DraftFields:
@@ -144,8 +144,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             score = float(score >= 1)
         return GradeResult(
             score=max(0.0, score),
-            score_basis=_describe_score(review, answer.lab, right=right),
-            parsed={
+            score_basis=_describe_score_basis(review, answer.lab, right=right),
+            parsed_response={
                 "chosen": [chosen[0].key],
                 "lines": [e.typed_line for e in review.session.entries],
             },
@@ -162,7 +162,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
 
     def build_session_review(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
-        lab, session = answer.lab, replay_lab_lines(answer.lab, _typed_lines(raw))
+        lab, session = answer.lab, replay_lab_lines(answer.lab, _read_executed_lines(raw))
         shortest_path = find_shortest_solution(lab) or ()
         entry_by_command = {
             n: entry for entry in reversed(session.entries) for n in entry.command_indices
@@ -198,7 +198,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             question + options_html, f"{answer_html}<ol>{render_list_items(steps)}</ol>"
         )
 
-    def collect_text_below_stem(self, answer: ConsoleSpec) -> str:
+    def collect_text_or_html_below_stem(self, answer: ConsoleSpec) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
         lab = answer.lab
         texts = [c.output.plain for c in lab.commands] + [c.first_spelling for c in lab.commands]
@@ -220,7 +220,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         for state, path in find_shortest_path_by_state(lab).items():
             lines = [lab.commands[n].sample_line_without_prompt for n in path]
             available = [
-                lab.commands[n] for n in CommandMatcher(lab).available_command_indices(state)
+                lab.commands[n] for n in CommandMatcher(lab).list_available_command_indices(state)
             ]
             lines += [c.sample_line_without_prompt for c in available if not c.to and not c.harmful]
             label = f"All answers in the state “{state}”"
@@ -243,8 +243,8 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         """
         first, last, refused = Counter[str](), Counter[str](), Counter[str]()
         for response in responses:
-            lab = response.answer.lab
-            session = replay_lab_lines(lab, _typed_lines(response.fields))
+            lab = response.drawn_answer.lab
+            session = replay_lab_lines(lab, _read_executed_lines(response.fields))
             names = [
                 lab.commands[e.command_indices[0]].first_spelling
                 if e.command_indices
@@ -269,12 +269,12 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         return 100 * self.compute_guess_score(answer, "")
 
 
-def _typed_lines(raw: DraftFields) -> tuple[str, ...]:
+def _read_executed_lines(raw: DraftFields) -> tuple[str, ...]:
     lines = (" ".join(line.split())[:LONGEST_LINE] for line in raw.get("ran", ()))
     return tuple(line for line in lines if line)[:MOST_LINES]
 
 
-def _describe_score(review: LabReview, lab: Lab, *, right: bool) -> str:
+def _describe_score_basis(review: LabReview, lab: Lab, *, right: bool) -> str:
     """Return in words how the points of a session and a diagnosis come about."""
     basis = (
         f"half for the goal ({len(review.session.reached_goals)} of {len(lab.goal_ids)} steps), "

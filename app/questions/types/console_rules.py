@@ -15,7 +15,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import get_first_line_number
 from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
-from app.markup.text import shorten_with_ellipsis, suggest_known_words
+from app.markup.text import shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions import shell
 from app.questions.lab import (
     CommandMatcher,
@@ -160,9 +160,9 @@ def report_lab_problems(lab: Lab, authored: AuthoredItem) -> None:
     if len(options) < 2:
         message = "The lab asks for no diagnosis: fewer than two options stand below its blocks."
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
-        source_file.report("E22", authored.line, 1, message, hint)
+        source_file.report("E22", authored.answer_or_item_line, 1, message, hint)
     else:
-        report_option_problems(options, authored.line, source_file)
+        report_option_problems(options, authored.answer_or_item_line, source_file)
     report_if_several_options_right(options, "diagnoses", source_file)
     checked = len(source_file.problems)
     _report_exceeded_size_limits(lab, authored)
@@ -211,7 +211,7 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
             message = f"Nothing says what “{command.first_spelling[:40]}” {effect}."
             hint = "Write a quote right below its block: > and a sentence."
             source_file.report("W25", command.line, 1, message, hint)
-        if command.first and {*lab.states} <= {*lab.states_in_which_needed(command)}:
+        if command.first and {*lab.states} <= {*lab.list_states_in_which_needed(command)}:
             message = f"“{command.first_spelling[:40]}” cannot be first: no command leads to another state."
             source_file.report("W89", command.line, 1, message, "Write needed in place of first.")
         names = [s.plain.removeprefix("sudo ") for s in command.spellings]
@@ -247,7 +247,7 @@ def _report_unknown_states(lab: Lab, authored: AuthoredItem) -> None:
         close_matches = (
             difflib.get_close_matches(state, unnamed_targets, 1) if named_states[state] > 1 else []
         )
-        hint = suggest_known_words(state, states)
+        hint = write_hint_for_unknown_word(state, states)
         if close_matches:
             message = f"Only this block says “{close_matches[0]}”."
             hint = f"Did you mean “{state}”?"
@@ -269,7 +269,7 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANY_TEXT, "text")
             typed = shell.parse_shell_line(sample)[0].commands
-            variables = matcher.variable_counts_by_matching_command(typed)
+            variables = matcher.count_variables_by_matching_command(typed)
             earlier_commands = [
                 earlier
                 for n in matcher.rank_command_indices_in_state(state, typed)
@@ -347,7 +347,7 @@ def _report_unreachable_states(lab: Lab, authored: AuthoredItem) -> None:
 def _report_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a command to a state in which all answers are those of the previous state (W89)."""
     matcher = CommandMatcher(lab)
-    answers = {state: matcher.available_command_indices(state) for state in lab.states}
+    answers = {state: matcher.list_available_command_indices(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
         states = {s for s in command.states or lab.states if index in answers[s]} - {command.to}
         if any(answers[state] == answers.get(command.to) for state in states):

@@ -16,7 +16,7 @@ from app.estimator.hardware import catalog
 from app.estimator.inputs import (
     InputSpec,
     InvalidInputsError,
-    format_typed_value,
+    format_value_as_typed,
     input_specs,
     parse_inputs,
 )
@@ -30,12 +30,12 @@ from app.markup.expressions import (
     Value,
     compile_expression,
     evaluate_expression,
-    require_estimate,
+    require_estimate_spec,
 )
 from app.markup.problems import ESTIMATE_EFFORT, TextPosition, parsing_effort_of_estimate
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
-from app.markup.text import shorten_with_ellipsis, suggest_known_words
+from app.markup.text import shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions.options import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -50,8 +50,8 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     escape_typed_text,
+    first_field_value_or_empty,
     score_by_right_parts,
-    sole_field_value_or_empty,
 )
 
 _COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
@@ -107,8 +107,8 @@ class OpenDesign:
 
     estimate: str
     current_values: Mapping[str, str]
-    form_field_by_input: Mapping[str, str]
-    given_inputs: Mapping[str, str]
+    form_field_by_open_input: Mapping[str, str]
+    form_field_by_given_input: Mapping[str, str]
     conditions: tuple["ConditionText", ...]
 
 
@@ -254,7 +254,7 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
     all plans of each exercise.
     """
     search, options = _BoundedPlanSearch(answer, output), _list_values_to_try_by_input(answer)
-    fields = input_specs(require_estimate(answer.estimate).inputs_type)
+    fields = input_specs(require_estimate_spec(answer.estimate).inputs_type)
     for part in (0, 1, 2):
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
         alone = search.improve_plan(plan, lambda _: options)
@@ -338,7 +338,7 @@ class _BoundedPlanSearch:
 
 
 def _list_values_to_try_by_input(answer: DesignSpec) -> _ValuesByInput:
-    fields = input_specs(require_estimate(answer.estimate).inputs_type)
+    fields = input_specs(require_estimate_spec(answer.estimate).inputs_type)
     return {name: _list_values_to_try(fields[name]) for name in answer.choose}
 
 
@@ -401,7 +401,7 @@ class ConditionText(NamedTuple):
 def describe_conditions(answer: DesignSpec) -> tuple[ConditionText, ...]:
     """Return the conditions in words; as written if one cannot be read."""
     try:
-        labels = {o.name: o.label for o in require_estimate(answer.estimate).outputs}
+        labels = {o.name: o.label for o in require_estimate_spec(answer.estimate).outputs}
         return tuple(_describe_condition(parse_condition(text), labels) for text in answer.accept)
     except (FigureError, ExpressionError):
         return tuple(ConditionText(text, "") for text in answer.accept)
@@ -462,7 +462,7 @@ def _reject_unusable_plan(answer: DesignSpec, plan: Mapping[str, str]) -> Unread
     if any(len(value) > MAX_RESPONSE_LENGTH for value in plan.values()):
         return UnreadableResponse(f"A value is longer than {MAX_RESPONSE_LENGTH} characters.")
     try:
-        inputs = require_estimate(answer.estimate).inputs_type
+        inputs = require_estimate_spec(answer.estimate).inputs_type
         parse_inputs(inputs, {**answer.given, **plan})
     except FigureError as error:
         return UnreadableResponse(error.message, error.hint)
@@ -487,7 +487,7 @@ class _DesignExerciseCheck:
             return
         before = len(self._file.problems)
         try:
-            entry = require_estimate(self._answer.estimate)
+            entry = require_estimate_spec(self._answer.estimate)
         except FigureError as error:
             self._report(error.code, "estimate", error.message, error.hint)
             return
@@ -499,7 +499,7 @@ class _DesignExerciseCheck:
         for text in self._answer.accept:
             self._report_bad_condition(text, entry.name, outputs)
         if len(self._file.problems) == before and self._check_given_values():
-            self._report_bad_plans()
+            self._report_unsolvable_or_already_solved()
 
     def _report(self, code: str, key: str, message: str, hint: str) -> None:
         self._file.report(code, *self._comment.field_location(key), message, hint)
@@ -520,7 +520,7 @@ class _DesignExerciseCheck:
         for name, key in [*((n, "given") for n in given), *((n, "choose") for n in choose)]:
             if name not in inputs:
                 message = f"“{name}” is not an input of {estimate}."
-                self._report("E81", key, message, suggest_known_words(name, inputs))
+                self._report("E81", key, message, write_hint_for_unknown_word(name, inputs))
             elif key == "choose" and name in given:
                 message = f"“{name}” is given and to be chosen."
                 self._report("E11", key, message, "Take it out of one of the two.")
@@ -534,7 +534,9 @@ class _DesignExerciseCheck:
             unknown = sorted(condition.output_names - set(outputs))
             if unknown:
                 message = f"“{unknown[0]}” is not an output of {estimate}."
-                self._report("E81", "accept", message, suggest_known_words(unknown[0], outputs))
+                self._report(
+                    "E81", "accept", message, write_hint_for_unknown_word(unknown[0], outputs)
+                )
                 return
             values = {name: outputs[name] for name in condition.outputs_with_best_value}
             best = {name: v for name, v in values.items() if isinstance(v, Quantity)}
@@ -544,7 +546,7 @@ class _DesignExerciseCheck:
 
     def _check_given_values(self) -> bool:
         """Report given values that cannot be used; return whether there are none."""
-        inputs = require_estimate(self._answer.estimate).inputs_type
+        inputs = require_estimate_spec(self._answer.estimate).inputs_type
         try:
             parse_inputs(inputs, self._answer.given)
         except InvalidInputsError as error:
@@ -561,7 +563,7 @@ class _DesignExerciseCheck:
             return False
         return True
 
-    def _report_bad_plans(self) -> None:
+    def _report_unsolvable_or_already_solved(self) -> None:
         """Report that no plan is right (W92), or that the first one is (W93)."""
         answer = self._answer
         if parsing_effort_of_estimate(answer.estimate) > ESTIMATE_EFFORT:
@@ -623,7 +625,7 @@ class DesignType(QuestionType[DesignSpec]):
 
     def answer_key_fingerprint_texts(self, answer: DesignSpec) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
-        return [answer.estimate, self.collect_text_below_stem(answer)]
+        return [answer.estimate, self.collect_text_or_html_below_stem(answer)]
 
     def build_template_data(self, answer: DesignSpec, draft_fields: DraftFields) -> OpenDesign:
         form_field_by_input = {name: f"choose.{name}" for name in answer.choose}
@@ -649,7 +651,7 @@ class DesignType(QuestionType[DesignSpec]):
         plan = {
             n: value
             for n in answer.choose
-            if (value := sole_field_value_or_empty(raw, f"choose.{n}"))
+            if (value := first_field_value_or_empty(raw, f"choose.{n}"))
         }
         if (refused := _reject_unusable_plan(answer, plan)) is not None:
             return refused
@@ -667,7 +669,7 @@ class DesignType(QuestionType[DesignSpec]):
         met = sum(mark.is_right for mark in marks)
         return GradeResult(
             score=score_by_right_parts(met, len(marks), credit_rule),
-            parsed={"plan": plan, "met": [mark.is_right for mark in marks]},
+            parsed_response={"plan": plan, "met": [mark.is_right for mark in marks]},
             part_results=marks,
             given_answer=f"{met} of {len(marks)} conditions met",
             score_basis=f"{met} of {len(marks)} conditions met",
@@ -677,24 +679,26 @@ class DesignType(QuestionType[DesignSpec]):
         del answer
         return ResultColumnTitles("Condition", "Limit")
 
-    def calculator_url(self, answer: DesignSpec, parsed: Mapping[str, Any]) -> str:
-        if not parsed.get("plan"):
+    def calculator_url(self, answer: DesignSpec, parsed_response: Mapping[str, Any]) -> str:
+        if not parsed_response.get("plan"):
             return ""
-        return expressions.calculator_url(answer.estimate, {**answer.given, **parsed["plan"]})
+        return expressions.calculator_url(
+            answer.estimate, {**answer.given, **parsed_response["plan"]}
+        )
 
-    def collect_text_below_stem(self, answer: DesignSpec) -> str:
+    def collect_text_or_html_below_stem(self, answer: DesignSpec) -> str:
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
     def sample_responses(self, answer: DesignSpec) -> Iterator[LabeledResponse]:
         try:
-            entry = expressions.require_estimate(answer.estimate)
+            entry = expressions.require_estimate_spec(answer.estimate)
         except FigureError:
             return
         defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
         inputs = input_specs(entry.inputs_type)
         plan = {
-            f"choose.{name}": [format_typed_value(inputs[name], defaults[name])]
+            f"choose.{name}": [format_value_as_typed(inputs[name], defaults[name])]
             for name in answer.choose
             if defaults.get(name) is not None
         }

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.markup.html_renderer import render_tokens
-from app.markup.images import WIDTHS, file_name_of_narrow_variant, render_svg_opening_tag
+from app.markup.images import WIDTHS, build_narrow_variant_file_name, render_svg_opening_tag
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
 from app.markup.text import is_inside_its_folder, is_slug
@@ -135,7 +135,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     comment_keys = ("figure",)
     key_implying_type = "figure"
     options_attribute = "regions"
-    response_names_options = True
+    responses_are_option_keys = True
     min_exam_options = 3
 
     def is_implied_by_options(self, options: Sequence[ParsedOption]) -> bool:
@@ -174,7 +174,7 @@ class HotspotType(QuestionType[HotspotSpec]):
         _report_missing_or_repeated_regions(answer, authored)
 
     def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
-        return answer.file, file_name_of_narrow_variant(answer.file)
+        return answer.file, build_narrow_variant_file_name(answer.file)
 
     def embed_figures(
         self, answer: HotspotSpec, figure_by_file_name: Mapping[str, SvgFigure]
@@ -203,7 +203,7 @@ class HotspotType(QuestionType[HotspotSpec]):
             return UnreadableResponse("Choose one part only.", "Nothing was counted.")
         return GradeResult(
             score=float(chosen[0].right),
-            parsed={"chosen": [chosen[0].key]},
+            parsed_response={"chosen": [chosen[0].key]},
             part_results=list_option_results(answer.regions, sent_keys),
             given_answer=join_option_letters(answer.regions, chosen),
             right_answer=join_option_letters(
@@ -274,7 +274,7 @@ def _figure_markers(answer: HotspotSpec, drawing: SvgFigure) -> tuple[HotspotMar
 
 
 def _parse_region(
-    option: ParsedOption, taken_regions: set[str], authored: AuthoredItem
+    option: ParsedOption, taken_keys: set[str], authored: AuthoredItem
 ) -> HotspotRegion:
     region, label = split_region_and_label(option)
     if region:
@@ -282,7 +282,7 @@ def _parse_region(
         location = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
         authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
     return HotspotRegion(
-        make_option_key(authored.comment.id, option, taken_regions),
+        make_option_key(authored.comment.id, option, taken_keys),
         render_tokens([label], authored.context),
         option.ticked,
         render_optional_rich_text(option.feedback, authored.context),

@@ -13,7 +13,7 @@ from app.markup.markdown_tokens import get_first_line_number, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
 from app.markup.text import hash_to_four_letters, reduce_to_words
-from app.questions.options import ParsedOption, make_step_or_row_key, report_if_too_many_parts
+from app.questions.options import ParsedOption, make_step_or_row_key, report_if_max_parts_reached
 from app.questions.question_type import (
     AuthoredItem,
     CardFacesHtml,
@@ -26,10 +26,10 @@ from app.questions.question_type import (
     ResultColumnTitles,
     SubmittedFields,
     UnreadableResponse,
+    first_field_value_or_empty,
     render_feedback,
     render_list_items,
     score_by_right_parts,
-    sole_field_value_or_empty,
 )
 
 
@@ -89,10 +89,10 @@ class MatchingType(QuestionType[MatchSpec]):
     supports_partial_credit = True
     credit_rules = ("off", "net", "each")
     form_fields = ("pair.",)
-    answer_block = "table_open"
+    answer_block_type = "table_open"
 
     def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
-        return block.type == self.answer_block and not block.level and not options
+        return block.type == self.answer_block_type and not block.level and not options
 
     def parse_answer(self, authored: AuthoredItem) -> MatchSpec:
         table, item = authored.parts.answer_block, authored.comment.id
@@ -101,7 +101,7 @@ class MatchingType(QuestionType[MatchSpec]):
         pairs: list[MatchRow] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if report_if_too_many_parts(
+            if report_if_max_parts_reached(
                 pairs, "pairs", get_first_line_number(table[0]), authored.source_file
             ):
                 break
@@ -131,7 +131,7 @@ class MatchingType(QuestionType[MatchSpec]):
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
-        _report_rows_with_nothing_to_match(answer, at, source_file)
+        _report_rows_without_right_cell(answer, at, source_file)
         _report_repeated_cells(answer, at, source_file)
         tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
@@ -172,7 +172,7 @@ class MatchingType(QuestionType[MatchSpec]):
         """
         rows = answer.asked_rows
         known = {pair.answer: pair.right for pair in answer.pairs}
-        given = {r.key: sole_field_value_or_empty(raw, f"pair.{r.key}") for r in rows}
+        given = {r.key: first_field_value_or_empty(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
         if not any(given.values()):
             return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
@@ -182,7 +182,7 @@ class MatchingType(QuestionType[MatchSpec]):
         return GradeResult(
             score=score_by_right_parts(good - wrong if is_net else good, len(rows), credit_rule),
             score_basis=f"{good} right less {wrong} wrong, of {len(rows)} rows" if is_net else said,
-            parsed={"pairs": given},
+            parsed_response={"pairs": given},
             part_results=tuple(_grade_row(row, given[row.key], known) for row in rows),
             given_answer=said,
         )
@@ -192,7 +192,7 @@ class MatchingType(QuestionType[MatchSpec]):
     ) -> str:
         del stem
         rows = answer.asked_rows
-        empty = sum(not sole_field_value_or_empty(raw, f"pair.{row.key}") for row in rows)
+        empty = sum(not first_field_value_or_empty(raw, f"pair.{row.key}") for row in rows)
         return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
     def describe_incomplete_response(
@@ -200,7 +200,7 @@ class MatchingType(QuestionType[MatchSpec]):
     ) -> str:
         del stem
         rows = answer.asked_rows
-        matched = sum(bool(sole_field_value_or_empty(raw, f"pair.{row.key}")) for row in rows)
+        matched = sum(bool(first_field_value_or_empty(raw, f"pair.{row.key}")) for row in rows)
         return f"{matched} of {len(rows)} rows matched" if matched < len(rows) else ""
 
     def build_some_valid_response(self, answer: MatchSpec) -> SubmittedFields:
@@ -278,10 +278,10 @@ def _report_missing_table(authored: AuthoredItem) -> None:
             hint = "Write a line such as |---|---| below the first one, of as many cells."
             source_file.report("E52", line, 1, message, hint)
             return
-    source_file.report("E52", authored.line, 1, message, hint)
+    source_file.report("E52", authored.answer_or_item_line, 1, message, hint)
 
 
-def _report_rows_with_nothing_to_match(
+def _report_rows_without_right_cell(
     answer: MatchSpec, table_line: int, source_file: SourceFile
 ) -> None:
     """Report rows with nothing on the right (E52)."""

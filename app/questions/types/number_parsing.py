@@ -502,7 +502,7 @@ def _range_of_significant_digits(
     return AnswerRange(center, center - half, center + half, unit, digits)
 
 
-def _check_tolerance_percent(percent: float, center: float, unit: str) -> None:
+def _raise_if_tolerance_percent_unusable(percent: float, center: float, unit: str) -> None:
     """Reject a tolerance of 0%, and one of 100% or more, which would accept zero."""
     if not center:
         zero = f"0 {unit}".strip()
@@ -553,7 +553,7 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
     number_alone_advice = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
     number_alone_advice += "question."
     is_rate = word.startswith("/") or _TRANSFERS.fullmatch(word)
-    hint = "" if is_rate else quantities.closest_unit_hint(word)
+    hint = "" if is_rate else quantities.suggest_closest_unit_or_empty(word)
     if rate := _CAPITAL_RATE.fullmatch(word):
         prefix = rate["prefix"].replace("K", "k")
         hint = f"Write {prefix}B/s for bytes, or {prefix}bit/s for bits."
@@ -621,7 +621,7 @@ def _convert_tolerance_to_base_unit(text: str, base_center: float, unit: str) ->
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)
     if word == "%":
-        _check_tolerance_percent(number, base_center, unit)
+        _raise_if_tolerance_percent_unusable(number, base_center, unit)
         return abs(base_center) * number / 100
     try:
         in_unit = quantities.convert_quantity(Quantity(number, word or unit), unit)

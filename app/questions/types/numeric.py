@@ -24,9 +24,9 @@ from app.markup.quantities import (
 from app.questions.options import (
     ParsedOption,
     make_option_key,
+    read_sole_code_span_or_report,
     render_optional_rich_text,
     report_option_problems,
-    require_sole_code_span,
     sole_code_span_or_none,
 )
 from app.questions.question_type import (
@@ -42,10 +42,10 @@ from app.questions.question_type import (
     SubmittedFields,
     UnreadableResponse,
     VariantFault,
+    first_field_value_or_empty,
     render_div_blocks,
     render_titled_list,
     score_option,
-    sole_field_value_or_empty,
 )
 from app.questions.types.number_parsing import (
     AnswerRange,
@@ -206,7 +206,7 @@ def _format_accepted_range(option: NumericOption) -> str:
     return f" (from {low} to {append_unit(high, accepted.unit)})"
 
 
-def format_numeric_tolerance(answer: object) -> str:
+def format_tolerance_of_first_right_option(answer: object) -> str:
     """Return the tolerance of the first right option as written (“ ± 3%”).
 
     Empty for other question types, “ ± 1%” where a range or digits are given instead.
@@ -227,7 +227,7 @@ def report_numeric_problems(answer: NumericSpec, line: int, source_file: SourceF
         message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
         hint, answer_as_code = "Narrow the tolerance, or delete it.", f"`{clash.wrong.template}`"
         source_file.report_at_text("E43", answer_as_code, line, line + 60, message, hint)
-    _report_unit_problems(answer, line, source_file)
+    _report_units_of_different_kinds(answer, line, source_file)
     _report_duplicate_ranges(answer, line, source_file)
 
 
@@ -274,7 +274,9 @@ def _is_covered_by_right(
     return right_range.low <= wrong_range.center <= right_range.high
 
 
-def _report_unit_problems(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
+def _report_units_of_different_kinds(
+    answer: NumericSpec, line: int, source_file: SourceFile
+) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
@@ -284,7 +286,7 @@ def _report_unit_problems(answer: NumericSpec, line: int, source_file: SourceFil
             source_file.report_at_text("E42", answer_as_code, line, line + 60, message, hint)
 
 
-def find_numeric_faults(answer: NumericSpec) -> list[VariantFault]:
+def find_negative_or_overlapping_answers(answer: NumericSpec) -> list[VariantFault]:
     """Report a right answer below zero, or within a wrong one, for one combination (E47)."""
     found = []
     for option in answer.options:
@@ -346,7 +348,7 @@ class NumericType(QuestionType[NumericSpec]):
     form_fields = ("answer", "unit")
     options_attribute = "options"
     supports_weighted_options = True
-    is_in_new_topics = True
+    is_in_scaffolded_topics = True
 
     def is_implied_by_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
@@ -361,7 +363,7 @@ class NumericType(QuestionType[NumericSpec]):
         otherwise: float | None = None
         source_file = authored.source_file
         for option in sorted(authored.parts.options, key=lambda o: not o.ticked):
-            template = require_sole_code_span(option, source_file)
+            template = read_sole_code_span_or_report(option, source_file)
             if template is None:
                 continue
             found = None
@@ -383,9 +385,9 @@ class NumericType(QuestionType[NumericSpec]):
 
     def report_answer_problems(self, answer: NumericSpec, authored: AuthoredItem) -> None:
         options, source_file = authored.parts.options, authored.source_file
-        report_option_problems(options, authored.line, source_file)
+        report_option_problems(options, authored.answer_or_item_line, source_file)
         if not authored.has_computed_parameters:
-            report_numeric_problems(answer, authored.line, source_file)
+            report_numeric_problems(answer, authored.answer_or_item_line, source_file)
 
     def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)
@@ -394,7 +396,7 @@ class NumericType(QuestionType[NumericSpec]):
         """Return the right numbers without their tolerance."""
         return [o.template.split("±")[0] for o in answer.options if o.right]
 
-    def extra_placeholder_texts(self, answer: NumericSpec) -> list[str]:
+    def list_templates_outside_rich_texts(self, answer: NumericSpec) -> list[str]:
         """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
@@ -405,7 +407,7 @@ class NumericType(QuestionType[NumericSpec]):
         self, answer: NumericSpec, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        faults = find_numeric_faults(fill_in_computed_ranges(answer, values))
+        faults = find_negative_or_overlapping_answers(fill_in_computed_ranges(answer, values))
         return faults + find_overrounded_stem_numbers(stem, values)
 
     def fill_answer_placeholders(
@@ -428,9 +430,9 @@ class NumericType(QuestionType[NumericSpec]):
         number that would be right in another unit of the same kind is reported as such.
         """
         del credit_rule
-        typed = sole_field_value_or_empty(raw, "answer")
+        typed = first_field_value_or_empty(raw, "answer")
         unit = find_expected_unit(answer)
-        quantity = _parse_typed_quantity(typed, sole_field_value_or_empty(raw, "unit"), unit)
+        quantity = _parse_typed_quantity(typed, first_field_value_or_empty(raw, "unit"), unit)
         if isinstance(quantity, UnreadableResponse):
             return quantity
         value, number, counted_in = quantity
@@ -438,7 +440,7 @@ class NumericType(QuestionType[NumericSpec]):
         near = "" if option else _explain_other_unit(answer, number, counted_in)
         return GradeResult(
             score=score_option(option),
-            parsed={
+            parsed_response={
                 "value": value,
                 "number": number,
                 "unit": counted_in,

@@ -25,7 +25,7 @@ from app.questions.options import (
     build_choices,
     make_step_or_row_key,
     render_optional_rich_text,
-    report_if_too_many_parts,
+    report_if_max_parts_reached,
 )
 from app.questions.question_type import (
     AnsweredMark,
@@ -42,10 +42,10 @@ from app.questions.question_type import (
     UnreadableResponse,
     clamp_fraction,
     escape_typed_text,
+    first_field_value_or_empty,
     render_list_items,
     render_option_with_feedback,
     render_titled_list,
-    sole_field_value_or_empty,
 )
 
 _LAST = 10**9
@@ -91,13 +91,13 @@ class OrderingType(QuestionType[OrderSpec]):
     supports_partial_credit = True
     credit_rules = ("off", "each", "lcs")
     form_fields = ("place.",)
-    answer_block = "ordered_list_open"
-    is_in_new_topics = True
+    answer_block_type = "ordered_list_open"
+    is_in_scaffolded_topics = True
 
     def is_implied_by_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a numbered list; boxes may mark the distractors."""
         del options
-        return block.type == self.answer_block and not block.level
+        return block.type == self.answer_block_type and not block.level
 
     def parse_answer(self, authored: AuthoredItem) -> OrderSpec:
         """Parse the steps of an ordered list; unticked options are distractors."""
@@ -106,7 +106,7 @@ class OrderingType(QuestionType[OrderSpec]):
         steps = authored.parts.answer_block
         position = 1
         while position < len(steps) - 1:
-            if report_if_too_many_parts(
+            if report_if_max_parts_reached(
                 choices, "steps", get_first_line_number(steps[position]), authored.source_file
             ):
                 break
@@ -126,7 +126,7 @@ class OrderingType(QuestionType[OrderSpec]):
 
     def report_answer_problems(self, answer: OrderSpec, authored: AuthoredItem) -> None:
         """Report problems of steps and distractors (E21, E24, E50, E51)."""
-        source_file, line = authored.source_file, authored.line
+        source_file, line = authored.source_file, authored.answer_or_item_line
         _report_list_markup_problems(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
@@ -221,7 +221,7 @@ class OrderingType(QuestionType[OrderSpec]):
             score=compute_order_credit(right, given, credit_rule),
             score_basis=_describe_order_score_basis(right, given, credit_rule),
             points_text=_describe_order_points(right, given) if credit_rule == "lcs" else "",
-            parsed={"order": given},
+            parsed_response={"order": given},
             part_results=_grade_steps(answer, places, credit_rule),
             given_answer=_describe_order_result(answer, given),
             right_answer="",
@@ -403,7 +403,7 @@ def _parse_places(answer: OrderSpec, raw: SubmittedFields) -> dict[str, int] | U
     """Return the places of the items that have one by their keys, first place first."""
     item_by_place: dict[int, Choice] = {}
     for item in answer.steps_and_distractors:
-        typed = sole_field_value_or_empty(raw, f"place.{item.key}")
+        typed = first_field_value_or_empty(raw, f"place.{item.key}")
         if not typed:
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:

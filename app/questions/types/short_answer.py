@@ -10,9 +10,9 @@ from app.markup.model import NO_TEXT, RichText
 from app.questions.options import (
     TWO_ANSWERS_PATTERN,
     make_option_key,
+    read_sole_code_span_or_report,
     render_optional_rich_text,
     report_option_problems,
-    require_sole_code_span,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -25,11 +25,11 @@ from app.questions.question_type import (
     StatisticsOption,
     SubmittedFields,
     UnreadableResponse,
+    first_field_value_or_empty,
     is_same_phrase,
     render_div_blocks,
     render_titled_list,
     score_option,
-    sole_field_value_or_empty,
 )
 
 
@@ -64,7 +64,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         made = []
         taken: set[str] = set()
         for option in authored.parts.options:
-            answer = require_sole_code_span(option, authored.source_file)
+            answer = read_sole_code_span_or_report(option, authored.source_file)
             if answer is not None:
                 why = render_optional_rich_text(option.feedback, authored.context)
                 name = make_option_key(authored.comment.id, option, taken)
@@ -87,7 +87,9 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
                 option.report_problem("W40", message, hint, authored.source_file)
-        report_option_problems(authored.parts.options, authored.line, authored.source_file)
+        report_option_problems(
+            authored.parts.options, authored.answer_or_item_line, authored.source_file
+        )
 
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
@@ -108,7 +110,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
     ) -> GradeResult | UnreadableResponse:
         """Grade a typed word or phrase; `answer` in the response contains it."""
         del credit_rule
-        typed = sole_field_value_or_empty(raw, "answer")
+        typed = first_field_value_or_empty(raw, "answer")
         if not typed:
             return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
         if len(typed) > MAX_RESPONSE_LENGTH:
@@ -119,7 +121,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         right = [o.answer for o in answer.options if o.right]
         return GradeResult(
             score=score_option(option),
-            parsed={"text": typed, "option": option.key if option else ""},
+            parsed_response={"text": typed, "option": option.key if option else ""},
             given_answer=f"“{typed}”",
             right_answer=" or ".join(f"“{r}”" for r in right),
             feedback=option.feedback if option else RichText("", ""),
