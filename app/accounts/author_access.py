@@ -162,7 +162,7 @@ def sign_in_with_author_link(
 
 
 def _render_author_link_needed_page(request: Request, why_last_link_failed: str) -> HTMLResponse:
-    """Return the page that says how to get a link; `reason` says why the last one failed."""
+    """Return the page that says how to get a link; `why_last_link_failed` says why the last one failed."""
     return _forbid_caching(
         render_page(request, "accounts/link_expired.html", status=403, reason=why_last_link_failed)
     )

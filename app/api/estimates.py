@@ -21,7 +21,7 @@ from app.estimator.hardware.part_values import UNITS
 from app.estimator.inputs import parse_inputs
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import PUBLISHED, find_weight_format
+from app.estimator.models.weight_formats import PUBLISHED, find_weight_format
 from app.web.dependencies import public_base_url
 from app.widgets.calculator_form import parse_query_inputs
 

@@ -74,7 +74,7 @@ class RegradePreview:
     """What would change if the answers to a question were graded by its current key.
 
     `answer_count` counts those graded by another revision. `impact` covers those whose score
-    changes; `unchanged_count` keep theirs. `new_scores` are to be written; empty if no score
+    changes; `unchanged_count` keep theirs. `scores_to_write` are to be written; empty if no score
     changes.
     """
 

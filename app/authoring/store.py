@@ -160,7 +160,7 @@ class AnswerFilter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoggedAnswer:
-    """An answer as the log has it; `raw` is the JSON response, `score` the one that counts."""
+    """An answer as the log has it; `response_json` is the JSON response, `score` the one that counts."""
 
     learner_id: int
     seed: int
@@ -391,7 +391,7 @@ _ANSWERERS = (
 class RegradableAttempt:
     """An answer with the score that counts, and the revision behind the score.
 
-    `sitting_id` is 0 outside of mock exams, `raw` is the JSON response. `regrade_id` is that of the
+    `sitting_id` is 0 outside of mock exams, `response_json` is the JSON response. `regrade_id` is that of the
     newest regrade, 0 for none.
     """
 

@@ -116,7 +116,7 @@ def summarize_comparison(
 ) -> str:
     """Return in one sentence what fits, has more room, or takes less.
 
-    `differing` are the inputs that differ, `main_names` the figures that a result shows first.
+    `differing_input_names` are the inputs that differ, `main_figure_names` the figures that a result shows first.
     """
     relevant_names = tuple(
         name for field in differing_input_names for name in _RELEVANT_FIGURES.get(field, ())

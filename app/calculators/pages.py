@@ -19,7 +19,7 @@ from starlette.datastructures import UploadFile
 from starlette.routing import Route
 
 from app.accounts.current_learner import ReadContext, RequestContext
-from app.calculators import accuracy_page, comparison, exports
+from app.calculators import accuracy_report, comparison, exports
 from app.calculators.comparison import is_number, split_scenarios
 from app.content.library import Library
 from app.errors import HelpLink, InvalidInputError, NotFoundError
@@ -412,13 +412,13 @@ def list_calculators(ctx: ReadContext) -> Response:
 @router.get("/accuracy")
 def show_accuracy(ctx: ReadContext) -> Response:
     return ctx.render_page(
-        "calculators/accuracy.html", summary=accuracy_page.build_accuracy_summary()
+        "calculators/accuracy.html", summary=accuracy_report.build_accuracy_summary()
     )
 
 
 @router.get("/accuracy/{kind}")
 def show_kind_accuracy(ctx: ReadContext, kind: str) -> Response:
-    accuracy = accuracy_page.build_kind_accuracy(kind)
+    accuracy = accuracy_report.build_kind_accuracy(kind)
     if accuracy is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
     return ctx.render_page("calculators/accuracy_kind.html", accuracy=accuracy)

@@ -52,7 +52,7 @@ def run_estimate_command(arguments: Sequence[str]) -> int:
 
 def run_accuracy_command(options: argparse.Namespace) -> int:
     """Print the accuracy of each kind of estimate. Returns 2 if arguments are given."""
-    from app.calculators.accuracy_page import build_accuracy_summary
+    from app.calculators.accuracy_report import build_accuracy_summary
 
     if options.arguments:
         print(f"headroom accuracy: it takes no arguments. {_OWN_CASES}", file=sys.stderr)

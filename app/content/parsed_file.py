@@ -40,7 +40,7 @@ class ItemFingerprint:
     """The data that tells whether an item was edited, replaced or copied.
 
     `options` are in authored order. `answer_key_hash` is a hash of the correct answer, for cards of their figures.
-    `sketch` samples the words (see `text.bottom_k_sketch`); `heading` and `body` are
+    `sketch` samples the words (see `text.bottom_k_sketch`); `heading_hash` and `body_hash` are
     hashes, all without the comment. `sketch_with_comment` includes the comment, as older lines
     of ids.lock did.
     """
@@ -65,7 +65,7 @@ class LockEntry:
     """A line of ids.lock: an id that is or was in use.
 
     `reviewed_key_hash` is the item's key at its last review, on the date `reviewed_on`; both are empty
-    before the first review. `heading` and `body` are hashes of the text and `path` the
+    before the first review. `heading_hash` and `body_hash` are hashes of the text and `path` the
     file when the line was written; older lines lack them.
     """
 

@@ -242,7 +242,7 @@ def upgrade_schema_if_outdated(
 ) -> None:
     """Run pending migrations. Only one process does so; the others wait.
 
-    `call_with_old_revision` is called with the current revision if a migration is needed and the
+    `call_before_upgrade` is called with the current revision if a migration is needed and the
     database is not empty. Raises UnusableDatabaseError and changes nothing if the
     database must not be used.
     """

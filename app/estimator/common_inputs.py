@@ -15,7 +15,7 @@ from app.estimator.memory.parallel_layout import find_tensor_parallel_problem
 from app.estimator.memory.training_memory import StageMemory, plausible_bytes_range
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     CACHE_CHOICES,
     GGUF_CHOICES,
     GGUF_FORMATS,

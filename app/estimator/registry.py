@@ -18,7 +18,7 @@ from app.estimator.models.lookup import (
     unread_size_fields_warning,
     wide_weights_warning,
 )
-from app.estimator.models.number_formats import GGUF_FORMATS, PUBLISHED
+from app.estimator.models.weight_formats import GGUF_FORMATS, PUBLISHED
 from app.estimator.result import Estimate, OutputSpec
 
 

@@ -190,7 +190,7 @@ def _multiply_exactly(value: float, factor: float, *, inverse: bool = False) -> 
 def parse_quantity(text: str, base_unit: str, typed_unit: str = "") -> float:
     """Parse a typed quantity and convert it to its base unit.
 
-    `unit` is the base unit, `typed_unit` the unit of a number without one. A count
+    `base_unit` is the base unit, `typed_unit` the unit of a number without one. A count
     may carry k, M, B or T. Of tokens, K is 1,024 and k is 1,000, as in vLLM's --max-model-len.
     Raises ValueError with what is accepted.
 

@@ -48,7 +48,7 @@ def assemble_paper(
     """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
     `domain_by_objective` maps an objective to its domain, `times_seen_by_question` a question to
-    how often the learner saw it. `previous_questions` are those of the previous paper, which come
+    how often the learner saw it. `previous_question_ids` are those of the previous paper, which come
     last. Among equally new questions, those reserved for exams come first. The same arguments give
     the same paper. A domain with too few questions gives all it has, and `missing` counts the rest.
     """

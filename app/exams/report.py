@@ -30,7 +30,7 @@ from app.widgets.svg import (
 class GradedItem:
     """One question after the end: `score` 0..1, `is_answered` false if left unanswered.
 
-    `score_before_change` is what the first answer would have scored, if it was changed later.
+    `score_of_first_answer` is what the first answer would have scored, if it was changed later.
     `score_before_regrade` is what the answer scored before it was regraded with a corrected
     key. An unreadable answer could not be parsed and scores 0.
     """

@@ -106,7 +106,7 @@ class AnswerChange:
     waited_ms: int = 0
 
     def milliseconds_spent(self, previous_change_ms: int, now_ms: int) -> int:
-        """Return the milliseconds since showing, or since the last change at `previous_change`.
+        """Return the milliseconds since showing, or since the last change at `previous_change_ms`.
 
         A form sent twice, or from two tabs at once, counts once.
         """

@@ -28,21 +28,26 @@ from app.content.courses import LiveLibrary
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
-from app.import_export import UnusableFileError, export_store, import_progress_store, import_store
+from app.import_export import (
+    UnusableFileError,
+    card_import_progress_store,
+    card_import_store,
+    export_store,
+)
 from app.import_export.anki.package_format import PackageArchiveWriter, import_zstd_or_none
 from app.import_export.anki.package_reader import read_package
+from app.import_export.anki_card_export import (
+    ExportedCourse,
+    can_card_still_be_shown,
+    write_learner_cards_to_anki_package,
+)
 from app.import_export.anki_package_import import (
     BackgroundCardImports,
     MatchedPackage,
     find_note_and_topic,
     match_package_with_course,
 )
-from app.import_export.card_export import (
-    ExportedCourse,
-    can_card_still_be_shown,
-    write_learner_cards_to_anki_package,
-)
-from app.import_export.import_store import ImportedCard
+from app.import_export.card_import_store import ImportedCard
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import delete_empty_day_totals
 from app.web.dependencies import CurrentLibrary
@@ -128,7 +133,7 @@ async def import_cards_file(
             package = await run_in_threadpool(_read_and_match_upload, library, file, name)
             sizes = await run_in_read_session(
                 request,
-                lambda ctx: import_store.load_picture_sizes_in_all_courses(
+                lambda ctx: card_import_store.load_picture_sizes_in_all_courses(
                     ctx.db, ctx.learner.row_id_in_any_course
                 ),
             )
@@ -147,7 +152,7 @@ async def import_cards_file(
             return await run_in_read_session(
                 request, lambda ctx: _render_anki_cards_page(ctx, message)
             )
-        count_bytes_toward_quota(request, import_store.estimate_stored_bytes(cards))
+        count_bytes_toward_quota(request, card_import_store.estimate_stored_bytes(cards))
         await imports.start_and_wait_briefly(ctx.learner, began_at, cards, import_slot.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
@@ -175,32 +180,32 @@ class _StartedImport(NamedTuple):
 def _drop_over_quota_and_save_import_start(
     db: Session,
     learner: LearnerProfile,
-    picture_sizes: import_store.SizeByPicture,
+    picture_sizes: card_import_store.SizeByPicture,
     package: MatchedPackage,
     file_name: str,
     now: dt.datetime,
 ) -> _StartedImport:
     """Save the start of an import, of the cards that the quotas allow."""
-    cards = import_store.drop_cards_beyond_picture_quota(
+    cards = card_import_store.drop_cards_beyond_picture_quota(
         db, learner.id, package.cards_to_import, picture_sizes
     )
     try:
-        import_store.raise_if_too_many_own_cards(db, learner.id, cards)
+        card_import_store.raise_if_too_many_own_cards(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
     skipped_cards = dict(package.skipped_card_count_by_reason)
     if len(cards) < len(package.cards_to_import):
-        skipped_cards[import_store.TOO_MANY_PICTURES_REASON] = len(package.cards_to_import) - len(
-            cards
-        )
-    new_import = import_progress_store.NewImport(
+        skipped_cards[card_import_store.TOO_MANY_PICTURES_REASON] = len(
+            package.cards_to_import
+        ) - len(cards)
+    new_import = card_import_progress_store.NewImport(
         file_name,
         len(cards),
         skipped_cards,
         package.skipped_log_row_count_by_reason,
         package.lost_media_count,
     )
-    began_at = import_progress_store.save_import_start_unless_running(
+    began_at = card_import_progress_store.save_import_start_unless_running(
         db, learner.id, new_import, now
     )
     if began_at is None:
@@ -213,7 +218,7 @@ def _drop_over_quota_and_save_import_start(
 
 @router.get("/cards/import")
 def show_last_import(ctx: ReadContext) -> Response:
-    progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = card_import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
     return ctx.render_page("import_export/import.html", import_progress=progress)
@@ -222,7 +227,7 @@ def show_last_import(ctx: ReadContext) -> Response:
 @router.get("/cards/import/progress")
 def show_last_import_fragment(ctx: ReadContext) -> Response:
     """The same as a fragment, for a page that polls it."""
-    progress = import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = card_import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
     return render_page(ctx.request, "import_export/_import.html", import_progress=progress)
@@ -231,7 +236,7 @@ def show_last_import_fragment(ctx: ReadContext) -> Response:
 @router.post("/cards/import/cancellation")
 def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
     """Stop the import after the current batch."""
-    import_progress_store.cancel_import(db, learner.id)
+    card_import_progress_store.cancel_import(db, learner.id)
     return RedirectResponse("/settings/cards/import", 303)
 
 
@@ -243,7 +248,7 @@ def show_removal_form(
     removal_target: Annotated[RemovalTarget, Query(alias="what")],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
-    imported = import_store.summarize_own_decks_and_imported_reviews(db, learner.id)
+    imported = card_import_store.summarize_own_decks_and_imported_reviews(db, learner.id)
     own_deck = next((d for d in imported.own_decks if d.name == deck), None)
     if removal_target == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
@@ -284,7 +289,7 @@ async def remove_own_deck_or_imported_reviews(
             )
     async with open_write_context(request) as ctx:
         await run_in_threadpool(delete_empty_day_totals, ctx.db, ctx.learner.id)
-        await run_in_threadpool(import_store.delete_unused_pictures, ctx.db, ctx.learner.id)
+        await run_in_threadpool(card_import_store.delete_unused_pictures, ctx.db, ctx.learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
@@ -292,8 +297,8 @@ def _batch_cards_touched_by_removal(
     ctx: RequestContext, removal_target: RemovalTarget, deck: str
 ) -> Sequence[Sequence[str]]:
     if removal_target == "deck":
-        return import_store.batch_cards_of_own_deck(ctx.db, ctx.learner.id, deck)
-    return import_store.batch_course_cards_with_imported_reviews(ctx.db, ctx.learner.id)
+        return card_import_store.batch_cards_of_own_deck(ctx.db, ctx.learner.id, deck)
+    return card_import_store.batch_course_cards_with_imported_reviews(ctx.db, ctx.learner.id)
 
 
 def _remove_own_cards_or_imported_reviews(
@@ -304,9 +309,9 @@ def _remove_own_cards_or_imported_reviews(
     card_ids: Sequence[str],
 ) -> None:
     if removal_target == "deck":
-        import_store.delete_own_cards(db, learner_id, card_ids)
+        card_import_store.delete_own_cards(db, learner_id, card_ids)
     else:
-        import_store.delete_imported_reviews_of_course_cards(
+        card_import_store.delete_imported_reviews_of_course_cards(
             db, learner_id, card_ids, lambda card: find_note_and_topic(library, card)
         )
 
@@ -314,7 +319,7 @@ def _remove_own_cards_or_imported_reviews(
 def _render_anki_cards_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = ctx.db, ctx.library, ctx.learner
     own_cards = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
-    all_cards = import_store.list_undeclined_card_ids_with_state(db, learner.id)
+    all_cards = card_import_store.list_undeclined_card_ids_with_state(db, learner.id)
     in_exam = _list_card_ids_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
     available_count = sum(can_card_still_be_shown(library, own_cards, card) for card in cards)
@@ -324,7 +329,7 @@ def _render_anki_cards_page(ctx: RequestContext, problem: str = "") -> HTMLRespo
         available_count=available_count,
         orphaned_count=len(cards) - available_count,
         in_exam_count=len(all_cards) - len(cards),
-        imported=import_store.summarize_own_decks_and_imported_reviews(db, learner.id),
+        imported=card_import_store.summarize_own_decks_and_imported_reviews(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=import_zstd_or_none() is not None,
         size=_SIZE,

@@ -12,7 +12,7 @@ from app.content.link_and_picture_rules import explain_unshowable_image
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import ParsedFile, list_used_ids
 from app.import_export import UnusableFileError
-from app.import_export.course_items import (
+from app.import_export.course_markdown import (
     choose_unused_item_id,
     ensure_heading_paragraph,
     read_items_of_course_file,

@@ -329,7 +329,7 @@ def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
 def _find_code_lines_of_paragraph(
     lines: Sequence[str], paragraph_range: range, indented_line_indexes: list[int]
 ) -> Iterator[int]:
-    """Yield the lines of a paragraph that are code; `indented_lines` are indented ones."""
+    """Yield the lines of a paragraph that are code; `indented_line_indexes` are indented ones."""
     line_above = indented_line_indexes[0] - 1 if indented_line_indexes else -1
     is_introduced = line_above in paragraph_range and not _is_prose(lines[line_above])
     has_code_signs = any(

@@ -130,7 +130,7 @@ def _decode_and_validate_text(data: bytes, encoding: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class XmlDocument:
-    """An XML document; `element_lines` are the line numbers of the requested elements, in order."""
+    """An XML document; `located_element_lines` are the line numbers of the requested elements, in order."""
 
     root: ET.Element
     located_element_lines: tuple[int, ...]

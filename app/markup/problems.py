@@ -259,7 +259,7 @@ class IdInsertion(NamedTuple):
 class UnidentifiedItem:
     """An item without an id.
 
-    `possible_ids` are words in its comments that may be meant as its id; `heading` and `body`
+    `possible_ids` are words in its comments that may be meant as its id; `heading_hash` and `body_hash`
     are hashes of its text.
     """
 

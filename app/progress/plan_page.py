@@ -225,10 +225,10 @@ _MOST_SUGGESTED_MINUTES = 240  # a day
 class ReadingTimeVerdict:
     """Whether what is unread fits: how many pages, the minutes for it, the minutes for reading.
 
-    Of the `available_minutes`, `minutes_on_list` are those of today's list that are left.
+    Of the `available_minutes`, `minutes_left_on_todays_list` are those of today's list that are left.
     It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
     what is not essential. Where pages are read in full as long as they fit, and may not, the route
-    is that of the essentials, and whole unread pages take `full_minutes`. Where not all fit, they
+    is that of the essentials, and whole unread pages take `minutes_for_whole_pages`. Where not all fit, they
     would with `enough_minutes_a_day`; None if with no setting. `lists_have_essentials` if lists
     have shortened pages already.
     """

@@ -31,7 +31,7 @@ class StudyRecord:
 
     `first_study_day` is the first of all days, `activity_by_day` the answers, reviews and sections
     read by ISO date since the first day of the heat map, `answers_by_day` the answers alone.
-    `opened` pages have a read section, `read_day_by_topic` pages have no unread one; their last
+    `opened` pages have a read section, `essentials_read_day_by_topic` pages have no unread one; their last
     sections were read on the days given.
     """
 

@@ -503,7 +503,7 @@ def _fit_cell(text: str, signed_width: int, truncation_mark: str) -> str:
 def _merge_sinfo_rows_adding_counts(
     typed: ShellCommand, rows: list[list[str]], is_count_by_column: Sequence[bool]
 ) -> list[list[str]]:
-    """Add up the rows of `sinfo` that differ only in their `counted` cells, as `sinfo` does without -N."""
+    """Add up the rows of `sinfo` that differ only in their `is_count_by_column` cells, as `sinfo` does without -N."""
     if typed.program != "sinfo" or "--Node" in dict(typed.options):
         return rows
     merged: dict[tuple[str, ...], list[str]] = {}

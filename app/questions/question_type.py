@@ -75,7 +75,7 @@ class PartResult:
 class GradeResult:
     """The result of one response.
 
-    `score` is 0..1; `parsed` is the parsed response, ready for JSON; both answers are text;
+    `score` is 0..1; `parsed_response` is the parsed response, ready for JSON; both answers are text;
     `feedback` belongs to the whole response (a foreseen wrong number). `near_miss_message` is
     for a response that may be corrected, with the same numbers, before the solution is shown.
     `unreadable_reason` says why a response given in an exam could not be graded. `score_basis`
@@ -466,17 +466,17 @@ class QuestionType(abc.ABC, Generic[A]):
 
     `name` is its `type` in the comment. `answer_classes` are the classes of its answer, the answer
     itself first. `comment_keys` are its own keys of the comment; if there is a `key_implying_type`, only an
-    item with it can be of this type without saying so. `answer_block` is the token that opens
-    the list or table with its answer, or `fence` and the name of a block; `has_several_blocks`
+    item with it can be of this type without saying so. `answer_block_type` is the token that opens
+    the list or table with its answer, or `fence` and the name of a block; `may_have_several_answer_blocks`
     is whether there may be several, each with a quote below. `gap_pattern` is the Markdown of a
     gap, if the answer is in the stem. `has_option_boxes` is whether authors mark its options
-    with boxes, `is_in_new_topics` whether scaffolded topics contain one, `needs_calculators`
+    with boxes, `is_in_scaffolded_topics` whether scaffolded topics contain one, `needs_calculators`
     whether it needs a course with calculators.
 
     `template` has its macros `form` and `feedback`, and `exam` if exams use another form.
     `form_fields` are the names of its form fields, or their prefixes up to a dot; `unanswering_form_fields`
     are no answer by themselves. `options_attribute` is the field of the answer that lists keyed
-    options, `response_names_options` whether a response names some of them, and `min_exam_options` how
+    options, `responses_are_option_keys` whether a response names some of them, and `min_exam_options` how
     many of them a question of a mock exam has. `is_each_field_an_answer` is whether each form
     field is an answer of its own.
     """

@@ -94,7 +94,7 @@ class FilterArguments(NamedTuple):
 class FilterOptions(NamedTuple):
     """The options that a filter reads: letters with and without a value, and their long names.
 
-    `unread_options` are the letters and long names of the others that the program has.
+    `unsupported_options` are the letters and long names of the others that the program has.
     """
 
     letters_with_value: str

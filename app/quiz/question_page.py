@@ -423,7 +423,7 @@ def render_question_page(
 ) -> HTMLResponse:
     """The page of one question; for an htmx request, only the fragment it replaces.
 
-    With `attempt_count`, of a question in a lesson, the fragment also updates the line above it.
+    With `attempt_count_in_lesson`, of a question in a lesson, the fragment also updates the line above it.
     """
     outcome = view if isinstance(view, AnswerFeedback) else None
     template = "quiz/show.html"

@@ -53,7 +53,7 @@ class CardToAdd:
 class AddedCardRecord:
     """An added card as it is stored.
 
-    `added_at` is the first miss or addition after the card's last review. `due_day` is
+    `added_or_missed_at` is the first miss or addition after the card's last review. `due_day` is
     the current one, None if it has no memory row. `state` and `lapses` come from its memory row.
     """
 

@@ -151,7 +151,7 @@ class TopicChange(NamedTuple):
 class GoneAndMovedCards:
     """Cards whose memory row does not fit the current course.
 
-    `gone_cards` have left the course, and `topic_change_by_card` changed their topic. Course cards
+    `gone_card_ids` have left the course, and `topic_change_by_card` changed their topic. Course cards
     that are gone are in both.
     """
 

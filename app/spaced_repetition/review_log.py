@@ -64,7 +64,7 @@ _ALL = (
 class AddedCardInitialState:
     """How an added card starts.
 
-    `added_at` is the first miss or addition after the card's last review. `may_be_missed_again` says that
+    `added_or_missed_at` is the first miss or addition after the card's last review. `may_be_missed_again` says that
     this can happen more than once, as a question can be missed again.
     """
 

@@ -90,7 +90,7 @@ RELEARNING_STEPS = (dt.timedelta(minutes=10),)
 class ReviewEvent:
     """One review: `rating` 1 again, 2 hard, 3 good, 4 easy.
 
-    `day` is its study day. `retention` is the desired retention (0..1) when the card is due again.
+    `day` is its study day. `desired_retention` is the desired retention (0..1) when the card is due again.
     Both are stored in the log, so a replay needs nothing else.
     """
 

@@ -98,7 +98,7 @@ class CardsLeft:
 class TodaysQueue:
     """The review queue, and the scope it was loaded for.
 
-    `startable_cards` are in order: those on the list, or the next one.
+    `startable_card_ids` are in order: those on the list, or the next one.
     """
 
     queue: ReviewQueue

@@ -34,7 +34,7 @@ _SEND_BUFFER = 256 * 1024
 class ConnectionLimits:
     """Connection limits of one server process.
 
-    `head_bytes` and `head_seconds` limit request line and headers together, from the first byte
+    `max_head_bytes` and `max_head_seconds` limit request line and headers together, from the first byte
     on a connection to the last of the head. `max_connections` counts all open connections;
     `client_address_or_network` says what one client is. Addresses in `proxies` are exempt from
     `max_connections_per_client`.

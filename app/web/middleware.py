@@ -77,7 +77,7 @@ _DENIED_FEATURES = ("camera", "geolocation", "microphone", "payment", "usb", "br
 
 
 def build_security_headers(*, adds_hsts: bool) -> Headers:
-    """Return the security headers of every response. `https` adds Strict-Transport-Security."""
+    """Return the security headers of every response. `adds_hsts` adds Strict-Transport-Security."""
     headers = {
         "content-security-policy": _POLICY,
         "x-content-type-options": "nosniff",
@@ -302,7 +302,7 @@ class EdgeConfig:
     """Configuration of the middleware. `max_upload_bytes_by_path` maps the paths of uploads to limits.
 
     Other paths have the lower limit of a form. `fair_slots_by_kind` are for pages, forms, estimates
-    and files. `path_prefix` is that of the server. `https` means that every request
+    and files. `path_prefix` is that of the server. `is_always_https` means that every request
     comes over TLS, even if the scope does not say so.
     """
 

@@ -14,7 +14,7 @@ from app.estimator import inputs as given_inputs
 from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
-from app.estimator.models.number_formats import replace_published_or_fp8_format
+from app.estimator.models.weight_formats import replace_published_or_fp8_format
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -50,7 +50,7 @@ def draw_estimate_chart(picture: Picture, bar_height: int = 44) -> SvgChart:
 
 
 def render_result_table(table: ResultTable, color_class_by_label: Mapping[str, str]) -> Markup:
-    """Render a table; rows named like a component get its color from `color_classes`.
+    """Render a table; rows named like a component get its color from `color_class_by_label`.
 
     Columns that contain a number are aligned as numbers. A row whose first cell is a
     number has no row header.

@@ -312,7 +312,7 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from `low` to `high` in base units; `factor` converts them to `unit`.
+    """An axis from `low` to `high` in base units; `base_units_per_unit` converts them to `unit`.
 
     `unit` is shown at the end of the axis, such as GB.
     """

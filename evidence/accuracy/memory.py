@@ -8,7 +8,7 @@ from app.estimator.memory.activations import (
     unfused_layer_saved_bytes_per_token,
 )
 from app.estimator.memory.model_states import BytesPerParameter, state_bytes_under_zero_stage
-from app.estimator.models import number_formats as gguf
+from app.estimator.models import weight_formats as gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value

@@ -5,7 +5,7 @@ import re
 from app.estimator.memory.inference_memory import textbook_kv_cache_bytes_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import adapter_parameters, element_bytes
+from app.estimator.models.weight_formats import adapter_parameters, element_bytes
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, config_as_input
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, build_query, formula_value

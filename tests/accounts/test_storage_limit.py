@@ -17,7 +17,7 @@ from app.content.courses import LiveLibrary
 from app.database.quotas import LEAST_FREE, DailyByteQuota, StorageLimit
 from app.database.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError
-from app.import_export.import_store import ImportedCard, estimate_stored_bytes
+from app.import_export.card_import_store import ImportedCard, estimate_stored_bytes
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import Clock, visit

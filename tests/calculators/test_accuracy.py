@@ -2,7 +2,7 @@
 
 from markupsafe import escape
 
-from app.calculators.accuracy_page import build_accuracy_summary, build_kind_accuracy
+from app.calculators.accuracy_report import build_accuracy_summary, build_kind_accuracy
 from app.widgets.bar_charts import ErrorStrip, PredictionErrorPoint, draw_error_strips
 
 

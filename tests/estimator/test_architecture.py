@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.lookup import find_model, normalize_model_name
 
 # Parameters of published models: trainable, tied heads once, as their implementation

@@ -10,8 +10,8 @@ from pint import DimensionalityError, UnitRegistry
 from app.estimator.memory import activations, inference_memory
 from app.estimator.memory import model_states as states
 from app.estimator.memory.model_states import BytesPerParameter
-from app.estimator.models import number_formats as adapters
-from app.estimator.models import number_formats as formats
+from app.estimator.models import weight_formats as adapters
+from app.estimator.models import weight_formats as formats
 
 UNITS = UnitRegistry(None)
 for line in (

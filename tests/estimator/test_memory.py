@@ -28,7 +28,7 @@ from app.estimator.memory.parallel_layout import (
     stage_parameters_per_gpu,
 )
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     FORMATS,
     adapter_parameters,
     gguf_file_bytes,

@@ -13,8 +13,8 @@ from app.estimator.inputs import (
     non_default_inputs_to_query,
     parse_inputs,
 )
+from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.lookup import (
     compress_config_to_key,
     drop_irrelevant_config_fields,

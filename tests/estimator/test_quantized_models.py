@@ -10,14 +10,14 @@ from app.cli.estimate import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.inference_memory import HybridCacheBlocks, build_hybrid_cache_blocks
-from app.estimator.models.hf_loader import build_architecture
+from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.lookup import (
     build_model_from_pasted_config,
     find_model,
     list_models,
     shorten_config,
 )
-from app.estimator.models.number_formats import find_weight_format, weight_bytes_by_split
+from app.estimator.models.weight_formats import find_weight_format, weight_bytes_by_split
 
 GIB = 2.0**30
 GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors

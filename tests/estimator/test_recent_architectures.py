@@ -11,7 +11,7 @@ from app.estimator.memory.inference_memory import (
     kv_cache_elements_per_sequence,
 )
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.hf_loader import build_architecture
+from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.lookup import find_model, list_model_caveats, list_models
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate

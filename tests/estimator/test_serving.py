@@ -16,7 +16,7 @@ from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.parallel_layout import ReplicaPool, count_nodes
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS
+from app.estimator.models.weight_formats import FORMATS
 from app.estimator.serving import engine, replica_memory
 from app.estimator.serving import replica as profile
 from app.estimator.serving import step_time as step

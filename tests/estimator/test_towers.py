@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.hf_config import UnreadableConfigError
-from app.estimator.models.hf_loader import build_architecture
 from app.estimator.models.lookup import find_model, list_model_caveats
-from app.estimator.models.number_formats import weight_bytes_by_split, weight_bytes_per_gpu
 from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
+from app.estimator.models.weight_formats import weight_bytes_by_split, weight_bytes_per_gpu
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
 from evidence.accuracy.report import list_project_case_files

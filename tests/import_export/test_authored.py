@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from app.import_export.course_items import read_items_of_course_file, write_item_as_markdown
+from app.import_export.course_markdown import read_items_of_course_file, write_item_as_markdown
 from app.import_export.items import Item, ItemOption
 from app.import_export.text_conversion import make_range_around
 from tests.amounts import FACTOR

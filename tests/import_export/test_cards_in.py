@@ -17,8 +17,8 @@ from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Revie
 from app.database.tables import Suspension as Aside
 from app.import_export import UnusableFileError
 from app.import_export.anki.package_writer import make_note_guid
+from app.import_export.card_import_store import ImportedCard, raise_if_too_many_own_cards
 from app.import_export.export_store import OwnCardText
-from app.import_export.import_store import ImportedCard, raise_if_too_many_own_cards
 from app.spaced_repetition import review_log
 from app.spaced_repetition.card_ids import build_term_card, find_topic_of_added_card
 from app.spaced_repetition.scheduler import ReviewEvent
@@ -487,7 +487,7 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
 
 def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monkeypatch) -> None:
     one = dataclasses.replace(OWN_CARDS, max_rows=1)
-    monkeypatch.setattr("app.import_export.import_store.OWN_CARDS", one)
+    monkeypatch.setattr("app.import_export.card_import_store.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
     learner = LearnerProfile("", id=learners(session)[0])
     two = [

@@ -21,9 +21,9 @@ from app.database.engine import open_snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
 from app.import_export.anki.package_format import PackageArchiveWriter, import_zstd_or_none
 from app.import_export.anki.package_writer import make_note_guid
-from app.import_export.card_export import ExportedCourse, write_learner_cards_to_anki_package
+from app.import_export.anki_card_export import ExportedCourse, write_learner_cards_to_anki_package
+from app.import_export.card_import_store import summarize_own_decks_and_imported_reviews
 from app.import_export.export_store import LearnerCards
-from app.import_export.import_store import summarize_own_decks_and_imported_reviews
 from tests.conftest import TINY
 from tests.flashcards.conftest import fields
 

@@ -24,8 +24,8 @@ from app.import_export.anki_package_import import (
     BackgroundCardImports,
     match_package_with_course,
 )
-from app.import_export.import_progress_store import NewImport, save_import_start_unless_running
-from app.import_export.import_store import (
+from app.import_export.card_import_progress_store import NewImport, save_import_start_unless_running
+from app.import_export.card_import_store import (
     ImportedCard,
     ImportedLogEntry,
     batch_cards_by_write_cost,
@@ -116,7 +116,7 @@ def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
     desk: Desk, rosa, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = dataclasses.replace(OWN_CARDS, max_rows=CARDS)
-    for module in ("import_export.import_store", "spaced_repetition.added_cards"):
+    for module in ("import_export.card_import_store", "spaced_repetition.added_cards"):
         monkeypatch.setattr(f"app.{module}.OWN_CARDS", few)
 
     def type_one(number: int) -> None:
@@ -140,7 +140,7 @@ def test_files_do_not_fill_the_log_of_a_card_without_end(
     rosa, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = dataclasses.replace(CARD_LOG, max_rows=12)
-    monkeypatch.setattr("app.import_export.import_store.CARD_LOG", few)
+    monkeypatch.setattr("app.import_export.card_import_store.CARD_LOG", few)
 
     def log(first: int) -> tuple[tuple[int, int, int, int, int], ...]:
         days = range(first, first + 8)

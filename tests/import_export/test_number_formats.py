@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.import_export.workbook import format_number_like_cell
+from app.import_export.workbook_reader import format_number_like_cell
 
 MONEY = '_("$"* #,##0.00_);_("$"* \\(#,##0.00\\);_("$"* "-"??_);_(@_)'
 

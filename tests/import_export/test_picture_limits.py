@@ -9,8 +9,8 @@ from sqlalchemy import event
 from sqlmodel import Session, delete, select
 
 from app.database.tables import Learner, OwnCard, OwnPicture
-from app.import_export import import_store as pictures
-from app.import_export.import_store import ImportedCard
+from app.import_export import card_import_store as pictures
+from app.import_export.card_import_store import ImportedCard
 from tests.import_export.package import Made, database, written
 from tests.import_export.test_cards_in import bring
 from tests.turns import count_open

@@ -203,7 +203,7 @@ def test_older_workbooks_are_refused_since_they_hide_how_numbers_are_shown() -> 
 
 def test_the_process_that_reads_a_workbook_imports_a_part_of_the_app() -> None:
     look = (
-        "import app.import_export.workbook, sys;"
+        "import app.import_export.workbook_reader, sys;"
         "print({'fastapi', 'alembic', 'pydantic'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from app.import_export.formats.spreadsheet_reader import read_spreadsheet
 from app.import_export.formats.xlsx_table import QUESTION, read_item_of_exported_row, write_xlsx
 from app.import_export.items import Item, ItemOption, ItemSkippedError
-from app.import_export.workbook import read_workbook
+from app.import_export.workbook_reader import read_workbook
 from tests.amounts import FACTOR
 from tests.import_export.bank import bare, told
 

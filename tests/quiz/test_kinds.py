@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.content.parse_cache import decode_cached_value, encode_value_for_cache
-from app.import_export.course_items import read_items_of_course_file
+from app.import_export.course_markdown import read_items_of_course_file
 from app.questions import types as kinds
 from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult

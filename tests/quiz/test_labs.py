@@ -9,7 +9,7 @@ import pytest
 
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
-from app.import_export.course_items import read_items_of_course_file
+from app.import_export.course_markdown import read_items_of_course_file
 from app.questions import lab as labs
 from app.questions import shell, text_filters
 from app.questions import types as kinds

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.content.check import check_course
 from app.content.file_reader import parse_file
 from app.content.library import Library, load_library
-from app.import_export.course_items import read_items_of_course_file
+from app.import_export.course_markdown import read_items_of_course_file
 from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
 from app.questions import types as kinds

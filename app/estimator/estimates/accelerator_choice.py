@@ -57,7 +57,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, WeightFormat, find_weight_format
+from app.estimator.models.weight_formats import FORMATS, WeightFormat, find_weight_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import (
     MarlinPaddingShares,

@@ -33,7 +33,7 @@ from app.estimator.hardware.catalog import (
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.memory_verdict import memory_lacking_at_upper_bound_text, real_capacity_note
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import find_weight_format, weight_bytes_by_split
+from app.estimator.models.weight_formats import find_weight_format, weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,

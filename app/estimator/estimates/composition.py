@@ -79,7 +79,7 @@ class ComposedResult:
         )
 
     def summarize_worst_sections(self, heading_allowed_tight: str = "") -> WorstSectionVerdicts:
-        """Return what the sections object; a tight verdict under `ignored_heading` is none."""
+        """Return what the sections object; a tight verdict under `heading_allowed_tight` is none."""
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
             if status == "tight":

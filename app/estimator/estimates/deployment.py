@@ -28,7 +28,7 @@ from app.estimator.estimates.serving_capacity import (
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import replace_published_or_fp8_format
+from app.estimator.models.weight_formats import replace_published_or_fp8_format
 from app.estimator.result import SubEstimate
 from app.estimator.serving.replica import relaxed_target_seconds
 from app.estimator.serving.replica_memory import (

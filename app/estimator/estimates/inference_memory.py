@@ -53,7 +53,7 @@ from app.estimator.memory.parallel_layout import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     CACHE_BITS,
     GGUF_CACHES,
     GGUF_FORMATS,
@@ -190,8 +190,8 @@ class GpuMemoryUse:
     """Bytes on one GPU.
 
     `padding` is what repacking adds to the weights, between `least_padding` and `most_padding`.
-    If no engine is chosen, `started` is what a typical engine uses from startup besides weights
-    and cache. `unsure_graphs` is what some versions of an engine count for CUDA graphs besides.
+    If no engine is chosen, `default_engine_startup` is what a typical engine uses from startup besides weights
+    and cache. `possible_graph_bytes` is what some versions of an engine count for CUDA graphs besides.
     """
 
     weights: float
@@ -239,8 +239,8 @@ class CacheLimits(NamedTuple):
 class InferenceLimits:
     """How far each input can go before the GPU is full.
 
-    Of the usable bytes, `cache_bytes_per_gpu` are left for the cache, enough for `cached_tokens` in
-    `cached_blocks`; None if it holds any number.
+    Of the usable bytes, `bytes_left_for_cache_per_gpu` are left for the cache, enough for `cache_token_capacity` in
+    `cache_block_capacity`; None if it holds any number.
     """
 
     cache_limits: CacheLimits

@@ -78,7 +78,7 @@ from app.estimator.memory_verdict import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     CACHE_BITS,
     GGUF_FORMATS,
     find_weight_format,

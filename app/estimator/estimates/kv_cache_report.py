@@ -19,7 +19,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import CACHE_BITS
+from app.estimator.models.weight_formats import CACHE_BITS
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -72,7 +72,7 @@ class KvCacheResult:
     """Bytes of the cache of one token and one sequence, in total and on one GPU.
 
     A sequence has keys and values, and the `state` of recurrent layers, of which convolutions are
-    a part. `tokens` are in whole blocks.
+    a part. `context_tokens_in_whole_blocks` are in whole blocks.
     """
 
     context_tokens_in_whole_blocks: int

@@ -30,7 +30,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_flips
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     build_published_format_clause,
     find_weight_format,
 )
@@ -139,9 +139,9 @@ _NO_HOST_LAYERS = HostLayerTimes()
 class LatencyResult:
     """Steps of prompt and answer, and times of the first and of each token [s].
 
-    `decode` is the step in use: with drafts the one that checks them. `plain_step_seconds` is that
-    of one without, and `drafting_seconds` is what proposing the drafts adds to `decode`.
-    From `compute_bound_batch` on, compute takes longer than reading weights; from
+    `decode` is the step in use: with drafts the one that checks them. `step_seconds_without_drafts` is that
+    of one without, and `drafting_seconds_per_step` is what proposing the drafts adds to `decode`.
+    From `batch_where_compute_exceeds_weights` on, compute takes longer than reading weights; from
     `non_memory_bound_batch` on, the step is no longer memory-bound.
     """
 

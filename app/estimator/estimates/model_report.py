@@ -12,8 +12,8 @@ from app.estimator.models.lookup import (
     describe_how_weights_are_counted,
     find_model,
 )
-from app.estimator.models.number_formats import PUBLISHED, weight_bytes_by_split
 from app.estimator.models.vision_tower import VisionTower
+from app.estimator.models.weight_formats import PUBLISHED, weight_bytes_by_split
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,

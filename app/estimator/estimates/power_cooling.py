@@ -185,7 +185,7 @@ class PowerCoolingInputs:
 class PowerCoolingResult:
     """A site; power is maximum and typical [W].
 
-    `gpu_power` is that of all GPUs, None if it is not known. `current` is that of a full rack.
+    `all_gpus_power` is that of all GPUs, None if it is not known. `current` is that of a full rack.
     """
 
     inputs: PowerCoolingInputs

@@ -16,7 +16,7 @@ from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import real_capacity_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     FORMATS,
     WEIGHT_CHOICES,
     WeightFormat,

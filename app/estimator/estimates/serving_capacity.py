@@ -29,7 +29,7 @@ from app.estimator.memory.parallel_layout import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     GGUF_CHOICES,
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
@@ -299,7 +299,7 @@ class CapacityResult:
     `split_if_times_are_high` takes fewer GPUs then, with as many replicas as it takes; ranges are
     with it if `is_split_open`, as nobody typed another one.
     `point_of_single_request` is that of a request by itself if no load meets the targets.
-    `preset_tpot_relaxed_to` is the preset target that counts relaxed in `inputs`, because even a request by
+    `unrelaxed_preset_tpot` is the preset target that counts relaxed in `inputs`, because even a request by
     itself misses it [s].
     """
 

@@ -34,7 +34,7 @@ from app.estimator.memory_verdict import (
     build_max_num_seqs_flips,
     format_rounded_past_limit,
 )
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
     FORMATS,

@@ -18,7 +18,7 @@ from app.estimator.formula_steps import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     FORMATS,
     GGUF_CHOICES,
     GGUF_FORMATS,
@@ -76,7 +76,7 @@ class WeightsInputs:
 class WeightsResult:
     """Bytes in total, in the format, in wider formats, of a vision tower, and on one GPU.
 
-    `parameters` are all that are loaded; padding is what repacking adds.
+    `loaded_parameters` are all that are loaded; padding is what repacking adds.
     """
 
     total: float

@@ -509,7 +509,7 @@ def sparse_peak_rate(
 ) -> float | None:
     """Return the peak with 2:4 sparsity [FLOP/s]; None if there is none or it is unknown.
 
-    `stated_tflops` are the rates that a source states, in units of 10^12.
+    `stated_sparse_tflops` are the rates that a source states, in units of 10^12.
 
     >>> sparse_peak_rate(find_accelerator("H100"), "fp8", {})
     3957800000000000.0

@@ -136,7 +136,7 @@ class LinkWithinDomain(NamedTuple):
 class Interconnect:
     """Links that join GPUs: inside a domain, and between domains.
 
-    `domain` GPUs [1] reach each other at `link_rate` [B/s, one way, per GPU] over
+    `gpus_per_domain` GPUs [1] reach each other at `link_rate` [B/s, one way, per GPU] over
     `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`. A `bridge`
     joins each `bridged_gpus` neighbors [1] of a domain besides.
     """

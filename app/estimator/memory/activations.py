@@ -41,8 +41,8 @@ def gpt_layer_bytes(
 class LayerSavedBytesPerToken:
     """Bytes per token that one layer saves.
 
-    `total` is divided only by sequence parallelism, all but `layer_input` by tensor
-    parallelism. `layer_input` is all that full recomputation saves; `with_recomputed_products`
+    `sequence_parallel_part` is divided only by sequence parallelism, all but `layer_input` by tensor
+    parallelism. `layer_input` is all that full recomputation saves; `saved_if_products_recomputed`
     is saved if every second product is recomputed.
     """
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import TokenMixer
-from app.estimator.models.number_formats import element_bytes, weight_bytes_by_split
+from app.estimator.models.weight_formats import element_bytes, weight_bytes_by_split
 from app.estimator.result import Bounds
 from app.estimator.units import format_number
 
@@ -328,12 +328,12 @@ class ProfiledBatch(NamedTuple):
 class EngineMemory:
     """Memory that an engine uses in addition to weights and cache.
 
-    `outside_framework` are bytes on the first GPU; those per further one count up to
-    `logged_gpus`, the most GPUs in the start-up logs. `profiled_sequences` are sampled when the
+    `outside_framework_bytes_on_first_gpu` are bytes on the first GPU; those per further one count up to
+    `max_gpus_in_startup_logs`, the most GPUs in the start-up logs. `profiled_sequences` are sampled when the
     engine measures its peak, over the whole vocabulary. What is outside counts against the
     fraction of the GPU that may be used. A static fraction limits weights and cache together
     instead; one of free memory is of what weights and temporary tensors leave; with
-    `has_no_fraction` there is none. `on_small_gpus` counts on GPUs of less than 70 GiB and on
+    `has_no_fraction` there is none. `profiled_batch_on_small_gpus` counts on GPUs of less than 70 GiB and on
     the A100. `caches_hybrids_in_blocks`: as in `HybridCacheBlocks`. `hybrid_graph_bytes_per_token` is
     what a version may count for CUDA graphs for each token of a step, beyond what they take.
     """

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 from app.estimator import data_files
 from app.estimator.memory.parallel_layout import ParallelLayout, ParametersPerGpu
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import adapter_parameters, weight_bytes_by_split
+from app.estimator.models.weight_formats import adapter_parameters, weight_bytes_by_split
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BytesPerParameter:
     """Bytes per parameter of a training recipe.
 
-    `step_copy` is made of all tensors by an optimizer step on all at once (foreach).
+    `optimizer_step_copy` is made of all tensors by an optimizer step on all at once (foreach).
     """
 
     weights: float

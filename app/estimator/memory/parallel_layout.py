@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.estimator.models.architecture import Architecture, fill_in_counts, group_equal_layers
 from app.estimator.models.layers import Layer, LayerCount, TokenMixer, WeightMatrix
-from app.estimator.models.number_formats import find_weight_format, quantized_share
+from app.estimator.models.weight_formats import find_weight_format, quantized_share
 from app.estimator.units import format_count, format_number
 
 

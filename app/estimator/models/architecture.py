@@ -4,8 +4,8 @@ import collections
 import dataclasses
 from collections.abc import Iterable
 
+from app.estimator.models.checkpoint_quantization import Quantization
 from app.estimator.models.layers import Layer, LayerCount, Mlp, TokenMixer
-from app.estimator.models.quantized_formats import Quantization
 from app.estimator.models.vision_tower import VisionTower
 
 

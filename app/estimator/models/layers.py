@@ -39,9 +39,9 @@ class TokenMixer:
 
     `cache_elements_per_token` counts elements stored per token and `window_tokens` the tokens stored (None:
     all); `state_elements` and `convolution_state_elements` count elements stored per sequence, independent of its
-    length. `indexer_cache_elements` is the cache of a sparse-attention indexer, in elements per token,
+    length. `indexer_cache_elements_per_token` is the cache of a sparse-attention indexer, in elements per token,
     of `indexer_heads` heads `indexer_head_dim` wide; `indexer_selected_tokens` is the number of tokens that it selects.
-    One entry of the cache stands for `compression_rate` tokens; `extra_elements_of_near_token` more elements are
+    One entry of the cache stands for `compression_rate` tokens; `extra_cache_elements_per_near_token` more elements are
     stored for each of the last `near_tokens`. `residual_streams` are mixed around it (0: there
     is one).
     """

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, fill_in_counts
+from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.hf_config import UnreadableConfigError, is_irrelevant_key, is_known_family
-from app.estimator.models.hf_loader import build_architecture
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     PUBLISHED,
     PUBLISHED_OR_FP8,
     find_weight_format,

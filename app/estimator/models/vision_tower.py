@@ -36,7 +36,7 @@ class VisionTower(NamedTuple):
 class TowerKind:
     """A kind of tower: the class of its defaults, and how it is counted.
 
-    A `vision_config` must have the model type of that class, or `model_type` if given; none,
+    A `vision_config` must have the model type of that class, or `accepted_vision_model_type` if given; none,
     or that of the whole model, is accepted as well.
     """
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.models.layers import Layer
-from app.estimator.models.number_formats import WeightFormat
+from app.estimator.models.weight_formats import WeightFormat
 
 # Rate of unpacking 4-bit weights, relative to 8-bit ones.
 _NIBBLE = 0.88
@@ -86,11 +86,11 @@ class InferenceEngine:
 class SharedEngineConstants:
     """Constants of a step and of the first token that all engines share.
 
-    A decode kernel of attention takes `attention_seconds`, and a layer with experts
-    `routing_seconds`, in addition to reading their bytes. The tiles of an expert are padded by
+    A decode kernel of attention takes `extra_seconds_per_attention_kernel`, and a layer with experts
+    `extra_seconds_per_routed_layer`, in addition to reading their bytes. The tiles of an expert are padded by
     `padding_rows_per_expert`. T tokens choose as many experts as T^`routing_skew` tokens would with
     even routing. In addition to the time on an idle replica, the first token of a request takes
-    `steps_before_first_token`, and `other_prompts_factor` of the prompt time of every other
+    `extra_steps_before_first_token`, and `other_prompts_factor` of the prompt time of every other
     sequence if all requests start together. The more their lengths vary, relative to
     `synchrony_decay_scale`, the less they do.
     """
@@ -162,7 +162,7 @@ class KernelRates:
     """Sustained rates of a GPU in the kernels of an engine.
 
     Products are in the format of the weights or in 16 bit [FLOP/s]; `bandwidth` is that of reading
-    weights, `unpacking_bandwidth` of those that are unpacked [B/s]; `rank_latency` of an all-reduce
+    weights, `unpacking_bandwidth` of those that are unpacked [B/s]; `collective_base_latency` of an all-reduce
     for each rank [s]; `group_scaling_seconds` of a product whose weights have scales of groups, in
     addition to its bytes. `rates_table_id` is the table that the rates come from.
     """
@@ -241,7 +241,7 @@ def find_kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.models.number_formats import FORMATS
+    >>> from app.estimator.models.weight_formats import FORMATS
     >>> find_kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
@@ -308,7 +308,7 @@ def find_fp8_problem(
     `engine` is an id of an engine of speed or of memory.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.models.number_formats import FORMATS
+    >>> from app.estimator.models.weight_formats import FORMATS
     >>> t4, a100 = find_accelerator("T4"), find_accelerator("A100")
     >>> find_fp8_problem(a100, FORMATS["fp8"], "vllm", has_experts=True)
     >>> find_fp8_problem(a100, FORMATS["fp8"], "sglang", has_experts=True)
@@ -372,7 +372,7 @@ def expert_marlin_padding_shares(
     `engine` is an id of an engine of memory. llama.cpp multiplies experts as they are in the file.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.models.number_formats import FORMATS
+    >>> from app.estimator.models.weight_formats import FORMATS
     >>> form, (a100, b200) = FORMATS["mxfp4-experts"], map(find_accelerator, ("A100", "B200"))
     >>> [expert_marlin_padding_shares(gpu, form, "vllm-0.17").usual for gpu in (a100, b200)]
     [1, 0]

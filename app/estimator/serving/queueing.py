@@ -32,7 +32,7 @@ class RandomTime(NamedTuple):
 class PromptQueue(NamedTuple):
     """Prompts that arrive at random at an engine and are read in its steps.
 
-    A step continues the answers in `step_seconds`, and takes `prompt_seconds` longer for a prompt
+    A step continues the answers in `decode_step_seconds`, and takes `added_prompt_seconds` longer for a prompt
     of mean length.
     """
 

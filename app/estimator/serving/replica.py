@@ -124,9 +124,9 @@ PREFILL_LOAD = 0.7
 class PrefillReplica:
     """A replica that only reads prompts, and hands their cache to one that answers.
 
-    A step reads the prompts that arrived during the one before. `single_step_seconds` is a step in
+    A step reads the prompts that arrived during the one before. `single_prompt_step_seconds` is a step in
     which each group of attention reads one prompt at most; a full one reads `prompts_per_full_step`
-    in all groups, and `prompts_per_second` are read in full steps. Each GPU sends its part of a
+    in all groups, and `max_prompts_per_second` are read in full steps. Each GPU sends its part of a
     prompt's cache, `sent_bytes_per_gpu`, after the prompt is read, over the link that joins all
     `gpus_on_shared_link`: those of the replica that answers, and of the prefill replicas for it. The prompts
     are those of `decode_replicas`.
@@ -182,7 +182,7 @@ class PrefillReplica:
     def prefill_wait_quantile(self, share: float, arrivals_per_second: float) -> "PrefillWait":
         """Return the wait of a prompt that a share of requests does not exceed.
 
-        `arrivals` are the other prompts per second. Some find no step under way; the others wait
+        `arrivals_per_second` are the other prompts per second. Some find no step under way; the others wait
         for the rest of it, which is equally likely to be anything up to the whole, and are read
         with what arrived in it.
         """
@@ -234,7 +234,7 @@ def build_prefill_replica(
 def step_time_added_by_prompt(
     placed: PlacedModel, request_pattern: RequestPattern, batch: float, decode_step_seconds: float
 ) -> float:
-    """Time that a prompt adds to a step of `decode_seconds` seconds for `batch` answers [s].
+    """Time that a prompt adds to a step of `decode_step_seconds` seconds for `batch` answers [s].
 
     A step of its own if the engine reads prompts in separate steps.
     """
@@ -263,8 +263,8 @@ class OperatingPoint:
 class BatchTiming(NamedTuple):
     """Timing of a group of GPUs at one batch size.
 
-    `step_seconds` continues `batch` answers [s], and a prompt adds `added_prompt_seconds` to it [s].
-    `recorded_step_seconds`: a step without prompts, padded to a recorded batch size [s];
+    `step_seconds` continues `batch_per_group` answers [s], and a prompt adds `added_prompt_seconds` to it [s].
+    `cuda_graph_step_seconds`: a step without prompts, padded to a recorded batch size [s];
     `min_mixed_step_seconds`: the minimum of a step with prompts, limited by launches [s].
     """
 

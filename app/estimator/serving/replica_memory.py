@@ -24,7 +24,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
+from app.estimator.models.weight_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
 from app.estimator.result import Bounds
 from app.estimator.serving.engine import MarlinPaddingShares, expert_marlin_padding_shares
 from app.estimator.serving.step_time import (

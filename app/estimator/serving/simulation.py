@@ -17,7 +17,7 @@ _WARM_UP = 0.2
 class SimulationResult:
     """Latencies of the requests of a simulated replica, sorted [s].
 
-    `batch` is the mean number of concurrent answers.
+    `mean_batch` is the mean number of concurrent answers.
     """
 
     ttft: tuple[float, ...]

@@ -20,7 +20,7 @@ from app.estimator.memory.parallel_layout import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
-from app.estimator.models.number_formats import (
+from app.estimator.models.weight_formats import (
     CACHE_BITS,
     WeightFormat,
     find_weight_format,

@@ -107,7 +107,7 @@ class DatedEdit:
 class NewRevlogEntry(NamedTuple):
     """A revlog row without an id yet.
 
-    Intervals are days, or negative seconds in (re)learning steps. `factor` is the difficulty
+    Intervals are days, or negative seconds in (re)learning steps. `difficulty_factor` is the difficulty
     1..10 as 100..1100, because 0 would mean that the card was reset.
     """
 
@@ -391,9 +391,9 @@ def _write_revlog_with_unique_ids(db: sqlite3.Connection) -> None:
 def write_cards_as_apkg(
     course_items: tuple[Item, ...], deck_title: str, modified_at_seconds: int
 ) -> ExportResult:
-    """Return a package of the cards among `course_items`; `modified_at` in seconds since 1970.
+    """Return a package of the cards among `course_items`; `modified_at_seconds` in seconds since 1970.
 
-    The GUID of a note depends only on the id of its card, and `modified_at` is its modification time. A
+    The GUID of a note depends only on the id of its card, and `modified_at_seconds` is its modification time. A
     later package updates the notes of an earlier one and keeps their scheduling.
     """
     cards = tuple(i for i in course_items if i.kind == "card")

@@ -39,7 +39,7 @@ from app.import_export.text_conversion import (
     has_unambiguous_decimal_comma,
     read_items_or_refuse,
 )
-from app.import_export.workbook import UNREADABLE_CELL_MARK, read_workbook
+from app.import_export.workbook_reader import UNREADABLE_CELL_MARK, read_workbook
 from app.import_export.xml_files import (
     MAX_XML_BYTES,
     decode_unicode_or_windows_1252,

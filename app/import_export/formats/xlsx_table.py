@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast, get_args
 from xml.sax.saxutils import escape
 
-from app.import_export.course_items import format_range_as_authored, write_blanks_into_text
+from app.import_export.course_markdown import format_range_as_authored, write_blanks_into_text
 from app.import_export.formats.export_losses import convert_items_and_list_losses
 from app.import_export.html_to_markdown import format_number_in_letters
 from app.import_export.items import (

@@ -101,8 +101,8 @@ class DesignSpec:
 class OpenDesign:
     """A design exercise on the page: open inputs, given inputs, and all current values.
 
-    `form_field_by_input` maps the name of an open input to the name of its form field;
-    `given_inputs` maps the names of the others to themselves.
+    `form_field_by_open_input` maps the name of an open input to the name of its form field;
+    `form_field_by_given_input` maps the names of the others to themselves.
     """
 
     estimate: str

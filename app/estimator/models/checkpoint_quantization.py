@@ -225,7 +225,7 @@ Scope = Literal["linear", "experts", "everything"]
 class QuantizationScheme:
     """A weight format: bits per weight with its scales and zero points.
 
-    `math` is the format of the products, `nearest_format_id` the nearest catalog format. `block_outputs`: outputs
+    `math` is the format of the products, `nearest_format_id` the nearest catalog format. `outputs_per_scale_block`: outputs
     that share a scale in blocks of outputs and inputs (0: no such blocks).
     """
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from app.estimator.models import layers, sequence_mixers
 from app.estimator.models.architecture import Architecture, fill_in_counts
+from app.estimator.models.checkpoint_quantization import read_quantization
 from app.estimator.models.hf_config import (
     Config,
     FamilyTraits,
@@ -24,7 +25,6 @@ from app.estimator.models.hf_config import (
     reject_unsupported_family,
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
-from app.estimator.models.quantized_formats import read_quantization
 from app.estimator.models.vision_tower import SIDE_CONFIGS, read_vision_tower
 
 # What a configuration without a name is called, at the start of a sentence and within one.

@@ -34,6 +34,7 @@ from app.database.quotas import CARD_LOG, OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import OwnPicture
 from app.import_export import UnusableFileError
 from app.import_export.anki.package_format import find_stored_picture_names
+from app.import_export.card_import_progress_store import ImportCounts
 from app.import_export.export_store import (
     ADDED,
     LOG,
@@ -44,7 +45,6 @@ from app.import_export.export_store import (
     SUSPENSION,
     OwnCardText,
 )
-from app.import_export.import_progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_still_allowed
@@ -183,7 +183,7 @@ class ImportedLogEntry:
 class ImportedCard:
     """A card from a file, by our id.
 
-    `origin` identifies it in the file permanently. An own card has `own_text`, which shows
+    `origin_key` identifies it in the file permanently. An own card has `own_text`, which shows
     `picture_by_name`. `desired_retention`, `seed` and `due_since_ms` are None if not in the file.
     """
 
@@ -257,7 +257,7 @@ def import_cards(
 ) -> ImportCounts:
     """Write everything that is new, and rebuild memory rows and day totals.
 
-    Importing the same cards again changes nothing. `earlier_waiting_card_count` counts the cards without a
+    Importing the same cards again changes nothing. `earlier_staggered_card_count` counts the cards without a
     review that came before them from the same file.
     """
     at = to_milliseconds(now)
@@ -405,7 +405,7 @@ def _save_and_stagger_added_cards(
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
-    Otherwise all cards of a new deck of a thousand would be due today. `earlier_waiting_card_count` counts
+    Otherwise all cards of a new deck of a thousand would be due today. `earlier_staggered_card_count` counts
     such cards in earlier batches. Returns how many this batch adds.
     """
     cards_per_day = max(

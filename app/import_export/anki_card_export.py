@@ -26,7 +26,7 @@ from app.import_export.anki.package_writer import (
     write_notes_and_finish_package,
 )
 from app.import_export.course_files import load_shown_pictures_into_item
-from app.import_export.course_items import read_items_of_course_file
+from app.import_export.course_markdown import read_items_of_course_file
 from app.import_export.export_store import AnkiOrigin, CardStudyData, LearnerCards
 from app.import_export.html_sanitizer import make_html_portable_without_pictures
 from app.import_export.items import Item, decode_image_or_empty, rename_or_drop_images

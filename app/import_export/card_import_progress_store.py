@@ -24,7 +24,7 @@ _SILENT = 60_000
 class ImportCounts:
     """How many cards are new, changed or unchanged; reviews imported, and skipped by reason.
 
-    `waiting_card_count` counts cards without a review, a few of which start on each day.
+    `staggered_card_count` counts cards without a review, a few of which start on each day.
     """
 
     new_card_count: int = 0
@@ -48,7 +48,7 @@ class NewImport:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """The progress of an import; `began_at` tells it from a later one of the same learner."""
+    """The progress of an import; `began_at_ms` tells it from a later one of the same learner."""
 
     file_name: str
     state: str

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, WeightMatrix
-from app.estimator.models.quantized_formats import (
+from app.estimator.models.checkpoint_quantization import (
     EMBEDDING,
     HEAD,
     MXFP4,
@@ -17,6 +16,7 @@ from app.estimator.models.quantized_formats import (
     QuantizationScheme,
     list_checkpoint_names_of_matrix,
 )
+from app.estimator.models.layers import Layer, WeightMatrix
 
 
 class MatrixKind(NamedTuple):
@@ -185,7 +185,7 @@ class WeightFormat:
     tensors, the linear layers, those but linear attention, or only routed experts. `rest` is the
     width of all other tensors. `math` is the format of the multiplication. `scale_block_width`
     outputs share a scale, in blocks of outputs and inputs (0: no such blocks). For a published
-    checkpoint that mixes formats, `widths` replaces these values.
+    checkpoint that mixes formats, `checkpoint_bit_widths` replaces these values.
     """
 
     id: str
