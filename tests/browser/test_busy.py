@@ -98,6 +98,7 @@ def test_any_other_form_keeps_its_inputs_and_is_tried_again(
     page.locator(".grades").wait_for()
     page.keyboard.press("3")
     expect(page.locator(".grades")).to_be_hidden()
+    expect(page.locator("[data-key=u]")).to_be_visible()
     refuse(page, "**/undo", status)
 
     page.keyboard.press("u")
