@@ -1,7 +1,6 @@
 """`serving-capacity`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
-import functools
 import math
 from typing import Any, Literal, NamedTuple
 
@@ -533,7 +532,6 @@ class CapacityResult:
         return rate * self.inputs.output_tokens
 
 
-@functools.lru_cache(maxsize=32)  # The form, the estimate and its flips ask for the same.
 def fill_in_formats_and_gpus(inputs: ServingCapacityInputs) -> ServingCapacityInputs:
     """Return the inputs with formats and GPUs that they leave open.
 
