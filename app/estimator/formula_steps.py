@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from app.estimator.memory.inference_memory import (
-    cache_elements_per_token_of_layer,
     cache_share_per_gpu,
 )
 from app.estimator.models.architecture import Architecture
@@ -183,14 +182,19 @@ def sequence_kv_cache_per_gpu_formula(
         divisor = round(1 / cache_share_per_gpu(mixer.kv_heads, gpus))
         if mixer.cache_elements_per_token:
             cached_tokens = min(tokens, mixer.window_tokens) if mixer.window_tokens else tokens
-            elements = number * cache_elements_per_token_of_layer(mixer, element_bytes)
-            elements_by_group[cached_tokens, divisor] += elements
+            elements_by_group[cached_tokens, divisor] += number * mixer.cache_elements_per_token
+            # Each GPU stores all keys of an indexer, which have one head.
+            elements_by_group[cached_tokens, 1] += (
+                number * mixer.indexer_cache_bytes_per_token / element_bytes
+            )
         if mixer.extra_cache_elements_per_near_token:
             elements_by_group[min(tokens, mixer.near_tokens), divisor] += (
                 number * mixer.extra_cache_elements_per_near_token
             )
     parts = []
     for (cached_tokens, divisor), elements in elements_by_group.items():
+        if not elements:
+            continue
         divisor_text = f" ÷ {divisor}" if gpus > 1 else ""
         size = format_term(elements * element_bytes, "B")
         parts.append(f"{size} × {format_term(cached_tokens)}{divisor_text}")

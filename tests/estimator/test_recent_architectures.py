@@ -6,15 +6,23 @@ from typing import Any
 
 import pytest
 
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.memory.inference_memory import (
     cache_elements_per_token_ignoring_windows,
     kv_cache_elements_per_sequence,
+    longest_context,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.lookup import find_model, list_model_caveats, list_models
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
+from app.estimator.serving.step_time import (
+    ServingSetup,
+    cache_and_state_bytes_moved_per_gpu,
+    place_model,
+)
 from app.estimator.training.flops import (
     adapter_training_flops_per_token,
     mixer_forward_flops_outside_matrices,
@@ -215,6 +223,35 @@ def test_the_keys_of_an_indexer_are_cached_in_eight_bit() -> None:
     assert kv_cache_elements_per_sequence(
         model, 1000
     ) == 1000 * cache_elements_per_token_ignoring_windows(model)
+
+
+def test_each_gpu_keeps_all_keys_of_an_indexer_beside_grouped_heads() -> None:
+    # vLLM: MiniMaxM3IndexerCache holds one head of 128 in BF16 in 57 of 60 layers, whatever the
+    # format of the cache; of the 4 KV heads, each of 8 GPUs has one.
+    model, index_bytes = find_model("minimax-m3"), 57 * 128 * 2
+    for gpus, width, heads in ((1, 2, 4), (8, 2, 1), (4, 1, 1)):
+        expected_bytes = 60 * heads * 2 * 128 * width + index_bytes
+        elements = cache_elements_per_token_ignoring_windows(model, gpus, width)
+        assert width * elements == expected_bytes
+        assert width * kv_cache_elements_per_sequence(model, 10, gpus, width) == 10 * expected_bytes
+        assert longest_context(model, 100 * elements, gpus, 1, width) == 100
+    report = run_estimate("kv-cache", {"model": "minimax-m3", "tensor_parallel": "8"})
+    line = report.steps[-1].substituted.replace("\u00a0", " ")
+    assert line == "(122.88 kB × 8,192 ÷ 4 + 14.592 kB × 8,192 ÷ 1) × 1"
+
+
+def test_a_decode_step_reads_the_same_keys_of_an_indexer_on_each_gpu() -> None:
+    model, gpu, context = find_model("minimax-m3"), find_accelerator("b200-sxm"), 100_000
+    placed = place_model(
+        model,
+        gpu,
+        build_gpu_interconnect(gpu),
+        ServingSetup(engine_id="vllm", tensor_parallel=8),
+    )
+    # One of 4 KV heads: of all tokens in 3 layers, of the 17 selected blocks in the others.
+    cache_bytes = 2 * 128 * 2 * (3 * context + 57 * 17 * 128)
+    index_bytes = 57 * 128 * 2 * context
+    assert cache_and_state_bytes_moved_per_gpu(placed, 1, context) == cache_bytes + index_bytes
 
 
 def test_a_layer_that_shares_an_index_keeps_none() -> None:

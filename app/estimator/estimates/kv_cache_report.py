@@ -236,11 +236,17 @@ def _per_token_step(model: Architecture, cache_format: str, bytes_per_token: flo
         numbers = f"({' + '.join(parts)}) × {width}"
     indexer_bytes = bytes_per_token - model.cache_elements * CACHE_BITS[cache_format] / 8
     if indexer_bytes > 1e-6 * bytes_per_token:
-        formula += " + keys of the indexer in FP8, with scales"
+        formula += f" + keys of the indexer in {_name_format_of_indexer_keys(model)}"
         numbers += f" + {format_term(indexer_bytes, 'B')}"
     return _STEPS.build_step(
         "per_token", formula, numbers, bytes_per_token, source, label="One token"
     )
+
+
+def _name_format_of_indexer_keys(model: Architecture) -> str:
+    mixers = (layer.mixer for layer, _ in model.layer_counts)
+    sizes = {m.indexer_bytes_per_cache_element for m in mixers if m.indexer_heads}
+    return "BF16" if sizes == {2.0} else "FP8, with scales"
 
 
 def build_cache_chart_or_bar(

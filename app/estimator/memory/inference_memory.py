@@ -39,16 +39,17 @@ def round_up_to_blocks(tokens: float, block_tokens: int) -> int:
     return math.ceil(tokens / block_tokens) * block_tokens
 
 
-# Engines store the keys of an indexer in FP8 with one FP32 scale per 128, whatever the
-# format of the cache. Source: vLLM, deepseek_v2.py (DeepseekV32IndexerCache).
-_INDEX_BYTES = 1 + 4 / 128
+def cache_elements_per_token_of_layer(
+    mixer: TokenMixer, bytes_per_element: float, tensor_parallel: int = 1
+) -> float:
+    """Elements that a token uses in one layer on one GPU, including the indexer.
 
-
-def cache_elements_per_token_of_layer(mixer: TokenMixer, bytes_per_element: float) -> float:
-    """Elements that a token uses in one layer, including the indexer."""
+    The indexer's keys have one head and their own format: each GPU stores all of them.
+    """
+    gpu_share = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
     return (
-        mixer.cache_elements_per_token
-        + mixer.indexer_cache_elements_per_token * _INDEX_BYTES / bytes_per_element
+        mixer.cache_elements_per_token * gpu_share
+        + mixer.indexer_cache_bytes_per_token / bytes_per_element
     )
 
 
@@ -57,9 +58,7 @@ def cache_elements_per_token_ignoring_windows(
 ) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
-        number
-        * cache_elements_per_token_of_layer(layer.mixer, bytes_per_element)
-        * cache_share_per_gpu(layer.mixer.kv_heads, tensor_parallel)
+        number * cache_elements_per_token_of_layer(layer.mixer, bytes_per_element, tensor_parallel)
         for layer, number in model.layer_counts
         if layer.mixer.cache_elements_per_token
     )
@@ -80,8 +79,8 @@ def kv_cache_elements_per_sequence(
         if mixer.cache_elements_per_token:
             cached_tokens = min(context, mixer.window_tokens) if mixer.window_tokens else context
             elements_per_token = cache_elements_per_token_of_layer(
-                mixer, bytes_per_element
-            ) * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
+                mixer, bytes_per_element, tensor_parallel
+            )
             total += number * elements_per_token * cached_tokens
         total += (
             number * mixer.extra_cache_elements_per_near_token * min(context, mixer.near_tokens)
@@ -129,9 +128,8 @@ def _elements_per_further_token(
         if mixer.cache_elements_per_token and (
             mixer.window_tokens is None or mixer.window_tokens > context
         ):
-            gpu_share = cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
-            total += (
-                number * cache_elements_per_token_of_layer(mixer, bytes_per_element) * gpu_share
+            total += number * cache_elements_per_token_of_layer(
+                mixer, bytes_per_element, tensor_parallel
             )
         if mixer.near_tokens > context:
             total += number * mixer.extra_cache_elements_per_near_token
@@ -243,9 +241,8 @@ def build_hybrid_cache_blocks(
     ):
         return None
     bytes_per_token = (
-        cache_elements_per_token_of_layer(mixer, bytes_per_element)
+        cache_elements_per_token_of_layer(mixer, bytes_per_element, tensor_parallel)
         * bytes_per_element
-        * cache_share_per_gpu(mixer.kv_heads, tensor_parallel)
     )
     state_bytes = (4.0 * state + 2.0 * _CONVOLUTION_SHARE * convolution) / tensor_parallel
     tokens = round_up_to_blocks(state_bytes / bytes_per_token, _BLOCK_ALIGNMENT)

@@ -68,6 +68,11 @@ def _read_softmax_mixer(
     return _add_block_sparse_indexer(config, index, mixer)
 
 
+# Engines keep the keys of this indexer in BF16 unless FP8 is asked for: vLLM,
+# models/minimax_m3/common/indexer.py (MiniMaxM3IndexerCache); SGLang pull request 36549.
+_BLOCK_SPARSE_INDEXER_BYTES = 2.0
+
+
 def _add_block_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
     """Add the indexer that selects blocks of tokens in a layer (MiniMax-M3)."""
     listed = config.get("layer_types")
@@ -83,6 +88,7 @@ def _add_block_sparse_indexer(config: Config, index: int, mixer: TokenMixer) -> 
         matrices=(*mixer.matrices, queries, keys),
         vector_parameters=mixer.vector_parameters + 2 * dim,
         indexer_cache_elements_per_token=dim,
+        indexer_bytes_per_cache_element=_BLOCK_SPARSE_INDEXER_BYTES,
         indexer_heads=heads,
         indexer_head_dim=dim,
         indexer_selected_tokens=blocks * block,

@@ -39,8 +39,9 @@ class TokenMixer:
 
     `cache_elements_per_token` counts elements stored per token and `window_tokens` the tokens stored (None:
     all); `state_elements` and `convolution_state_elements` count elements stored per sequence, independent of its
-    length. `indexer_cache_elements_per_token` is the cache of a sparse-attention indexer, in elements per token,
-    of `indexer_heads` heads `indexer_head_dim` wide; `indexer_selected_tokens` is the number of tokens that it selects.
+    length. `indexer_cache_elements_per_token` is the cache of a sparse-attention indexer, in elements per token
+    of `indexer_bytes_per_cache_element` bytes; it has `indexer_heads` heads `indexer_head_dim` wide and selects
+    `indexer_selected_tokens` tokens.
     One entry of the cache stands for `compression_rate` tokens; `extra_cache_elements_per_near_token` more elements are
     stored for each of the last `near_tokens`. `residual_streams` are mixed around it (0: there
     is one).
@@ -58,6 +59,9 @@ class TokenMixer:
     state_elements: int = 0
     convolution_state_elements: int = 0
     indexer_cache_elements_per_token: int = 0
+    # FP8 with one FP32 scale per 128, whatever the format of the cache: vLLM, deepseek_v2.py
+    # (DeepseekV32IndexerCache).
+    indexer_bytes_per_cache_element: float = 1 + 4 / 128
     indexer_heads: int = 0
     indexer_head_dim: int = 0
     indexer_selected_tokens: int | None = None
@@ -69,6 +73,10 @@ class TokenMixer:
     query_rank: int = 0
     rope_dim: int = 0
     residual_streams: int = 0
+
+    @property
+    def indexer_cache_bytes_per_token(self) -> float:
+        return self.indexer_cache_elements_per_token * self.indexer_bytes_per_cache_element
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

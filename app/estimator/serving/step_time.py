@@ -13,7 +13,7 @@ from app.estimator.hardware.collectives import (
     inference_engine_collective_time,
     point_to_point_send_time,
 )
-from app.estimator.memory.inference_memory import cache_elements_per_token_of_layer
+from app.estimator.memory.inference_memory import cache_share_per_gpu
 from app.estimator.memory.parallel_layout import (
     describe_fp8_checkpoint_split_problem,
     find_quantization_block_problem,
@@ -415,13 +415,10 @@ def _cache_bytes_read_per_sequence(placed: PlacedModel, layer: Layer, context: f
     """Return the bytes of one layer's cache that a token attends to, or scores, on one GPU [B]."""
     mixer, cached = layer.mixer, _count_tokens_in_window(layer, context)
     near = mixer.extra_cache_elements_per_near_token * min(context, mixer.near_tokens)
-    part = max(1 / placed.setup.tensor_parallel, 1 / max(1, mixer.kv_heads))
+    part = cache_share_per_gpu(mixer.kv_heads, placed.setup.tensor_parallel)
     seen = _count_attended_tokens(layer, context)
     chosen = (seen * mixer.cache_elements_per_token + near) * placed.cache_element_bytes
-    scored = cached * (
-        cache_elements_per_token_of_layer(mixer, 1.0) - mixer.cache_elements_per_token
-    )
-    return (chosen + scored) * part
+    return chosen * part + cached * mixer.indexer_cache_bytes_per_token
 
 
 def _count_tokens_in_window(layer: Layer, context: float) -> float:
