@@ -43,6 +43,16 @@ def test_the_fewest_gpus_for_a_latent_cache_are_known() -> None:
     assert _found(attention="data-parallel")["fewest_gpus"] == 8
 
 
+def test_whole_experts_have_whole_blocks_on_any_number_of_gpus() -> None:
+    # 18,432 columns of an MLP in blocks of 128 do not divide over 19 GPUs; a copy on each does.
+    rack: dict[str, Any] = {"gpu": "h100", "context": 4000, "concurrent": 1000}
+    typed = rack | {"attention": "data-parallel", "weights": "published"}
+    found = _found(**typed | {"tensor_parallel": 16})
+    assert not found["fits"]
+    assert found["fewest_gpus"] == _found(**typed | {"weights": "fp8"})["fewest_gpus"] == 19
+    assert _found(**typed | {"tensor_parallel": 19})["fits"]
+
+
 def test_attention_for_own_sequences_is_advised_where_it_makes_a_job_fit() -> None:
     # DeepSeek-V3 (2024), section 3.4.2: decoding keeps attention data-parallel.
     typed = {key: str(value) for key, value in _DEEPSEEK.items()}

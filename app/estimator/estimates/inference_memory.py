@@ -746,7 +746,7 @@ def _memory_and_limit_by_gpu_count(
     """
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     counts: Iterable[int] = range(1, 65) if whole else list_tensor_parallel_sizes(model)
-    if inputs.engine not in (TRANSFORMERS, LLAMA_CPP):
+    if not whole and inputs.engine != LLAMA_CPP:
         counts = filter_gpu_counts_by_quantization_blocks(model, inputs.weights, counts)
     loads = (
         (n, memory_use if n == inputs.tensor_parallel else compute_gpu_memory_use(model, inputs, n))
