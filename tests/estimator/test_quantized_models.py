@@ -177,6 +177,9 @@ def test_the_weights_of_a_configuration_are_those_of_its_format(
     assert weigh(table) == pytest.approx(expected(attention, mlp))
 
 
+_LAYERS = r"model\.layers\.(?:[1-2]|3|[1-6][0-9]|7[0-7])"
+
+
 @pytest.mark.parametrize(
     ("table", "bytes_of_it"),
     [
@@ -204,6 +207,17 @@ def test_the_weights_of_a_configuration_are_those_of_its_format(
                 "config_groups": {"a": group(8)},
             },
             expected(8, 8, narrow=(2, 3)),
+        ),
+        (
+            {
+                **COMPRESSED,
+                "config_groups": {
+                    "a": {**group(8), "targets": [rf"re:{_LAYERS}\.self_attn\.(?:[qkv]|o)_proj$"]},
+                    "b": {**NVFP4, "targets": [rf"re:{_LAYERS}\.(?:mlp\.(?:gate|up|down)_proj)$"]},
+                },
+                "ignore": [r"re:^model\.layers\.[0-9]\.mlp\.gate$", "re:.*norm.*"],
+            },
+            expected(8, 4.5, narrow=(1, 2, 3)),
         ),
         (
             {
@@ -352,6 +366,12 @@ def test_nothing_is_said_of_formats_where_a_model_is_not_quantized() -> None:
             "one with modules named by “re:(a+)+$”",
         ),
         ({**FP8, "ignored_layers": ["re:" + ".*a" * 30]}, "one with modules named by"),
+        (
+            {**FP8, "ignored_layers": ["re:" + "(a|b)" * 30]},
+            f"one with modules named by “re:{'(a|b)' * 11}(a…”",
+        ),
+        ({**FP8, "ignored_layers": [r"re:.*mlp\S+", "lm_head"]}, "one with modules named by"),
+        ({**FP8, "ignored_layers": ["re:(?!.*mlp).*"]}, "one with modules named by"),
     ],
 )
 def test_a_quantization_that_cannot_be_read_is_named_in_the_verdict(
@@ -360,7 +380,7 @@ def test_a_quantization_that_cannot_be_read_is_named_in_the_verdict(
     words = json.dumps({**SMALL, "quantization_config": table})
     answer = registry.run_estimate(name, {"model": words})
     assert f"Its quantization, {problem}" in answer.verdict.text
-    assert answer.verdict.text.endswith("cannot be read: counted in BF16.")
+    assert "cannot be read: counted in BF16. Choose the format" in answer.verdict.text
 
 
 def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -> None:

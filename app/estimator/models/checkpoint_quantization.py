@@ -11,7 +11,7 @@ from app.estimator import data_files
 from app.estimator.models.hf_config import Config
 from app.estimator.models.layers import Layer, WeightMatrix
 
-_MOST_WILDCARDS = 16
+_MOST_WILDCARDS = 64
 _IN_LAYER = "layers.N."
 _WORDS = data_files.load_toml("module_names.toml")
 
@@ -63,11 +63,11 @@ def list_checkpoint_names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple
 
 
 class ModulePatterns:
-    """Modules that a list names: by name, with wildcards, or by a simple `re:`.
+    """Modules that a list names: by name, with wildcards, or by an ordinary `re:`.
 
     A plain entry names every module whose dotted name contains it as whole parts.
     Regular expressions are converted to wildcards and never run, because untrusted ones
-    can take very long. `unreadable` are those that cannot be converted.
+    can take very long. `unreadable` is the first that cannot be converted, or is one too many.
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
@@ -75,12 +75,15 @@ class ModulePatterns:
         wild: dict[str, None] = {}
         self._of_layer: dict[str, set[str]] = {}
         self._of_layers: dict[tuple[str, str], None] = {}
-        unreadable = []
+        self._index_patterns: dict[tuple[str, ...], re.Pattern[str]] = {}
+        self.unreadable = ""
+        alternatives_left = _MOST_ALTERNATIVES
         for entry in entries:
             globs = _convert_entry_to_globs(entry)
-            if globs is None:
-                unreadable.append(entry)
-                continue
+            alternatives_left -= len(globs) - 1 if globs else 0
+            if globs is None or alternatives_left < 0:
+                self.unreadable = self.unreadable or entry
+                break
             for glob in filter(None, map(_normalize_layer_glob_or_empty, globs)):
                 index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
@@ -92,9 +95,8 @@ class ModulePatterns:
                 else:
                     plain.add(glob)
         if len(wild) + len(self._of_layers) > _MOST_WILDCARDS:
-            unreadable.append(next(iter((*wild, *(n for _, n in self._of_layers)))))
+            self.unreadable = next(iter((*wild, *(name for _, name in self._of_layers))))
         self._plain, self._wild = frozenset(plain), tuple(wild)
-        self.unreadable = tuple(unreadable)
 
     @property
     def names_single_layers(self) -> bool:
@@ -111,10 +113,15 @@ class ModulePatterns:
             return False
         if not self._of_layer.get(layer_index, _NONE).isdisjoint(_dotted_prefixes_in_layer(names)):
             return True
-        return any(
-            fnmatch.fnmatchcase(layer_index, index) and _any_matches_glob(names, name)
-            for index, name in self._of_layers
-        )
+        return bool(self._compile_index_pattern(names).match(layer_index))
+
+    def _compile_index_pattern(self, names: tuple[str, ...]) -> re.Pattern[str]:
+        """Return what matches the index of each layer in which wildcards name one of `names`."""
+        if names not in self._index_patterns:
+            globs = [i for i, name in self._of_layers if _any_matches_glob(names, name)]
+            regexes = map(fnmatch.translate, dict.fromkeys(globs))
+            self._index_patterns[names] = re.compile("|".join(regexes) or _NOTHING)
+        return self._index_patterns[names]
 
 
 class LayerPattern(NamedTuple):
@@ -128,9 +135,10 @@ def _split_layer_index(glob: str) -> LayerPattern:
     match = _LAYER.match(glob)
     if match is None or match["index"] == "*":
         return LayerPattern("", "")
-    name = (match["name"] or "").removesuffix("*").removesuffix(".")
+    pattern = match["name"] or "*"
+    name = pattern.removesuffix("*").removesuffix(".")
     if _has_wildcard(match["index"] + name):
-        name = f"model.{_IN_LAYER}{name}*"
+        name = f"model.{_IN_LAYER}{pattern}"
     return LayerPattern(match["index"], name)
 
 
@@ -139,6 +147,7 @@ _LAYER = re.compile(
     r"(?:\.(?P<name>.*))?$"
 )
 _NONE: frozenset[str] = frozenset()
+_NOTHING = "(?!)"
 
 
 def _has_wildcard(glob: str) -> bool:
@@ -175,47 +184,61 @@ def _convert_entry_to_globs(entry: str) -> list[str] | None:
 
 
 _SIMPLE = re.compile(r"[\w.*\[\]\-]*")
-_MOST_STARS = 8
+_MOST_STARS, _MOST_ALTERNATIVES, _MOST_CHARACTERS = 8, 512, 2000
+# What stands for any characters, where numbers of digits or letters are not told apart.
+_ANY_CHARACTERS = re.compile(r"(?:\.|\\[dw]|\[0-9\]|\[\^\\?\.\])(?:[*+]\??|\{\d+(?:,\d*)?\})")
+_ESCAPED_SIGN = re.compile(r"\\([^a-zA-Z0-9])")
+_OPTIONAL_CHARACTER = re.compile(r"(\[[\w\-]+\]|[\w.])\?")
 
 
 def _convert_regex_to_globs(regex: str) -> list[str] | None:
     """Convert an expression of names, wildcards, digits and alternatives to wildcards."""
-    is_anchored_at_end = regex.endswith("$") and not regex.endswith("\\$")
-    body = regex.removeprefix("^").removesuffix("$").replace("\\b", "")
-    for repetition in ("[0-9]+", "\\d+", ".*?", ".*", ".+", "[^.]+", "\\w+"):
-        body = body.replace(repetition, "*")
+    if len(regex) > _MOST_CHARACTERS:
+        return None
+    body = _ANY_CHARACTERS.sub("*", regex.replace("\\b", ""))
     # An unescaped dot also means a literal dot.
     body = body.replace("\\d", "[0-9]").replace("\\.", ".").replace("(?:", "(")
-    bodies = _expand_alternatives(body)
+    bodies = _expand_alternatives(_OPTIONAL_CHARACTER.sub(r"(\1|)", body))
     if bodies is None:
         return None
-    globs = []
+    globs = dict[str, None]()
     for alternative in bodies:
-        name = alternative.replace("\\", "")
+        name = _ESCAPED_SIGN.sub(r"\1", alternative.removeprefix("^").removesuffix("$"))
         if not _SIMPLE.fullmatch(name) or name.count("*") > _MOST_STARS:
             return None
-        globs.append(f"*{name}" if is_anchored_at_end else f"*{name}*")
-    return [re.sub(r"\*+", "*", glob) for glob in globs]
+        ending = "" if alternative.endswith("$") else "*"
+        globs[re.sub(r"\*+", "*", f"*{name}{ending}")] = None
+    return list(globs)
 
 
 def _expand_alternatives(regex: str) -> list[str] | None:
-    """Expand every `(a|b)`; None if there are too many or nested ones."""
-    expanded = [""]
-    rest = regex
-    while (start := rest.find("(")) >= 0:
-        end = rest.find(")", start)
-        inner = rest[start + 1 : end]
-        if end < 0 or "(" in inner or inner.startswith("?"):
+    """Expand every `(a|b)` and `(a|b)?`, also nested ones; None if too many or repeated.
+
+    >>> _expand_alternatives("x(a(b|c)?|d)$")
+    ['xab$', 'xac$', 'xa$', 'xd$']
+    >>> _expand_alternatives("(a|b)+")
+    """
+    earlier, current = list[str](), [""]
+    outer: list[tuple[list[str], list[str]]] = []
+    for piece in re.findall(r"[(|]|\)[?*+{]?|[^()|]+", regex):
+        choices = [piece]
+        if piece == "(":
+            outer.append((earlier, current))
+            earlier, current = [], [""]
+            continue
+        if piece == "|":
+            earlier += current
+            current = [""]
+            continue
+        if piece.startswith(")"):
+            if not outer or piece not in (")", ")?"):
+                return None
+            choices = [*earlier, *current, *([""] if piece == ")?" else [])]
+            earlier, current = outer.pop()
+        if len(earlier) + len(current) * len(choices) > _MOST_ALTERNATIVES:
             return None
-        if rest[end + 1 : end + 2] in ("*", "+", "?"):
-            return None
-        prefix = rest[:start]
-        expanded = [f"{d}{prefix}{choice}" for d in expanded for choice in inner.split("|")]
-        if len(expanded) > _MOST_WILDCARDS:
-            return None
-        rest = rest[end + 1 :]
-    completed = [f"{d}{rest}" for d in expanded]
-    return [part for expression in completed for part in expression.split("|")]
+        current = [start + choice for start in current for choice in choices]
+    return None if outer else earlier + current
 
 
 Scope = Literal["linear", "experts", "everything"]
@@ -304,11 +327,14 @@ _KEPT = (
 )
 
 
+_MOST_SHOWN = 60
+
+
 def _parse_module_patterns(names: tuple[str, ...]) -> ModulePatterns:
     module_patterns = ModulePatterns(names)
-    if module_patterns.unreadable:
-        pattern = module_patterns.unreadable[0][:40]
-        raise UnsupportedQuantizationError(f"one with modules named by “{pattern}”")
+    if pattern := module_patterns.unreadable:
+        shown = pattern if len(pattern) <= _MOST_SHOWN else f"{pattern[:_MOST_SHOWN]}…"
+        raise UnsupportedQuantizationError(f"one with modules named by “{shown}”")
     return module_patterns
 
 

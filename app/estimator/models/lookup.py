@@ -447,7 +447,10 @@ def describe_how_weights_are_counted(
             return f"{text}how they are published, {how.unsupported_reason}, cannot be read."
         return f"{text}published in {published.label}."
     if how.unsupported_reason:
-        return f"Its quantization, {how.unsupported_reason}, cannot be read: counted in BF16."
+        return (
+            f"Its quantization, {how.unsupported_reason}, cannot be read: counted in BF16. "
+            "Choose the format of the weights."
+        )
     return f"Weights as published: {published.label}."
 
 
