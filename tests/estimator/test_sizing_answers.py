@@ -280,7 +280,7 @@ def test_qlora_says_what_peft_adds_to_embeddings_and_head() -> None:
 
 def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for() -> None:
     card = {"model": "qwen2.5-14b", "gpu": "rtx-3090", "method": "qlora"}
-    card |= {"framework": "transformers", "sequence": "3072"}
+    card |= {"framework": "transformers", "loss": "transformers", "sequence": "3072"}
     plain, cast = (ask("training-memory", card, qlora_embeddings=t) for t in ("bf16", "fp32"))
     tables = 2 * 152_064 * 5_120
     assert number(cast, "weights") - number(plain, "weights") == pytest.approx(2 * tables, rel=0.01)
@@ -364,6 +364,25 @@ def test_a_chosen_trainer_says_what_its_recipes_of_today_need() -> None:
             fits = ask("training-memory", card, **recipe, sequence=str(sequence))["fits"]
             assert fits.value
             assert bool(fits.note) != is_sure
+
+
+@pytest.mark.parametrize(
+    ("model", "sequence", "status", "said"),
+    [
+        ("qwen3-14b", 4096, "tight", "With the plain Trainer it may not fit: 24.2 GB, up to "),
+        ("qwen3-14b", 1024, "fits", ""),
+        ("qwen3-14b", 5000, "tight", ""),  # It may not fit with the counted recipe, either.
+        ("qwen3-8b", 4096, "fits", ""),
+    ],
+)
+def test_a_verdict_names_the_plain_trainer_where_its_own_differs(
+    model: str, sequence: int, status: str, said: str
+) -> None:
+    card = {"model": model, "gpu": "rtx-3090", "method": "qlora", "framework": "transformers"}
+    verdict = ask("training-memory", card, sequence=str(sequence)).verdict
+    assert verdict.status == status
+    assert ("plain Trainer" in verdict.text) == bool(said)
+    assert said in verdict.text.replace("\u00a0", " ")
 
 
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:

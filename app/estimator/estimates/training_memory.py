@@ -293,19 +293,17 @@ def fill_in_usual_zero_and_recompute(
 
 def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
     """Return whether the verdict with changed inputs is that it fits, by the high end, too."""
-    changed = dataclasses.replace(result.typed_inputs, **changes)
-    memory = _compute_memory_range(result.model, changed, result.memory_limit)
+    memory = compute_memory_range_with_changed_inputs(result, **changes)
     return memory.high <= result.memory_limit
 
 
 def fits_central_estimate_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
     """Return whether it fits with changed inputs by the central estimate."""
-    changed = dataclasses.replace(result.typed_inputs, **changes)
-    memory = _compute_memory_range(result.model, changed, result.memory_limit)
+    memory = compute_memory_range_with_changed_inputs(result, **changes)
     return memory.central <= result.memory_limit
 
 
-class _MemoryRange(NamedTuple):
+class MemoryRange(NamedTuple):
     """The memory that a GPU needs [B]."""
 
     low: float
@@ -313,14 +311,21 @@ class _MemoryRange(NamedTuple):
     high: float
 
 
+def compute_memory_range_with_changed_inputs(
+    result: TrainingMemoryResult, **changes: Any
+) -> MemoryRange:
+    changed = dataclasses.replace(result.typed_inputs, **changes)
+    return _compute_memory_range(result.model, changed, result.memory_limit)
+
+
 def _compute_memory_range(
     model: Architecture, typed: TrainingMemoryInputs, limit: float
-) -> _MemoryRange:
+) -> MemoryRange:
     """Return the memory on the fullest stage, with what `typed` leaves open chosen for `limit`."""
     inputs = fill_in_usual_zero_and_recompute(model, typed, limit)
     memory = memory_of_fullest_stage(compute_requested_stage_memories(model, inputs))
     bounds = plausible_bytes_range(memory, find_requested_framework(inputs).id)
-    return _MemoryRange(bounds.low, memory.total, bounds.high)
+    return MemoryRange(bounds.low, memory.total, bounds.high)
 
 
 def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ...]:
@@ -505,10 +510,10 @@ def find_fewest_gpus(
     step = _gpu_count_granularity(layout)
 
     @functools.cache
-    def compute_range(multiple: int) -> _MemoryRange:
+    def compute_range(multiple: int) -> MemoryRange:
         return _compute_memory_range(model, dataclasses.replace(typed, gpus=multiple * step), limit)
 
-    def find_fewest(read: Callable[[_MemoryRange], float]) -> int | None:
+    def find_fewest(read: Callable[[MemoryRange], float]) -> int | None:
         def is_too_large(multiple: int) -> bool:
             return read(compute_range(multiple)) > limit
 

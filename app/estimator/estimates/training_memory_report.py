@@ -13,6 +13,7 @@ from app.estimator.estimates.training_memory import (
     TrainingMemoryResult,
     build_requested_layout,
     build_requested_training_step,
+    compute_memory_range_with_changed_inputs,
     compute_requested_stage_memories,
     fill_in_usual_zero_and_recompute,
     find_fewest_gpus,
@@ -71,6 +72,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    Verdict,
     read_figures,
     value_with_range_factors,
 )
@@ -238,7 +240,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     text = f"{verdict.text} {_describe_zero_and_recompute(result)}"
     return Estimate(
         name="training-memory",
-        verdict=dataclasses.replace(verdict, text=text),
+        verdict=_add_verdict_of_plain_trainer(result, dataclasses.replace(verdict, text=text)),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(build_memory_bar(memory, gpu),),
@@ -531,15 +533,13 @@ def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
 
     The default is that of the measured runs of fms-acceleration, which neither recipe has.
     """
-    inputs = result.inputs
-    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
+    trainer = _list_input_changes_to_plain_trainer(result.inputs)
+    if not trainer:
         return []
     counted, plain = "The loss is counted", "The plain Trainer"
-    trainer = {"loss": "transformers"}
-    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
+    if "qlora_embeddings" in trainer:
         counted = "Loss, embeddings and output head are counted"
         plain += " with prepare_model_for_kbit_training"
-        trainer["qlora_embeddings"] = "fp32"
     needs = f"{plain} needs {_describe_recipe(result, trainer)}"
     if result.trained_weights.are_adapters:  # The gradients of a trained head are not counted.
         needs += f"; TRL's SFTTrainer {_describe_recipe(result, {'loss': 'chunked'})}"
@@ -549,14 +549,35 @@ def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
     return [f"{counted} as in the measured runs of fms-acceleration. {needs}. {choices}."]
 
 
+def _list_input_changes_to_plain_trainer(inputs: TrainingMemoryInputs) -> dict[str, str]:
+    """Return the inputs that count the Trainer without TRL; none where they are chosen."""
+    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
+        return {}
+    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
+        return {"loss": "transformers", "qlora_embeddings": "fp32"}
+    return {"loss": "transformers"}
+
+
+def _add_verdict_of_plain_trainer(result: TrainingMemoryResult, verdict: Verdict) -> Verdict:
+    """Return the verdict of adapters that surely fit with that of the plain Trainer if it differs."""
+    changes = _list_input_changes_to_plain_trainer(result.inputs)
+    if not changes or not result.trained_weights.are_adapters or not result.surely_fits:
+        return verdict
+    memory = compute_memory_range_with_changed_inputs(result, **changes)
+    if memory.high <= result.memory_limit:
+        return verdict
+    fits = "may not fit" if memory.low <= result.memory_limit else "does not fit"
+    needed, most = format_value(memory.central, "B"), format_value(memory.high, "B")
+    text = f"{verdict.text} With the plain Trainer it {fits}: {needed}, up to {most}."
+    return Verdict("tight", "Tight.", text)
+
+
 def _describe_recipe(result: TrainingMemoryResult, changes: dict[str, str]) -> str:
     """Return the memory with changed inputs, and the longest sequence that surely fits."""
-    other = dataclasses.replace(result.typed_inputs, **changes)  # type: ignore[arg-type]
-    filled = fill_in_usual_zero_and_recompute(result.model, other, result.memory_limit)
-    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, filled))
+    needed = compute_memory_range_with_changed_inputs(result, **changes).central
     longest = find_longest_sure_sequence(result, **changes)
     fits = f"sequences to {format_value(longest, 'token')} surely fit" if longest else "none fits"
-    return f"{format_value(memory.total, 'B')} ({fits})"
+    return f"{format_value(needed, 'B')} ({fits})"
 
 
 def _qlora_embedding_notes(result: TrainingMemoryResult) -> list[str]:
