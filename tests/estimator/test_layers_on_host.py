@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
+from app.estimator.estimates.latency import (
+    LatencyInputs,
+    fill_in_formats_and_gpus,
+    place_requested_model,
+)
 from app.estimator.inputs import InvalidInputsError, parse_inputs
-from app.estimator.registry import find_estimate
+from app.estimator.registry import find_estimate, run_estimate
 from app.estimator.result import Estimate
+from app.estimator.serving.replica_memory import weight_bytes_per_gpu
 
 _CODER = {  # inventivehq.com/blog/vram-offload-cliff-gpu-layers-benchmark: RTX 5060 Ti, i7-8700.
     "model": "qwen2.5-14b",
@@ -55,17 +61,41 @@ def test_fewer_layers_on_the_gpu_take_less_of_its_memory_and_more_of_the_host() 
     typed = {"model": "llama-3.3-70b", "gpu": "rtx-4090", "concurrent": 1}
     whole = _compute("inference-memory", **typed)
     assert whole.verdict.status == "no"
-    assert not whole.find_figure("host").applies
     on_gpu, on_host = [], []
     for layers in (20, 40, 60, 80):
         estimate = _compute("inference-memory", **typed, gpu_layers=layers)
         on_gpu.append(estimate.find_figure("per_gpu").value)
         on_host.append(estimate.find_figure("host").value)
-        parts = [whole.find_figure(name).value for name in ("weights", "kv_cache")]
+        parts = [whole.find_figure(name).value for name in ("weights", "kv_cache", "host")]
         held = [estimate.find_figure(name).value for name in ("weights", "kv_cache", "host")]
         assert sum(held) == pytest.approx(sum(parts))
     assert on_gpu == sorted(on_gpu)
     assert on_host == sorted(on_host, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "host_mib", "is_copied"),
+    [
+        # "CPU_Mapped model buffer size = 563.62 MiB" with 81 of 81 layers on GPUs.
+        ("llama-3.3-70b", 563.62, False),
+        # github.com/ggml-org/llama.cpp/pull/6122: "CPU buffer size = 1640.62 MiB" with 41 of 41
+        # layers on GPUs, which have a copy of the table as their output layer.
+        ("command-r", 1640.62, True),
+    ],
+)
+def test_the_input_table_is_in_host_memory_with_all_layers_on_gpus(
+    model: str, host_mib: float, is_copied: bool
+) -> None:
+    answer = _compute("inference-memory", model=model, gpu="a100-sxm4-80", concurrent=1)
+    host, on_gpus = (answer.find_figure(name).value for name in ("host", "weights"))
+    assert host / 2**20 == pytest.approx(host_mib, abs=0.05)
+    whole = run_estimate("weights", {"model": model, "weights": "gguf-q4-k-m"})
+    in_file = whole.find_figure("total").value
+    assert on_gpus == pytest.approx(in_file if is_copied else in_file - host)
+    inputs = parse_inputs(LatencyInputs, {"model": model, "engine": "llama.cpp"})
+    placed = place_requested_model(fill_in_formats_and_gpus(inputs))
+    assert placed.setup.tensor_parallel * weight_bytes_per_gpu(placed) == pytest.approx(on_gpus)
+    assert not _compute("inference-memory", model=model, engine="vllm").find_figure("host").applies
 
 
 @pytest.mark.parametrize("name", ["inference-memory", "latency"])

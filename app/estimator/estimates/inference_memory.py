@@ -377,7 +377,7 @@ def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryU
 
 def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Architecture:
     """Return the pipeline stage that takes most memory, or what is on GPUs, as a model of its own."""
-    model = build_model_of_gpu_layers(model, inputs.gpu_layers)
+    model = build_model_of_gpu_layers(model, inputs.engine, inputs.gpu_layers)
     stages = split_into_serving_stages(model, inputs.pipeline_parallel)
     return max(
         (stage for stage, _ in stages),
@@ -388,7 +388,8 @@ def find_fullest_stage(model: Architecture, inputs: InferenceMemoryInputs) -> Ar
 def compute_memory_use_of_all_gpus(
     model: Architecture, inputs: InferenceMemoryInputs
 ) -> GpuMemoryUse:
-    gpus, model = inputs.tensor_parallel, build_model_of_gpu_layers(model, inputs.gpu_layers)
+    gpus = inputs.tensor_parallel
+    model = build_model_of_gpu_layers(model, inputs.engine, inputs.gpu_layers)
     uses = [
         (compute_gpu_memory_use(stage, inputs, gpus), number * gpus)
         for stage, number in split_into_serving_stages(model, inputs.pipeline_parallel)
@@ -398,12 +399,17 @@ def compute_memory_use_of_all_gpus(
 
 
 def compute_host_bytes(model: Architecture, inputs: InferenceMemoryInputs) -> float:
-    """Return the weights and the cache of the layers that llama.cpp keeps in host memory [B]."""
-    if inputs.gpu_layers is None:
+    """Return what llama.cpp keeps in host memory: the input table, weights and cache of layers [B]."""
+    if inputs.engine != LLAMA_CPP:
         return 0.0
-    whole = compute_memory_use_of_all_gpus(model, dataclasses.replace(inputs, gpu_layers=None))
+    gpus = inputs.tensor_parallel
+    whole = compute_gpu_memory_use(model, inputs, gpus)
     on_gpus = compute_memory_use_of_all_gpus(model, inputs)
-    return whole.weights + whole.cache - on_gpus.weights - on_gpus.cache
+    host_bytes = gpus * (whole.weights + whole.cache) - on_gpus.weights - on_gpus.cache
+    if model.tied:  # The output layer on the GPUs is a copy of the input table.
+        output_layer = build_model_of_gpu_layers(model, inputs.engine, 1)
+        host_bytes += compute_gpu_memory_use(output_layer, inputs, gpus).weights * gpus
+    return host_bytes
 
 
 def shared_hybrid_blocks(

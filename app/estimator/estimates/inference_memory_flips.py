@@ -98,7 +98,8 @@ def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFl
     typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
     model = result.model
-    if changed.gpu_layers != result.inputs.gpu_layers:
+    kept = (result.inputs.engine, result.inputs.gpu_layers)
+    if (changed.engine, changed.gpu_layers) != kept:
         model = find_fullest_stage(find_model(changed.model), changed)
     use = compute_gpu_memory_use(model, changed, changed.tensor_parallel)
     gpu = _gpu_after_change(result, changed)
@@ -316,8 +317,10 @@ def _gguf_flips(result: InferenceMemoryResult) -> Flips:
     if inputs.tensor_parallel > 1 or inputs.pipeline_parallel > 1:
         return []
     files = _list_lighter_gguf_mixtures(result.model)
+    on_gpus = build_model_of_gpu_layers(result.model, LLAMA_CPP)
     found = _find_first_fitting_change(
-        result, [{"engine": LLAMA_CPP, "weights": name} for name in files]
+        dataclasses.replace(result, model=on_gpus),
+        [{"engine": LLAMA_CPP, "weights": name} for name in files],
     )
     if found is None:
         return []
@@ -387,7 +390,7 @@ def _gpu_layer_flips(result: InferenceMemoryResult) -> Flips:
         return []
 
     def is_too_large(layers: int) -> bool:
-        on_gpus = build_model_of_gpu_layers(model, layers)
+        on_gpus = build_model_of_gpu_layers(model, LLAMA_CPP, layers)
         return not _fits_surely(on_gpus, inputs, result.gpu, gpu_layers=layers)
 
     most = bisect.bisect_left(range(1, model.layers + 1), True, key=is_too_large)

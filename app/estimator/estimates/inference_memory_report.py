@@ -284,9 +284,12 @@ def _total_with_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -
 
 
 def _host_memory(result: _MemoryResult) -> OutputValue:
-    if result.inputs.gpu_layers is None:
-        return OutputValue(None, note="All layers are on GPUs.", applies=False)
-    return OutputValue(result.host_bytes, note="Weights and cache of the layers there.")
+    if result.inputs.engine != LLAMA_CPP:
+        return OutputValue(None, note="llama.cpp alone keeps weights there.", applies=False)
+    held = "The input table"
+    if result.inputs.gpu_layers is not None:
+        held += ", and weights and cache of the layers there"
+    return OutputValue(result.host_bytes, note=f"{held}.")
 
 
 def _free_memory(result: _MemoryResult) -> OutputValue:

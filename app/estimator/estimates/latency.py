@@ -287,7 +287,8 @@ def _validate_host_layers(inputs: LatencyInputs) -> None:
 
 def place_requested_model(inputs: LatencyInputs) -> PlacedModel:
     """Return the model, or the layers that are not on the host, on GPUs, of resolved inputs."""
-    return _place(build_model_of_gpu_layers(find_model(inputs.model), inputs.gpu_layers), inputs)
+    model = find_model(inputs.model)
+    return _place(build_model_of_gpu_layers(model, inputs.engine, inputs.gpu_layers), inputs)
 
 
 def _place(model: Architecture, inputs: LatencyInputs) -> PlacedModel:

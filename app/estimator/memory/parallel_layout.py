@@ -125,21 +125,26 @@ def split_into_serving_stages(model: Architecture, stages: int) -> tuple[Serving
     return tuple(found.values())
 
 
-def build_model_of_gpu_layers(model: Architecture, gpu_layers: int | None) -> Architecture:
-    """Return what llama.cpp keeps on GPUs with `-ngl gpu_layers`, as a model of its own.
+@functools.lru_cache(maxsize=1024)
+def build_model_of_gpu_layers(
+    model: Architecture, engine: str, gpu_layers: int | None = None
+) -> Architecture:
+    """Return what an engine keeps on GPUs, as a model of its own: all but in llama.cpp.
 
-    The output layer counts as the first of them, then the last layers of the model. The input table
-    stays in host memory. None, or more than there are: all, and the table is counted with them.
-    From llama_model::load_tensors in llama.cpp, src/llama-model.cpp.
+    With `-ngl gpu_layers`, the output layer counts as the first of them, then the last layers of
+    the model; None, or more than there are: all. The input table always stays in host memory; if
+    it is the output table as well, the GPUs have a copy. From llama_model::load_tensors in
+    llama.cpp, src/llama-model.cpp.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> build_model_of_gpu_layers(find_model("llama-3-8b"), 20).layers
+    >>> build_model_of_gpu_layers(find_model("llama-3-8b"), "llama.cpp", 20).layers
     19
     """
-    if gpu_layers is None or gpu_layers > model.layers:
+    if engine != "llama.cpp":
         return model
-    first_on_gpus = model.layers + 1 - gpu_layers
-    return _stage_as_model(model, model.decoder_layers[first_on_gpus:], False, True)
+    on_host = 0 if gpu_layers is None else max(0, model.layers + 1 - gpu_layers)
+    stage = _stage_as_model(model, model.decoder_layers[on_host:], False, True)
+    return fill_in_counts(dataclasses.replace(stage, encoder_layers=model.encoder_layers))
 
 
 def build_model_of_host_layers(model: Architecture, gpu_layers: int | None) -> Architecture | None:

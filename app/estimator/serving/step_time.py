@@ -15,6 +15,7 @@ from app.estimator.hardware.collectives import (
 )
 from app.estimator.memory.inference_memory import cache_share_per_gpu
 from app.estimator.memory.parallel_layout import (
+    build_model_of_gpu_layers,
     describe_fp8_checkpoint_split_problem,
     find_quantization_block_problem,
 )
@@ -177,6 +178,7 @@ def place_model(
 
     `fitted_constants` replace those of the catalog.
     """
+    model = build_model_of_gpu_layers(model, setup.engine_id)
     form = find_weight_format(model, setup.weight_format)
     rates = find_kernel_rates(gpu, form)
     engine, common = fitted_constants or EngineConstants(
