@@ -271,6 +271,20 @@ def describe_fewest_gpus(sure: int, by_central_estimate: int) -> str:
     return f"{format_number(sure)} surely fit, {central} by the central estimate."
 
 
+def round_up_to_usual_gpu_count(gpus: int, step: int = 1) -> int:
+    """Return 1, 2, 4, 8 or a multiple of eight GPUs that is a multiple of `step` as well.
+
+    >>> [round_up_to_usual_gpu_count(*job) for job in ((3, 1), (13, 1), (13, 6), (2, 2))]
+    [4, 16, 24, 2]
+    """
+    usual = (count for count in (1, 2, 4, 8) if count >= gpus and count % step == 0)
+    machines = math.lcm(_MACHINE_GPUS, step)
+    return next(usual, math.ceil(gpus / machines) * machines)
+
+
+_MACHINE_GPUS = 8
+
+
 def find_largest_fit(fits: Callable[[int], bool], guess: int, most: int) -> int:
     """Return the largest number from 1 to `most` that fits; 0 if none does.
 

@@ -549,3 +549,9 @@ def test_a_plan_may_not_fit_only_where_no_layout_surely_does(subtests):
                 back = faster.find_flip("usable_memory")
                 slower = run_estimate("parallelism-plan", typed | back.typed_values_by_field)
                 assert slower.verdict.lead != "May not fit."
+
+
+def test_a_plan_says_where_its_layouts_end_unless_that_is_a_single_gpu() -> None:
+    for model, gpu, ends in (("llama-3.1-70b", "h200", ["8"]), ("qwen3-8b", "h100", [])):
+        answer = run_estimate("parallelism-plan", {"model": model, "gpu": gpu, "gpus": "96"})
+        assert [c.flip_value for c in answer.flips if c.field == "gpus"] == ends

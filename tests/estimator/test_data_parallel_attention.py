@@ -1,6 +1,7 @@
 """Attention that each GPU does for its own sequences, as latent caches are served."""
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -44,13 +45,40 @@ def test_the_fewest_gpus_for_a_latent_cache_are_known() -> None:
 
 
 def test_whole_experts_have_whole_blocks_on_any_number_of_gpus() -> None:
-    # 18,432 columns of an MLP in blocks of 128 do not divide over 19 GPUs; a copy on each does.
+    # 18,432 columns of an MLP in blocks of 128 do not divide over 18 or 24 GPUs; copies need not.
     rack: dict[str, Any] = {"gpu": "h100", "context": 4000, "concurrent": 1000}
     typed = rack | {"attention": "data-parallel", "weights": "published"}
     found = _found(**typed | {"tensor_parallel": 16})
     assert not found["fits"]
-    assert found["fewest_gpus"] == _found(**typed | {"weights": "fp8"})["fewest_gpus"] == 19
-    assert _found(**typed | {"tensor_parallel": 19})["fits"]
+    fewest = found["fewest_gpus"]
+    assert fewest == _found(**typed | {"weights": "fp8"})["fewest_gpus"]
+    assert _found(**typed | {"tensor_parallel": fewest})["fits"]
+
+
+def test_a_number_of_gpus_that_nobody_has_is_followed_by_one_that_people_have() -> None:
+    typed = _DEEPSEEK | {"gpu": "h100", "tensor_parallel": 16, "concurrent": 1000, "context": 4000}
+    typed = {key: str(value) for key, value in typed.items()} | {"attention": "data-parallel"}
+    answer = run_estimate("inference-memory", typed)
+    assert 16 < answer["fewest_gpus"].value < 24
+    assert "24" in answer["fewest_gpus"].note
+    assert [c.flip_value for c in answer.flips if c.field == "tensor_parallel"] == ["24"]
+
+
+def test_a_service_and_its_memory_name_the_same_requests() -> None:
+    typed = {"model": "deepseek-v3", "gpu": "h200", "tensor_parallel": "1", "engine": "vllm"}
+    typed |= {"attention_parallel": "32", "expert_parallel": "32", "spare": "0"}
+    typed |= {"ttft_target": "", "tpot_target": "", "concurrent": "23980"}
+    typed |= {"prompt_tokens": "1000", "output_tokens": "1000"}
+    service = run_estimate("deployment", typed)
+    memory = next(s.estimate for s in service.sections if s.estimate.name == "inference-memory")
+    capacity = run_estimate("serving-capacity", typed)
+    assert capacity["max_concurrent"].value == memory["max_concurrent"].value
+    (sure,) = re.findall(r"([\d,]+) surely fit", memory["max_concurrent"].note)
+    assert f"{sure} surely fit" in capacity["max_concurrent"].note
+    assert f"holds {sure} of 23,980 requests" in capacity.verdict.text
+    # It keeps up, which is said beside that its requests may not fit.
+    assert capacity["fits"].value
+    assert "if the requests fit" in capacity["fits"].note
 
 
 def test_attention_for_own_sequences_is_advised_where_it_makes_a_job_fit() -> None:

@@ -491,11 +491,14 @@ def _temporary_and_overhead_bytes(
         active = peak_activation_bytes_per_gpu(model, tokens, sequences, sharing)
         return TemporaryAndOverheadBytes(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
     engine = find_engine_memory_on_gpu(inputs, inputs.engine)
+    # The logs behind it are of tensor parallelism. With as much for GPUs that share experts alone,
+    # fewer measured throughputs (offline_throughput) were in their range.
+    overhead = engine.bytes_outside_framework(sharing)
     sharing = 1 if inputs.engine == LLAMA_CPP else sharing  # Its layers are on one GPU each.
     active = profiled_temporary_peak_bytes(
         model, engine, sharing, inputs.step_tokens, inputs.max_sequences
     )
-    return TemporaryAndOverheadBytes(active, engine.bytes_outside_framework(gpus))
+    return TemporaryAndOverheadBytes(active, overhead)
 
 
 def _transformers_memory_use(
@@ -556,9 +559,9 @@ def usable_memory_per_gpu(
     memory, share = program_visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = compute_engine_memory_limit(
-            ENGINES[inputs.engine], memory, share, gpus, memory_use.bytes_without_cache
-        )
+        engine, sharing = ENGINES[inputs.engine], attention_tensor_parallel_size(inputs, gpus)
+        fixed_bytes = memory_use.bytes_without_cache
+        limit = compute_engine_memory_limit(engine, memory, share, sharing, fixed_bytes)
     limit = min(limit, memory - inputs.graphs)
     if inputs.cache_memory is None:
         return limit

@@ -44,6 +44,7 @@ from app.estimator.memory_verdict import (
     add_max_num_seqs_change,
     build_max_num_seqs_flips,
     memory_status,
+    round_up_to_usual_gpu_count,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -338,6 +339,8 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     if not sure and not result.exceeds_usable_memory:
         return []
     becomes = "The fewest that fit." if result.surely_fits else becomes
+    if inputs.attention == DATA_PARALLEL and fewest > inputs.tensor_parallel:
+        fewest = round_up_to_usual_gpu_count(fewest)
     divided = dataclasses.replace(inputs, tensor_parallel=fewest)
     if find_scale_block_problem(inputs, fewest) or find_published_fp8_split_problem(divided):
         becomes = f"{becomes.removesuffix('.')}, with expert parallelism."

@@ -74,6 +74,7 @@ from app.estimator.memory_verdict import (
     describe_fewest_gpus,
     real_capacity_note,
     replace_verdict_if_context_exceeds_max,
+    round_up_to_usual_gpu_count,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -383,6 +384,9 @@ def _fewest_gpus(result: _MemoryResult) -> OutputValue:
         note = "May not fit: more than 64 with the most that activations and overhead may take."
         return OutputValue(limits.fewest_gpus * stages, note=note)
     note = describe_fewest_gpus(high * stages, limits.fewest_gpus * stages)
+    usual = round_up_to_usual_gpu_count(high)
+    if inputs.attention == DATA_PARALLEL and usual > high:  # It takes any number.
+        note = f"{note} The next usual number is {usual}.".strip()
     return OutputValue(high * stages, low * stages, high * stages, note)
 
 
@@ -627,7 +631,7 @@ def _activations_step(
 
 
 def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> FormulaStep:
-    formula, further_gpus = "CUDA context + communication buffers", inputs.tensor_parallel - 1
+    formula = "CUDA context + communication buffers"
     numbers = format_term(memory_use.overhead, "B")
     if inputs.overhead is not None:
         formula = "as you set it"
@@ -639,11 +643,12 @@ def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> F
         basis = "from logs" if inputs.engine in LOGGED else "assumed"
         formula = f"memory outside {outside} + memory for each further GPU, both {basis}"
         per_gpu = format_term(engine.outside_framework_bytes_per_further_gpu, "B")
-        if inputs.tensor_parallel > engine.max_gpus_in_startup_logs:
+        further_gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel) - 1
+        if further_gpus >= engine.max_gpus_in_startup_logs:
             formula += f", which are of at most {engine.max_gpus_in_startup_logs} GPUs"
             further_gpus = engine.max_gpus_in_startup_logs - 1
         numbers = f"{format_term(engine.outside_framework_bytes_on_first_gpu, 'B')} + {per_gpu} × {further_gpus}"
-    elif further_gpus:
+    elif inputs.tensor_parallel > 1:
         numbers = format_terms_of_exact_sum((CONTEXT, COMMUNICATION), "B")
     return _STEPS.build_step("overhead", formula, numbers, memory_use.overhead, "vllm-memory")
 
@@ -688,7 +693,8 @@ def _usable_memory_step(result: _MemoryResult) -> FormulaStep:
         numbers = f"{memory} − {format_term(unused, '%')} × max({memory} − {fixed}, 0 B)"
     elif engine and engine.has_static_fraction:
         formula = "(memory − outside) × usable share + outside"
-        outside = format_term(engine.bytes_outside_framework(inputs.tensor_parallel), "B")
+        sharing = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
+        outside = format_term(engine.bytes_outside_framework(sharing), "B")
         numbers = f"({memory} − {outside}) × {share} + {outside}"
     if inputs.graphs:
         formula = f"less of {formula} and memory − CUDA graphs"

@@ -392,7 +392,8 @@ def _build_usable_memory_flip(
 
 def _too_few_gpus_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     fewest = result.fewest_gpus.gpus
-    if result.best_layout is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
+    # Of a plan that fits two or three GPUs, nobody asks whether it does one.
+    if result.best_layout is None or fewest is None or not 4 <= fewest < result.inputs.gpus:
         return ()
     now, then = format_number(result.inputs.gpus), format_number(fewest // 2)
     surely = "surely " if result.job.usable_memory_share is None else ""

@@ -373,6 +373,12 @@ class CapacityResult:
         return find_unsure_fit(profile.placed, at_once, profile.max_batch, context, share)
 
     @property
+    def may_exceed_memory(self) -> bool:
+        """Return whether requests that the memory holds may not fit by the end of its range."""
+        waits = self.requests_waiting_for_memory_per_replica >= 1
+        return self.unsure_memory_fit is not None and not waits
+
+    @property
     def start_refusal(self) -> MaxNumSeqsRefusal | None:
         """Return with how many sequences vLLM does not start; None if it does, or nothing fits."""
         if not self.fits_memory:

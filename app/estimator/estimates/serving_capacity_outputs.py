@@ -38,6 +38,7 @@ from app.estimator.serving.replica import (
     relaxed_target_seconds,
 )
 from app.estimator.serving.replica_memory import (
+    count_whole_requests_in_memory,
     max_sequences_that_surely_fit,
 )
 from app.estimator.training.run_costs import usd_per_million_tokens
@@ -329,8 +330,12 @@ def _meets_targets(result: CapacityResult) -> OutputValue:
     if result.has_targets:
         verb = "meets" if result.keeps_unrelaxed_targets else "misses"
         which = "preset target" if result.misses_only_preset_targets else "targets"
-        return OutputValue(result.keeps_unrelaxed_targets, note=f"It {verb} the {which}.")
+        condition = ", if the requests fit" * (verb == "meets" and result.may_exceed_memory)
+        note = f"It {verb} the {which}{condition}."
+        return OutputValue(result.keeps_unrelaxed_targets, note=note)
     waits = "no request waits" if result.meets_targets_of_inputs else "requests wait"
+    if result.meets_targets_of_inputs and result.may_exceed_memory:
+        waits = "if the requests fit, none waits"
     return OutputValue(
         result.meets_targets_of_inputs, note=f"No targets are set; {waits} for memory."
     )
@@ -414,9 +419,8 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
 def _concurrent_requests_on_replica(result: CapacityResult) -> OutputValue:
     if result.operating_point is None:
         return _value_if_served(None)
-    most = int(
-        result.replica_profile.max_batch
-    )  # A part of a request fits on average, not at a time.
+    profile = result.replica_profile
+    most = count_whole_requests_in_memory(profile.placed, profile.max_batch)
     requests = min(round(result.operating_point.batch, 1), max(1, most))
     if result.inputs.requests_per_second:  # By Little's law they grow with the time of an answer.
         name = tpot_error_interval_name(result, result.operating_point.batch)
@@ -434,7 +438,10 @@ def _concurrent_requests_on_replica(result: CapacityResult) -> OutputValue:
 def _max_requests_in_memory_of_replica(result: CapacityResult) -> OutputValue:
     """Return the requests that fit at their mean length, and at their whole one in a note."""
     profile, requests = result.replica_profile, result.replica_profile.request_pattern.mean_lengths
-    most, full = (max(0, int(n)) for n in (profile.max_batch, profile.max_reserved_batch))
+    most, full = (
+        count_whole_requests_in_memory(profile.placed, n)
+        for n in (profile.max_batch, profile.max_reserved_batch)
+    )
     notes = []
     if most != full:
         mean = format_number(round(profile.request_pattern.mean_context_of_running_sequence))

@@ -62,6 +62,7 @@ from app.estimator.serving.replica import (
 )
 from app.estimator.serving.replica_memory import (
     compute_memory_besides_cache,
+    count_whole_requests_in_memory,
     describe_draft_model,
     expert_padding_bytes_per_gpu,
 )
@@ -227,7 +228,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
 def _qualify_verdict_for_unsure_fit(verdict: Verdict, result: CapacityResult) -> Verdict:
     """Return the verdict, or that the load may not fit, as inference-memory says of it."""
     unsure = result.unsure_memory_fit
-    if unsure is None or result.requests_waiting_for_memory_per_replica >= 1:
+    if unsure is None or not result.may_exceed_memory:
         return verdict
     said = memory_lacking_at_upper_bound_text(unsure.lacking_bytes)
     if unsure.surely_fitting_requests:
@@ -364,8 +365,11 @@ class ReplicaRequests(NamedTuple):
 def _count_requests_if_some_wait(result: CapacityResult) -> ReplicaRequests:
     if not result.requests_waiting_for_memory_per_replica:
         return ReplicaRequests(0, 0)
-    most = result.replica_profile.max_batch
-    return ReplicaRequests(round(most + result.requests_waiting_for_memory_per_replica), int(most))
+    profile = result.replica_profile
+    return ReplicaRequests(
+        round(profile.max_batch + result.requests_waiting_for_memory_per_replica),
+        count_whole_requests_in_memory(profile.placed, profile.max_batch),
+    )
 
 
 def _describe_replicas_with_gpus(result: CapacityResult) -> str:

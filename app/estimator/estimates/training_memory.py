@@ -44,7 +44,12 @@ from app.estimator.memory.training_memory import (
     peak_memory_by_distinct_stage,
     plausible_bytes_range,
 )
-from app.estimator.memory_verdict import TIGHT_FIT, find_largest_fit, memory_status
+from app.estimator.memory_verdict import (
+    TIGHT_FIT,
+    find_largest_fit,
+    memory_status,
+    round_up_to_usual_gpu_count,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Bounds, VerdictFlip
@@ -613,23 +618,9 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     if not gpus or gpus == now or (gpus < now and not result.surely_fits):
         return ()
     if gpus > now:
-        usual = _round_up_to_usual_count(gpus, _gpu_count_granularity(result.layout))
+        usual = round_up_to_usual_gpu_count(gpus, _gpu_count_granularity(result.layout))
         gpus = usual if usual <= _MOST_GPUS else gpus
     return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
-
-
-def _round_up_to_usual_count(gpus: int, step: int) -> int:
-    """Return 1, 2, 4, 8 or a multiple of eight GPUs that is a multiple of `step` as well.
-
-    >>> [_round_up_to_usual_count(*job) for job in ((3, 1), (13, 1), (13, 6), (2, 2))]
-    [4, 16, 24, 2]
-    """
-    usual = (count for count in (1, 2, 4, 8) if count >= gpus and count % step == 0)
-    machines = math.lcm(_MACHINE_GPUS, step)
-    return next(usual, math.ceil(gpus / machines) * machines)
-
-
-_MACHINE_GPUS = 8
 
 
 def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:

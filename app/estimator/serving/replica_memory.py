@@ -329,10 +329,19 @@ def requests_in_memory_per_group(
     return max(1, min(math.ceil(concurrent_requests / groups), int(max_in_memory) // groups))
 
 
+def count_whole_requests_in_memory(placed: PlacedModel, max_in_memory: float) -> int:
+    """Return the requests that a replica has room for at a time, as many in each of its groups.
+
+    A part of a request fits on average, not at a time.
+    """
+    groups = placed.setup.attention_replicas
+    return int(max_in_memory / groups) * groups
+
+
 class UnsureFit(NamedTuple):
     """What a GPU lacks by the upper end of the memory's range [B], and for how many requests.
 
-    Of the `requests` that a replica has in memory at a time, `surely_fitting_requests` fit by the upper end, too.
+    Of the `requests` that a replica has at a time, `surely_fitting_requests` fit by the upper end, too.
     """
 
     lacking_bytes: float
@@ -355,4 +364,4 @@ def find_unsure_fit(
     if lacking <= 0:
         return None
     sure = max_sequences_that_surely_fit(placed, context_tokens, usable_share)
-    return UnsureFit(lacking, each * placed.setup.attention_replicas, sure)
+    return UnsureFit(lacking, math.ceil(concurrent_requests), sure)
