@@ -385,6 +385,18 @@ def test_a_verdict_names_the_plain_trainer_where_its_own_differs(
     assert said in verdict.text.replace("\u00a0", " ")
 
 
+def test_a_change_that_fits_only_without_the_plain_trainer_is_called_tight() -> None:
+    typed = {"model": "llama-3.3-70b", "method": "qlora", "framework": "transformers"}
+    typed |= {"gpu": "h100-sxm5-80", "sequence": "32768"}
+    change = next(
+        flip
+        for flip in registry.run_estimate("training-memory", typed).flips
+        if flip.field == "sequence"
+    )
+    shorter = registry.run_estimate("training-memory", typed | change.typed_values_by_field)
+    assert (change.verdict_after, shorter.verdict.lead) == ("Tight, but fits.", "Tight.")
+
+
 def test_the_time_of_adapters_says_that_sequences_are_packed() -> None:
     lora = ask("training-time", {"model": "8B", "method": "lora", "tokens": "100M"})
     assert "packed into sequences of 4,096 tokens (the input “Sequence”)" in lora.verdict.text

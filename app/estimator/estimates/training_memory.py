@@ -589,9 +589,24 @@ def _mark_flip_if_tight_fit(result: TrainingMemoryResult, flip: VerdictFlip) -> 
         return flip
     typed = {**non_default_inputs_to_query(result.typed_inputs), **flip.typed_values_by_field}
     changed = parse_inputs(TrainingMemoryInputs, typed)
-    needed = _compute_memory_range(result.model, changed, result.memory_limit).central
-    is_tight = memory_status(needed, result.memory_limit) == "tight"
+    limit = result.memory_limit
+    is_tight = (
+        memory_status(_compute_memory_range(result.model, changed, limit).central, limit) == "tight"
+    )
+    plain = list_input_changes_to_plain_trainer(changed)
+    if plain and changed.method != "full":
+        trainer = dataclasses.replace(changed, **plain)
+        is_tight |= _compute_memory_range(result.model, trainer, limit).high > limit
     return dataclasses.replace(flip, verdict_after=TIGHT_FIT) if is_tight else flip
+
+
+def list_input_changes_to_plain_trainer(inputs: TrainingMemoryInputs) -> dict[str, str]:
+    """Return the inputs that count the Trainer without TRL; none where they are chosen."""
+    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
+        return {}
+    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
+        return {"loss": "transformers", "qlora_embeddings": "fp32"}
+    return {"loss": "transformers"}
 
 
 _FITS, _MAY_FIT = "Fits.", "May fit."

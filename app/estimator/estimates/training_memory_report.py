@@ -22,6 +22,7 @@ from app.estimator.estimates.training_memory import (
     find_memory_remedies,
     find_requested_framework,
     is_head_fp32,
+    list_input_changes_to_plain_trainer,
     validate_inputs,
 )
 from app.estimator.formula_steps import (
@@ -533,7 +534,7 @@ def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
 
     The default is that of the measured runs of fms-acceleration, which neither recipe has.
     """
-    trainer = _list_input_changes_to_plain_trainer(result.inputs)
+    trainer = list_input_changes_to_plain_trainer(result.inputs)
     if not trainer:
         return []
     counted, plain = "The loss is counted", "The plain Trainer"
@@ -549,18 +550,9 @@ def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
     return [f"{counted} as in the measured runs of fms-acceleration. {needs}. {choices}."]
 
 
-def _list_input_changes_to_plain_trainer(inputs: TrainingMemoryInputs) -> dict[str, str]:
-    """Return the inputs that count the Trainer without TRL; none where they are chosen."""
-    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
-        return {}
-    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
-        return {"loss": "transformers", "qlora_embeddings": "fp32"}
-    return {"loss": "transformers"}
-
-
 def _add_verdict_of_plain_trainer(result: TrainingMemoryResult, verdict: Verdict) -> Verdict:
     """Return the verdict of adapters that surely fit with that of the plain Trainer if it differs."""
-    changes = _list_input_changes_to_plain_trainer(result.inputs)
+    changes = list_input_changes_to_plain_trainer(result.inputs)
     if not changes or not result.trained_weights.are_adapters or not result.surely_fits:
         return verdict
     memory = compute_memory_range_with_changed_inputs(result, **changes)
