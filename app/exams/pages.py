@@ -517,7 +517,7 @@ def _find_page_to_read_next(
 ) -> PageToReadNext | None:
     """Return the page that the next list begins with of those that were missed.
 
-    If it has none of them, the one with the lowest share right, unread ones first.
+    If it has none of them, the one with most questions missed, unread ones first.
     """
     library, scores = (
         ctx.library,
@@ -535,7 +535,7 @@ def _find_page_to_read_next(
             return PageToReadNext(topic, page.short, None, needed_for, missed_count, True)
     anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     read = {s for s in scores if are_essential_sections_read(library.topics[s], anchors.get(s, ()))}
-    slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")
+    slug = min(scores, key=lambda s: (scores[s].right - scores[s].asked, s in read), default="")
     return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
 
 
