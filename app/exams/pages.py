@@ -1,7 +1,6 @@
 """Exam routes: list, start, question, review, submit, report."""
 
 import dataclasses
-import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -107,6 +106,7 @@ from app.spaced_repetition.added_cards import load_added_card_records
 from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
 from app.study_plan.loader import build_next_day_list, load_calendar
 from app.web.dependencies import RowNumber
+from app.web.formatting import format_date_with_weekday
 from app.web.render import is_htmx_request, render_page
 
 
@@ -204,7 +204,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        planned=_find_next_planned_mock_day(ctx, finished),
+        planned=_say_next_planned_mock_day(ctx, finished),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
         if full_exams
@@ -218,13 +218,15 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     )
 
 
-def _find_next_planned_mock_day(
-    ctx: RequestContext, finished: Iterable[PastSitting]
-) -> dt.date | None:
-    """Return the day of the next mock exam of the plan; None if none is left."""
+def _say_next_planned_mock_day(ctx: RequestContext, finished: Iterable[PastSitting]) -> str:
+    """Return when the next mock exam of the plan is, in words; empty if none is left."""
     sat = {ctx.learner.study_day(past.started_at) for past in finished if past.is_full_exam}
-    planned = load_calendar(ctx, ctx.study_day).mock_exam_days
-    return min((d for d in planned if d >= ctx.study_day and d not in sat), default=None)
+    day, calendar = ctx.study_day, load_calendar(ctx, ctx.study_day)
+    is_due = calendar.find_due_mock_exam_day(day, max(sat, default=None))
+    if is_due and not calendar.is_day_off(day):
+        return "today"
+    later = [d for d in calendar.mock_exam_days if d > day and d not in sat]
+    return f"on {format_date_with_weekday(min(later))}" if later else ""
 
 
 @router.get("/{exam}")
@@ -399,9 +401,8 @@ def save_answer_form(
     if merged.replaced_other_answer or merged.kept_newer_answer:
         next_url = f"{_build_next_exam_url(state, number, '')}?told={merged.message_key}"
     elif merged.answer_changed and number in frame["unreadable"]:
-        next_url = _build_next_exam_url(
-            state, number, ""
-        )  # the question page shows the problem while there is still time
+        # The question page shows the problem while there is still time.
+        next_url = _build_next_exam_url(state, number, "")
     else:
         next_url = _build_next_exam_url(state, number, form.destination)
     return RedirectResponse(next_url, 303)
@@ -517,12 +518,10 @@ def _find_page_to_read_next(
 ) -> PageToReadNext | None:
     """Return the page that the next list begins with of those that were missed.
 
-    If it has none of them, the one with the lowest share right, unread ones first.
+    If it has none of them, the one with most questions missed, unread ones first.
     """
-    library, scores = (
-        ctx.library,
-        score_pages_with_missed_questions(ctx.library, _sort_in_learning_order(ctx, paper)),
-    )
+    library = ctx.library
+    scores = score_pages_with_missed_questions(library, _sort_in_learning_order(ctx, paper))
     coming = build_next_day_list(ctx)
     for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
         if (page.required_by or page.slug) in scores and page.slug in library.topics:
@@ -535,7 +534,7 @@ def _find_page_to_read_next(
             return PageToReadNext(topic, page.short, None, needed_for, missed_count, True)
     anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     read = {s for s in scores if are_essential_sections_read(library.topics[s], anchors.get(s, ()))}
-    slug = min(scores, key=lambda slug: (scores[slug].share, slug in read), default="")
+    slug = min(scores, key=lambda s: (scores[s].right - scores[s].asked, s in read), default="")
     return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
 
 

@@ -245,16 +245,18 @@ def _save_new_own_card(ctx: RequestContext, rendered: RenderedCard, token: str) 
 def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported or a course card."""
     own_card = _load_text_of_editable_card(ctx, card)
-    if own_card is None:
-        course_card = ctx.library.cards[card]
-        draft = OwnCardDraft(course_card.front.plain, course_card.back.plain)
-        return _render_card_form(ctx, draft, card, lacks_formatting=True)
-    typed = restore_typed_draft(own_card.typed_source_json, own_card.faces)
-    if typed is not None:
+    typed = own_card and restore_typed_draft(own_card.typed_source_json, own_card.faces)
+    if typed:
         return _render_card_form(ctx, typed, card)
-    plain = build_own_card(card, own_card.faces)
+    shown = build_own_card(card, own_card.faces) if own_card else ctx.library.cards[card]
+    tags = (
+        side.html.removeprefix("<p>").removesuffix("</p>") for side in (shown.front, shown.back)
+    )
     return _render_card_form(
-        ctx, OwnCardDraft(plain.front.plain, plain.back.plain), card, lacks_formatting=True
+        ctx,
+        OwnCardDraft(shown.front.plain, shown.back.plain),
+        card,
+        lacks_formatting=any("<" in html for html in tags),
     )
 
 

@@ -69,7 +69,11 @@ from app.spaced_repetition.todays_queue import (
     load_todays_queue,
     take_first_unseen_cards,
 )
-from app.study_plan.cards import compute_last_day_for_new_cards, compute_planned_review_day
+from app.study_plan.cards import (
+    LATER_REVIEWS,
+    compute_last_day_for_new_cards,
+    compute_planned_review_day,
+)
 from app.study_plan.facts import CardFact
 from app.study_plan.loader import DayListEnsured, load_cards_on_day_list, load_study_plan
 from app.web.dependencies import require_topic
@@ -105,13 +109,13 @@ class ReviewFilter:
 class RatingButton:
     """A rating button, with the time until the card would be asked again.
 
-    It `is_shortened_for_exam` if the plan asks for the card sooner than FSRS.
+    If the plan asks for the card sooner than FSRS, `later_reviews_until_exam` must fit; else it is 0.
     """
 
     rating: int
     label: str
     interval_text: str
-    is_shortened_for_exam: bool = False
+    later_reviews_until_exam: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -318,7 +322,8 @@ def _build_rating_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Rati
         )
         day = compute_planned_review_day(fact, calendar)
         interval = format_days((day - ctx.study_day).days) if day < exam else "after the exam"
-        return RatingButton(rating, label, interval, day < outcome.due_day)
+        missing = LATER_REVIEWS - later_reviews if day < outcome.due_day else 0
+        return RatingButton(rating, label, interval, missing)
 
     return tuple(
         make_button(rating, label, outcome)

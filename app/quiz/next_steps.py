@@ -308,7 +308,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "new": (
             "Learn {}",
             "{} learned",
-            "From pages you read and questions you missed",
+            "From pages you read or missed questions on",
         ),
         "review": ("Review {}", "{} reviewed", "Due today"),
     }[task.kind]

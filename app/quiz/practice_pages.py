@@ -122,6 +122,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = list_objectives_by_exam_gain(ctx)
     known = load_estimates_by_objective(ctx)
+    objectives = cached_course_facts(ctx.library).objectives
     names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
     placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.library.questions)
     tally = _count_questions(questions, past)
@@ -143,6 +144,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         ],
         weakest=names[order[0]] if order and past else None,
         weakest_percent=known[order[0]].chance_percent if order and order[0] in known else None,
+        weakest_share=objectives[order[0]].exam_share if order else 0.0,
         run=build_run_progress(newest, 0) if newest and newest.has_unanswered_question else None,
         flagged=len(
             store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()

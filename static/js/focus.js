@@ -1,6 +1,9 @@
-// The answer of a card with a large drawing is below the screen: it is brought into it.
-document.addEventListener("htmx:afterSettle", ({ detail }) =>
-  detail.elt.querySelector?.("#answer")?.scrollIntoView({ block: "nearest" }));
+// The answer of a card is brought into the screen, below its question unless that is large.
+document.addEventListener("htmx:afterSettle", ({ detail }) => {
+  const answer = detail.elt.querySelector?.("#answer");
+  const { offsetHeight, parentNode } = answer?.previousElementSibling || {};
+  (offsetHeight < innerHeight * 0.4 ? parentNode : answer)?.scrollIntoView({ block: "nearest" });
+});
 // Who pressed a button that is replaced goes on in what takes its place.
 {
   let held = null;

@@ -1,6 +1,7 @@
 // Keys. An element says data-key="r"; g then a letter goes to a part of the app.
 {
-  const home = new URL("../..", document.currentScript.src).pathname; // "/", or a prefix
+  // It is “/”, or a prefix.
+  const home = new URL("../..", document.currentScript.src).pathname;
   const rooms = { t: "", c: "course", r: "flashcards", p: "quiz", e: "exams", k: "calculators" };
   const offered = (key) => key in rooms && rooms[key] !== document.body.dataset.without;
   let leader = 0;
@@ -18,7 +19,8 @@
     const near = touched?.closest("[data-keys]");
     return near && seen(near) ? near : null;
   };
-  const inFront = (selector) => [...(dialog() || document).querySelectorAll(selector)]; // what lies behind takes no keys
+  // What lies behind takes no keys.
+  const inFront = (selector) => [...(dialog() || document).querySelectorAll(selector)];
   const keyed = (key) => {
     const all = inFront(`[data-key="${CSS.escape(key)}"]`);
     // One of a question that is scrolled away does not answer it unseen.
@@ -71,7 +73,8 @@
     leader = key === "g" && !dialog() ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
     const map = document.getElementById("keys");
-    if (key === "enter" && target.form && target.form !== hit?.form) return; // its own form is sent
+    // Its own form is sent.
+    if (key === "enter" && target.form && target.form !== hit?.form) return;
     if (event.repeat && (gone || hit || key === "?")) return event.preventDefault();
     if (gone) location.assign(gone);
     else if (key === "?") map.open ? map.close() : dialog() || map.showModal();

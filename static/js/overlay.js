@@ -4,7 +4,8 @@
   const search = document.getElementById("search");
   const overlay = document.getElementById("overlay");
   document.addEventListener("click", (event) => {
-    if (event.target.matches("dialog")) event.target.close(); // beside what it holds
+    // A click beside what it holds.
+    if (event.target.matches("dialog")) event.target.close();
     if (event.target.closest("[data-keymap]")) document.getElementById("keys").showModal();
     const link = event.target.closest("[data-search]");
     if (!link || !search || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -26,6 +27,7 @@
   overlay?.addEventListener("close", () => {
     const saved = overlay.querySelector("[data-saved]");
     overlay.querySelector("div").replaceChildren();
-    if (saved && document.querySelector("[data-fresh]")) location.reload(); // shows the card as it is now
+    // It then shows the card as it is now.
+    if (saved && document.querySelector("[data-fresh]")) location.reload();
   });
 }

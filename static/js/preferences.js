@@ -1,4 +1,5 @@
-"use strict"; // The files of js/headroom.js (app/web/static.py) are one script, a block each.
+// The files of js/headroom.js (app/web/static.py) are one script, a block each.
+"use strict";
 // What this browser remembers in a cookie, for every course: its time zone and its theme.
 {
   const root = document.documentElement;

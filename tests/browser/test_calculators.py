@@ -323,3 +323,18 @@ def test_a_whole_configuration_is_pasted_into_any_calculator(server: Server, pag
         expect(page).to_have_url(re.compile(r"model=config%3A"))
         expect(page.locator(".out .refusal")).to_have_count(0)
         assert page.locator("[data-figure]").count()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_link_to_a_figure_shows_it_below_the_whole_verdict(
+    page: Page, server: Server, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(server.url + "/calculators/quantization#total")
+    page.wait_for_load_state()
+
+    box = "e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom]"
+    bar, verdict, figure = (
+        page.locator(part).first.evaluate(box) for part in (".top", ".verdict", "#total")
+    )
+    assert bar[1] - 1.5 <= verdict[0] < verdict[1] <= figure[0] < 844

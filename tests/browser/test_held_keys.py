@@ -169,3 +169,40 @@ def test_a_held_letter_is_still_typed(server: Server, page: Page) -> None:
     hold(page, " ")
 
     expect(page.get_by_label("Name", exact=True)).to_have_value("j" * REPEATS + " " * REPEATS)
+
+
+def find_order(page: Page, path: str) -> None:
+    """Go to the question of a run or an exam that asks for an order."""
+    page.wait_for_url(f"**/{path}/*")
+    first = page.url.rpartition("/")[0]
+    for number in range(1, 10):
+        if 'class="steps' in page.request.get(f"{first}/{number}").text():
+            page.goto(f"{first}/{number}")
+            break
+    page.wait_for_load_state()
+
+
+@pytest.mark.parametrize("path", ["quiz/runs/*", "exams/sittings/*/questions"])
+def test_enter_moves_a_step_again_and_answers_nothing(
+    server: Server, page: Page, path: str
+) -> None:
+    if "quiz" in path:
+        page.goto(f"{server.url}/quiz/objectives/2.1")
+        page.get_by_role("button", name=re.compile("^Start")).first.click()
+    else:
+        page.goto(f"{server.url}/exams/short")
+        page.get_by_role("button", name="Start the clock").click()
+    find_order(page, path)
+    steps = page.locator(".steps li > span[lang], .steps li > span:not(.moves)")
+    before = steps.all_inner_texts()
+    button = page.get_by_role("button", name=f"Move down: {before[0]}")
+    button.focus()
+
+    for place in (1, 2):
+        page.keyboard.press("Enter")
+        expect(steps.nth(place)).to_have_text(before[0])
+        expect(button).to_be_focused()
+        expect(button).to_be_in_viewport()
+        page.wait_for_load_state()
+
+    expect(page.locator(".verdict")).to_have_count(0)

@@ -156,3 +156,23 @@ def test_a_question_with_a_drawing_shows_it_as_a_card_on_a_phone(
 
     page.goto(server.url + "/flashcards?card=q:dcgm-pipeline-place")
     expect(page.locator(".ask svg:visible")).to_have_count(1)
+
+
+def test_the_question_stays_in_sight_while_its_long_answer_is_graded_on_a_phone(
+    page: Page, server: Server
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(server.url + "/quiz/dcgm/dcgm-fleet")
+    page.get_by_role("button", name=re.compile("^I don.t know")).click()
+    expect(page.locator(".verdict")).to_contain_text("You did not know it.")
+    page.goto(server.url + "/flashcards?card=q:dcgm-fleet")
+    page.wait_for_load_state()
+
+    page.get_by_role("button", name=re.compile("^Show the answer")).click()
+    expect(page.locator("#answer")).to_be_in_viewport()
+
+    tops = [
+        page.locator(part).evaluate("e => e.getBoundingClientRect().top")
+        for part in (".ask", "#answer")
+    ]
+    assert page.locator("header").first.evaluate("e => e.offsetHeight") < tops[0] < tops[1] < 600

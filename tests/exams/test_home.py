@@ -68,6 +68,14 @@ def test_after_a_result_the_next_planned_mock_exam_is_named(rosa: TestClient, cl
         assert said == ([next_one] if next_one else [])
 
 
+def test_a_mock_exam_of_today_is_named_also_a_day_late(rosa: TestClient, clock: Clock) -> None:
+    rosa.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    for days, said in ((10, "today"), (1, "today"), (4, "on Friday, June 26"), (2, "today")):
+        clock.tick(days=days)  # on the day, a day late, too late, on the next one's day
+        page = rosa.get("/exams").text.replace("\xa0", " ")
+        assert f"Your plan has one {said}." in page
+
+
 @pytest.mark.parametrize("address", ["/", "/course", "/quiz", "/flashcards", "/calculators"])
 def test_mock_exams_are_in_the_navigation_of_every_width(rosa: TestClient, address: str) -> None:
     page = rosa.get(address).text
@@ -189,8 +197,9 @@ def test_the_report_says_that_its_page_is_on_the_next_list_and_of_its_domain(
 
     ended = rosa.post(f"{sitting}/submission").headers["location"]
 
-    assert f"<p>On your next list · {words}0 of 1 answered right</p>" in " ".join(
-        rosa.get(ended).text.split()
+    assert (
+        f"<p>On your next list, domains with most to gain first · {words}0 of 1 answered right</p>"
+        in " ".join(rosa.get(ended).text.split())
     )
 
 

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 
 import pytest
 from fastapi.testclient import TestClient
@@ -164,6 +166,29 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
         report = rosa.get(f"{sitting}/report").text
         assert f'href="/concepts/{question.topic}">Read</a>' in report
         assert "0 of 1 answered right" in report
+
+
+def test_a_report_names_the_page_with_most_missed_once_all_are_read(
+    rosa: TestClient,
+    library: Library,
+    session: Session,
+    right: Callable[[], Mapping[int, Mapping[str, object]]],
+) -> None:
+    for slug in library.topics:
+        rosa.post(f"/concepts/{slug}/readings")
+    sitting, numbers = begin(rosa), defaultdict[str, list[int]](list)
+    for number, item, *_ in json.loads(session.exec(select(Sitting)).one().paper):
+        numbers[library.questions[item].topic].append(number)
+    page = max(numbers, key=lambda slug: len(numbers[slug]))
+    known, *missed = sorted(numbers.pop(page), key=lambda number: number not in right())
+    other = next(iter(numbers.values()))[0]
+
+    save(rosa, sitting, known, **right()[known])
+    for number in (other, *missed):
+        save(rosa, sitting, number, answer="-")
+    report = rosa.get(finish(rosa, sitting).headers["location"]).text
+
+    assert f'href="/concepts/{page}">Read</a>' in report
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:

@@ -1,5 +1,6 @@
 """Cards of one's own: typed in Markdown, asked, changed."""
 
+import dataclasses
 import json
 import re
 
@@ -338,3 +339,15 @@ def test_an_own_card_is_edited_from_where_it_is_reviewed(rosa: TestClient, sessi
     assert (
         f'href="/flashcards/own/{card}" data-key="e"' in rosa.get(f"/flashcards?card={card}").text
     )
+
+
+def test_only_of_a_card_with_formatting_it_is_said_to_be_lost(
+    rosa: TestClient, course: HandLibrary
+):
+    card = course.held.cards["weights-1"]
+    for html, is_lost in (("<p>Two bytes &lt; 3</p>", False), ("<p>Two <b>bytes</b></p>", True)):
+        front = dataclasses.replace(card.front, html=html)
+        cards = {**course.held.cards, card.id: dataclasses.replace(card, front=front)}
+        course.held = dataclasses.replace(course.held, cards=cards)
+        form = rosa.get(f"{FORM}/{card.id}").text
+        assert ("formatting is lost when you save" in form) == is_lost

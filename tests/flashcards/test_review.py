@@ -244,8 +244,11 @@ def test_grades_whose_intervals_the_exam_shortens_are_named(hands, clock: Clock)
         hands.client.post("/plan", data={"exam_day": day.isoformat(), "minutes_a_day": "10"})
         texts[name] = hands.client.get("/flashcards?card=weights-1&show=1").text
 
-    assert "Hard, Good, Easy: shortened" in texts["near"]
-    assert "shortened" not in texts["far"]
+    near = " ".join(texts["near"].replace("\xa0", " ").split())
+    said = re.search(r"Hard, Good, Easy: at most (\d+ days), so that you see it once more", near)
+    assert said
+    assert near.count(f"<small>{said[1]}</small>") == 3
+    assert "at most" not in texts["far"]
 
 
 def test_more_cards_after_the_list_are_as_many_as_are_offered_and_of_that_page(hands) -> None:

@@ -118,6 +118,23 @@ def test_own_cards_and_notes_are_found_by_who_wrote_them_only(
     assert [own_writing(rosa, query) for query in ("", " ", "zebra giraffe")] == [""] * 3
 
 
+def test_who_finds_all_words_in_an_own_card_is_not_told_that_nothing_has_them(
+    rosa: TestClient, milo: TestClient
+):
+    rosa.post("/flashcards/own", data={"front": "A zebra mock parameter", "back": "b"})
+    for query, found in (
+        ("mock parameter", "This was found with some of"),
+        ("zebra parameter", "This was found for parameter: "),
+    ):
+        own, none = (
+            words(reader.get("/search", params={"q": query}).text) for reader in (rosa, milo)
+        )
+        assert found in own
+        assert found in none
+        assert "Nothing was found" not in own
+        assert "Nothing was found" in none
+
+
 def test_of_own_cards_and_notes_ten_are_shown_and_none_that_was_removed(
     rosa: TestClient, session: Session, library: Library
 ):

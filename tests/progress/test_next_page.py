@@ -284,7 +284,7 @@ def test_an_unfinished_placement_test_changes_no_list_and_names_no_pages(reader:
 
 def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
     browser, ranks = TestClient(app, follow_redirects=False), []
-    later, now = "They have whole pages for now", "so only their essentials."
+    later, now = "they start with whole pages and go over to", "so only their essentials."
     shortened, said = set(), set()
     for minutes in (20, 45, 50, 60, 80, 90, 105, 120):
         form = {"exam_day": "2026-06-25", "minutes_a_day": str(minutes), "page": "plan"}
@@ -343,4 +343,4 @@ def test_another_number_of_cards_changes_no_length_of_pages(app: FastAPI, clock:
     for amount in ("more", "normal"):
         browser.post("/plan", data=form | {"card_amount": amount, "page_route": "auto"})
         assert "Essentials only" in browser.get("/").text
-        assert "whole pages for now" not in read_plan(browser)
+        assert "start with whole pages" not in read_plan(browser)

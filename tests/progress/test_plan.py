@@ -258,7 +258,7 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
         TaskProgress(Task("read", 4.0, pages=(page,)), 0, 1, (page,)), library
     )
 
-    assert cards.detail == "From pages you read and questions you missed"
+    assert cards.detail == "From pages you read or missed questions on"
     assert reading.detail == "where you missed a question"
     assert reading.needed_for == library.topics[second].title
     begun = dataclasses.replace(page, reason="begun")

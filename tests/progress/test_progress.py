@@ -71,9 +71,16 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
     assert re.search(r"few answers yet · page on .* · answer 2 more on", row(objective))
 
     desk.answers(asked[1:3], 0.0, "weights")
-    assert re.search(r"estimated tomorrow · page on .* · answer more on", row(objective))
+    assert re.search(
+        r"enough answers: estimated tomorrow · page on .* · questions on", row(objective)
+    )
     clock.tick(days=1)
     assert re.search(r"% expected this morning · page on .* · answer more on", row(objective))
+    desk.answers(course.objectives[objective].question_ids, 0.0, "weights")
+    clock.tick(days=1)
+    assert re.search(
+        r"\d% expected this morning, on about \d+% of the exam", rosa.get("/quiz").text
+    )
 
 
 def test_what_is_missing_is_no_more_than_what_is_left_to_answer():
