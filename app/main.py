@@ -43,7 +43,7 @@ from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
 from app.resources import ROOT
 from app.settings import Settings
-from app.web import course_chooser, errors, monitoring
+from app.web import course_chooser, error_responses, monitoring
 from app.web.dependencies import RouteTemplates, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
 from app.web.monitoring import Metrics, ReadinessChecks, stop_worker_when_parent_ends
@@ -99,7 +99,7 @@ def create_app(
     app.state.readiness = ReadinessChecks(
         app.state.engine, settings.data, courses, app.state.storage
     )
-    errors.register_error_handlers(app)
+    error_responses.register_error_handlers(app)
     app.router.routes.extend(list_routes_in_matching_order(authoring=settings.authoring))
     app.add_middleware(EdgeMiddleware, config=build_edge_config(app))
     if settings.trusted_proxies:

@@ -37,7 +37,7 @@ from app.content.file_watcher import SHARED_FOLDER, CachingCourseFileParser
 from app.content.library import assemble_library
 from app.content.reading_routes import (
     has_course_short_route,
-    list_questions_with_folded_answers,
+    list_short_route_questions_without_answer_on_route,
     measure_short_route_coverage,
 )
 from app.markup.problems import (
@@ -288,7 +288,7 @@ def run_coverage_command(options: argparse.Namespace) -> int:
             f"short route: {short.word_count:,} words, {short.covered_question_count:,} of {short.question_count:,} "
             "exam-level questions"
         )
-        for item in list_questions_with_folded_answers(library):
+        for item in list_short_route_questions_without_answer_on_route(library):
             print(f"asked on the short route, which folds its answer: {item}")
     for title, count in count_disjoint_papers_by_title(library).items():
         print(f"{title}: {count} papers without a repeat")

@@ -434,7 +434,7 @@ class ItemBuildResult(NamedTuple):
     """An item, None if it is unreadable, and whether its file exceeds a limit."""
 
     item: ParsedItem | None
-    is_over_limit: bool = False
+    is_file_over_limit: bool = False
 
 
 def _build_and_check_item(
@@ -449,7 +449,7 @@ def _build_and_check_item(
             report_item_problems(parsed_item.item, parsed_item.authored)
     except LimitExceededError as error:
         source_file.report_parsing_failure(error, "", source.line)
-        return ItemBuildResult(None, is_over_limit=True)
+        return ItemBuildResult(None, is_file_over_limit=True)
     except Exception as error:  # noqa: BLE001 - one item must not break the others
         source_file.report_parsing_failure(error, "This item", source.line)
         return ItemBuildResult(None)

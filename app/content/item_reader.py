@@ -27,7 +27,7 @@ from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLoca
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, reduce_to_words, write_hint_for_unknown_word
 from app.questions.model import Question
-from app.questions.options import (
+from app.questions.option_parsing import (
     ParsedOption,
     is_task_list,
     read_task_list_options,

@@ -144,7 +144,7 @@ class _ComputedQuestionChecker:
 
     def _estimate_microseconds(self) -> float:
         per_combination = COMBINATION_EFFORT + 0.05 * sum(map(len, self.templates))
-        per_combination += self.kind.combination_check_microseconds(self.question.answer)
+        per_combination += self.kind.option_comparison_microseconds(self.question.answer)
         for text in self.expressions:
             names = map(function_name_or_empty, compile_expression(text).estimate_calls)
             per_combination += len(text) + sum(map(parsing_effort_of_estimate, names))

@@ -116,7 +116,7 @@ def measure_short_route_coverage(library: Library) -> ShortRouteCoverage:
     return ShortRouteCoverage(word_count, covered, len(exam_questions))
 
 
-def list_questions_with_folded_answers(library: Library) -> tuple[str, ...]:
+def list_short_route_questions_without_answer_on_route(library: Library) -> tuple[str, ...]:
     """Return the questions that pages ask on the short route though it folds their answer.
 
     A question on a page is covered by its essential sections as `measure_short_route_coverage` says. For a

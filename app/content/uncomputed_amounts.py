@@ -168,7 +168,7 @@ def find_amounts_in_source(text: str) -> FileAmounts:
     """
     title = _TITLE.search(text)
     title_parts = _find_named_part_ids(" ".join(filter(None, title.groups()))) if title else ()
-    prose = _mask_front_matter_code_and_comments(text)
+    prose = _mask_front_matter_fences_and_comments(text)
     unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain_amounts: list[PlainAmount] = []
     ratios: list[DoubtfulRatio] = []
@@ -194,7 +194,7 @@ class _Section:
         return _find_named_part_ids(self.source_text)
 
 
-def _mask_front_matter_code_and_comments(text: str) -> str:
+def _mask_front_matter_fences_and_comments(text: str) -> str:
     """Return the text with spaces in place of front matter, code and comments."""
     lines = text.split("\n")
     closing_mark = "---" if lines[0] == "---" else ""

@@ -120,10 +120,12 @@ class InputGroup:
     """
 
     heading: str
-    topic: str
+    default_topic: str
 
     def declare_input_field(self, default: Any, label: str, **spec: Any) -> Any:
-        return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
+        return input_field(
+            default, label, **{"group": self.heading, "topic": self.default_topic, **spec}
+        )
 
     def declare_advanced_input_field(self, default: Any, label: str, **spec: Any) -> Any:
         """Declare an input that the form shows under “More inputs”."""

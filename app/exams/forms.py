@@ -78,7 +78,7 @@ class ExamAnswerForm:
     displayed_form: "ExamAnswerForm | None" = None
 
 
-class PracticeExamQuestionsForm(BaseModel):
+class PracticeQuestionsOfExamForm(BaseModel):
     """A request to practice what was missed in an exam, or what was left open."""
 
     pick: Literal["missed", "open"]
@@ -144,5 +144,5 @@ def _parse_count(typed: str) -> int:
 
 
 PostedExamStart = Annotated[StartExamDraft, Depends(_parse_start_form)]
-PostedAnswerAgain = Annotated[PracticeExamQuestionsForm, Form()]
+PostedAnswerAgain = Annotated[PracticeQuestionsOfExamForm, Form()]
 PostedExamAnswer = Annotated[ExamAnswerForm, Depends(_parse_answer_form)]

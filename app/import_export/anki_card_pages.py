@@ -30,7 +30,7 @@ from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
 from app.import_export import (
     UnusableFileError,
-    card_import_progress_store,
+    card_import_job_store,
     card_import_store,
     export_store,
 )
@@ -198,14 +198,14 @@ def _drop_over_quota_and_save_import_start(
         skipped_cards[card_import_store.TOO_MANY_PICTURES_REASON] = len(
             package.cards_to_import
         ) - len(cards)
-    new_import = card_import_progress_store.NewImport(
+    new_import = card_import_job_store.NewImport(
         file_name,
         len(cards),
         skipped_cards,
         package.skipped_log_row_count_by_reason,
         package.lost_media_count,
     )
-    began_at = card_import_progress_store.save_import_start_unless_running(
+    began_at = card_import_job_store.save_import_start_unless_running(
         db, learner.id, new_import, now
     )
     if began_at is None:
@@ -218,7 +218,7 @@ def _drop_over_quota_and_save_import_start(
 
 @router.get("/cards/import")
 def show_last_import(ctx: ReadContext) -> Response:
-    progress = card_import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = card_import_job_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
     return ctx.render_page("import_export/import.html", import_progress=progress)
@@ -227,7 +227,7 @@ def show_last_import(ctx: ReadContext) -> Response:
 @router.get("/cards/import/progress")
 def show_last_import_fragment(ctx: ReadContext) -> Response:
     """The same as a fragment, for a page that polls it."""
-    progress = card_import_progress_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
+    progress = card_import_job_store.read_last_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
     return render_page(ctx.request, "import_export/_import.html", import_progress=progress)
@@ -236,7 +236,7 @@ def show_last_import_fragment(ctx: ReadContext) -> Response:
 @router.post("/cards/import/cancellation")
 def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
     """Stop the import after the current batch."""
-    card_import_progress_store.cancel_import(db, learner.id)
+    card_import_job_store.cancel_import(db, learner.id)
     return RedirectResponse("/settings/cards/import", 303)
 
 

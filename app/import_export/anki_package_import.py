@@ -19,7 +19,7 @@ from app.accounts.learner_store import increment_change_counter
 from app.content.library import Library
 from app.database.engine import OpenWriteSession
 from app.errors import ConflictError
-from app.import_export import card_import_progress_store, card_import_store
+from app.import_export import card_import_job_store, card_import_store
 from app.import_export.anki.card_templates import (
     convert_anki_formulas_to_tex,
     is_blank_html,
@@ -33,7 +33,7 @@ from app.import_export.anki.package_reader import (
     RevlogEntry,
 )
 from app.import_export.anki.package_writer import make_note_guid
-from app.import_export.card_import_progress_store import ImportCounts
+from app.import_export.card_import_job_store import ImportCounts
 from app.import_export.card_import_store import ImportedCard, ImportedLogEntry, NoteAndTopic
 from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
@@ -324,7 +324,7 @@ class BackgroundCardImports:
             except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
-                    await self._end_import(learner.id, began_at, card_import_progress_store.FAILED)
+                    await self._end_import(learner.id, began_at, card_import_job_store.FAILED)
 
     async def _write_all_batches(
         self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard]
@@ -333,7 +333,7 @@ class BackgroundCardImports:
         waiting_count = 0
         for batch in card_import_store.batch_cards_by_write_cost(cards):
             if self._ending:
-                return card_import_progress_store.STOPPED
+                return card_import_job_store.STOPPED
             now = self._clock()
             try:
                 async with self._open_write_session() as db:
@@ -347,17 +347,17 @@ class BackgroundCardImports:
                         waiting_count,
                     )
             except ConflictError:  # the learner has the maximum number of own cards
-                return card_import_progress_store.FULL
+                return card_import_job_store.FULL
             if outcome is None:
-                return card_import_progress_store.CANCELLED
+                return card_import_job_store.CANCELLED
             waiting_count += outcome.staggered_card_count
-        return card_import_progress_store.DONE
+        return card_import_job_store.DONE
 
     async def _end_import(self, learner_id: int, import_began_at: int, final_state: str) -> None:
         async with self._open_write_session() as db:
             increment_change_counter(db, learner_id)
             await run_in_threadpool(
-                card_import_progress_store.save_import_end_unless_ended,
+                card_import_job_store.save_import_end_unless_ended,
                 db,
                 learner_id,
                 import_began_at,
@@ -376,12 +376,10 @@ def _write_batch_unless_import_ended(
     """Write a batch and the progress; None if the import was ended."""
     # Every writer for a learner starts with this row, so others wait here for this transaction.
     exists = increment_change_counter(db, learner.id)
-    if not exists or not card_import_progress_store.is_import_running(
-        db, learner.id, import_began_at
-    ):
+    if not exists or not card_import_job_store.is_import_running(db, learner.id, import_began_at):
         return None
     outcome = card_import_store.import_cards(db, learner, cards, now, earlier_staggered_card_count)
-    card_import_progress_store.add_batch_counts_to_progress(
+    card_import_job_store.add_batch_counts_to_progress(
         db, learner.id, import_began_at, len(cards), outcome, now
     )
     return outcome

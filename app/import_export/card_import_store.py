@@ -34,7 +34,7 @@ from app.database.quotas import CARD_LOG, OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import OwnPicture
 from app.import_export import UnusableFileError
 from app.import_export.anki.package_format import find_stored_picture_names
-from app.import_export.card_import_progress_store import ImportCounts
+from app.import_export.card_import_job_store import ImportCounts
 from app.import_export.export_store import (
     ADDED,
     LOG,

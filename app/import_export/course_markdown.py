@@ -42,7 +42,7 @@ from app.markup.text import slugify
 from app.questions import model, types
 from app.questions.lab import Lab, find_shortest_solution
 from app.questions.model import Question
-from app.questions.options import (
+from app.questions.option_parsing import (
     ParsedOption,
     format_checkbox_of_wrong_option,
     sole_code_span_or_none,

@@ -206,10 +206,12 @@ class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, d
         return ""
 
 
-def _report_missing_or_unquoted_colon(text: str, report: Report, line: int, column: int) -> bool:
+def _report_missing_or_unquoted_colon(
+    text: str, report: Report, first_line: int, first_column: int
+) -> bool:
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
-        location = (line + number, 1 if number else column)
+        location = (first_line + number, 1 if number else first_column)
         if match := _BARE.fullmatch(row):
             hint = f"Write {match['key']}: {shorten_with_ellipsis(match['value'])}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."

@@ -19,7 +19,7 @@ from app.markup.html_renderer import RenderContext
 from app.markup.model import NO_TEXT, RichText, SvgFigure
 from app.markup.problems import SourceFile, TextPosition
 from app.markup.strict_yaml import YamlMapping
-from app.questions.options import Choice, ParsedOption
+from app.questions.option_parsing import Choice, ParsedOption
 
 SubmittedFields = Mapping[str, Sequence[str]]
 Result = Literal["right", "partly", "wrong"]
@@ -601,7 +601,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return []
 
-    def combination_check_microseconds(self, answer: A) -> float:
+    def option_comparison_microseconds(self, answer: A) -> float:
         """Return the cost of checking one combination, in microseconds."""
         del answer
         return 0.0

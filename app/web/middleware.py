@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
 from app.content.library import Library
-from app.web import errors, monitoring
+from app.web import error_responses, monitoring
 from app.web.dependencies import RouteTemplates
 from app.web.monitoring import Metrics
 from app.web.render import CompressedBody, StaticAssets
@@ -388,7 +388,7 @@ class EdgeMiddleware:
             if exchange.is_head_sent:
                 raise
             request = Request(inner, receive)
-            response = errors.response_for_exception(request, error, exchange.request_id)
+            response = error_responses.response_for_exception(request, error, exchange.request_id)
             await response(inner, receive, exchange.record_or_stream_response)
         # a revoked session was replaced by a new visitor
         exchange.visitor = inner["state"]["visitor"]

@@ -16,7 +16,7 @@ from app.cli import main
 from app.content.library import Library
 from app.markup.model import RichText
 from app.questions.model import Question
-from app.questions.options import Choice
+from app.questions.option_parsing import Choice
 from app.questions.types.choice import ChoiceSpec
 from tests.conftest import TINY
 from tests.quiz.bank import SINGLE

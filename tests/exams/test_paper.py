@@ -15,7 +15,7 @@ from app.exams.assembly import (
 )
 from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
-from app.questions.options import Choice
+from app.questions.option_parsing import Choice
 from app.questions.types.choice import ChoiceSpec
 
 PLACE = SourceLocation(str(Path("quiz.md")), 1)

@@ -24,7 +24,7 @@ from app.import_export.anki_package_import import (
     BackgroundCardImports,
     match_package_with_course,
 )
-from app.import_export.card_import_progress_store import NewImport, save_import_start_unless_running
+from app.import_export.card_import_job_store import NewImport, save_import_start_unless_running
 from app.import_export.card_import_store import (
     ImportedCard,
     ImportedLogEntry,

@@ -19,8 +19,8 @@ from app.content.courses import LiveLibrary
 from app.content.library import Library, load_library
 from app.content.reading_routes import (
     ReadingRoute,
-    list_questions_with_folded_answers,
     list_sections_on_route,
+    list_short_route_questions_without_answer_on_route,
     measure_short_route_coverage,
     sum_reading_minutes_on_route,
 )
@@ -152,7 +152,9 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
 
 
 def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
-    assert list_questions_with_folded_answers(live_shipped.get_current_library()) == ()
+    assert (
+        list_short_route_questions_without_answer_on_route(live_shipped.get_current_library()) == ()
+    )
 
 
 def test_what_to_know_for_the_exam_is_essential(shipped: Library):
@@ -223,9 +225,11 @@ difficulty: 1
     folded = "\n## Architecture\n\nA colonnade is a row of columns with gargoyles.\n"
 
     page.write_text(page.read_text() + asked)
-    assert list_questions_with_folded_answers(load_library(folder)) == ()
+    assert list_short_route_questions_without_answer_on_route(load_library(folder)) == ()
     page.write_text(page.read_text().replace(asked, folded + asked))
-    assert list_questions_with_folded_answers(load_library(folder)) == ("folded-answer",)
+    assert list_short_route_questions_without_answer_on_route(load_library(folder)) == (
+        "folded-answer",
+    )
 
 
 def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
@@ -319,7 +323,9 @@ difficulty: 1
 
     page.write_text(page.read_text() + told + asked)
 
-    assert list_questions_with_folded_answers(load_library(folder)) == ("folded-number",)
+    assert list_short_route_questions_without_answer_on_route(load_library(folder)) == (
+        "folded-number",
+    )
 
 
 def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):

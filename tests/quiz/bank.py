@@ -4,7 +4,7 @@ import dataclasses
 
 from app.markup.model import NO_TEXT, RichText, SourceLocation
 from app.questions.model import Question, Variant
-from app.questions.options import Choice
+from app.questions.option_parsing import Choice
 from app.questions.types import Answer
 from app.questions.types.choice import ChoiceSpec
 from app.questions.types.cloze import ClozeBlank, ClozeSpec

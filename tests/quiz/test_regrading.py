@@ -20,7 +20,7 @@ from app.questions.grading import (
     pair_seen_and_current_variants,
 )
 from app.questions.model import Question, draw_variant, find_combination_index
-from app.questions.options import Choice
+from app.questions.option_parsing import Choice
 from app.questions.question_type import SubmittedFields, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.amounts import FACTOR, each_of_sample

@@ -428,7 +428,7 @@ class CapacityResult:
         )
 
     @property
-    def lateness_sort_key(self) -> tuple[float, float]:
+    def lateness_and_waiting_sort_key(self) -> tuple[float, float]:
         """Return the times over their targets, the worst of them, and the requests that wait.
 
         Of a request by itself if no load meets the targets; inf if none is answered.
@@ -569,10 +569,15 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     tried = [compute_capacity(split, build_replica_profile(split)) for split in splits]
     keeping = [result for result in tried if result.meets_targets_of_inputs]
     if keeping:
-        return min(keeping, key=lambda result: (result.gpus or 0, *result.lateness_sort_key))
+        return min(
+            keeping, key=lambda result: (result.gpus or 0, *result.lateness_and_waiting_sort_key)
+        )
     return min(
         reversed(tried),
-        key=lambda result: (*result.lateness_sort_key, result.inputs.attention_parallel),
+        key=lambda result: (
+            *result.lateness_and_waiting_sort_key,
+            result.inputs.attention_parallel,
+        ),
     )
 
 

@@ -433,7 +433,7 @@ def _describe_replicas_if_times_high(result: CapacityResult) -> str:
         needed = f"it takes {format_count(most, 'replica')}"
     if split := result.split_if_times_are_high:
         needed += (
-            f", but {_describe_split_replicas(split)} would do, "
+            f", but {_describe_replicas_and_model_split(split)} would do, "
             f"{format_value(split.gpus, 'GPU')} in all"
         )
     without = _count_replicas_without_preset_if_times_high(result)
@@ -444,7 +444,7 @@ def _describe_replicas_if_times_high(result: CapacityResult) -> str:
     return f" At the slow end of the range of times, {needed}."
 
 
-def _describe_split_replicas(split: CapacityResult) -> str:
+def _describe_replicas_and_model_split(split: CapacityResult) -> str:
     setup = build_serving_setup(split.inputs)
     how = ""
     if setup.gpus > 1 and model_kind_for_engine(split.replica_profile.placed.model) == "latent":
@@ -707,7 +707,7 @@ def _replicas_behind_ranges_notes(result: CapacityResult) -> list[str]:
     )
     replicas = format_count(result.replicas or 0, "replica")
     if (split := result.split_if_times_are_high) and result.is_split_open:
-        high = _describe_split_replicas(split)
+        high = _describe_replicas_and_model_split(split)
     note = (
         f"The ranges of latency and of the highest rates assume {replicas}. Those of GPUs, "
         f"throughput and cost assume as many as the targets then take, from {low} to {high}."

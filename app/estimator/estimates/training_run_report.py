@@ -72,7 +72,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         name="training-run",
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(result),
+        steps=_build_gpu_hours_or_tried_gpus_step(result),
         notes=(
             NOTE,
             *_default_batch_notes(result),
@@ -194,7 +194,7 @@ def _faster_unsure_layout_text(result: _RunResult) -> str:
     )
 
 
-def _build_steps(result: _RunResult) -> tuple[FormulaStep, ...]:
+def _build_gpu_hours_or_tried_gpus_step(result: _RunResult) -> tuple[FormulaStep, ...]:
     hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
     if hours is None or time is None:
         return (

@@ -160,7 +160,7 @@ def _two_matrix_projector_parameters(
     ) + _count_matrix_parameters(text_width, text_width, bias=bias)
 
 
-def _count_llava_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
+def _count_pixtral_parameters(vision: Config, outer: Config, text_width: int) -> VisionTower:
     """Pixtral 12B: the tower and two matrices."""
     layers = _read_pixtral_layers(vision)
     projector = _two_matrix_projector_parameters(outer, layers.hidden, text_width, bias=True)
@@ -369,7 +369,7 @@ def _count_gemma4_parameters(vision: Config, _: Config, text_width: int) -> Visi
 KINDS: dict[str, TowerKind] = {
     "gemma3": TowerKind("siglip_vision_model", _count_siglip_parameters),
     "gemma4": TowerKind("gemma4_vision", _count_gemma4_parameters),
-    "llava": TowerKind("pixtral", _count_llava_parameters),
+    "llava": TowerKind("pixtral", _count_pixtral_parameters),
     "mistral3": TowerKind("pixtral", _count_mistral3_parameters),
     "qwen2_vl": TowerKind("qwen2_vl_vision", _count_qwen2_vl_parameters),
     "qwen2_5_vl": TowerKind("qwen2_5_vl_vision", _count_qwen25_vl_parameters),

@@ -58,11 +58,13 @@ def build_choice_item_from_weights(
     """
     if allows_several_answers and sum(choice.percent_of_mark > 0 for choice in choices) == 1:
         losses.add_loss("several boxes could be ticked there; here it is a single choice")
-        return _build_one_answer_choice_item(dataclasses.replace(item, partial=""), choices, losses)
+        return _convert_one_answer_choices_to_item(
+            dataclasses.replace(item, partial=""), choices, losses
+        )
     if not allows_several_answers:
         if any(choice.percent_of_mark < 0 for choice in choices):
             losses.add_loss("a wrong choice cost a part of the mark; here it costs nothing")
-        return _build_one_answer_choice_item(item, choices, losses)
+        return _convert_one_answer_choices_to_item(item, choices, losses)
     options = tuple(ItemOption(w.text, w.percent_of_mark > 0, w.feedback) for w in choices)
     partial = item.partial or _choose_credit_rule_and_note_loss(choices, losses)
     if partial == "off" and not item.partial and not is_credit_rule_in_file:
@@ -70,7 +72,7 @@ def build_choice_item_from_weights(
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 
-def _build_one_answer_choice_item(
+def _convert_one_answer_choices_to_item(
     item: Item, choices: Sequence[WeightedChoice], losses: PicturesAndLosses
 ) -> Item:
     best = max((w.percent_of_mark for w in choices), default=0)

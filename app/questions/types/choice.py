@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from app.markup.expressions import Value
 from app.markup.model import RichText
 from app.markup.problems import SourceFile
-from app.questions.options import (
+from app.questions.option_parsing import (
     Choice,
     ParsedOption,
     build_choices,
@@ -184,7 +184,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             hint = "Tick as many as it asks for, or correct the number."
             source_file.report("E21", line, 1, message, hint)
 
-    def combination_check_microseconds(self, answer: ChoiceSpec) -> float:
+    def option_comparison_microseconds(self, answer: ChoiceSpec) -> float:
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(

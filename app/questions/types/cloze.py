@@ -14,7 +14,11 @@ from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
 from app.markup.text import hash_to_four_letters, reduce_to_words, shorten_with_ellipsis
-from app.questions.options import TWO_ANSWERS_PATTERN, ParsedOption, report_if_max_parts_reached
+from app.questions.option_parsing import (
+    TWO_ANSWERS_PATTERN,
+    ParsedOption,
+    report_if_max_parts_reached,
+)
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,

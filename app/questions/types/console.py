@@ -16,7 +16,7 @@ from app.questions.lab import (
     find_shortest_solution,
     replay_lab_lines,
 )
-from app.questions.options import Choice, build_choices
+from app.questions.option_parsing import Choice, build_choices
 from app.questions.question_type import (
     AuthoredItem,
     CardFacesHtml,

@@ -25,7 +25,7 @@ from app.questions.lab import (
     find_shortest_path_by_state,
     find_shortest_solution,
 )
-from app.questions.options import report_if_several_options_right, report_option_problems
+from app.questions.option_parsing import report_if_several_options_right, report_option_problems
 from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE = r"[a-z0-9][a-z0-9-]*"

@@ -36,7 +36,7 @@ from app.markup.problems import ESTIMATE_EFFORT, TextPosition, parsing_effort_of
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import shorten_with_ellipsis, write_hint_for_unknown_word
-from app.questions.options import ParsedOption
+from app.questions.option_parsing import ParsedOption
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
     AuthoredItem,

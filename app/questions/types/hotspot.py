@@ -14,7 +14,7 @@ from app.markup.images import WIDTHS, build_narrow_variant_file_name, render_svg
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
 from app.markup.text import is_inside_its_folder, is_slug
-from app.questions.options import (
+from app.questions.option_parsing import (
     Choice,
     ParsedOption,
     make_option_key,

@@ -13,7 +13,11 @@ from app.markup.markdown_tokens import get_first_line_number, plain_text
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile
 from app.markup.text import hash_to_four_letters, reduce_to_words
-from app.questions.options import ParsedOption, make_step_or_row_key, report_if_max_parts_reached
+from app.questions.option_parsing import (
+    ParsedOption,
+    make_step_or_row_key,
+    report_if_max_parts_reached,
+)
 from app.questions.question_type import (
     AuthoredItem,
     CardFacesHtml,

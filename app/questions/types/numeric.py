@@ -21,7 +21,7 @@ from app.markup.quantities import (
     get_factor_to_base_unit,
     parse_quantity,
 )
-from app.questions.options import (
+from app.questions.option_parsing import (
     ParsedOption,
     make_option_key,
     read_sole_code_span_or_report,
@@ -400,7 +400,7 @@ class NumericType(QuestionType[NumericSpec]):
         """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
-    def combination_check_microseconds(self, answer: NumericSpec) -> float:
+    def option_comparison_microseconds(self, answer: NumericSpec) -> float:
         return 0.2 * len(answer.options) ** 2
 
     def find_variant_faults(

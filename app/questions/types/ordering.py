@@ -19,7 +19,7 @@ from app.markup.markdown_tokens import (
 )
 from app.markup.model import RichText
 from app.markup.text import reduce_to_words
-from app.questions.options import (
+from app.questions.option_parsing import (
     Choice,
     ParsedOption,
     build_choices,

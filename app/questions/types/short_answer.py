@@ -7,7 +7,7 @@ from html import escape
 from app.markup import expressions
 from app.markup.expressions import Value
 from app.markup.model import NO_TEXT, RichText
-from app.questions.options import (
+from app.questions.option_parsing import (
     TWO_ANSWERS_PATTERN,
     make_option_key,
     read_sole_code_span_or_report,
