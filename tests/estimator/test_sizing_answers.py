@@ -843,3 +843,30 @@ def test_two_missed_targets_are_one_change_of_a_deployment() -> None:
     assert change.typed_values_by_field.keys() == {"ttft_target", "tpot_target"}
     after = ask("deployment", typed | change.typed_values_by_field)
     assert after["fits"].value is True
+
+
+def test_a_model_that_barely_fits_a_server_is_divided_over_two() -> None:
+    # "The smallest deployment unit for Kimi-K2 FP8 weights with 128k seqlen on mainstream H200 or
+    # H20 platform is a cluster with 16 GPUs": docs/deploy_guidance.md of MoonshotAI/Kimi-K2.
+    typed = {"model": "kimi-k2", "gpu": "h200", "concurrent": "500"}
+    estimate = registry.run_estimate("serving-capacity", typed)
+    assert "4 replicas of 16 " in estimate.verdict.text.replace("\u00a0", " ")
+    assert "may not fit" not in estimate.verdict.lead
+    server = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": "8"})
+    assert number(estimate, "gpus") < number(server, "gpus") / 4
+
+
+@pytest.mark.parametrize("more", [{"attention_parallel": "8"}, {"prefill_gpus": "8"}])
+def test_a_deployment_names_no_part_of_one_gpu_that_only_tensor_parallelism_has(
+    more: dict[str, str],
+) -> None:
+    typed = {"model": "deepseek-v3", "gpu": "h200", "concurrent": "500"}
+    if "attention_parallel" in more:
+        more = more | {"tensor_parallel": "1", "expert_parallel": "8"}
+    else:
+        more = more | {"decode_gpus": "16"}
+    for layout, is_known in ({"tensor_parallel": "8"}, True), (more, False):
+        sections = registry.run_estimate("deployment", typed | layout).sections
+        weights = next(s.estimate for s in sections if s.heading == "Weights")
+        assert weights["per_gpu"].applies == is_known
+        assert any(step.label == "On one GPU" for step in weights.steps) == is_known

@@ -123,7 +123,10 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         "weights": replace_published_or_fp8_format(find_model(inputs.model), inputs.weights),
         "tensor_parallel": 1 if inputs.decode_gpus else width,
     }
-    run.add_section("Weights", "weights", weights)
+    section = run.compute_section("Weights", "weights", weights)
+    if inputs.decode_gpus or split["attention_parallel"] > 1:
+        section = _without_weights_of_one_gpu(section)
+    run.sections.append(section)
     if split["attention_parallel"] > 1 and width > 1:
         run.omission_reason_by_section["Memory"] = (
             "inference-memory divides attention over all GPUs of a replica or over none."
@@ -154,6 +157,22 @@ def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
         nodes,
         relaxed,
         split,
+    )
+
+
+def _without_weights_of_one_gpu(section: SubEstimate) -> SubEstimate:
+    """Return the section of weights, which knows only tensor parallelism, without one GPU's part."""
+    note = "Attention and experts are divided differently here; Memory has each GPU's part."
+    label = section.estimate["per_gpu"].label
+    figures = tuple(
+        dataclasses.replace(figure, value=None, note=note, applies=False)
+        if figure.name == "per_gpu"
+        else figure
+        for figure in section.estimate.figures
+    )
+    steps = tuple(step for step in section.estimate.steps if step.label != label)
+    return dataclasses.replace(
+        section, estimate=dataclasses.replace(section.estimate, figures=figures, steps=steps)
     )
 
 

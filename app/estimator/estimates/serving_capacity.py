@@ -20,6 +20,7 @@ from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
 from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
+    MOST_GPUS_TRIED,
     ReplicaPool,
     count_nodes,
     find_serving_pipeline_problem,
@@ -561,8 +562,8 @@ def fill_in_formats_and_gpus(inputs: ServingCapacityInputs) -> ServingCapacityIn
 def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityResult:
     """Return the capacity with as many GPUs per replica as the fewest in all keep the targets.
 
-    Of several with as many in all, with those that keep the targets by the widest margin; if no number
-    keeps them, with that which comes closest. Experts whose parts engines do not load
+    Of several with as many in all, with those that surely fit, and keep the targets by the widest
+    margin; if no number keeps them, with that which comes closest. Experts whose parts engines do not load
     are divided whole, unless a split of them is given.
     """
     splits = list_splits_to_try(inputs)
@@ -570,7 +571,12 @@ def compute_capacity_with_best_split(inputs: ServingCapacityInputs) -> CapacityR
     keeping = [result for result in tried if result.meets_targets_of_inputs]
     if keeping:
         return min(
-            keeping, key=lambda result: (result.gpus or 0, *result.lateness_and_waiting_sort_key)
+            keeping,
+            key=lambda result: (
+                result.gpus or 0,
+                result.unsure_memory_fit is not None,
+                *result.lateness_and_waiting_sort_key,
+            ),
         )
     return min(
         reversed(tried),
@@ -604,11 +610,17 @@ def list_splits_to_try(inputs: ServingCapacityInputs) -> list[ServingCapacityInp
     def has_room(gpus: int) -> bool:
         return has_room_for_request(divide_over(gpus))
 
+    def surely_has_room(gpus: int) -> bool:
+        return has_room_for_request(divide_over(gpus), surely=True)
+
     def is_enough(gpus: int) -> bool:
         return not place_replica_model(divide_over(gpus)).load_refusal and has_room(gpus)
 
     most = max(1, gpus_per_server_or_rack(inputs) // inputs.attention_parallel)
     counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, is_enough)
+    while is_enough(counts[0]) and not surely_has_room(counts[-1]) and most < MOST_GPUS_TRIED:
+        most *= 2  # A server may be too small: several do, if the model surely fits them.
+        counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, is_enough)
     if not is_enough(counts[0]):  # What fits is refused by the engine, which says why.
         counts = list_default_gpu_counts_per_replica(model, inputs.engine, most, has_room)
     divided = [divide_over(gpus) for gpus in counts]

@@ -328,6 +328,9 @@ def find_engine_split_problem(model: Architecture, gpus: int, engine: str) -> st
     return None
 
 
+MOST_GPUS_TRIED = 64
+
+
 def list_default_gpu_counts_per_replica(
     model: Architecture,
     engine: str,
@@ -337,9 +340,13 @@ def list_default_gpu_counts_per_replica(
     """Return the numbers of GPUs to share a model that are tried if none is given.
 
     The fewest that `is_loadable_and_holds_load` says the engine loads and that hold the load, and twice as many
-    up to `max_gpus`; 1 if there are none up to 64.
+    up to `max_gpus`; 1 if there are none up to `MOST_GPUS_TRIED`.
     """
-    counts = [n for n in range(1, 65) if find_engine_split_problem(model, n, engine) is None]
+    counts = [
+        n
+        for n in range(1, MOST_GPUS_TRIED + 1)
+        if find_engine_split_problem(model, n, engine) is None
+    ]
     fewest = next(filter(is_loadable_and_holds_load, counts), 1)
     doubled = (fewest * 2**step for step in range(1, 7))
     return fewest, *(
