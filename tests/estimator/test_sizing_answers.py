@@ -870,3 +870,19 @@ def test_a_deployment_names_no_part_of_one_gpu_that_only_tensor_parallelism_has(
         weights = next(s.estimate for s in sections if s.heading == "Weights")
         assert weights["per_gpu"].applies == is_known
         assert any(step.label == "On one GPU" for step in weights.steps) == is_known
+
+
+def test_adapters_without_a_framework_name_the_limits_of_the_usual_recipes() -> None:
+    typed = {"model": "qwen3-14b", "gpu": "rtx-4090", "method": "qlora"}
+    (note,) = (n for n in ask("training-memory", typed).notes if "usual one of adapters" in n)
+    limits = [int(n.replace(",", "")) for n in re.findall(r"sequences to ([\d,]+)", note)]
+    recipes = (
+        {"framework": "transformers"},
+        {"framework": "transformers", "loss": "transformers", "qlora_embeddings": "fp32"},
+        {"framework": "transformers", "loss": "chunked"},
+    )
+    for recipe, limit in zip(recipes, limits, strict=True):
+        for sequence, is_sure in ((limit, True), (limit + 1, False)):
+            fits = ask("training-memory", typed, **recipe, sequence=str(sequence))["fits"]
+            assert bool(fits.value)
+            assert bool(fits.note) != is_sure

@@ -50,7 +50,6 @@ from app.estimator.memory.training_memory import (
     StageMemory,
     allocated_memory_error_factors,
     bytes_per_logit_of_loss,
-    memory_of_fullest_stage,
     micro_batch_tokens_per_gpu,
     transient_bytes_per_token_of_stage,
 )
@@ -520,12 +519,17 @@ def _usual_framework_note(result: TrainingMemoryResult) -> str:
     if not result.trained_weights.are_adapters:
         kind = "mixtures of experts" if result.model.is_routed else "dense models"
         return f"The framework is the usual one of {kind}: {label}."
+    usual = {"framework": "transformers"}
     other = dataclasses.replace(result.typed_inputs, framework="transformers")
-    filled = fill_in_usual_zero_and_recompute(result.model, other, result.memory_limit)
-    memory = memory_of_fullest_stage(compute_requested_stage_memories(result.model, filled))
+    plain = usual | list_input_changes_to_plain_trainer(other)
+    recipes = [
+        f"the Transformers Trainer as in the measured runs needs {_describe_recipe(result, usual)}"
+    ]
+    if plain != usual:
+        recipes.append(f"the plain Trainer {_describe_recipe(result, plain)}")
+        recipes.append(f"TRL's SFTTrainer {_describe_recipe(result, usual | {'loss': 'chunked'})}")
     return (
-        f"The framework is the usual one of adapters: {label}. The Transformers Trainer would need "
-        f"{format_value(memory.total, 'B')}."
+        f"The framework is the usual one of adapters: {label}. With others, {'; '.join(recipes)}."
     )
 
 
