@@ -114,11 +114,23 @@ class LatencyInputs:
 
 
 class TimeRange(NamedTuple):
-    """A time with the least and the most that it may be [s], or the rates that lead to them."""
+    """A time with the least and the most that it may be [s]."""
 
     usual: float = 0.0
     least: float = 0.0
     most: float = 0.0
+
+
+class RateRange(NamedTuple):
+    """A rate, or a share of one, with the highest and the lowest that were published."""
+
+    usual: float
+    highest: float
+    lowest: float
+
+    def compute_time_range(self, amount: float) -> TimeRange:
+        """Return the time that an amount takes at these rates [s]."""
+        return TimeRange(*(amount / rate for rate in self))
 
 
 class HostLayerTimes(NamedTuple):
@@ -366,10 +378,10 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
 # Shares of the data sheet's bandwidth at which llama.cpp reads layers in host memory: 0.61 of two
 # channels of DDR4-2666 (inventivehq.com/blog/vram-offload-cliff-gpu-layers-benchmark), about 0.5 of
 # four channels of DDR4-2933 (github.com/AlexsJones/llmfit/pull/774).
-HOST_BANDWIDTH_SHARES = TimeRange(0.55, 0.85, 0.4)
+HOST_BANDWIDTH_SHARES = RateRange(0.55, 0.85, 0.4)
 # Rates at which the weights there are sent to the GPU for a prompt [B/s]: 1.6 to 2.7 GB/s from
 # pageable memory in 2024 (github.com/ggml-org/llama.cpp/pull/6083), at most that of PCIe 4.
-SENDING_RATES = TimeRange(6e9, 25e9, 1.6e9)
+SENDING_RATES = RateRange(6e9, 25e9, 1.6e9)
 PROMPT_BATCH = 512  # Tokens of a prompt that llama.cpp computes at once (-ub).
 
 
@@ -387,8 +399,8 @@ def _compute_host_layer_times(inputs: LatencyInputs, uncached_tokens: float) -> 
     sent = weight_bytes_read_per_gpu(placed, float(PROMPT_BATCH))
     sent *= math.ceil(uncached_tokens / PROMPT_BATCH)
     return HostLayerTimes(
-        TimeRange(*(sent / rate for rate in SENDING_RATES)),
-        TimeRange(*(read / (inputs.host_bandwidth * share) for share in HOST_BANDWIDTH_SHARES)),
+        SENDING_RATES.compute_time_range(sent),
+        HOST_BANDWIDTH_SHARES.compute_time_range(read / inputs.host_bandwidth),
         read,
     )
 
