@@ -23,7 +23,11 @@ def server(nine: Server) -> Server:
 
 
 def refuse(page: Page, what: str, status: int) -> list[int]:
-    """Let the server refuse what is sent to some addresses; lists the refusals."""
+    """Let the server refuse what is sent to some addresses; lists the refusals.
+
+    Before a page is opened: a page that is open learns of it later than the test, so that a request
+    which is sent at once can still be answered by the server.
+    """
     refused: list[int] = []
 
     def answer(route: Route) -> None:
@@ -47,9 +51,9 @@ def ratings(server: Server) -> list[int]:
 
 @each_of_sample("status", NOT_NOW, 1)
 def test_a_grade_waits_and_is_sent_again(server: Server, page: Page, status: int) -> None:
+    refused = refuse(page, "**/reviews", status)
     by_hand(page).goto(server.url + "/flashcards")
     page.request.post(f"{server.url}/settings", form={"name": "Somebody new"})
-    refused = refuse(page, "**/reviews", status)
     page.keyboard.press(" ")
     page.locator(".grades").wait_for()
 
@@ -70,10 +74,10 @@ def test_a_grade_waits_and_is_sent_again(server: Server, page: Page, status: int
 def test_an_answer_of_an_exam_waits_and_is_sent_again(
     server: Server, page: Page, status: int
 ) -> None:
+    refuse(page, "**/answers/*", status)
     by_hand(page).goto(f"{server.url}/exams/short")
     page.get_by_role("button", name="Start the clock").click()
     page.wait_for_url("**/questions/1")
-    refuse(page, "**/answers/*", status)
 
     page.get_by_text("Flag", exact=False).first.click()
     expect(page.locator("#outbox")).to_contain_text("1 answer waits in this browser")
@@ -93,13 +97,13 @@ def test_an_answer_of_an_exam_waits_and_is_sent_again(
 def test_any_other_form_keeps_its_inputs_and_is_tried_again(
     server: Server, page: Page, status: int
 ) -> None:
+    refuse(page, "**/undo", status)
     by_hand(page).goto(server.url + "/flashcards")
     page.keyboard.press(" ")
     page.locator(".grades").wait_for()
     page.keyboard.press("3")
     expect(page.locator(".grades")).to_be_hidden()
     expect(page.locator("[data-key=u]")).to_be_visible()
-    refuse(page, "**/undo", status)
 
     page.keyboard.press("u")
 
