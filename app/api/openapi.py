@@ -172,9 +172,12 @@ def _build_field_info(spec: InputSpec, default: Any) -> Any:
     sentences = [spec.help or f"{spec.label}."]
     if spec.kind not in {"model", "gpu", "system", "network", "text"}:
         sentences.append(f"Takes {inputs.describe_valid_values(spec)}.")
-    if spec.typed_unit:
+    if spec.typed_unit and spec.typed_unit == spec.unit:
+        sentences.append(f"A number is in {spec.unit}.")
+    elif spec.typed_unit:
+        number = f"in {spec.unit}" if spec.unit else "a share, so that 0.1 is 10%"
         sentences.append(
-            f"A number is in {spec.unit}; a bare number in a string in {spec.typed_unit}."
+            f"A JSON number is {number}; a number in a string without a unit is in {spec.typed_unit}."
         )
     extra: dict[str, Any] = {"x-unit": spec.unit} if spec.unit else {}
     if spec.choices:

@@ -111,6 +111,14 @@ def test_every_reference_of_the_openapi_document_leads_somewhere(client):
             place = place[part]
 
 
+def test_the_description_of_an_input_tells_the_units_of_numbers_and_of_strings():
+    fields = build_pydantic_model_of_inputs(registry.find_estimate("training-run")).model_fields
+    descriptions = [field.description or "" for field in fields.values()]
+    assert any("in s; a number in a string without a unit is in days." in d for d in descriptions)
+    assert any("0.1 is 10%" in description for description in descriptions)
+    assert not any("in ;" in description for description in descriptions)
+
+
 def test_the_schema_of_the_inputs_knows_types_and_unknown_names():
     model = build_pydantic_model_of_inputs(registry.find_estimate("inference-memory"))
     assert model().model_dump()["gpu"] == "h100-sxm5-80"
