@@ -359,10 +359,13 @@ def test_what_a_run_costs_is_as_uncertain_owned_as_rented():
 
 
 def test_a_used_hour_of_rent_says_what_is_added_to_the_rent():
-    cost = sections_of(run_estimate("training-run", {"model": "llama-3.1-8b"}))["Cost"]
-    hour = cost["rented_hour"]
-    assert hour.label.endswith("with data moved out")
+    hour = run_estimate("cost", {})["rented_hour"]
     assert "3.99" in hour.note
+    assert "data moved out" in hour.note
+    # Where other sections pay the price alone, so does this one.
+    for name, typed in (("training-run", {"model": "llama-3.1-8b"}), ("deployment", {})):
+        composed = run_estimate(name, typed)
+        assert sections_of(composed)["Cost"]["rented_hour"].value == pytest.approx(3.99)
     # Of a reservation, too, a run pays the used hours and no data.
     for commitment, share in (("used", 1.0), ("all", 0.5)):
         typed = {"commitment": commitment, "utilisation": "50", "run": "1000", "rent": "2"}

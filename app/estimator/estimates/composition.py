@@ -258,7 +258,10 @@ def add_power_section(
 def add_cost_section(
     composer: SectionComposer, system: System, gpus: int, workload_inputs: Mapping[str, Any]
 ) -> None:
-    """Add renting and owning; `workload_inputs`: the run or the rate that is paid for."""
+    """Add renting and owning; `workload_inputs`: the run or the rate that is paid for.
+
+    A rented hour costs its price, as it does in the other sections: no data is moved out.
+    """
     gpu = find_accelerator(composer.inputs.gpu)
     rent = typed_or_list_price_per_hour(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
@@ -271,7 +274,7 @@ def add_cost_section(
             f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
         )
         return
-    values = {**workload_inputs, "gpus": gpus, "rent": rent}
+    values = {**workload_inputs, "gpus": gpus, "rent": rent, "egress": 0.0}
     if system.power:
         values["power"] = system.power / system.gpus
     composer.add_section_or_note_omission("Cost", "cost", values)
