@@ -72,7 +72,7 @@ def test_reasons_name_the_limit_that_was_set():
     assert reason("mi300x", vendor="NVIDIA") == "Made by AMD."
     assert reason("h100-sxm5-80", form="card") == "A module."
     assert reason("gb200-gpu", cooling="air") == "Cooled by liquid."
-    assert reason("mi300x", cooling="air") == "Its cooling is not known here."
+    assert reason("mi355x", cooling="air") == "Its cooling is not known here."
     assert reason("b200-sxm", most_power=700.0) == "Draws 1,000\u00a0W."
     assert reason("l40s", least_memory=80e9) == "Has 48.3\u00a0GB."
     assert reason("b200-sxm", total_power=1500.0) == "2\u00a0GPUs draw 2,000\u00a0W."

@@ -177,6 +177,14 @@ def test_a_deployment_counts_power_and_cost_of_all_its_systems():
     assert service["site_power"].value == parts["Power"]["site_power"].value
 
 
+def test_a_system_of_unknown_power_has_a_network_and_names_the_power_of_its_gpus():
+    service = run_estimate("deployment", {"model": "llama-3.3-70b", "gpu": "mi300x"})
+    network = sections_of(service)["Network"].verdict.text
+    assert "Ethernet of 400 Gbit/s" in network
+    watts = format_value(750 * 8 * service["nodes"].value, "W")
+    assert f"GPUs alone: at most {watts}, by their TDP." in " ".join(service.notes)
+
+
 def test_a_system_with_other_gpus_is_refused_and_one_that_is_not_listed_left_out(subtests):
     typed = {"model": "llama-3.1-8b", "gpu": "l40s"}
     for name in ("deployment", "training-run"):
