@@ -42,7 +42,8 @@ class VerdictOut(BaseModel):
     """The verdict of an estimate, as one sentence."""
 
     status: Literal["fits", "tight", "no", "info"] = Field(
-        description="Whether it fits; `info` if nothing has to fit."
+        description="Whether it fits: `tight` if barely, or if only a part of the range of the "
+        "estimate does; `info` if nothing has to fit."
     )
     lead: str = Field(description="The beginning of the sentence.")
     text: str = Field(description="The rest of the sentence.")
@@ -54,7 +55,8 @@ class FigureOut(BaseModel):
     name: str = Field(description="Name in checked figures and expressions.")
     label: str = Field(description="Name on the page.")
     value: float | int | bool | str | None = Field(
-        description="In the base unit; null if the inputs do not determine it."
+        description="In the base unit; null if the inputs do not determine it. The figure `fits` "
+        "is true if the most likely values fit; `status` of the verdict weighs their range too."
     )
     unit: str = Field(description="The base unit; empty for a plain number.")
     low: float | None = Field(description="The lower end of the range of a modeled figure.")

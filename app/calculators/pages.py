@@ -53,8 +53,8 @@ from app.widgets.calculator_form import (
     catalog_options,
     comparison_url,
     encode_typed_query,
-    find_unfilled_other_fields,
     first_nonempty_values,
+    list_hints_for_unfilled_fields,
     parse_query_inputs,
 )
 from app.widgets.estimate_view import (
@@ -387,8 +387,8 @@ async def _render_result_fragment_from_query(request: Request, *, short: bool) -
     library = await current_library(request)
 
     def work() -> Response:
-        if problems := find_unfilled_other_fields(entry, typed):
-            return _render_input_problems(request, problems)
+        if hints := list_hints_for_unfilled_fields(entry, typed):
+            return render_page(request, "calculators/_unfilled.html", hints=hints)
         return _render_result_or_problems(request, entry, typed, library, short=short)
 
     return await ESTIMATE_RUNNER.run_in_thread_unless_quick(

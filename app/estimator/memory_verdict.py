@@ -30,6 +30,8 @@ def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
 _LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "Fits.", "info": ""}
 UNSURE_LEAD = "May not fit."
 """What is said if the limit lies within the range of the estimate."""
+UNCERTAIN_FIT = "Not sure: the limit lies within the range of the estimate."
+"""The same as a note of the figure `fits`, which is of the most likely values."""
 TIGHT_FIT = "Tight, but fits."
 """What is said of a change that leads to the verdict “Tight.”."""
 
@@ -212,7 +214,7 @@ def uncertain_fit_note(limit: float, min_needed_bytes: float, max_needed_bytes: 
     ('Not sure: the limit lies within the range of the estimate.', '')
     """
     is_uncertain = min_needed_bytes <= limit < max_needed_bytes
-    return "Not sure: the limit lies within the range of the estimate." if is_uncertain else ""
+    return UNCERTAIN_FIT if is_uncertain else ""
 
 
 def format_capacity_with_label_size(

@@ -543,12 +543,12 @@ def _accepts_unlisted_values(spec: InputSpec) -> bool:
     return spec.kind in _OTHERS and not spec.optional and not spec.choices
 
 
-def find_unfilled_other_fields(
+def list_hints_for_unfilled_fields(
     entry: EstimateSpec, typed_by_field: Mapping[str, str]
-) -> tuple[InputProblem, ...]:
-    """Return the fields whose last entry, “another”, was chosen and is still empty."""
+) -> tuple[str, ...]:
+    """Return what to write where the last entry, “another”, was chosen and its field is empty."""
     return tuple(
-        InputProblem(name, "", f"Write {_OTHERS[spec.kind].hint}, or choose one of the list.")
+        f"{spec.label}: write {_OTHERS[spec.kind].hint}, or choose one of the list."
         for name, spec in given_inputs.input_specs(entry.inputs_type).items()
         if _accepts_unlisted_values(spec) and typed_by_field.get(name) == ""
     )

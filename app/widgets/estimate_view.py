@@ -1,6 +1,7 @@
 """An estimate as text, tables and charts; the URL of a calculator."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
@@ -323,7 +324,8 @@ def _shared_inputs(
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared: dict[str, str] = {}
     wanted, same = given_inputs.input_specs(other_estimate.inputs_type), _SAME
-    is_choice_for_training = other_estimate.name == "accelerator-choice" and "sequence" in specs
+    is_choice = other_estimate.name == "accelerator-choice"
+    is_choice_for_training = is_choice and "sequence" in specs
     if is_choice_for_training:
         same = _SAME | _SAME_OF_TRAINING
     for name, spec in wanted.items():
@@ -333,7 +335,8 @@ def _shared_inputs(
             continue
         if name == "prompt" and "context" in wanted:
             continue  # A part of the context, which has the whole.
-        value = _find_equivalent_input_value(spec, (name, *same.get(name, ())), specs, values)
+        names = (name, *same.get(name, ()))
+        value = _find_equivalent_input_value(spec, names, specs, values, asks_for_users=is_choice)
         if value and name in _PROMPT and not any(map(values.get, _PROMPT)):
             defaults = other_estimate.inputs_type()
             answer = next(getattr(defaults, n) for n in ("output_tokens", "answer") if n in wanted)
@@ -341,22 +344,34 @@ def _shared_inputs(
         if value is not None and (spec.kind != "choice" or value in dict(spec.choices)):
             shared[name] = given_inputs.format_value_as_typed(spec, value)
     # Where no targets are asked, nobody set those that another calculator has by default.
-    unset = {name: "" for name, spec in wanted.items() if spec.clearable and name not in specs}
+    known = {*specs, *shared}
+    unset = {name: "" for name, spec in wanted.items() if spec.clearable and name not in known}
     return shared | unset | ({"job": "training"} if is_choice_for_training else {})
 
 
 def _find_equivalent_input_value(
-    spec: InputSpec, names: Sequence[str], specs: Mapping[str, InputSpec], values: Mapping[str, Any]
+    spec: InputSpec,
+    names: Sequence[str],
+    specs: Mapping[str, InputSpec],
+    values: Mapping[str, Any],
+    *,
+    asks_for_users: bool,
 ) -> Any:
-    """Return the value of the first input of these names that has one; None if it means another."""
+    """Return the value of the first input of these names that has one; None if it means another.
+
+    `asks_for_users`: the sequences at once are those of all users, not of one of many replicas.
+    """
     source = next((name for name in names if values.get(name) is not None), names[0])
     mine = specs.get(source)
     value: Any = values.get(source)
     if mine is None or (mine.kind, mine.quantity) != (spec.kind, spec.quantity):
         return None
-    is_of_one_replica = mine.unit == "sequence" or values.get("replicas") == 1
-    if mine.unit != spec.unit and not (names[0] == "concurrent" and is_of_one_replica):
+    is_same_load = asks_for_users or mine.unit == "sequence" or values.get("replicas") == 1
+    if mine.unit != spec.unit and not (names[0] == "concurrent" and is_same_load):
         return None  # Users are more than the sequences of one replica.
+    is_replaced = mine.replaced_by and values.get(mine.replaced_by) is not None
+    if is_replaced or (spec.kind == "count" and value and value > (spec.maximum or math.inf)):
+        return None
     return dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
 
 
@@ -368,6 +383,8 @@ _SAME: dict[str, tuple[str, ...]] = {
     "sequences": ("concurrent", "batch"),
     "prompt": ("prompt_tokens", "context"),
     "prompt_tokens": ("prompt", "context"),
+    "slowest": ("tpot_target",),
+    "tpot_target": ("slowest",),
     "answer": ("output_tokens",),
     "output_tokens": ("answer",),
 }

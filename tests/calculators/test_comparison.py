@@ -219,18 +219,18 @@ def test_a_comparison_leads_with_the_main_figure_that_differs_most():
     assert lead == f"Cost per million output tokens: {a} with A, {b} with B.".replace("\u00a0", " ")
 
 
-def compared(question):
-    """Return the comparison that an example question leads to."""
+def compared(question, **changed):
+    """Return the comparison that an example question leads to, with some inputs changed."""
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == question)
     entry = registry.require_estimate(start.estimate)
     return compare_scenarios_if_all_computed(
-        entry, compute_scenarios(entry, split_scenarios(start.typed))
+        entry, compute_scenarios(entry, split_scenarios(start.typed | changed))
     )
 
 
 def test_ranges_and_few_measurements_are_said_of_two_gpus(client):
     start = next(q for q in EXAMPLE_QUESTIONS if q.question == "Which of two GPUs?")
-    found = compared(start.question)
+    found = compared(start.question, weights="fp8", tensor_parallel="1")
     assert "p95 time per output token" in found.overlapping_figure_labels
     assert any(letter == "B" and "Only 2 measurements" in note for letter, note in found.notes)
     figures = {row.label: row.values for row in found.figure_rows}

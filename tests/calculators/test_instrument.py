@@ -295,10 +295,13 @@ def test_a_model_that_is_still_to_be_written_has_no_result(htmx):
     # The list sends nothing for “Another”, and neither does the empty field beside it.
     address = "/calculators/inference-memory/result?model=&model=&context=4096"
     empty = htmx.get(address)
-    assert empty.status_code == 422
-    assert "Write a size such as 33B" in empty.text
+    assert empty.status_code == 200
+    assert "Model: write a size such as 33B" in empty.text
+    assert "err" not in empty.text  # Nothing was written that could be wrong.
     assert "Fits" not in empty.text
-    assert htmx.get(address.replace("model=&model=", "model=&model=8B")).status_code == 200
+    for written, status in (("8B", 200), ("nonsense", 422)):
+        said = htmx.get(address.replace("model=&model=", f"model=&model={written}"))
+        assert said.status_code == status
 
 
 def test_a_number_typed_with_a_unit_has_none_beside_it() -> None:

@@ -193,6 +193,12 @@ def test_links_to_other_calculators_take_the_load_along(client):
     assert links_of(users, "latency")["prompt"] == "3000"
     # Those of one replica are its sequences.
     assert links_of(f"{users}&replicas=1", "inference-memory")["concurrent"] == "500"
+    # All of them are the load of a choice of accelerators, with the same target.
+    choice = links_of(f"{users}&tpot_target=40", "accelerator-choice")
+    assert [choice[n] for n in ("context", "concurrent", "slowest")] == ["3500", "500", "40"]
+    assert "concurrent" not in links_of(f"{users}&requests_per_second=5", "accelerator-choice")
+    chosen = "accelerator-choice?model=8B&concurrent=50&slowest=40"
+    assert links_of(chosen, "deployment")["tpot_target"] == "40"
     # A context is that of prompt and answer.
     served = links_of("inference-memory?context=32768&concurrent=8", "serving-capacity")
     assert int(served["prompt_tokens"]) + ServingCapacityInputs().output_tokens == 32768
@@ -208,6 +214,7 @@ SAME_UNDER_OTHER_LABELS = {
     frozenset({"Sequences at once", "Sequences"}),
     frozenset({"Sequences", "Users at once"}),
     frozenset({"Context", "Prompt"}),
+    frozenset({"Slowest token", "Target: per token"}),
     frozenset({"Block", "Cache block"}),
     # Degrees of parallelism, which serving names by what the GPUs do.
     frozenset({"GPUs that share the model", "Tensor parallel"}),

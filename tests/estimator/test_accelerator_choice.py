@@ -47,7 +47,8 @@ def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside()
 
 
 def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():
-    counts = {c.gpu.id: c.gpu_count for c in found().candidates_best_first}
+    long = {"context": 8192, "concurrent": 16}
+    counts = {c.gpu.id: c.gpu_count for c in found(**long).candidates_best_first}
     assert counts["h100-sxm5-80"] == 4
     assert counts["h200-sxm5-141"] == 2
     assert counts["mi325x"] == 1
@@ -72,7 +73,7 @@ def test_reasons_name_the_limit_that_was_set():
     assert reason("mi300x", vendor="NVIDIA") == "Made by AMD."
     assert reason("h100-sxm5-80", form="card") == "A module."
     assert reason("gb200-gpu", cooling="air") == "Cooled by liquid."
-    assert reason("mi300x", cooling="air") == "Its cooling is not known here."
+    assert reason("mi355x", cooling="air") == "Its cooling is not known here."
     assert reason("b200-sxm", most_power=700.0) == "Draws 1,000\u00a0W."
     assert reason("l40s", least_memory=80e9) == "Has 48.3\u00a0GB."
     assert reason("b200-sxm", total_power=1500.0) == "2\u00a0GPUs draw 2,000\u00a0W."
@@ -152,7 +153,8 @@ def test_the_verdict_says_what_the_first_is_best_by(subtests: pytest.Subtests):
 
 
 def test_one_gpu_alone_is_first_of_nothing():
-    assert estimate(only="h200-sxm5-141").verdict.text == "It can serve Llama 3.1 70B."
+    text = estimate(only="h200-sxm5-141").verdict.text
+    assert text.startswith("It can serve Llama 3.1 70B. That is one copy")
 
 
 def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():

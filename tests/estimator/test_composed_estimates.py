@@ -177,6 +177,14 @@ def test_a_deployment_counts_power_and_cost_of_all_its_systems():
     assert service["site_power"].value == parts["Power"]["site_power"].value
 
 
+def test_a_system_of_unknown_power_has_a_network_and_names_the_power_of_its_gpus():
+    service = run_estimate("deployment", {"model": "llama-3.3-70b", "gpu": "mi300x"})
+    network = sections_of(service)["Network"].verdict.text
+    assert "Ethernet of 400 Gbit/s" in network
+    watts = format_value(750 * 8 * service["nodes"].value, "W")
+    assert f"GPUs alone: at most {watts}, by their TDP." in " ".join(service.notes)
+
+
 def test_a_system_with_other_gpus_is_refused_and_one_that_is_not_listed_left_out(subtests):
     typed = {"model": "llama-3.1-8b", "gpu": "l40s"}
     for name in ("deployment", "training-run"):
@@ -359,10 +367,13 @@ def test_what_a_run_costs_is_as_uncertain_owned_as_rented():
 
 
 def test_a_used_hour_of_rent_says_what_is_added_to_the_rent():
-    cost = sections_of(run_estimate("training-run", {"model": "llama-3.1-8b"}))["Cost"]
-    hour = cost["rented_hour"]
-    assert hour.label.endswith("with data moved out")
+    hour = run_estimate("cost", {})["rented_hour"]
     assert "3.99" in hour.note
+    assert "data moved out" in hour.note
+    # Where other sections pay the price alone, so does this one.
+    for name, typed in (("training-run", {"model": "llama-3.1-8b"}), ("deployment", {})):
+        composed = run_estimate(name, typed)
+        assert sections_of(composed)["Cost"]["rented_hour"].value == pytest.approx(3.99)
     # Of a reservation, too, a run pays the used hours and no data.
     for commitment, share in (("used", 1.0), ("all", 0.5)):
         typed = {"commitment": commitment, "utilisation": "50", "run": "1000", "rent": "2"}

@@ -214,6 +214,57 @@ def test_deployment_and_serving_capacity_ask_for_the_same() -> None:
         assert number(whole, "gpus") == number(part, "gpus") == gpus
 
 
+def test_all_calculators_of_a_service_start_from_one_load() -> None:
+    service, whole, choice = (
+        require_estimate(name).inputs_type()
+        for name in ("serving-capacity", "deployment", "accelerator-choice")
+    )
+    assert whole.concurrent == choice.concurrent == service.concurrent
+    assert choice.context == service.prompt_tokens + service.output_tokens
+
+
+@pytest.mark.parametrize("model", ["llama-3.3-70b", "qwen3-32b", "gpt-oss-120b"])
+@pytest.mark.parametrize("gpu", ["h200-sxm5-141", "mi300x"])
+def test_a_choice_names_and_links_what_a_service_counts_besides(model: str, gpu: str) -> None:
+    load = {"model": model, "concurrent": 50}
+    choice, whole = ask("accelerator-choice", **load, only=gpu), ask("deployment", **load, gpu=gpu)
+    assert "serving-capacity" in choice.verdict.text
+    (link,) = choice.links
+    service = ask(link.estimate_name, **link.typed_inputs)
+    for figure in ("gpus", "tpot_p95"):
+        assert service[figure].value == whole[figure].value
+    measured = next(note for note in service.notes if "behind these ranges" in note)
+    if service["gpus"].value == choice["gpus"].value * 2:  # With one replica and its spare.
+        assert measured in choice.notes
+
+
+def test_the_question_which_of_two_gpus_is_answered_as_by_a_deployment() -> None:
+    card = next(q for q in EXAMPLE_QUESTIONS if q.question == "Which of two GPUs?")
+    shared = {name: value for name, value in card.typed.items() if "." not in name}
+    for letter, gpus in (("a", 6), ("b", 8)):
+        typed = shared | {"gpu": card.typed[f"{letter}.gpu"]}
+        answers = [ask(name, **typed) for name in (card.estimate, "deployment")]
+        assert [answer["gpus"].value for answer in answers] == [gpus, gpus]
+        assert answers[0]["tpot_p95"].value == answers[1]["tpot_p95"].value
+
+
+def test_drafts_of_a_batch_lead_to_the_service_where_prompts_slow_them() -> None:
+    batch = {"model": "llama-3.3-70b", "weights": "fp8", "gpu": "4x H100", "batch": 32}
+    batch |= {"prompt": 1000, "answer": 300}
+    plain, drafted = ask("latency", **batch), ask("latency", **batch, draft_tokens=3)
+    assert not plain.links
+    gain = number(plain, "tpot") / number(drafted, "tpot")
+    assert f"Without drafts, a token takes {gain:.2f} times as long." in drafted.verdict.text
+    (link,) = drafted.links
+    served = [
+        ask(link.estimate_name, **{**link.typed_inputs, "draft_tokens": n})["tpot_p50"].value
+        for n in (0, 3)
+    ]
+    assert 1 < served[0] / served[1] < gain
+    alone = ask("latency", **{**batch, "batch": 1}, draft_tokens=3)
+    assert "prompts of others" not in alone.verdict.text
+
+
 def test_the_gpus_that_share_a_model_are_by_default_the_fewest_that_load_it() -> None:
     typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "h100"}
     alone = {name: ask(name, **typed, **load) for name, load in _ONE_REQUEST.items()}
@@ -1104,7 +1155,8 @@ def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
     latency = ask("latency", model="kimi-k2", gpu="16x H100", cache="bf16", prompt=65_536)
     assert latency.verdict.status == "tight"
     assert latency["fits"].value is True
-    choice = ask("accelerator-choice", model="8B", concurrent=100)
+    assert latency["fits"].note.startswith("Not sure")
+    choice = ask("accelerator-choice", model="8B", context=8192, concurrent=100)
     assert choice.verdict.status == "tight"
     assert lacks in choice.verdict.text
     tuning = {"model": "14B", "gpu": "a100-sxm4-80", "gpus": 1, "method": "qlora"}

@@ -551,7 +551,7 @@ def test_every_calculator_takes_a_model_as_published_unless_asked(
                 asked = registry.run_estimate(name, typed | {"weights": "bf16"})
                 assert plain.figures == asked.figures
     for name, gpus in (("serving-capacity", "6"), ("deployment", "16")):
-        model = {"model": "llama-3.1-70b"}
+        model = {"model": "llama-3.1-70b"} | ({"concurrent": "500"} if gpus == "16" else {})
         flips = registry.run_estimate(name, model).flips
         (flip,) = (flip for flip in flips if flip.field == "weights")
         assert (

@@ -30,7 +30,7 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     compute_run_in_planned_layout,
 )
-from app.estimator.estimates.serving_capacity import PRESET_TPOT
+from app.estimator.estimates.serving_capacity import PRESET_TPOT, ServingCapacityInputs
 from app.estimator.estimates.training_run import (
     AllowedGpuCounts,
     find_smallest_timely_or_largest_plan,
@@ -65,7 +65,7 @@ from app.estimator.serving.engine import (
     expert_marlin_padding_shares,
     find_fp8_problem,
 )
-from app.estimator.serving.step_time import decode_step_time, place_model
+from app.estimator.serving.step_time import PlacedModel, decode_step_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
 
 _TRAINING = InputGroup("Training", "training-memory")
@@ -84,6 +84,8 @@ JOBS = (("serving", "Serving"), ("training", "Training"))
 VENDORS = (("any", "Any"), ("NVIDIA", "NVIDIA"), ("AMD", "AMD"))
 
 TOPIC = "cluster-components"
+
+_SERVICE = ServingCapacityInputs()  # Its usual load is the same.
 
 FORMS = (("any", "Any"), ("card", "PCIe cards"), ("module", "SXM and OAM modules"))
 
@@ -112,9 +114,10 @@ class AcceleratorChoiceInputs:
     )
     weights: str = weights_input()
     cache: str = cache_input()
-    context: int = context_input()
+    context: int = context_input(default=_SERVICE.prompt_tokens + _SERVICE.output_tokens)
     concurrent: int = sequences_at_once_input(
-        help="Sequences that one copy of the model answers at the same time."
+        default=_SERVICE.concurrent,
+        help="Sequences that one copy of the model answers at the same time.",
     )
     slowest: float = LOAD.declare_input_field(
         PRESET_TPOT,
@@ -578,6 +581,14 @@ def seconds_per_token_on_gpus(
     inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
     """Time for one token of every sequence [s]; None if rates are unknown."""
+    placed = place_on_gpus(inputs, model, gpu, count)
+    return decode_step_time(placed, inputs.concurrent, inputs.context).total if placed else None
+
+
+def place_on_gpus(
+    inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
+) -> PlacedModel | None:
+    """Return one copy of the model on these GPUs; None if their rates are unknown."""
     serving = ServingSetup(
         weight_format=inputs.weights,
         cache_format=inputs.cache,
@@ -585,10 +596,9 @@ def seconds_per_token_on_gpus(
         gpus_per_expert=count,
     )
     try:
-        placed = place_model(model, gpu, build_gpu_interconnect(gpu), serving)
+        return place_model(model, gpu, build_gpu_interconnect(gpu), serving)
     except ValueError:
         return None
-    return decode_step_time(placed, inputs.concurrent, inputs.context).total
 
 
 class TimedTrainingOnGpus(NamedTuple):

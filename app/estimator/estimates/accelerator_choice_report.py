@@ -18,10 +18,12 @@ from app.estimator.estimates.accelerator_choice import (
     find_flips,
     lacking_bytes_of_best_at_upper_bound,
     list_non_gpu_accelerators,
+    place_on_gpus,
     rank_gpus,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.estimates.training_time_report import run_error_interval_name
 from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import (
@@ -31,6 +33,7 @@ from app.estimator.hardware.catalog import (
     round_up_to_sales_unit,
 )
 from app.estimator.hardware.part_values import FIELDS, RATES
+from app.estimator.inputs import format_value_as_typed, input_specs
 from app.estimator.memory_verdict import memory_lacking_at_upper_bound_text, real_capacity_note
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import find_weight_format, weight_bytes_by_split
@@ -38,6 +41,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
+    EstimateLink,
     FormulaStep,
     ModeledOutput,
     OutputSpec,
@@ -50,7 +54,8 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.serving.engine import fp8_weight_only_notes
-from app.estimator.units import format_number, format_value
+from app.estimator.serving.step_time import MeasurementCoverage, find_measurement_coverage
+from app.estimator.units import format_count, format_number, format_value
 
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
@@ -199,12 +204,20 @@ def _power_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
     )
 
 
-def _token_time_of_best(_: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
+def _token_time_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is not None:
         return OutputValue(None, note="For serving.", applies=False)
-    return time_with_error_range(
-        "tpot" if _has_measured_kernels(best) else "tpot-unmeasured", best.seconds_per_token or 0.0
-    )
+    measurements = _find_measurements(inputs, best)
+    interval = measurements.error_interval_name("tpot") if measurements else "tpot-unmeasured"
+    return time_with_error_range(interval, best.seconds_per_token or 0.0)
+
+
+def _find_measurements(
+    inputs: AcceleratorChoiceInputs, best: GpuCandidate
+) -> MeasurementCoverage | None:
+    """Return the measurements of servers like the best one; None if its rates are unknown."""
+    placed = place_on_gpus(inputs, find_model(inputs.model), best.gpu, best.gpu_count)
+    return find_measurement_coverage(placed) if placed else None
 
 
 def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -317,7 +330,31 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         tables=(*tables, build_exclusion_table(result), build_non_gpu_table(result)),
         notes=_build_notes(inputs, best),
         flips=find_flips(result),
+        links=_link_to_serving_capacity(inputs, best),
     )
+
+
+def _link_to_serving_capacity(
+    inputs: AcceleratorChoiceInputs, best: GpuCandidate | None
+) -> tuple[EstimateLink, ...]:
+    """Return the link to a service on the best GPU; none without one, or for training."""
+    if best is None or inputs.job == "training":
+        return ()
+    answer = ServingCapacityInputs().output_tokens
+    values = {
+        "model": inputs.model,
+        "weights": inputs.weights,
+        "cache": inputs.cache,
+        "gpu": best.gpu.id,
+        "concurrent": inputs.concurrent,
+        "prompt_tokens": max(1, inputs.context - answer),
+        "output_tokens": min(answer, max(1, inputs.context - 1)),
+        "tpot_target": inputs.slowest,
+    }
+    specs = input_specs(ServingCapacityInputs)
+    typed = {name: format_value_as_typed(specs[name], value) for name, value in values.items()}
+    text = f"a service on the {best.gpu.name} for {format_count(inputs.concurrent, 'user')}"
+    return (EstimateLink("serving-capacity", text, typed),)
 
 
 def _build_verdict(result: GpuRanking) -> Verdict:
@@ -337,6 +374,8 @@ def _build_verdict(result: GpuRanking) -> Verdict:
     status: Status = "tight" if lacking or result.all_miss_preset_token_time else "fits"
     lead = f"{describe_gpu_count_with_sales_unit(best.gpu, best.gpu_count)}."
     text = f"{text}. {lacking}".strip()
+    if result.inputs.job == "serving":
+        text = f"{text} {_describe_what_a_service_adds(result.inputs)}"
     if result.all_miss_preset_token_time and best.seconds_per_token:
         reached, limit = (
             format_value(seconds, "s")
@@ -347,6 +386,15 @@ def _build_verdict(result: GpuRanking) -> Verdict:
     return Verdict(status, lead, text)
 
 
+def _describe_what_a_service_adds(inputs: AcceleratorChoiceInputs) -> str:
+    """Return why calculators of a whole service name other numbers and times."""
+    return (
+        "That is one copy of the model while it only answers, with "
+        f"{format_value(inputs.context, 'token')} of each sequence in memory. serving-capacity and "
+        "deployment also count prompts read in between, further copies and a spare."
+    )
+
+
 def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
     training = inputs.job == "training"
     return {
@@ -355,11 +403,6 @@ def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
         "speed": "fewest GPU-hours" if training else "shortest time per token",
         "cost": "lowest cost of the training" if training else "lowest cost of an hour",
     }[inputs.rank]
-
-
-def _has_measured_kernels(best: GpuCandidate) -> bool:
-    """Return whether speed is based on measured kernels of this GPU generation."""
-    return best.gpu.vendor == "NVIDIA"
 
 
 def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, ...]:
@@ -512,12 +555,14 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
             "One copy of the model on one server, or on one rack-wide domain; the "
             "speed is that of a good engine with this many sequences."
         )
-    if best is not None and not _has_measured_kernels(best):
+    if best is not None and inputs.job == "training" and best.gpu.vendor != "NVIDIA":
         notes.append(
             f"No measured engine on the {best.gpu.name} went into the model of speed: "
             "it rests on the shares that other GPUs reach."
         )
     if best is not None and inputs.job == "serving":
+        measurements = _find_measurements(inputs, best)
+        notes += [measurements.note] if measurements else []
         form = find_weight_format(find_model(inputs.model), inputs.weights)
         notes += fp8_weight_only_notes(best.gpu, form)
     if best is not None:

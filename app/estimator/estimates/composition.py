@@ -215,13 +215,17 @@ def find_reason_for_no_cluster(gpu: Accelerator, system: System | None, gpus: in
     """Return why no cluster is planned: the job fits one system, or none is known; else empty."""
     if system is None:
         unknown = f"No system of the catalog has the {gpu.name}, so its servers are not known."
-        if gpu.tdp is None:
-            return unknown
-        power = format_value(gpus * gpu.tdp, "W")
-        return f"{unknown} {format_count(gpus, 'GPU')} alone: at most {power}, by their TDP."
+        return f"{unknown} {_describe_power_of_gpus(gpu, gpus)}".strip()
     if gpus < system.gpus:
         return f"It takes {gpus} of the {system.gpus} GPUs of one {system.name}."
     return ""
+
+
+def _describe_power_of_gpus(gpu: Accelerator, gpus: int) -> str:
+    if gpu.tdp is None:
+        return ""
+    power = format_value(gpus * gpu.tdp, "W")
+    return f"{format_count(gpus, 'GPU')} alone: at most {power}, by their TDP."
 
 
 def add_network_section(
@@ -243,8 +247,14 @@ def add_power_section(
 
     The usual share of network and storage is too little for a small cluster's switches.
     """
+    if system.power is None:
+        gpu = find_accelerator(composer.inputs.gpu)
+        alone = _describe_power_of_gpus(gpu, nodes * system.gpus)
+        reason = f"The highest power of the {system.name} is not known. {alone}"
+        composer.omission_reason_by_section["Power"] = reason.strip()
+        return None
     values = {"system": system.id, "nodes": nodes, **changed_inputs}
-    if network and system.power:
+    if network:
         switches, storage_switches, power = (
             float(network.estimate[name].value or 0)
             for name in ("switches", "storage_switches", "power")
@@ -258,7 +268,10 @@ def add_power_section(
 def add_cost_section(
     composer: SectionComposer, system: System, gpus: int, workload_inputs: Mapping[str, Any]
 ) -> None:
-    """Add renting and owning; `workload_inputs`: the run or the rate that is paid for."""
+    """Add renting and owning; `workload_inputs`: the run or the rate that is paid for.
+
+    A rented hour costs its price, as it does in the other sections: no data is moved out.
+    """
     gpu = find_accelerator(composer.inputs.gpu)
     rent = typed_or_list_price_per_hour(gpu, composer.inputs.usd_per_gpu_hour)
     if rent is None:
@@ -271,7 +284,7 @@ def add_cost_section(
             f"No price to buy the {gpu.name} is known: write one to compare owning with renting."
         )
         return
-    values = {**workload_inputs, "gpus": gpus, "rent": rent}
+    values = {**workload_inputs, "gpus": gpus, "rent": rent, "egress": 0.0}
     if system.power:
         values["power"] = system.power / system.gpus
     composer.add_section_or_note_omission("Cost", "cost", values)

@@ -63,7 +63,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
     OutputSpec("owned_hour", "An hour of use of a GPU, owned", "USD/h", "less", primary=True),
     OutputSpec(
         "rented_hour",
-        "An hour of use of a GPU, rented, with data moved out",
+        "An hour of use of a GPU, rented",
         "USD/h",
         "less",
         _rented_hour_value,

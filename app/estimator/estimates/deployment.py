@@ -49,7 +49,7 @@ def _default_gpus_per_replica(inputs: Any) -> int:
 class DeploymentInputs:
     model: str = common_inputs.model_input()
     gpu: str = common_inputs.counted_gpu_input(count_field="tensor_parallel")
-    concurrent: int = reuse_input(ServingCapacityInputs, "concurrent", default=500)
+    concurrent: int = reuse_input(ServingCapacityInputs, "concurrent")
     requests_per_second: float | None = reuse_input(ServingCapacityInputs, "requests_per_second")
     tensor_parallel: int | None = reuse_input(
         ServingCapacityInputs, "tensor_parallel", compute_usual_value=_default_gpus_per_replica

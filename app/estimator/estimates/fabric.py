@@ -54,7 +54,8 @@ class FabricInputs:
         "Switch",
         kind="network",
         help="The switch of the compute network, the same in every tier; left empty: "
-        "the InfiniBand switch with ports as fast as the adapters.",
+        "the switch with ports as fast as the adapters, of InfiniBand if they are not of "
+        "Ethernet.",
     )
     layout: str = _COMPUTE_NETWORK.declare_input_field(
         "rail",
@@ -258,6 +259,7 @@ class FabricResult:
 
 # From slow to fast.
 _INFINIBAND_SWITCHES = ("qm8700", "qm9700", "q3400-ra")
+_ETHERNET_SWITCHES = ("sn5400", "sn5600")
 
 _IN_BAND_SWITCH, _OUT_OF_BAND_SWITCH = "sn4600c", "sn2201"
 
@@ -271,7 +273,7 @@ _MOST_ADAPTERS_OF_SERVER, _ADAPTERS_OF_TRAY = 16, 4
 def compute_fabric(inputs: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
     hosts = split_systems_into_hosts(inputs)
-    switch = find_requested_or_default_switch(inputs, hosts.adapter_rate / inputs.planes)
+    switch = find_requested_or_default_switch(inputs, hosts)
     rate = switch.port_rate or 0.0
     link = min(hosts.adapter_rate / inputs.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
@@ -335,13 +337,16 @@ def find_similar_system_with_adapters(system: System) -> System | None:
     )
 
 
-def find_requested_or_default_switch(inputs: FabricInputs, port_rate: float) -> NetworkPart:
-    """Return the chosen switch, or one with ports of a rate.
+def find_requested_or_default_switch(inputs: FabricInputs, hosts: FabricHosts) -> NetworkPart:
+    """Return the chosen switch, or one with ports of the kind and rate of the adapters.
 
     Raises InvalidInputsError if the part is not a switch.
     """
     if inputs.switch is None:
-        parts = [find_network_part(name) for name in _INFINIBAND_SWITCHES]
+        port_rate = hosts.adapter_rate / inputs.planes
+        is_ethernet = "GbE" in hosts.system.scale_out_network
+        names = _ETHERNET_SWITCHES if is_ethernet else _INFINIBAND_SWITCHES
+        parts = [find_network_part(name) for name in names]
         fast = [p for p in parts if (p.port_rate or 0.0) >= port_rate]
         return fast[0] if fast else parts[-1]
     part = find_network_part(inputs.switch)

@@ -18,6 +18,7 @@ from app.estimator.estimates.latency import (
     find_flips,
     place_requested_model,
 )
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.formula_steps import (
     FormulaTexts,
     StepBuilder,
@@ -26,7 +27,9 @@ from app.estimator.formula_steps import (
     format_terms_of_exact_sum,
 )
 from app.estimator.hardware.throughput import critical_batch, moe_critical_batch, roofline_rate
+from app.estimator.inputs import format_value_as_typed, input_specs
 from app.estimator.memory_verdict import (
+    UNCERTAIN_FIT,
     memory_lacking_at_upper_bound_text,
     real_capacity_note,
     replace_verdict_if_context_exceeds_max,
@@ -36,6 +39,7 @@ from app.estimator.result import (
     Chart,
     ChartLine,
     Estimate,
+    EstimateLink,
     FormulaStep,
     ModeledOutput,
     OutputSpec,
@@ -188,7 +192,14 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
             note="By peak rates, not those that kernels reach.",
         ),
     ),
-    OutputSpec("fits", "Fits in memory", better="more"),
+    OutputSpec(
+        "fits",
+        "Fits in memory",
+        better="more",
+        read=lambda r: OutputValue(
+            r.fits, note=UNCERTAIN_FIT if r.fits and r.lacking_bytes_at_upper_bound else ""
+        ),
+    ),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
@@ -213,7 +224,24 @@ def estimate(inputs: LatencyInputs) -> Estimate:
             real_capacity_note(placed.gpu),
         ),
         flips=find_flips(result),
+        links=_link_to_service_with_drafts(result),
     )
+
+
+def _link_to_service_with_drafts(result: LatencyResult) -> tuple[EstimateLink, ...]:
+    """Return the link to a service of one replica with these drafts; none without drafts."""
+    inputs = result.inputs
+    if not inputs.draft_tokens:
+        return ()
+    names = {"prompt": "prompt_tokens", "answer": "output_tokens", "batch": "concurrent"}
+    specs = input_specs(ServingCapacityInputs)
+    typed = {"replicas": "1", "spare": "0", "ttft_target": "", "tpot_target": ""}
+    for own_name in input_specs(LatencyInputs):
+        name, value = names.get(own_name, own_name), getattr(inputs, own_name)
+        if name in specs and value is not None:
+            typed[name] = format_value_as_typed(specs[name], value)
+    text = f"the same drafts in a service for {format_count(inputs.batch, 'user')}"
+    return (EstimateLink("serving-capacity", text, typed),)
 
 
 _LEADS = {
@@ -258,7 +286,17 @@ def _describe_speed_at_other_acceptances(result: LatencyResult) -> str:
     paces = [
         step / tokens_per_step(a, inputs.draft_tokens) for a in (acceptance.low, acceptance.high)
     ]
-    return describe_acceptance(acceptance, inputs.draft_tokens, paces)
+    said = describe_acceptance(acceptance, inputs.draft_tokens, paces)
+    gain = format_number(
+        round(result.step_seconds_without_drafts / result.time_per_output_token, 2)
+    )
+    said += f" Without drafts, a token takes {gain} times as long."
+    if inputs.batch > 1:
+        said += (
+            " In a service, prompts of others are read in between, which drafts do not speed up: "
+            "serving-capacity counts them."
+        )
+    return said
 
 
 def _datasheet_critical_batch(placed: PlacedModel) -> float:

@@ -531,7 +531,7 @@ def find_gpu_cooling(gpu_id: str) -> str:
 
     Cards are air-cooled; a module is cooled like the systems that contain it.
 
-    >>> find_gpu_cooling("h100-sxm5-80"), find_gpu_cooling("gb200-gpu"), find_gpu_cooling("mi300x")
+    >>> find_gpu_cooling("h100-sxm5-80"), find_gpu_cooling("gb200-gpu"), find_gpu_cooling("mi355x")
     ('air', 'liquid', '')
     """
     if is_pcie_card(find_accelerator(gpu_id)):
