@@ -126,8 +126,9 @@ def load_stored_day_list(ctx: RequestContext) -> store.ListAndEstimate | None:
 
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
-    """Return the cards on the stored list of the study day; None without one."""
-    if (todays := load_stored_day_list(ctx)) is None:
+    """Return the cards on the stored list of the study day; None without one or after the exam."""
+    todays = load_stored_day_list(ctx)
+    if todays is None or ctx.learner.is_exam_over(ctx.study_day):
         return None
     by_kind = {task.kind: task.cards for task in todays.day_list.tasks}
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
