@@ -25,6 +25,7 @@ from app.progress.store import RunningExam
 from app.progress.study_record import (
     StudyRecord,
     build_week_days,
+    list_days_missed_before,
     load_last_seven_days_summary,
     load_study_record,
 )
@@ -178,15 +179,13 @@ def _progress_context(
     trend = build_score_trend(
         scores, cached_course_facts(ctx.library).main_exam_slug, plan.estimate
     )
+    calendar = load_calendar(ctx, ctx.study_day)
     return {
         "change": trend.change_since_first(),
         "trend": draw_score_trend(trend, None, height=50),
-        "week": build_week_days(
-            ctx.study_day,
-            load_calendar(ctx, ctx.study_day),
-            record,
-            is_list_done=plan.is_done,
-        ),
+        "week": build_week_days(ctx.study_day, calendar, record, is_list_done=plan.is_done),
+        "missed_days": list_days_missed_before(ctx.study_day, calendar, record),
+        "mock_days": calendar.mock_exam_days,
         "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": build_domain_progress(
             ctx.library,

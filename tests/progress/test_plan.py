@@ -519,6 +519,45 @@ def test_mock_exams_leave_a_weekday_that_becomes_a_day_off(reader: TestClient, s
     assert set(kept) <= set(moved)
 
 
+def test_missed_days_are_said_until_the_list_is_done(
+    reader: TestClient, session: Session, library: Library, clock: Clock
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=1)
+    assert "You missed" not in text_of(reader)
+
+    clock.tick(days=2)  # two days after the first one without study
+    assert (
+        "You missed 2 days. Nothing is carried over, and mock exams stay on their days."
+        in text_of(reader)
+    )
+    read_page(reader, library, library.syllabus.topics[1])
+    assert "You missed 2 days" in text_of(reader)
+    clock.tick(days=1)
+    assert "You missed" not in text_of(reader)
+
+    mock = dt.date.fromisoformat(session.exec(select(Learner.mock_days)).one().split()[0])
+    clock.tick(days=(mock - dt.date(2026, 6, 13)).days + 1)
+    assert "Only the mock exam is carried over." in text_of(reader)
+
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "30"})
+    assert "You missed" not in text_of(reader)
+
+
+def test_a_score_of_few_answers_says_so_wherever_it_stands(
+    reader: TestClient, session: Session, clock: Clock, library: Library
+):
+    def said(words: str) -> list[bool]:
+        return [words in text_of(reader, address) for address in ("/", "/progress")]
+
+    assert said("Until your answers count, a beginner is assumed") == [True] * 2
+    desk, questions = Desk(session, clock), list(library.questions)
+    for answered, is_said in ((questions[:2], True), (questions[2:8], False)):
+        desk.answers(answered, 0.0, "weights")
+        clock.tick(days=1)
+        assert said("Few answers yet, so a beginner is partly assumed") == [is_said] * 2
+
+
 def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
 
