@@ -76,7 +76,7 @@ def create_app(
     )
     app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database_url_or_default)
-    app.state.reading_room = asyncio.Semaphore(READERS)
+    app.state.reader_slots = asyncio.Semaphore(READERS)
     app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.default_course_name]
     assets = load_assets()
@@ -86,9 +86,9 @@ def create_app(
     app.state.rates = RateLimiter(settings.rate_settings_by_kind)
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
-    app.state.turn = _create_measured_write_session_opener(app)
+    app.state.open_write_session = _create_measured_write_session_opener(app)
     app.state.log_truncation = WalTruncator(app.state.engine)
-    app.state.imports = BackgroundCardImports(app.state.turn, clock)
+    app.state.imports = BackgroundCardImports(app.state.open_write_session, clock)
     app.state.storage = StorageLimit(app.state.engine, settings.data, settings.max_data_gb)
     app.state.daily_quota = DailyByteQuota(settings.client_data_mb * 1e6)
     app.state.downloads = DownloadQueue(app.state.engine, app.state.storage)

@@ -17,7 +17,7 @@ class Turns:
 
 def count_open(app: FastAPI) -> Turns:
     """Count the write transactions of `app` from now on."""
-    turns, turn = Turns(), app.state.turn
+    turns, turn = Turns(), app.state.open_write_session
 
     @contextlib.asynccontextmanager
     async def counted() -> AsyncIterator[Session]:
@@ -29,5 +29,5 @@ def count_open(app: FastAPI) -> Turns:
             finally:
                 turns.open -= 1
 
-    app.state.turn = counted
+    app.state.open_write_session = counted
     return turns

@@ -222,7 +222,7 @@ async def open_write_context(request: Request) -> AsyncIterator[RequestContext]:
     For frequent routes, where resolving dependencies takes noticeable time. The writes
     are on disk once the block exits without an exception.
     """
-    write_session: OpenWriteSession = request.app.state.turn
+    write_session: OpenWriteSession = request.app.state.open_write_session
     async with write_session() as db:
         learner = await get_current_learner(request, db)
         learner = await get_or_create_learner_for_write(

@@ -176,7 +176,7 @@ async def erase_my_data(
     if word.strip().casefold() != CONFIRMATION_WORD:
         return await run_in_read_session(request, lambda ctx: _render_erase_form(ctx, word))
     learner_id = await run_in_read_session(request, lambda ctx: ctx.learner.row_id_in_any_course)
-    write_session: OpenWriteSession = request.app.state.turn
+    write_session: OpenWriteSession = request.app.state.open_write_session
     rows_remain = bool(learner_id)
     while rows_remain:
         async with write_session() as db:

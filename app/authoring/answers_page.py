@@ -140,7 +140,7 @@ async def accept_answer_and_regrade(
         _write_accepted_answer_and_wait_until_live, live, question, accepted
     )
     regraded_count = 0
-    write_session: OpenWriteSession = request.app.state.turn
+    write_session: OpenWriteSession = request.app.state.open_write_session
     if live_question.status == "live":
         course: str = request.state.course
         async with open_read_only_session(request) as db:

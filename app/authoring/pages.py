@@ -559,7 +559,7 @@ async def confirm_regrading(
                 policy=form.policy,
             )
         )
-    write_session: OpenWriteSession = request.app.state.turn
+    write_session: OpenWriteSession = request.app.state.open_write_session
     async with write_session() as db:
         count = await run_in_threadpool(
             write_regrades_of_preview, db, course, regrading, author.id, now

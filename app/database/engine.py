@@ -280,7 +280,7 @@ async def open_session_that_commits_if_post(request: Request) -> AsyncIterator[S
     reported as an error and not as a success.
     """
     if request.method == "POST":
-        open_write_session: OpenWriteSession = request.app.state.turn
+        open_write_session: OpenWriteSession = request.app.state.open_write_session
         async with open_write_session() as session:
             yield session
         return
@@ -291,7 +291,7 @@ async def open_session_that_commits_if_post(request: Request) -> AsyncIterator[S
 @contextlib.asynccontextmanager
 async def open_read_only_session(request: Request) -> AsyncIterator[Session]:
     """Yield a session that is never committed, once a reader slot is free."""
-    async with request.app.state.reading_room:
+    async with request.app.state.reader_slots:
         session = Session(request.app.state.engine, expire_on_commit=False)
         try:
             yield session
@@ -331,8 +331,8 @@ async def run_in_thread_unless_sqlite(db: Session, work: Callable[[], Result]) -
 
 async def write_during_read_request(request: Request, work: Callable[[Session], object]) -> None:
     """Run a small write outside of a POST; the request gives up its reader slot meanwhile."""
-    open_write_session: OpenWriteSession = request.app.state.turn
-    read_semaphore: asyncio.Semaphore = request.app.state.reading_room
+    open_write_session: OpenWriteSession = request.app.state.open_write_session
+    read_semaphore: asyncio.Semaphore = request.app.state.reader_slots
     read_semaphore.release()
     try:
         async with open_write_session() as session:

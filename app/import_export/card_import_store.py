@@ -46,7 +46,7 @@ from app.import_export.export_store import (
     OwnCardText,
 )
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
-from app.spaced_repetition.card_rows import MEMORY
+from app.spaced_repetition.card_rows import CARD_STATES
 from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_still_allowed
 from app.spaced_repetition.review_log import (
     build_columns_of_replayed_card,
@@ -82,13 +82,13 @@ def rebuild_card_states(
     placement_by_card: Mapping[str, NoteAndTopic],
     log_rows_by_card: LogRowsByCard,
 ) -> None:
-    """Rebuild the memory rows of these cards from their logs and starts.
+    """Rebuild the card state rows of these cards from their logs and starts.
 
     Cards without a log in `log_rows_by_card` get a row if they have none.
     """
     connection = db.connection()
-    of_placed = _build_condition_on_cards(MEMORY, learner_id, placement_by_card)
-    cards_with_row = set(connection.scalars(select(MEMORY.c.card).where(of_placed)))
+    of_placed = _build_condition_on_cards(CARD_STATES, learner_id, placement_by_card)
+    cards_with_row = set(connection.scalars(select(CARD_STATES.c.card).where(of_placed)))
     rebuilt = [
         card
         for card in sorted(placement_by_card)
@@ -109,9 +109,11 @@ def rebuild_card_states(
         )
         if values is not None:
             rows.append({"learner_id": learner_id, "card": card, **placement._asdict(), **values})
-    connection.execute(delete(MEMORY).where(_build_condition_on_cards(MEMORY, learner_id, rebuilt)))
+    connection.execute(
+        delete(CARD_STATES).where(_build_condition_on_cards(CARD_STATES, learner_id, rebuilt))
+    )
     if rows:
-        connection.execute(insert(MEMORY), rows)
+        connection.execute(insert(CARD_STATES), rows)
 
 
 def load_log_rows_by_card(
@@ -255,7 +257,7 @@ def import_cards(
     now: dt.datetime,
     earlier_staggered_card_count: int = 0,
 ) -> ImportCounts:
-    """Write everything that is new, and rebuild memory rows and day totals.
+    """Write everything that is new, and rebuild card state rows and day totals.
 
     Importing the same cards again changes nothing. `earlier_staggered_card_count` counts the cards without a
     review that came before them from the same file.
@@ -293,7 +295,7 @@ def _rebuild_card_states_and_day_totals(
     existing: _ExistingCards,
     first_new_review_ms_by_card: Mapping[str, int],
 ) -> None:
-    """Rebuild memory rows and day totals of cards whose logs have grown."""
+    """Rebuild card state rows and day totals of cards whose logs have grown."""
     after = load_log_rows_by_card(db, learner_id, first_new_review_ms_by_card)
     before = {
         card: existing.log_rows_by_card[card]
@@ -324,7 +326,7 @@ def _load_existing_cards(db: Session, learner_id: int, card_ids: Sequence[str]) 
         _build_condition_on_cards(OWN, learner_id, card_ids)
     )
     own = {card: OwnCardText(*columns) for card, *columns in connection.execute(own_texts)}
-    return _ExistingCards(logs, times, load_ids(MEMORY), load_ids(ADDED), own)
+    return _ExistingCards(logs, times, load_ids(CARD_STATES), load_ids(ADDED), own)
 
 
 def _build_new_log_rows(
@@ -516,8 +518,8 @@ def list_undeclined_card_ids_with_state(db: Session, learner_id: int) -> list[st
         ADDED.c.learner_id == learner_id, ADDED.c.declined.is_(True)
     )
     rows = db.connection().execute(
-        select(MEMORY.c.card).where(
-            MEMORY.c.learner_id == learner_id, MEMORY.c.card.not_in(declined)
+        select(CARD_STATES.c.card).where(
+            CARD_STATES.c.learner_id == learner_id, CARD_STATES.c.card.not_in(declined)
         )
     )
     return list(rows.scalars())
@@ -547,7 +549,7 @@ def _batch_by_removal_cost(cards: Iterable[Row[str, int]]) -> list[tuple[str, ..
 
 def delete_own_cards(db: Session, learner_id: int, card_ids: Sequence[str]) -> None:
     before = load_log_rows_by_card(db, learner_id, card_ids)
-    for table in (LOG, MEMORY, SUSPENSION, ADDED, OWN):
+    for table in (LOG, CARD_STATES, SUSPENSION, ADDED, OWN):
         db.connection().execute(
             delete(table).where(_build_condition_on_cards(table, learner_id, card_ids))
         )

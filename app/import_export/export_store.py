@@ -19,7 +19,7 @@ from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
 from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
 from app.spaced_repetition.card_ids import is_added_card_id
-from app.spaced_repetition.card_rows import MEMORY
+from app.spaced_repetition.card_rows import CARD_STATES
 from app.spaced_repetition.review_log import drop_undone_rows, manual_edit_from_row, review_from_row
 
 LOG = TABLES["review"]
@@ -97,8 +97,8 @@ class LearnerCards:
         return {row.card: AnkiOrigin(row.guid, row.ordinal) for row in rows}
 
     def find_first_review_day(self) -> dt.date | None:
-        days = self._select_rows_of_learner(MEMORY, func.min(MEMORY.c.first_day))
-        first = self._db.scalar(days.where(MEMORY.c.first_day != ""))
+        days = self._select_rows_of_learner(CARD_STATES, func.min(CARD_STATES.c.first_day))
+        first = self._db.scalar(days.where(CARD_STATES.c.first_day != ""))
         return dt.date.fromisoformat(first) if first else None
 
     def read_picture(self, name: str) -> bytes | None:
@@ -117,7 +117,11 @@ class LearnerCards:
         )
         seeds = self._select_rows_of_cards(card_ids, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         added = execute(seeds.where(ADDED.c.declined.is_(False)))
-        due = execute(self._select_rows_of_cards(card_ids, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        due = execute(
+            self._select_rows_of_cards(
+                card_ids, CARD_STATES, CARD_STATES.c.card, CARD_STATES.c.due_day
+            )
+        )
         own = execute(self._select_rows_of_cards(card_ids, OWN, OWN.c.card, *OWN_TEXT))
         return CardStudyData(
             {

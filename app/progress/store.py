@@ -163,7 +163,7 @@ def claim_mail_delivery(db: Session, subscription: MailSubscription, day: dt.dat
     return bool(result.rowcount)  # type: ignore[attr-defined] # a cursor result
 
 
-_MEMORY = TABLES["memory"]
+_CARD_STATES = TABLES["memory"]
 _SITTING = TABLES["sitting"]
 _RUN = TABLES["practice_run"]
 _ATTEMPT = TABLES["attempt"]

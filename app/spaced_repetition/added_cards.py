@@ -1,6 +1,6 @@
 """SQL for cards added to the course's decks: missed questions, terms, own cards.
 
-An added card has its own row and a memory row in state new, so the queue finds it like any other
+An added card has its own row and a card state row in state new, so the queue finds it like any other
 card. A declined card keeps both rows and is no longer shown.
 """
 
@@ -30,7 +30,7 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 from app.spaced_repetition.card_rows import (
-    MEMORY,
+    CARD_STATES,
     build_card_query_parameters,
     build_columns_of_new_card,
     delete_suspension,
@@ -54,7 +54,7 @@ class AddedCardRecord:
     """An added card as it is stored.
 
     `added_or_missed_at` is the first miss or addition after the card's last review. `due_day` is
-    the current one, None if it has no memory row. `state` and `lapses` come from its memory row.
+    the current one, None if it has no card state row. `state` and `lapses` come from its card state row.
     """
 
     card_id: str
@@ -188,9 +188,9 @@ _OWN_CARD_ROW = (
 )
 _OWN_KEPT_ROWS = (ADDED.c.learner_id == bindparam("of_learner"), ADDED.c.declined.is_(False))
 _waiting = (
-    select(MEMORY.c.last_at)
-    .where(MEMORY.c.learner_id == ADDED.c.learner_id, MEMORY.c.card == ADDED.c.card)
-    .where(MEMORY.c.last_at < ADDED.c.at)
+    select(CARD_STATES.c.last_at)
+    .where(CARD_STATES.c.learner_id == ADDED.c.learner_id, CARD_STATES.c.card == ADDED.c.card)
+    .where(CARD_STATES.c.last_at < ADDED.c.at)
     .exists()
 )
 # A card that is still waiting from an earlier miss keeps its `since` and its due day.
@@ -200,11 +200,11 @@ _MISSED_AGAIN = (
     .values(seed=bindparam("numbers"), at=case((_waiting, ADDED.c.at), else_=bindparam("now")))
 )
 _SOONER = (
-    update(MEMORY)
+    update(CARD_STATES)
     .where(
-        MEMORY.c.learner_id == bindparam("of_learner"),
-        (MEMORY.c.due_day > bindparam("tomorrow")) | (MEMORY.c.state == "new"),
-        MEMORY.c.card.in_(
+        CARD_STATES.c.learner_id == bindparam("of_learner"),
+        (CARD_STATES.c.due_day > bindparam("tomorrow")) | (CARD_STATES.c.state == "new"),
+        CARD_STATES.c.card.in_(
             select(ADDED.c.card).where(
                 *_OWN_KEPT_ROWS, ADDED.c.card.in_(bindparam("cards", expanding=True))
             )
@@ -219,14 +219,15 @@ _ALL = (
         ADDED.c.seed,
         ADDED.c.declined,
         ADDED.c.at,
-        MEMORY.c.due_day,
-        MEMORY.c.suspended,
-        MEMORY.c.state,
-        MEMORY.c.lapses,
+        CARD_STATES.c.due_day,
+        CARD_STATES.c.suspended,
+        CARD_STATES.c.state,
+        CARD_STATES.c.lapses,
     )
     .select_from(
         ADDED.outerjoin(
-            MEMORY, (MEMORY.c.learner_id == ADDED.c.learner_id) & (MEMORY.c.card == ADDED.c.card)
+            CARD_STATES,
+            (CARD_STATES.c.learner_id == ADDED.c.learner_id) & (CARD_STATES.c.card == ADDED.c.card),
         )
     )
     .where(ADDED.c.learner_id == bindparam("of_learner"))
@@ -264,7 +265,7 @@ def _insert_statements(dialect: str) -> _InsertStatements:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return _InsertStatements(
         insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card),
-        insert(MEMORY).on_conflict_do_nothing(),
+        insert(CARD_STATES).on_conflict_do_nothing(),
     )
 
 

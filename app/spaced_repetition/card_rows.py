@@ -14,9 +14,9 @@ from app.markup.model import Flashcard
 from app.spaced_repetition.scheduler import CardState
 
 # Statements use tables instead of ORM classes, so rows do not become tracked objects.
-MEMORY = TABLES["memory"]
+CARD_STATES = TABLES["memory"]
 SUSPENSIONS = TABLES["suspension"]
-CARD_STATE_COLUMNS = tuple(MEMORY.c[field.name] for field in dataclasses.fields(CardState))
+CARD_STATE_COLUMNS = tuple(CARD_STATES.c[field.name] for field in dataclasses.fields(CardState))
 
 
 def card_state_from_row(row: Any) -> CardState | None:
@@ -76,8 +76,8 @@ def build_columns_of_new_card(due: dt.date | None) -> dict[str, Any]:
 
 
 OWN_CARD_ROW = (
-    MEMORY.c.learner_id == bindparam("of_learner"),
-    MEMORY.c.card == bindparam("of_card"),
+    CARD_STATES.c.learner_id == bindparam("of_learner"),
+    CARD_STATES.c.card == bindparam("of_card"),
 )
 
 
@@ -85,9 +85,9 @@ def build_card_query_parameters(learner_id: int, card: str) -> dict[str, Any]:
     return {"of_learner": learner_id, "of_card": card}
 
 
-_CHANGE = update(MEMORY).where(*OWN_CARD_ROW)
-_ADD = insert(MEMORY)
-_FORGET = delete(MEMORY).where(*OWN_CARD_ROW)
+_CHANGE = update(CARD_STATES).where(*OWN_CARD_ROW)
+_ADD = insert(CARD_STATES)
+_FORGET = delete(CARD_STATES).where(*OWN_CARD_ROW)
 _UNSUSPEND = delete(SUSPENSIONS).where(
     SUSPENSIONS.c.learner_id == bindparam("of_learner"),
     SUSPENSIONS.c.card == bindparam("of_card"),

@@ -27,7 +27,7 @@ from app.content.library import Library
 from app.database.engine import BROUGHT
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, is_source_in_course
-from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY, card_state_from_row
+from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES, card_state_from_row
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState
 
@@ -141,7 +141,7 @@ ONE_DAY = dt.timedelta(days=1)
 
 
 class TopicChange(NamedTuple):
-    """The topic of a memory row, and the card's topic now; empty if it left the course."""
+    """The topic of a card state row, and the card's topic now; empty if it left the course."""
 
     old_topic: str
     new_topic: str
@@ -149,7 +149,7 @@ class TopicChange(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GoneAndMovedCards:
-    """Cards whose memory row does not fit the current course.
+    """Cards whose card state row does not fit the current course.
 
     `gone_card_ids` have left the course, and `topic_change_by_card` changed their topic. Course cards
     that are gone are in both.
@@ -208,46 +208,48 @@ def _count_rows_if(condition: Any) -> Any:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
-_mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
-_learner = MEMORY.c.learner_id == bindparam("learner")
+_mine = (bindparam("topic") == "") | (CARD_STATES.c.topic == bindparam("topic"))
+_learner = CARD_STATES.c.learner_id == bindparam("learner")
 # Added cards (their ids contain a colon) do not count as course cards; see
 # `card_ids.is_added_card_id`.
-_of_course = MEMORY.c.card.not_like("%:%")
+_of_course = CARD_STATES.c.card.not_like("%:%")
 
 _TODAY = select(
-    _count_rows_if(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
+    _count_rows_if(_mine & (CARD_STATES.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
-    _count_rows_if((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
-).where(_learner, MEMORY.c.last_day == bindparam("day"))
+    _count_rows_if((CARD_STATES.c.first_day == bindparam("day")) & _of_course).label("begun"),
+).where(_learner, CARD_STATES.c.last_day == bindparam("day"))
 
-_still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
+_still_there = CARD_STATES.c.card.not_in(bindparam("gone", expanding=True))
 # A card whose reverse was reviewed today is buried until tomorrow.
-_sibling = MEMORY.alias()
+_sibling = CARD_STATES.alias()
 _answered_notes = select(_sibling.c.note).where(
     _sibling.c.learner_id == bindparam("learner"), _sibling.c.last_day == bindparam("day")
 )
 _rank = case(
-    ((MEMORY.c.state == "review") | (MEMORY.c.state == "new"), 1),
-    (MEMORY.c.due_at <= bindparam("now"), 0),
+    ((CARD_STATES.c.state == "review") | (CARD_STATES.c.state == "new"), 1),
+    (CARD_STATES.c.due_at <= bindparam("now"), 0),
     else_=2,
 )
 # Retrievability falls with days ÷ stability. The card with the largest ratio is the one most likely
 # forgotten, so the database needs no power function. An added card that was never reviewed ranks
 # with cards that reach 90% today.
 _DAY = 24 * 60 * 60 * 1000.0
-_fading = func.coalesce(cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY)
+_fading = func.coalesce(
+    cast(bindparam("now") - CARD_STATES.c.last_at, Float) / CARD_STATES.c.stability, _DAY
+)
 _due = (
     select(
         *CARD_STATE_COLUMNS,
-        MEMORY.c.card,
-        MEMORY.c.turns,
+        CARD_STATES.c.card,
+        CARD_STATES.c.turns,
         _mine.label("mine"),
         _rank.label("rank"),
-        case((_rank == 1, -_fading), else_=cast(MEMORY.c.due_at, Float)).label("urgency"),
+        case((_rank == 1, -_fading), else_=cast(CARD_STATES.c.due_at, Float)).label("urgency"),
     )
-    .where(_learner, MEMORY.c.due_day <= bindparam("day"))
-    .where(MEMORY.c.suspended.is_(False))
-    .where((MEMORY.c.state != "review") | MEMORY.c.note.not_in(_answered_notes))
+    .where(_learner, CARD_STATES.c.due_day <= bindparam("day"))
+    .where(CARD_STATES.c.suspended.is_(False))
+    .where((CARD_STATES.c.state != "review") | CARD_STATES.c.note.not_in(_answered_notes))
     .where(_still_there)
 )
 
@@ -321,11 +323,13 @@ def card_record_from_row(row: Any) -> CardRecord:
 
 
 _SEEN_COUNT = (
-    select(MEMORY.c.topic, func.count()).where(_learner, _of_course).group_by(MEMORY.c.topic)
+    select(CARD_STATES.c.topic, func.count())
+    .where(_learner, _of_course)
+    .group_by(CARD_STATES.c.topic)
 )
-_today = MEMORY.c.last_day == bindparam("day")
-_SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
-    _learner, or_(MEMORY.c.topic == bindparam("topic"), _today)
+_today = CARD_STATES.c.last_day == bindparam("day")
+_SEEN = select(CARD_STATES.c.card, CARD_STATES.c.note, _today.label("today")).where(
+    _learner, or_(CARD_STATES.c.topic == bindparam("topic"), _today)
 )
 
 
@@ -378,11 +382,11 @@ def find_note_id_of_card(library: Library, card: str) -> str:
 
 
 _NEXT_DUE = (
-    select(MEMORY.c.due_day, func.count())
-    .where(_learner, _mine, _still_there, MEMORY.c.due_day > bindparam("day"))
-    .where(MEMORY.c.suspended.is_(False))
-    .group_by(MEMORY.c.due_day)
-    .order_by(MEMORY.c.due_day)
+    select(CARD_STATES.c.due_day, func.count())
+    .where(_learner, _mine, _still_there, CARD_STATES.c.due_day > bindparam("day"))
+    .where(CARD_STATES.c.suspended.is_(False))
+    .group_by(CARD_STATES.c.due_day)
+    .order_by(CARD_STATES.c.due_day)
     .limit(1)
 )
 
@@ -399,9 +403,9 @@ def find_next_due_day(db: Session, learner_id: int, scope: QueueScope) -> NextDu
 
 _WAITING_QUESTIONS = select(func.count()).where(
     _learner,
-    MEMORY.c.card.like(f"{QUESTION}:%"),
-    MEMORY.c.state == "new",
-    MEMORY.c.suspended.is_(False),
+    CARD_STATES.c.card.like(f"{QUESTION}:%"),
+    CARD_STATES.c.state == "new",
+    CARD_STATES.c.suspended.is_(False),
     _still_there,
 )
 
@@ -422,20 +426,20 @@ class CardStatus(NamedTuple):
 def load_statuses_of_topic_by_card(
     db: Session, learner_id: int, topic: str
 ) -> dict[str, CardStatus]:
-    return _load_card_statuses_where(db, learner_id, MEMORY.c.topic == topic)
+    return _load_card_statuses_where(db, learner_id, CARD_STATES.c.topic == topic)
 
 
 def load_statuses_by_card(
     db: Session, learner_id: int, cards: Sequence[str]
 ) -> dict[str, CardStatus]:
-    return _load_card_statuses_where(db, learner_id, MEMORY.c.card.in_(cards))
+    return _load_card_statuses_where(db, learner_id, CARD_STATES.c.card.in_(cards))
 
 
 def _load_card_statuses_where(
     db: Session, learner_id: int, condition: ColumnElement[bool]
 ) -> dict[str, CardStatus]:
-    columns = select(*CARD_STATE_COLUMNS, MEMORY.c.card, MEMORY.c.suspended)
-    rows = db.connection().execute(columns.where(MEMORY.c.learner_id == learner_id, condition))
+    columns = select(*CARD_STATE_COLUMNS, CARD_STATES.c.card, CARD_STATES.c.suspended)
+    rows = db.connection().execute(columns.where(CARD_STATES.c.learner_id == learner_id, condition))
     return {row.card: CardStatus(card_state_from_row(row), row.suspended) for row in rows}
 
 
@@ -461,7 +465,9 @@ def _compute_gone_and_moved_cards(
     db: Session, learner_id: int, library: Library
 ) -> GoneAndMovedCards:
     rows = db.connection().execute(
-        select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
+        select(CARD_STATES.c.card, CARD_STATES.c.topic).where(
+            CARD_STATES.c.learner_id == learner_id
+        )
     )
     gone, moved = set(), {}
     for card, topic in rows:

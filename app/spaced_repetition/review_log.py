@@ -30,7 +30,7 @@ from app.spaced_repetition.added_cards import (
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import (
     CARD_STATE_COLUMNS,
-    MEMORY,
+    CARD_STATES,
     OWN_CARD_ROW,
     SUSPENSIONS,
     build_card_query_parameters,
@@ -134,7 +134,7 @@ def build_columns_of_replayed_card(
     *,
     suspended: bool,
 ) -> dict[str, Any] | None:
-    """Return the columns of a rebuilt memory row, or None if there is nothing to store.
+    """Return the columns of a rebuilt card state row, or None if there is nothing to store.
 
     `suspended` says that the card was suspended; a declined card is treated as suspended.
     """
@@ -304,7 +304,7 @@ def _was_last_reviewed_on(before: CardState | None, day: dt.date) -> bool:
 class CardRecord:
     """A card of a learner; `card_state` is None before the first review.
 
-    A card has a memory row from its first review on, or once it is suspended or added.
+    A card has a card state row from its first review on, or once it is suspended or added.
     """
 
     card_id: str
@@ -324,13 +324,13 @@ class RecordedReview:
 _TURNS = select(func.count()).where(
     LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
 )
-# One query for both. The log is counted only if there is no memory row.
+# One query for both. The log is counted only if there is no card state row.
 _one = select(literal(1).label("one")).subquery()
 _FIND = select(
     *CARD_STATE_COLUMNS,
-    func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
-    MEMORY.c.suspended,
-).select_from(_one.outerjoin(MEMORY, and_(*OWN_CARD_ROW)))
+    func.coalesce(CARD_STATES.c.turns, _TURNS.scalar_subquery()).label("turns"),
+    CARD_STATES.c.suspended,
+).select_from(_one.outerjoin(CARD_STATES, and_(*OWN_CARD_ROW)))
 
 
 def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
@@ -455,7 +455,7 @@ def undo_log_row_if_last(
     """Undo the last review or manual edit, if it still is `log_id`; returns its card.
 
     It stays in the log, and a new row that voids it points to it. Undoing it a second time changes
-    nothing. `cards` are the course cards whose memory row may have to be restored.
+    nothing. `cards` are the course cards whose card state row may have to be restored.
     """
     last = find_last_row_if_undoable(db, learner_id)
     if last is None or last.id != log_id:
@@ -546,7 +546,7 @@ _LOG_ALL = (
 def rebuild_card_state_row(
     db: Session, learner_id: int, card: Flashcard | str, *, suspended: bool | None = None
 ) -> CardState | None:
-    """Rebuild the memory row of one card after its log has changed.
+    """Rebuild the card state row of one card after its log has changed.
 
     `suspended` says whether the card is suspended, if that has changed too.
     """

@@ -15,7 +15,7 @@ from app.clock import to_milliseconds
 from app.spaced_repetition import queue, review_log
 from app.spaced_repetition.card_content import is_card_visible
 from app.spaced_repetition.card_ids import is_added_card_id
-from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, MEMORY
+from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
     USUAL,
@@ -194,10 +194,13 @@ def _list_unstarted_cards_of_list(ctx: RequestContext, listed: CardsOnDayList) -
     return tuple(card for card in course if card not in known)
 
 
-_ON_LIST = select(*CARD_STATE_COLUMNS, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.suspended).where(
-    MEMORY.c.learner_id == bindparam("learner"),
+_ON_LIST = select(
+    *CARD_STATE_COLUMNS, CARD_STATES.c.card, CARD_STATES.c.turns, CARD_STATES.c.suspended
+).where(
+    CARD_STATES.c.learner_id == bindparam("learner"),
     or_(
-        MEMORY.c.card.in_(bindparam("cards", expanding=True)), MEMORY.c.last_day == bindparam("day")
+        CARD_STATES.c.card.in_(bindparam("cards", expanding=True)),
+        CARD_STATES.c.last_day == bindparam("day"),
     ),
 )
 

@@ -16,7 +16,7 @@ from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card_id
-from app.spaced_repetition.card_rows import MEMORY
+from app.spaced_repetition.card_rows import CARD_STATES
 from app.spaced_repetition.queue import load_seconds_per_card
 from app.spaced_repetition.review_log import count_review_days_by_card
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
@@ -117,7 +117,7 @@ def _load_answers_misses_and_pace(
 
 
 _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set_day", "suspended"
-_CARDS = select(*MEMORY.c[_COLUMNS]).where(MEMORY.c.learner_id == _learner)
+_CARDS = select(*CARD_STATES.c[_COLUMNS]).where(CARD_STATES.c.learner_id == _learner)
 
 
 def _load_card_facts(
@@ -126,7 +126,7 @@ def _load_card_facts(
     """Return the started cards, the added ones that are due, and those that can't be started."""
     days = count_review_days_by_card(db, bind_values["learner"])
     cards, added, unavailable = [], [], set()
-    for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), bind_values):
+    for row in db.connection().execute(_CARDS.order_by(CARD_STATES.c.card), bind_values):
         of_course = row.card in library.cards
         if row.suspended or not (of_course or is_added_card_id(row.card)):
             unavailable.add(row.card)
@@ -153,16 +153,16 @@ def load_sitting_days(db: Session, learner: LearnerProfile, library: Library) ->
 
 
 # Put aside, or skipped until a later day: nothing is left to do with it.
-_is_left_out = or_(MEMORY.c.suspended, MEMORY.c.set_day > bindparam("day"))
+_is_left_out = or_(CARD_STATES.c.suspended, CARD_STATES.c.set_day > bindparam("day"))
 _is_card_done = or_(
     # A card in its learning steps comes back on the same day, and isn't done yet.
-    MEMORY.c.state == "review",
-    MEMORY.c.due_day > bindparam("day"),
+    CARD_STATES.c.state == "review",
+    CARD_STATES.c.due_day > bindparam("day"),
     _is_left_out,
 )
-_is_rated = MEMORY.c.last_day >= bindparam("day")
-_CARDS_OF_DAY = select(MEMORY.c.card, _is_card_done, _is_rated).where(
-    MEMORY.c.learner_id == _learner, or_(_is_rated, _is_left_out)
+_is_rated = CARD_STATES.c.last_day >= bindparam("day")
+_CARDS_OF_DAY = select(CARD_STATES.c.card, _is_card_done, _is_rated).where(
+    CARD_STATES.c.learner_id == _learner, or_(_is_rated, _is_left_out)
 )
 _ANSWERED = (
     select(ATTEMPT.c["item"], func.min(case((ATTEMPT.c.context == "page", 1), else_=0)))

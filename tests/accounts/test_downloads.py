@@ -84,7 +84,7 @@ def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
 
 @each_of_sample("path", FILES, 2)
 def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: FastAPI, path: str):
-    app.state.reading_room = asyncio.Semaphore(1)
+    app.state.reader_slots = asyncio.Semaphore(1)
     downloads, pool = app.state.downloads, app.state.engine.pool
 
     async def run() -> None:

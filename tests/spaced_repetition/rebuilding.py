@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session
 
 from app.markup.model import Flashcard
-from app.spaced_repetition.card_rows import MEMORY, save_card_state_row
+from app.spaced_repetition.card_rows import CARD_STATES, save_card_state_row
 from app.spaced_repetition.review_log import (
     ANSWERS,
     BY_TIME,
@@ -30,7 +30,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
     `cards` are those of the course and, to keep their topics, those added.
     """
     connection = db.connection()
-    connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
+    connection.execute(delete(CARD_STATES).where(CARD_STATES.c.learner_id == learner_id))
     aside = set(list_suspended_cards(db, learner_id))
     graded = connection.execute(
         select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)

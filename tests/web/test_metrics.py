@@ -138,7 +138,7 @@ def test_who_waits_to_write_is_counted(app: FastAPI):
     async def while_one_writes() -> str:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as web:
-            async with app.state.turn():
+            async with app.state.open_write_session():
                 waiting = asyncio.ensure_future(web.post("/concepts/weights/readings"))
                 for _ in range(1000):  # turns of the loop, until it waits
                     await asyncio.sleep(0)

@@ -29,7 +29,7 @@ def test_who_reads_and_waits_to_write_keeps_no_reader_waiting(app: FastAPI):
         return "noted"
 
     async def while_one_writes() -> tuple[int, list[int]]:
-        async with app.state.turn():
+        async with app.state.open_write_session():
             waiting = [
                 asyncio.ensure_future(ask(app, "/notes-down", f"10.0.0.{number}"))
                 for number in range(5)  # one client would wait for itself

@@ -41,15 +41,15 @@ def refusal(request: pytest.FixtureRequest) -> type[AppError]:
 @pytest.fixture
 def locked(app: FastAPI, refusal: type[AppError]) -> Callable[[], None]:
     """Nobody can write, until this is called."""
-    turn = app.state.turn
+    turn = app.state.open_write_session
 
     @contextlib.asynccontextmanager
     async def refused() -> AsyncIterator[Session]:
         raise refusal(BUSY)
         yield
 
-    app.state.turn = refused
-    return lambda: setattr(app.state, "turn", turn)
+    app.state.open_write_session = refused
+    return lambda: setattr(app.state, "open_write_session", turn)
 
 
 def form_on(page: str) -> Fields:
