@@ -443,6 +443,14 @@ def test_a_named_change_of_a_crowd_says_what_its_page_says(subtests: pytest.Subt
     assert said == {"held", "slow"}
 
 
+def test_a_typed_split_names_the_gpus_of_a_better_one_beside_its_range() -> None:
+    typed = {"model": "llama-3.3-70b", "weights": "fp8", "concurrent": "50", "gpu": "mi300x"}
+    gpus = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": "1"})["gpus"]
+    (fewer, of) = map(int, re.findall(r"\d+", gpus.note))
+    again = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": str(of)})["gpus"]
+    assert again.high == fewer < gpus.high
+
+
 @each_of_sample("users", [6, 16, 32, 64], 2)  # Where 8 are held.
 def test_formula_and_simulation_of_a_crowd_are_near_each_other(users: int) -> None:
     crowd = _asked_of_235b(concurrent=users, simulate="true")

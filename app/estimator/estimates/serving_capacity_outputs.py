@@ -42,7 +42,7 @@ from app.estimator.serving.replica_memory import (
     max_sequences_that_surely_fit,
 )
 from app.estimator.training.run_costs import usd_per_million_tokens
-from app.estimator.units import format_number
+from app.estimator.units import format_number, format_value
 
 _HOURS = 730.5
 
@@ -403,7 +403,8 @@ def _count_value_with_bounds(
         return _value_if_served(None)
     if bounds is None:
         return OutputValue(count(result.replicas), unbounded=not result.inputs.replicas)
-    split = result.split_if_times_are_high if result.is_split_open else None
+    other = result.split_if_times_are_high
+    split = other if result.is_split_open else None
     if split and count_name != "replicas":  # One would change to it.
         most = max(count(result.replicas), factor * getattr(split, count_name))
         return OutputValue(count(result.replicas), count(bounds.if_times_are_low), most)
@@ -413,7 +414,12 @@ def _count_value_with_bounds(
             f"number of {'these replicas' if split else 'GPUs'}."
         )
         return OutputValue(count(result.replicas), note=note, unbounded=True)
-    return OutputValue(count(result.replicas), *map(count, bounds))
+    note = ""
+    if other and count_name == "gpus":
+        in_replica = other.replica_profile.placed.setup.gpus
+        note = f"At the high end, {format_value(other.gpus, 'GPU')} would do, {in_replica} in a replica."
+    low, high = map(count, bounds)
+    return OutputValue(count(result.replicas), low, high, note)
 
 
 def _monthly_cost(result: CapacityResult) -> OutputValue:
