@@ -443,6 +443,18 @@ def test_a_named_change_of_a_crowd_says_what_its_page_says(subtests: pytest.Subt
     assert said == {"held", "slow"}
 
 
+def test_a_peak_beyond_one_user_names_replicas_only() -> None:
+    typed = {"model": "llama-3.3-70b", "weights": "fp8", "tensor_parallel": "2", "replicas": "1"}
+    typed |= {"peak": "90", "concurrent": "20", "spare": "0"}
+    (change,) = (
+        change
+        for change in registry.run_estimate("serving-capacity", typed).flips
+        if change.field in ("concurrent", "replicas")
+    )
+    met = registry.run_estimate("serving-capacity", typed | dict(change.typed_values_by_field))
+    assert (change.field, met["fits"].value) == ("replicas", True)
+
+
 def test_a_typed_split_names_the_gpus_of_a_better_one_beside_its_range() -> None:
     typed = {"model": "llama-3.3-70b", "weights": "fp8", "concurrent": "50", "gpu": "mi300x"}
     gpus = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": "1"})["gpus"]

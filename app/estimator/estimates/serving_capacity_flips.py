@@ -168,7 +168,7 @@ def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFl
     flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
     targets = _relaxed_preset_tpot_flip(result) or _target_for_one_replica_fewer_flip(result)
     most = (*flips.replica_flips, *_full_rack_flips(result))
-    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *most)
+    return (*_fp8_cache_flips(result), *flips.load_flips, *targets, *other, *most)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -561,7 +561,7 @@ def _verdict_text_at_load(result: CapacityResult, **changes: Any) -> str:
 
 
 class LoadAndReplicaFlips(NamedTuple):
-    load_flip: VerdictFlip
+    load_flips: tuple[VerdictFlip, ...]
     replica_flips: tuple[VerdictFlip, ...]
 
 
@@ -591,10 +591,11 @@ def _load_and_replica_flips(
     elif result.meets_targets_of_inputs and not inputs.replicas:
         becomes = _ONE_MORE
     load = VerdictFlip(field, label, format_number(now), flips, becomes)
-    if result.meets_targets_of_inputs or not inputs.replicas:
-        return LoadAndReplicaFlips(load, ())
-    needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
+    loads = (load,) if flips != "0" else ()  # At a high peak, even one user may be too many.
+    needed = count_fewest_replicas(inputs, highest_point)
+    if result.meets_targets_of_inputs or not inputs.replicas or needed is None:
+        return LoadAndReplicaFlips(loads, ())
     if not result.is_prefill_bound:
-        becomes = _verdict_text_at_load(result, replicas=int(needed))
-    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)
-    return LoadAndReplicaFlips(load, (more,))
+        becomes = _verdict_text_at_load(result, replicas=needed)
+    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), str(needed), becomes)
+    return LoadAndReplicaFlips(loads, (more,))
