@@ -98,6 +98,7 @@ def _require_named_estimate(name: str) -> EstimateSpec:
 def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dict[str, str]:
     """Parse `--field value`, `--field=value` and, for a boolean, a bare `--flag`."""
     specs = input_specs(entry.inputs_type)
+    defaults = {field.name: field.default for field in dataclasses.fields(entry.inputs_type)}
     values: dict[str, str] = {}
     remaining = [argument for argument in arguments if argument != "--json"]
     while remaining:
@@ -109,9 +110,10 @@ def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dic
             value = remaining.pop(0)
         elif not equals and specs[name].kind == "flag":
             value = "yes"
-        elif not equals:
+        needs_value = not value and not specs[name].clearable and defaults[name] is not None
+        if needs_value:  # In a form, an empty field takes its default; here, somebody lost a value.
             raise CommandError(f"{option} needs a value: {_describe_accepted_values(specs[name])}.")
-        values[name] = _argument_or_content_of_file(value)
+        values[name] = _argument_or_content_of_file(option, value)
     return values
 
 
@@ -122,7 +124,7 @@ def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
     return f"{option} is not an input of {entry.name}. {hint}"
 
 
-def _argument_or_content_of_file(value: str) -> str:
+def _argument_or_content_of_file(option: str, value: str) -> str:
     """Return the content of the file for an argument `@config.json`; others unchanged.
 
     A configuration may be as long as published ones are, since its reader sent it.
@@ -130,10 +132,13 @@ def _argument_or_content_of_file(value: str) -> str:
     if not value.startswith("@"):
         return value
     try:
-        return shorten_config(Path(value[1:]).read_text(encoding="utf-8"))
+        content = Path(value[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise CommandError(f"{value[1:]} cannot be read: {reason}.") from None
+    if not content.strip():
+        raise CommandError(f"{option}: {value[1:]} is empty.")
+    return shorten_config(content)
 
 
 def _format_list_of_estimates(entries: Sequence[EstimateSpec]) -> str:

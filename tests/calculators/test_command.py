@@ -70,9 +70,18 @@ def test_a_mistyped_option_and_a_mistyped_name_are_guessed(run):
 
 
 def test_an_option_without_its_value_says_what_it_takes(run):
-    status, _, err = run("sample", "--gpus")
+    for words in (["--gpus"], ["--gpus", ""], ["--gpus="]):
+        status, _, err = run("sample", *words)
+        assert status == 2
+        assert "--gpus needs a value: 1 to 1,024 GPUs." in err
+
+
+def test_an_empty_file_is_no_default(run, tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text("\n")
+    status, _, err = run("sample", "--gpus", f"@{file}")
     assert status == 2
-    assert "--gpus needs a value: 1 to 1,024 GPUs." in err
+    assert f"--gpus: {file} is empty." in err
 
 
 def test_a_bare_flag_is_a_yes_and_underscores_are_hyphens(run):

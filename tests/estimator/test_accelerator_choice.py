@@ -229,6 +229,23 @@ def test_hours_follow_from_the_share_of_time_that_is_lost():
     assert lost.gpu_hours == pytest.approx(2 * none.gpu_hours)
 
 
+def test_training_takes_the_fewest_whole_systems_that_are_in_time(
+    subtests: pytest.Subtests,
+) -> None:
+    run = {"model": "8B", "tokens": "2T"}
+    for days in ("10", "12", "18"):
+        with subtests.test(days=days):
+            choice = run_estimate(
+                "accelerator-choice",
+                {**run, "job": "training", "days": days, "only": "h100-sxm5-80"},
+            )
+            fewest = int(choice["gpus"].value)
+            assert run_estimate("training-run", run | {"deadline": days})["gpus"].value == fewest
+            for gpus in (fewest, fewest - 8, fewest - 16):
+                alone = run_estimate("training-run", run | {"gpus": str(gpus)})
+                assert (alone["time"].value <= int(days) * 86400) == (gpus == fewest)
+
+
 @pytest.mark.drawn
 def test_choice_plan_and_run_say_the_same_of_one_training(subtests: pytest.Subtests) -> None:
     cases = [

@@ -780,7 +780,7 @@ def test_a_run_names_the_gpus_of_its_own_plan_for_a_deadline() -> None:
     # more than what is enough for the slow end of the range.
     late = {"model": "qwen3-32b", "gpu": "b200", "tokens": "3T", "gpus": 64, "deadline": "30"}
     in_time, safe = ask("training-run", **late).flips
-    assert (in_time.flip_value, safe.flip_value) == ("352", "512")
+    assert (in_time.flip_value, safe.flip_value) == ("336", "504")
     slow = ask("training-run", **(late | safe.typed_values_by_field))["time"].high
     assert slow is not None
     assert slow <= 30.1 * 86400

@@ -437,7 +437,7 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
         ),
         _STEPS.build_step_from_template(
             "duration",
-            "[GPU-hours] ÷ [GPUs, the fewest whole systems that are in time] × 3,600",
+            "[GPU-hours] ÷ [GPUs, the fewest whole systems found to be in time] × 3,600",
             (best.gpu_hours, best.gpu_count),
             best.gpu_hours / best.gpu_count * 3600,
             "megatron-2021",

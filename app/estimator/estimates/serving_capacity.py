@@ -397,8 +397,17 @@ class CapacityResult:
         """Return the requests of a replica that wait for memory, at a fixed number of users."""
         if not self.fits_memory or self.replicas is None or self.inputs.requests_per_second:
             return 0.0
-        users = self.inputs.concurrent * self.inputs.peak / self.replicas
-        return max(0.0, users - self.replica_profile.max_batch)
+        return self.users_per_replica - self.replica_profile.batch_of_users(self.users_per_replica)
+
+    @property
+    def users_per_replica(self) -> float:
+        return self.inputs.concurrent * self.inputs.peak / (self.replicas or 1)
+
+    @property
+    def only_waits_for_memory(self) -> bool:
+        """Return whether the load would keep the targets if no request waited for memory."""
+        waits = self.requests_waiting_for_memory_per_replica > 0
+        return waits and not self.meets_targets_of_inputs and not self.missed_targets
 
     @property
     def gpus_of_decode_and_its_prefill(self) -> int:
@@ -421,12 +430,16 @@ class CapacityResult:
 
     @property
     def share_of_highest_load(self) -> float | None:
-        """Return the load as a share of the highest one that meets the targets."""
+        """Return the load as a share of the highest one that meets the targets; at least 1 if it waits.
+
+        While requests wait for memory, fewer are answered per second than if just none waited.
+        """
         if self.operating_point is None or self.highest_load_point is None:
             return None
-        return (
+        share = (
             self.operating_point.requests_per_second / self.highest_load_point.requests_per_second
         )
+        return max(share, 1.0) if self.requests_waiting_for_memory_per_replica else share
 
     @property
     def lateness_and_waiting_sort_key(self) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.estimator.estimates.serving_capacity import (
     SHARES,
@@ -23,7 +23,6 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.estimates.serving_capacity_outputs import (
     compute_capacity_relaxing_preset_tpot,
-    count_surely_fitting_requests_per_replica,
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
@@ -169,7 +168,7 @@ def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFl
     flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
     targets = _relaxed_preset_tpot_flip(result) or _target_for_one_replica_fewer_flip(result)
     most = (*flips.replica_flips, *_full_rack_flips(result))
-    return (*_fp8_cache_flips(result), flips.load_flip, *targets, *other, *most)
+    return (*_fp8_cache_flips(result), *flips.load_flips, *targets, *other, *most)
 
 
 def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
@@ -184,15 +183,14 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     changed = dataclasses.replace(inputs, cache="fp8", replicas=result.replicas)
     other = compute_capacity(changed, build_replica_profile(changed))
-    if not other.meets_targets_of_inputs and int(other.replica_profile.max_batch) <= int(
-        profile.max_batch
-    ):
+    users = result.users_per_replica
+    held = int(other.replica_profile.batch_of_users(users))
+    if not other.meets_targets_of_inputs and held <= int(profile.batch_of_users(users)):
         return ()
-    becomes = _verdict_text_if_load_is_served(result)
+    becomes = _verdict_text_of_served_load(other)
     if not other.meets_targets_of_inputs:
-        users = inputs.concurrent * inputs.peak / (result.replicas or 1)
-        held = format_number(min(int(other.replica_profile.max_batch), users))
-        becomes = f"{held} of {format_number(users)} requests are answered at a time."
+        slow = _describe_missed_targets(other)
+        becomes = f"{format_number(held)} of {format_number(users)} requests are answered at a time{slow}."
     labels = dict(CACHE_CHOICES)
     return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
@@ -240,8 +238,30 @@ def _expert_and_replica_changes_of_split(
     return also
 
 
-def _verdict_text_if_load_is_served(result: CapacityResult) -> str:
-    return "Meets the targets." if result.has_targets else "Nobody waits for memory."
+def _verdict_text_of_served_load(served: CapacityResult) -> str:
+    """Return what a page says of a load that is served, with the requests that surely fit."""
+    text = "Meets the targets" if served.has_targets else "Nobody waits for memory"
+    unsure = served.unsure_memory_fit
+    if unsure is None or not served.may_exceed_memory:
+        return f"{text}."
+    if not unsure.surely_fitting_requests:
+        return f"{text}, but the model may not fit."
+    held, asked = (format_number(n) for n in (unsure.surely_fitting_requests, unsure.requests))
+    each = " on each replica" if (served.replicas or 1) > 1 else ""
+    return f"{text}; {held} of {asked} surely fit{each}."
+
+
+def _describe_missed_targets(result: CapacityResult) -> str:
+    """Return how much too late answers are, to follow what a change brings; empty if in time."""
+    missed = [
+        f"{format_value(late.reached_seconds, 's')} {_TIMES_TO[late.target]}, not "
+        f"{format_value(late.limit_seconds, 's')}"
+        for late in result.missed_targets
+    ]
+    return f", but too slow: {', and '.join(missed)}" if missed else ""
+
+
+_TIMES_TO = {"ttft": "to the first token", "tpot": "per token"}
 
 
 RACK = 32
@@ -535,8 +555,13 @@ _ONE_MORE, _ONE_MORE_PREFILL = "Takes one more replica.", "Takes one more prefil
 _MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
 
 
+def _verdict_text_at_load(result: CapacityResult, **changes: Any) -> str:
+    changed = dataclasses.replace(result.inputs, simulate=False, **changes)
+    return _verdict_text_of_served_load(compute_capacity(changed, result.replica_profile))
+
+
 class LoadAndReplicaFlips(NamedTuple):
-    load_flip: VerdictFlip
+    load_flips: tuple[VerdictFlip, ...]
     replica_flips: tuple[VerdictFlip, ...]
 
 
@@ -556,10 +581,7 @@ def _load_and_replica_flips(
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
         flips = format_number(most + (1 if result.meets_targets_of_inputs else 0))
-    becomes = _verdict_text_if_load_is_served(result)
-    sure = count_surely_fitting_requests_per_replica(result) * replicas
-    if not (result.has_targets or result.meets_targets_of_inputs) and sure < most:
-        becomes = f"{becomes.removesuffix('.')}; {format_number(sure)} surely fit."
+    becomes = _verdict_text_at_load(result, **{field: most})
     if result.meets_targets_of_inputs and not result.has_targets:
         becomes = _WAITING
     elif result.meets_targets_of_inputs:
@@ -569,8 +591,11 @@ def _load_and_replica_flips(
     elif result.meets_targets_of_inputs and not inputs.replicas:
         becomes = _ONE_MORE
     load = VerdictFlip(field, label, format_number(now), flips, becomes)
-    if result.meets_targets_of_inputs or not inputs.replicas:
-        return LoadAndReplicaFlips(load, ())
-    needed = str(math.ceil(now / max(1e-9, most) * inputs.replicas))
-    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), needed, becomes)
-    return LoadAndReplicaFlips(load, (more,))
+    loads = (load,) if flips != "0" else ()  # At a high peak, even one user may be too many.
+    needed = count_fewest_replicas(inputs, highest_point)
+    if result.meets_targets_of_inputs or not inputs.replicas or needed is None:
+        return LoadAndReplicaFlips(loads, ())
+    if not result.is_prefill_bound:
+        becomes = _verdict_text_at_load(result, replicas=needed)
+    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), str(needed), becomes)
+    return LoadAndReplicaFlips(loads, (more,))

@@ -42,7 +42,7 @@ from app.estimator.serving.replica_memory import (
     max_sequences_that_surely_fit,
 )
 from app.estimator.training.run_costs import usd_per_million_tokens
-from app.estimator.units import format_number
+from app.estimator.units import format_number, format_value
 
 _HOURS = 730.5
 
@@ -324,9 +324,14 @@ def _cache_transfer_time(result: CapacityResult) -> OutputValue:
     )
 
 
+_WAITS = "Requests wait for memory."
+
+
 def _meets_targets(result: CapacityResult) -> OutputValue:
     if result.replica_profile.placed.load_refusal:
         return OutputValue(False, note="The engine does not load it.")
+    if result.has_targets and result.only_waits_for_memory:
+        return OutputValue(False, note=_WAITS)
     if result.has_targets:
         verb = "meets" if result.keeps_unrelaxed_targets else "misses"
         which = "preset target" if result.misses_only_preset_targets else "targets"
@@ -350,6 +355,8 @@ def _max_request_rate(result: CapacityResult) -> OutputValue:
     note = "Within the targets." if result.has_targets else ""
     if result.has_targets and not result.meets_targets_of_inputs:
         note = "Within the targets, which this load misses."
+        if result.only_waits_for_memory:
+            note = "Within the targets, while no request waits for memory."
     if result.is_prefill_bound:
         note = "As many as the prefill replicas read."
     return dataclasses.replace(rate, note=note)
@@ -371,6 +378,8 @@ def _load_share_of_maximum(result: CapacityResult) -> OutputValue:
     note = "Of the most within the targets." if result.has_targets else "Of the most."
     if result.share_of_highest_load is None:
         return _value_if_served(None)
+    if result.only_waits_for_memory:
+        return OutputValue(result.share_of_highest_load, note=f"{note} {_WAITS}", unbounded=True)
     bounds = result.load_bounds
     if bounds is None or bounds.low >= bounds.high:
         return OutputValue(result.share_of_highest_load, note=note, unbounded=True)
@@ -394,7 +403,8 @@ def _count_value_with_bounds(
         return _value_if_served(None)
     if bounds is None:
         return OutputValue(count(result.replicas), unbounded=not result.inputs.replicas)
-    split = result.split_if_times_are_high if result.is_split_open else None
+    other = result.split_if_times_are_high
+    split = other if result.is_split_open else None
     if split and count_name != "replicas":  # One would change to it.
         most = max(count(result.replicas), factor * getattr(split, count_name))
         return OutputValue(count(result.replicas), count(bounds.if_times_are_low), most)
@@ -404,7 +414,12 @@ def _count_value_with_bounds(
             f"number of {'these replicas' if split else 'GPUs'}."
         )
         return OutputValue(count(result.replicas), note=note, unbounded=True)
-    return OutputValue(count(result.replicas), *map(count, bounds))
+    note = ""
+    if other and count_name == "gpus":
+        in_replica = other.replica_profile.placed.setup.gpus
+        note = f"At the high end, {format_value(other.gpus, 'GPU')} would do, {in_replica} in a replica."
+    low, high = map(count, bounds)
+    return OutputValue(count(result.replicas), low, high, note)
 
 
 def _monthly_cost(result: CapacityResult) -> OutputValue:
@@ -420,7 +435,10 @@ def _concurrent_requests_on_replica(result: CapacityResult) -> OutputValue:
     if result.operating_point is None:
         return _value_if_served(None)
     profile = result.replica_profile
-    most = count_whole_requests_in_memory(profile.placed, profile.max_batch)
+    held = profile.max_batch
+    if result.requests_waiting_for_memory_per_replica:
+        held = profile.batch_of_users(result.users_per_replica)
+    most = count_whole_requests_in_memory(profile.placed, held)
     requests = min(round(result.operating_point.batch, 1), max(1, most))
     if result.inputs.requests_per_second:  # By Little's law they grow with the time of an answer.
         name = tpot_error_interval_name(result, result.operating_point.batch)

@@ -367,8 +367,10 @@ def _count_requests_if_some_wait(result: CapacityResult) -> ReplicaRequests:
         return ReplicaRequests(0, 0)
     profile = result.replica_profile
     return ReplicaRequests(
-        round(profile.max_batch + result.requests_waiting_for_memory_per_replica),
-        count_whole_requests_in_memory(profile.placed, profile.max_batch),
+        round(result.users_per_replica),
+        count_whole_requests_in_memory(
+            profile.placed, profile.batch_of_users(result.users_per_replica)
+        ),
     )
 
 
@@ -667,10 +669,8 @@ def _build_latency_charts(result: CapacityResult) -> tuple[Chart, ...]:
     share, top = SHARES[inputs.percentile], result.max_rate_batch
     first, each = [], []
     batches = [max(1.0, top * (part / 20) ** 2) for part in range(1, 21)]
-    if (
-        result.requests_waiting_for_memory_per_replica
-    ):  # The rate stays, and the wait grows up to this load.
-        users = result.replica_profile.max_batch + result.requests_waiting_for_memory_per_replica
+    if result.requests_waiting_for_memory_per_replica:  # The wait grows up to this load.
+        users = result.users_per_replica
         batches += [top + (users - top) * part / 5 for part in range(1, 6)]
     for batch in batches:
         settled = operating_point_at_batch(result.replica_profile, batch, (share,))

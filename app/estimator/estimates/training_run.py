@@ -109,6 +109,21 @@ class AllowedGpuCounts:
             self.counts_that_divide_batch[-1],
         )
 
+    def list_allowed_counts_below(self, gpus: int, least: float) -> tuple[int, ...]:
+        """Return numbers of GPUs from the least to below `gpus`, the fewest first.
+
+        All of up to 127 systems; of more, those in steps of at most a 64th of them.
+
+        >>> AllowedGpuCounts(8).list_allowed_counts_below(32, 14.5)
+        (16, 24)
+        >>> AllowedGpuCounts(8).list_allowed_counts_below(2048, 2000)
+        (2016,)
+        """
+        least = max(least, self.minimum)
+        step = self.system_gpus << max(0, (gpus // self.system_gpus // 64).bit_length() - 1)
+        counts = self.counts_that_divide_batch or range(math.ceil(least / step) * step, gpus, step)
+        return tuple(count for count in counts if least <= count < gpus)
+
 
 class TimedPlan(Protocol):
     @property
@@ -242,6 +257,7 @@ _LAYOUT = (
     "zero",
 )
 _MOST_SEARCHES = 4
+_LEAST_BEFORE_ROUNDING = 0.85  # A number that divides well is at most an eighth more.
 _LARGE = 4096  # Where no layout fits on so many, the states are not what is too large.
 
 
@@ -305,8 +321,9 @@ def find_smallest_timely_or_largest_plan(
 ) -> PlanT:
     """Return the plan on the fewest whole systems that take no longer than the limit [s].
 
-    GPU-hours hardly depend on the number of GPUs, so a few searches from the first number are
-    enough. `known_plans_by_gpu_count` must hold the plan on `first_gpu_count`; new ones are added.
+    GPU-hours hardly depend on the number of GPUs, so a few searches from the first number find one
+    that divides well; fewer are tried from where the least GPU-hours so far would be in time.
+    `known_plans_by_gpu_count` must hold the plan on `first_gpu_count`; new ones are added.
     If none is in time, the plan is one on the most GPUs.
     """
     for _ in range(_MOST_SEARCHES):
@@ -325,11 +342,20 @@ def find_smallest_timely_or_largest_plan(
             break
         if first_gpu_count not in known_plans_by_gpu_count:
             known_plans_by_gpu_count[first_gpu_count] = compute_plan(first_gpu_count)
-    fitting = [n for n, plan in known_plans_by_gpu_count.items() if math.isfinite(plan.run_time)]
-    in_time = [n for n in fitting if known_plans_by_gpu_count[n].run_time <= max_run_seconds]
-    return known_plans_by_gpu_count[
-        min(in_time) if in_time else max(fitting or known_plans_by_gpu_count)
-    ]
+    fitting = {n: p for n, p in known_plans_by_gpu_count.items() if math.isfinite(p.run_time)}
+    in_time = [n for n, plan in fitting.items() if plan.run_time <= max_run_seconds]
+    if not in_time:
+        return known_plans_by_gpu_count[max(fitting or known_plans_by_gpu_count)]
+    fewest = min(in_time)
+    least = min(n * plan.run_time for n, plan in fitting.items()) / max_run_seconds
+    if least < _LEAST_BEFORE_ROUNDING * fewest:  # Memory decides, not time.
+        return known_plans_by_gpu_count[fewest]
+    for gpus in counts.list_allowed_counts_below(fewest, least):
+        if gpus not in known_plans_by_gpu_count:
+            known_plans_by_gpu_count[gpus] = compute_plan(gpus)
+        if known_plans_by_gpu_count[gpus].run_time <= max_run_seconds:
+            return known_plans_by_gpu_count[gpus]
+    return known_plans_by_gpu_count[fewest]
 
 
 def _guess_gpus_for_deadline(inputs: TrainingRunInputs) -> float:

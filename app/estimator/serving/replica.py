@@ -360,6 +360,15 @@ class ReplicaProfile:
         """Return the time per token with `batch` requests in the replica [s]."""
         return self.time_per_token(self.timing_at_batch(batch))
 
+    def batch_of_users(self, users: float) -> float:
+        """Return the requests of a fixed number of users that the memory holds at a time [1].
+
+        While others wait, engines keep room for each whole answer, as if saturated.
+        """
+        if users <= self.max_batch:
+            return users
+        return max(1.0, min(self.max_batch, self.max_reserved_batch))
+
     def median_ttft_at_batch(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
         return self.compute_load_at_batch(batch).median_ttft
@@ -556,12 +565,12 @@ def operating_point_at_batch(
 
     The time per token differs with the prompts that interrupt an answer. Of a fixed number of
     users, a request finds only the others before it, which is none if it is alone, and those
-    beyond the memory wait until as many have left. Requests that arrive when they like queue
+    that the memory does not hold wait until as many have left. Requests that arrive when they like queue
     for the steps that read them, and wait for memory as for servers in Erlang's formula.
     """
     if profile.request_pattern.has_open_arrivals:
         return _operating_point_of_open_arrivals(profile, min(batch, profile.max_batch), quantiles)
-    users, batch = batch, max(1.0, min(batch, profile.max_batch))
+    users, batch = batch, max(1.0, profile.batch_of_users(batch))
     rate, first, timing = profile.compute_load_at_batch(batch)
     waiting = _fixed_users_prompt_wait_beyond_median(profile, timing, rate, batch)
     queued = max(0.0, users - batch)

@@ -61,6 +61,9 @@ def simulate_replica(
     """
     rng = random.Random(seed)  # noqa: S311 - not cryptographic
     groups = profile.concurrent_batches
+    held = profile.max_batch
+    if fixed_users is not None and fixed_users > held:
+        held = profile.batch_of_users(fixed_users)
     fixed_users = None if fixed_users is None else max(1, round(fixed_users / groups))
     line = _draw_requests_in_reverse_order(
         profile, request_rate / groups, request_count + (fixed_users or 0), rng
@@ -70,7 +73,7 @@ def simulate_replica(
     running: list[_RunningAnswer] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
-    most, each = max(1, int(profile.max_batch / groups)), profile.tokens_per_step
+    most, each = max(1, int(held / groups)), profile.tokens_per_step
     while len(done) < request_count:
         if not running and not waiting and coming:
             now = max(now, coming[-1].arrival)
