@@ -460,6 +460,64 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     assert find_weight_format(model, "published").label.startswith("MXFP4 and FP8")
 
 
+ROUTED = {
+    **SMALL,
+    "model_type": "qwen3_moe",
+    "moe_intermediate_size": 512,
+    "num_experts": 16,
+    "num_experts_per_tok": 2,
+}
+FP4_EXPERTS = {"expert_dtype": "fp4"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {**ROUTED, "quantization_config": {**FP8, **FP4_EXPERTS}},
+        {"text_config": ROUTED, "quantization_config": {**FP8, **FP4_EXPERTS}},
+        {"text_config": ROUTED, "quantization_config": FP8, **FP4_EXPERTS},
+        {"text_config": {**ROUTED, **FP4_EXPERTS}, "quantization_config": FP8},
+        {"text_config": {**ROUTED, "quantization_config": {**FP8, **FP4_EXPERTS}}},
+    ],
+)
+def test_the_format_of_experts_is_read_wherever_it_is_named(config: dict[str, Any]) -> None:
+    model = build_model_from_pasted_config(json.dumps(config))
+    beside = {**ROUTED, **FP4_EXPERTS, "quantization_config": FP8}
+    same = build_model_from_pasted_config(json.dumps(beside))
+    assert not model.unread
+    assert weight_bytes_by_split(model, "published") == weight_bytes_by_split(same, "published")
+    assert find_weight_format(model, "published").label.startswith("MXFP4")
+
+
+def test_experts_that_were_quantized_again_leave_the_rest_in_fp8() -> None:
+    # As nvidia/DeepSeek-V4-Flash-NVFP4, about 168 GB with its module for more tokens.
+    table = {**FP8, "moe_quant_algo": "NVFP4", "ignore": ["*.self_attn.*"], "group_size": 16}
+    config = {**ROUTED, **FP4_EXPERTS, "quantization_config": table}
+    model = build_model_from_pasted_config(json.dumps(config))
+    plain = weight_bytes_by_split(model, "fp8-block").total_bytes
+    expected_bytes = plain - model.routed_parameters * (BLOCK - 4.5) / 8
+    assert weight_bytes_by_split(model, "published").total_bytes == pytest.approx(expected_bytes)
+
+
+def test_fields_that_may_change_the_format_and_are_not_read_lead_the_verdict() -> None:
+    table = {**FP8, "shared_expert_bits": 2, "activation_scheme": "dynamic", "fmt": "e4m3"}
+    config = {"text_config": dict(SMALL), "quantization_config": table, "extra_layers": 7}
+    model = build_model_from_pasted_config(json.dumps({**config, "image_size": 336}))
+    assert model.unread == ("extra_layers", "quantization_config.shared_expert_bits")
+    assert model.unread_size_fields == ("extra_layers",)
+    lead = registry.run_estimate("weights", {"model": json.dumps(config)}).verdict.lead
+    assert "extra_layers" in lead
+    assert "shared_expert_bits of its quantization" in lead
+
+
+def test_weights_without_their_zeros_are_not_taken_for_whole_ones() -> None:
+    table = {"quant_method": "compressed-tensors", "format": "float-quantized"}
+    table |= {"sparsity_config": {"format": "sparse-24-bitmask"}}
+    model = build_model_from_pasted_config(json.dumps({**SMALL, "quantization_config": table}))
+    assert model.quantization is not None
+    assert "sparse-24-bitmask" in model.quantization.unsupported_reason
+
+
 MINIMAX_M3 = {
     "model_type": "minimax_m2",
     "hidden_size": 6144,

@@ -96,7 +96,7 @@ def test_the_catalog_counts_the_tower_of_kimi_k3() -> None:
 def test_every_known_kind_has_a_case() -> None:
     answered = {config["model_type"] for config in SEEING.values()}
     catalogued = {"gemma3", "llama4", "qwen3_5_moe", "kimi_k25", "minimax_m3_vl"}
-    catalogued |= {"kimi_k3", "step3p7"}
+    catalogued |= {"kimi_k3", "step3p7", "glm5_next", "deepseek_v41"}
     alike = {"qwen3_vl_moe", "qwen3_5", "kimi_vl"}  # counted by the same function
     assert answered | catalogued | alike == set(KINDS)
 
