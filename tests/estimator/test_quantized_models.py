@@ -506,7 +506,8 @@ def test_experts_that_were_quantized_again_leave_the_rest_in_fp8() -> None:
 def test_fields_that_may_change_the_format_and_are_not_read_lead_the_verdict() -> None:
     table = {**FP8, "shared_expert_bits": 2, "activation_scheme": "dynamic", "fmt": "e4m3"}
     config = {"text_config": dict(SMALL), "quantization_config": table, "extra_layers": 7}
-    model = build_model_from_pasted_config(json.dumps({**config, "image_size": 336}))
+    of_towers = {"image_size": 336, "vit_hidden_size": 1280, "select_layer": -1, "patch_size": 14}
+    model = build_model_from_pasted_config(json.dumps({**config, **of_towers, "version": "v2"}))
     assert model.unread == ("extra_layers", "quantization_config.shared_expert_bits")
     assert model.unread_size_fields == ("extra_layers",)
     lead = registry.run_estimate("weights", {"model": json.dumps(config)}).verdict.lead

@@ -420,7 +420,9 @@ _SIZE_WORDS = re.compile(
 # Latent attention has heads of other sizes, and one vector instead of keys and values.
 _UNUSED_BY_LATENT_ATTENTION = frozenset({"head_dim", "num_key_value_heads", "qk_head_dim"})
 # Fields of a whole model that are about what it sees and hears.
-_TOWER_WORDS = re.compile("image|img|vision|video|audio|media|projector|multi_?modal|^mm_")
+_TOWER_WORDS = re.compile(
+    "image|img|vision|video|audio|media|projector|multi_?modal|patch|select_layer|^(mm|vit)_"
+)
 _OF_QUANTIZATIONS = frozenset(_FIELDS["of_quantizations"])
 _FORMAT_WORDS = re.compile(
     "algo|bit|block|dtype|exclude|expert|format|group|ignore|include|layer|modul|moe|scheme|skip|target"
@@ -477,13 +479,17 @@ class TrackedConfig(Mapping[str, Any]):
         )
 
     def list_unread_fields_beside(self, language_config: Config) -> tuple[str, ...]:
-        """Return unread fields of a whole model that its language model does not repeat."""
+        """Return unread fields of a whole model that may change what is counted.
+
+        Those are sizes, formats and whole parts that its language model does not repeat.
+        """
         return tuple(
             key
             for key in self.list_unread_relevant_fields()
-            if self._given[key]
-            and self._given[key] != language_config.get(key)
+            if (value := self._given[key])
+            and value != language_config.get(key)
             and not _TOWER_WORDS.search(key)
+            and (isinstance(value, Mapping) or _SIZE_WORDS.search(key) or _FORMAT_WORDS.search(key))
         )
 
     def list_unread_format_fields(self) -> tuple[str, ...]:
