@@ -318,6 +318,10 @@ def test_a_pasted_checkpoint_in_mxfp4_weighs_what_its_files_do() -> None:
         ("kimi-k2", KIMI_K2),
         ("kimi-k2.5", 595.2e9),
         ("minimax-m2", 230.1e9),
+        # Without modules for more tokens, and with the towers, what files hold:
+        ("glm-5.3-flash", 328.33e9 - 7.5e9),  # 62 shards
+        ("deepseek-v4.1-flash", 511e9 - 7.9e9),  # vllm-project/recipes
+        ("ling-3.0-flash", 254.98e9 - 2 * 3.07e9),  # 24 shards
     ],
 )
 def test_models_of_the_catalog_weigh_what_their_files_do(model: str, size: float) -> None:
@@ -331,7 +335,7 @@ def test_every_quantization_of_the_catalog_is_understood() -> None:
         for key, _ in list_models()
         if (how := find_model(key).quantization)
     }
-    assert len(quantized) == 17
+    assert len(quantized) == 20
     assert not any(quantized.values())
 
 
@@ -458,6 +462,65 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     mixed = weight_bytes_by_split(model, "published")
     assert mixed.total_bytes == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
     assert find_weight_format(model, "published").label.startswith("MXFP4 and FP8")
+
+
+ROUTED = {
+    **SMALL,
+    "model_type": "qwen3_moe",
+    "moe_intermediate_size": 512,
+    "num_experts": 16,
+    "num_experts_per_tok": 2,
+}
+FP4_EXPERTS = {"expert_dtype": "fp4"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {**ROUTED, "quantization_config": {**FP8, **FP4_EXPERTS}},
+        {"text_config": ROUTED, "quantization_config": {**FP8, **FP4_EXPERTS}},
+        {"text_config": ROUTED, "quantization_config": FP8, **FP4_EXPERTS},
+        {"text_config": {**ROUTED, **FP4_EXPERTS}, "quantization_config": FP8},
+        {"text_config": {**ROUTED, "quantization_config": {**FP8, **FP4_EXPERTS}}},
+    ],
+)
+def test_the_format_of_experts_is_read_wherever_it_is_named(config: dict[str, Any]) -> None:
+    model = build_model_from_pasted_config(json.dumps(config))
+    beside = {**ROUTED, **FP4_EXPERTS, "quantization_config": FP8}
+    same = build_model_from_pasted_config(json.dumps(beside))
+    assert not model.unread
+    assert weight_bytes_by_split(model, "published") == weight_bytes_by_split(same, "published")
+    assert find_weight_format(model, "published").label.startswith("MXFP4")
+
+
+def test_experts_that_were_quantized_again_leave_the_rest_in_fp8() -> None:
+    # As nvidia/DeepSeek-V4-Flash-NVFP4, about 168 GB with its module for more tokens.
+    table = {**FP8, "moe_quant_algo": "NVFP4", "ignore": ["*.self_attn.*"], "group_size": 16}
+    config = {**ROUTED, **FP4_EXPERTS, "quantization_config": table}
+    model = build_model_from_pasted_config(json.dumps(config))
+    plain = weight_bytes_by_split(model, "fp8-block").total_bytes
+    expected_bytes = plain - model.routed_parameters * (BLOCK - 4.5) / 8
+    assert weight_bytes_by_split(model, "published").total_bytes == pytest.approx(expected_bytes)
+
+
+def test_fields_that_may_change_the_format_and_are_not_read_lead_the_verdict() -> None:
+    table = {**FP8, "shared_expert_bits": 2, "activation_scheme": "dynamic", "fmt": "e4m3"}
+    config = {"text_config": dict(SMALL), "quantization_config": table, "extra_layers": 7}
+    of_towers = {"image_size": 336, "vit_hidden_size": 1280, "select_layer": -1, "patch_size": 14}
+    model = build_model_from_pasted_config(json.dumps({**config, **of_towers, "version": "v2"}))
+    assert model.unread == ("extra_layers", "quantization_config.shared_expert_bits")
+    assert model.unread_size_fields == ("extra_layers",)
+    lead = registry.run_estimate("weights", {"model": json.dumps(config)}).verdict.lead
+    assert "extra_layers" in lead
+    assert "shared_expert_bits of its quantization" in lead
+
+
+def test_weights_without_their_zeros_are_not_taken_for_whole_ones() -> None:
+    table = {"quant_method": "compressed-tensors", "format": "float-quantized"}
+    table |= {"sparsity_config": {"format": "sparse-24-bitmask"}}
+    model = build_model_from_pasted_config(json.dumps({**SMALL, "quantization_config": table}))
+    assert model.quantization is not None
+    assert "sparse-24-bitmask" in model.quantization.unsupported_reason
 
 
 MINIMAX_M3 = {

@@ -198,6 +198,62 @@ def test_counts_are_those_of_the_card(subtests: pytest.Subtests) -> None:
             assert not list_model_caveats(model)
 
 
+@pytest.mark.parametrize(
+    ("name", "loaded", "active"),
+    [
+        # With modules for more tokens and towers where the source counts them.
+        ("glm-5.3", 743, 41),  # vllm-project/recipes: 743B
+        ("glm-5.3-flash", 321 - 7.4, 18),  # vllm-project/recipes: 321B
+        ("deepseek-v4.1-flash", 552 + 196.6 + 0.5, 16.8),  # vllm-project/recipes: 552B and 196B
+        ("hy4-preview", 770, 49),  # vllm-project/recipes: 770B
+        ("ling-3.0-flash", 127.486 - 3.07, 5.5),  # metadata of its files
+        ("qwen3.8-2.4t-a95b", 2420, 95),
+    ],
+)
+def test_models_of_late_2026_have_the_parameters_that_are_published(
+    name: str, loaded: float, active: float
+) -> None:
+    model = find_model(name)
+    assert model.loaded_parameters / 1e9 == pytest.approx(loaded, rel=0.002)
+    assert model.active_parameters / 1e9 == pytest.approx(active, rel=0.04)
+
+
+def test_sizes_of_linear_attention_are_read_from_their_own_table() -> None:
+    model = find_model("glm-5.3-flash")
+    assert model.state_elements == 34 * 64 * 128 * 128
+    assert model.convolution_elements == 34 * 3 * 64 * 128 * 4
+    # The keys of its indexer stand for 4 tokens each.
+    keys = {a.mixer.indexer_cache_elements_per_token for a, _ in model.layer_counts}
+    assert keys == {0, 128 // 4}
+    assert not model.unread_size_fields
+
+
+def test_fields_of_other_kinds_of_attention_are_not_missed() -> None:
+    latent = {"kv_lora_rank": 64, "q_lora_rank": 96, "qk_nope_head_dim": 32}
+    latent |= {"qk_rope_head_dim": 0, "v_head_dim": 32, "qk_head_dim": 32}
+    unused = {"head_dim": 0, "num_key_value_heads": 4}
+    assert not build_architecture(_ODD | latent | unused).unread_size_fields
+    # Without latent attention its size of heads is not understood.
+    assert build_architecture(_ODD | {"qk_head_dim": 32}).unread_size_fields == ("qk_head_dim",)
+
+
+def test_layers_that_read_the_cache_of_another_keep_none() -> None:
+    model = find_model("deepseek-v4.1-flash")
+    # Three layers keep an entry of 512 for two tokens, one for each token.
+    assert model.cache_elements == 3 * 256 + 512
+    four_bit = cache_elements_per_token_ignoring_windows(model, bytes_per_element=0.5 + 1 / 16)
+    # 890 bytes of each token: vllm-project/recipes.
+    assert four_bit * (0.5 + 1 / 16) == pytest.approx(890)
+
+
+def test_tables_of_n_grams_are_loaded_and_hardly_used() -> None:
+    model = find_model("deepseek-v4.1-flash")
+    tables = (384_006_168 + 384_016_682) * 256
+    assert model.ngram_table_parameters == tables
+    assert model.parameters_by_part()["n-gram tables"] == tables
+    assert model.active_parameters < model.parameters - tables
+
+
 def test_only_attention_layers_of_a_hybrid_keep_a_growing_cache() -> None:
     # 10 of 80, 7 of 27 and 6 of 52 layers; 2·g·d or r_kv + d_r each.
     assert build_architecture(_MINIMAX).cache_elements == 10 * 2 * 8 * 128
@@ -384,6 +440,9 @@ def test_the_module_of_deepseek_v3_has_its_printed_size() -> None:
         ("minimax-m2.5", 0, 0),
         ("minimax-m2.7", 0, 0),
         ("kimi-k2.6", 0, 0),
+        ("glm-5.3-flash", 1, 7.43e9),
+        ("deepseek-v4.1-flash", 3, 14e9),  # vllm-project/recipes: about 14B.
+        ("hy4-preview", 1, 10e9),  # vllm-project/recipes.
     ],
 )
 def test_the_catalog_has_the_prediction_modules_that_are_published(

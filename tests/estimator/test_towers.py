@@ -93,10 +93,27 @@ def test_the_catalog_counts_the_tower_of_kimi_k3() -> None:
     assert tower.projector_parameters == (4096 + 7168) * 4096 + 7168
 
 
+def test_the_catalog_counts_the_tower_of_glm_5_3_flash() -> None:
+    tower = find_model("glm-5.3-flash").tower
+    assert tower is not None
+    layer = 4 * 1024**2 + 3 * 1024 * 4096 + (4 + 1) * 1024 + 2 * 4096 + 2 * 1024 + 2 * 64
+    assert tower.encoder_parameters == 24 * layer + 3 * 2 * 14**2 * 1024 + 2 * 1024
+    merger = 4096**2 + 2 * 4096 + 3 * 4096 * 10240
+    assert tower.projector_parameters == 4 * 1024 * 4096 + 4096 + merger
+
+
+def test_the_catalog_counts_the_tower_of_deepseek_v4_1() -> None:
+    tower = find_model("deepseek-v4.1-flash").tower
+    assert tower is not None
+    layer = 4 * 1024**2 + 3 * 1024 * 2816 + 4 * 1024 + 2 * 1024
+    assert tower.encoder_parameters == 32 * layer + 3 * 14**2 * 1024 + 2 * 1024
+    assert tower.projector_parameters == 9 * 1024 * 5120 + 5120**2 + (2 + 3) * 5120
+
+
 def test_every_known_kind_has_a_case() -> None:
     answered = {config["model_type"] for config in SEEING.values()}
     catalogued = {"gemma3", "llama4", "qwen3_5_moe", "kimi_k25", "minimax_m3_vl"}
-    catalogued |= {"kimi_k3", "step3p7"}
+    catalogued |= {"kimi_k3", "step3p7", "glm5_next", "deepseek_v41"}
     alike = {"qwen3_vl_moe", "qwen3_5", "kimi_vl"}  # counted by the same function
     assert answered | catalogued | alike == set(KINDS)
 

@@ -246,7 +246,9 @@ def _per_token_step(model: Architecture, cache_format: str, bytes_per_token: flo
 def _name_format_of_indexer_keys(model: Architecture) -> str:
     mixers = (layer.mixer for layer, _ in model.layer_counts)
     sizes = {m.indexer_bytes_per_cache_element for m in mixers if m.indexer_heads}
-    return "BF16" if sizes == {2.0} else "FP8, with scales"
+    if sizes == {2.0}:
+        return "BF16"
+    return "FP4, with scales" if max(sizes, default=1.0) < 1 else "FP8, with scales"
 
 
 def build_cache_chart_or_bar(

@@ -167,6 +167,7 @@ def _stage_as_model(
         encoder_layers=model.encoder_layers if is_first else (),
         learned_positions=model.learned_positions if is_first else 0,
         per_layer_embedding_parameters=tables if is_first else 0,
+        ngram_table_parameters=model.ngram_table_parameters if is_first else 0,
         tower=model.tower if is_first else None,
         other=model.other if is_last else 0,
     )

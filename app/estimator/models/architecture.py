@@ -27,6 +27,8 @@ class Architecture:
     learned_positions: int = 0
     other: int = 0
     per_layer_embedding_parameters: int = 0
+    # Tables that are looked up by the last few tokens, so that hardly any of it is active.
+    ngram_table_parameters: int = 0
     embedding_width: int = 0
     max_context: int | None = None
     family: str = ""
@@ -107,6 +109,8 @@ class Architecture:
         counts["norms and biases"] += self.other
         if self.per_layer_embedding_parameters:
             counts["per-layer embeddings"] = self.per_layer_embedding_parameters
+        if self.ngram_table_parameters:
+            counts["n-gram tables"] = self.ngram_table_parameters
         return dict(counts)
 
     def cache_elements_of_sequence(self, context: int) -> int:
@@ -173,7 +177,9 @@ def fill_in_counts(model: Architecture) -> Architecture:
         shared_width=routed.shared_width,
         dense_layers=sum(n for a, n in decoder if a.mlp.width and not a.mlp.is_routed),
         layer_counts=all_layers,
-        parameters=parameters_outside_layers + sum(a.parameters * n for a, n in all_layers),
+        parameters=parameters_outside_layers
+        + model.ngram_table_parameters
+        + sum(a.parameters * n for a, n in all_layers),
         active_parameters=int(active) if active == int(active) else active,
         routed_parameters=sum(a.routed_parameters * n for a, n in all_layers),
         cache_elements=sum(a.mixer.cache_elements_per_token * n for a, n in decoder),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from app.estimator import data_files
-from app.estimator.models.hf_config import Config
+from app.estimator.models.hf_config import Config, TrackedConfig
 from app.estimator.models.layers import Layer, WeightMatrix
 
 _MOST_WILDCARDS = 64
@@ -241,6 +241,7 @@ def _expand_alternatives(regex: str) -> list[str] | None:
     return None if outer else earlier + current
 
 
+_EXPERTS = ModulePatterns(("experts",))
 Scope = Literal["linear", "experts", "everything"]
 
 
@@ -274,13 +275,15 @@ class Quantization:
 
     `main_scheme` applies to the modules of `quantized_scope` that no override names; the first override
     that names a module decides. `cache_format` is the format of keys and values that the checkpoint
-    asks for, empty if none. `unsupported_reason` says why it is not supported; then nothing else is set.
+    asks for, empty if none. `unread_fields` are not understood and may change the format of weights.
+    `unsupported_reason` says why it is not supported; then nothing else is set.
     """
 
     main_scheme: QuantizationScheme | None = None
     quantized_scope: Scope = "linear"
     overrides: tuple[ModuleOverride, ...] = ()
     cache_format: str = ""
+    unread_fields: tuple[str, ...] = ()
     unsupported_reason: str = ""
 
 
@@ -364,7 +367,7 @@ def _integer_scheme(
 
 FP8 = QuantizationScheme("fp8", "FP8", 8.0, "fp8")
 MXFP4 = QuantizationScheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
-_MXFP8 = QuantizationScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
+MXFP8 = QuantizationScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
 _NVFP4 = QuantizationScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
 
 
@@ -382,7 +385,14 @@ def _fp8_scheme(block: Any) -> QuantizationScheme:
 
 def _read_fp8(quantization_config: Config) -> Quantization:
     scheme = _fp8_scheme(quantization_config.get("weight_block_size"))
-    return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
+    algorithm = quantization_config.get("moe_quant_algo")
+    if not algorithm:
+        return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
+    # Experts of DeepSeek-V4 that were quantized again (sgl-project/sglang#25820): what is
+    # ignored then keeps the format of its source, FP8.
+    table = {key: value for key, value in quantization_config.items() if key != "ignore"}
+    experts = ModuleOverride(_EXPERTS, _modelopt_scheme(str(algorithm), table))
+    return Quantization(scheme, overrides=(*_unquantized_modules(table), experts))
 
 
 def _read_gptq_or_awq(quantization_config: Config) -> Quantization:
@@ -472,7 +482,7 @@ def _float_scheme(bits: int, group_size: int) -> QuantizationScheme:
     if bits == 4 and group_size in (16, 32):
         return _NVFP4 if group_size == 16 else MXFP4
     if bits == 8:
-        return _MXFP8 if group_size == 32 else FP8
+        return MXFP8 if group_size == 32 else FP8
     raise UnsupportedQuantizationError(f"FP{bits} in groups of {group_size}")
 
 
@@ -496,7 +506,8 @@ def _read_bitsandbytes(quantization_config: Config) -> Quantization:
 
 def _read_compressed_tensors(quantization_config: Config) -> Quantization:
     """Read compressed-tensors: groups of modules with a format each, and an ignore list."""
-    packing = str(quantization_config.get("format") or "")
+    sparsity = quantization_config.get("sparsity_config") or {}
+    packing = f"{quantization_config.get('format') or ''} {sparsity.get('format') or ''}".strip()
     if "sparse" in packing or "marlin-24" in packing:
         raise UnsupportedQuantizationError(f"“{packing[:40]}”")
     default_scheme = None
@@ -564,7 +575,7 @@ _SCHEMES_BY_START: dict[str, Callable[[Config], QuantizationScheme]] = {
     "W4A16_NVFP4": lambda _: _NVFP4,
     "MXFP4": lambda _: MXFP4,
     "W4A8_MXFP4": lambda _: MXFP4,
-    "MXFP8": lambda _: _MXFP8,
+    "MXFP8": lambda _: MXFP8,
     "FP8_PB": lambda _: _fp8_scheme((128, 128)),
     "FP8_BLOCK": lambda _: _fp8_scheme((128, 128)),
     "FP8": lambda _: FP8,
@@ -684,19 +695,23 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
     `language_config` is the part for the language model.
     """
     language_table = _find_quantization_config(language_config)
-    table = _find_quantization_config(config) or language_table
+    found = _find_quantization_config(config) or language_table
+    table = TrackedConfig(found or {})
     try:
-        if table is None:
+        if found is None:
             return _read_scaleless_8_bit_dtype(config, language_config)
         quantization = dataclasses.replace(
             _read_by_method(table), cache_format=_read_cache_format(table)
         )
-        return _add_expert_override(quantization, language_config)
+        quantization = _add_expert_override(
+            quantization, language_config.get("expert_dtype") or table.get("expert_dtype")
+        )
+        return dataclasses.replace(quantization, unread_fields=table.list_unread_format_fields())
     except UnsupportedQuantizationError as error:
         return Quantization(unsupported_reason=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return Quantization(
-            unsupported_reason=describe_quantization_method(table or {}) + ", with unusable values"
+            unsupported_reason=describe_quantization_method(table) + ", with unusable values"
         )
 
 
@@ -733,16 +748,15 @@ def _read_scaleless_8_bit_dtype(config: Config, language_config: Config) -> Quan
     return None
 
 
-def _add_expert_override(quantization: Quantization, language_config: Config) -> Quantization:
-    """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
-    expert_dtype = language_config.get("expert_dtype")
+def _add_expert_override(quantization: Quantization, expert_dtype: Any) -> Quantization:
+    """Add the format of routed experts that DeepSeek-V4 names beside the table, V4.1 in it."""
     if not expert_dtype or quantization.unsupported_reason:
         return quantization
     if expert_dtype not in ("fp4", "fp8"):
         raise UnsupportedQuantizationError(f"experts of type {str(expert_dtype)[:40]}")
     if expert_dtype == "fp8":
         return quantization
-    experts = ModuleOverride(ModulePatterns(("experts",)), MXFP4)
+    experts = ModuleOverride(_EXPERTS, MXFP4)
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 

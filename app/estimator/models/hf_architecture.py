@@ -146,6 +146,18 @@ def _reuses_selected_tokens(config: Config, index: int) -> bool:
     return max(index - offset + 1, 0) % period != 0
 
 
+def _read_indexer_tokens_per_key(config: Config) -> int:
+    """Return how many tokens share a key of the indexer (GLM-5.3-Flash); 1 for others."""
+    pool = config.get("index_kpool") or 1
+    return pool if config.get("index_kpool_compress") else 1
+
+
+def _has_latent_output_gate(config: Config) -> bool:
+    """Return whether every output of latent attention has a gate (Kimi K3, Hy4)."""
+    is_gated = bool(config.get("gated_mla")) and config.get("gating_type") == "elementwise"
+    return is_gated or bool(config.get("mla_use_output_gate"))
+
+
 def _read_latent_shape(
     config: Config, traits: FamilyTraits, index: int
 ) -> sequence_mixers.LatentAttentionShape:
@@ -161,9 +173,10 @@ def _read_latent_shape(
         indexer_heads=config.get("index_n_heads") or 0,
         indexer_head_dim=config.get("index_head_dim") or 0,
         indexer_selected_tokens=config.get("index_topk", 2048),
+        indexer_tokens_per_key=_read_indexer_tokens_per_key(config),
         reuses_selected_tokens=_reuses_selected_tokens(config, index),
         has_head_gate=traits.head_gate,
-        has_output_gate=bool(config.get("mla_use_output_gate")),
+        has_output_gate=_has_latent_output_gate(config),
     )
 
 
@@ -190,6 +203,33 @@ def _read_compressed_mixer(config: Config, attention_kind: str) -> TokenMixer:
     )
 
 
+def _read_shared_compressed_mixer(config: Config, index: int) -> TokenMixer:
+    """Return attention to a window and to a compressed past that layers share (DeepSeek-V4.1)."""
+    ngrams = config["engram_max_ngram_size"] - 1
+    columns = ngrams * config["engram_n_heads"] * config["engram_head_dim"]
+    return sequence_mixers.build_shared_compressed_attention(
+        sequence_mixers.CompressedAttentionShape(
+            hidden=read_config_int(config, "hidden"),
+            heads=read_config_int(config, "heads"),
+            head_dim=read_config_int(config, "head_dim"),
+            query_rank=config["q_lora_rank"],
+            output_groups=config["o_groups"],
+            output_rank=config["o_lora_rank"],
+            window_tokens=config["sliding_window"],
+            residual_streams=config["hc_mult"],
+            tokens_per_entry=config["compress_ratios"][index],
+            indexer_heads=config["index_n_heads"],
+            indexer_head_dim=config["index_head_dim"],
+            indexer_selected_tokens=config["index_topk"],
+        ),
+        sequence_mixers.SharedCompressionRole(
+            compresses=index in config["kv_source_layer_ids"],
+            indexes=index in config["index_source_layer_ids"],
+            ngram_columns=columns if index in config["engram_layer_ids"] else 0,
+        ),
+    )
+
+
 def _read_recurrent_mixer(config: Config) -> TokenMixer:
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
@@ -203,7 +243,7 @@ def _read_recurrent_mixer(config: Config) -> TokenMixer:
             read_config_int(config, "head_dim", 0)
             or read_config_int(config, "hidden") // read_config_int(config, "heads"),
         )
-    if family in {"kimi_linear", "bailing_hybrid"}:
+    if family in {"kimi_linear", "bailing_hybrid"} or config.get("linear_attn_config"):
         return _read_kimi_delta_mixer(config)
     if "linear_num_value_heads" in config:
         return _read_gated_delta_mixer(config)
@@ -223,14 +263,14 @@ def _read_kimi_delta_mixer(config: Config) -> TokenMixer:
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
-    is_kimi = config.get("model_type") == "kimi_linear"
+    is_low_rank = config.get("model_type") != "bailing_hybrid"
     return sequence_mixers.build_kimi_delta_mixer(
         read_config_int(config, "hidden"),
         heads,
         dim,
         convolution_kernel=kernel or 4,
-        low_rank_decay=is_kimi,
-        low_rank_gate=is_kimi and not inner.get("use_full_rank_gate"),
+        low_rank_decay=is_low_rank,
+        low_rank_gate=is_low_rank and not inner.get("use_full_rank_gate"),
     )
 
 
@@ -349,11 +389,18 @@ def _read_mixer(config: Config, traits: FamilyTraits, index: int, mixer_kind: st
     """Return the mixer of a layer; of `both` the attention, which a recurrent one runs beside."""
     if mixer_kind == "none":
         return _NO_MIXER
-    if mixer_kind == "linear":
-        return _read_recurrent_mixer(config)
+    if config.get("model_type") == "deepseek_v41_text":
+        return _read_shared_compressed_mixer(config, index)
     if mixer_kind in {"compressed", "heavy"} or config.get("model_type") == "deepseek_v4":
         return _read_compressed_mixer(config, mixer_kind)
-    return _read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
+    if mixer_kind == "linear":
+        mixer = _read_recurrent_mixer(config)
+    else:
+        mixer = _read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
+    if streams := config.get("hc_mult"):
+        hidden = read_config_int(config, "hidden")
+        return sequence_mixers.add_residual_streams(mixer, hidden, streams)
+    return mixer
 
 
 def _build_mlp(
@@ -573,8 +620,9 @@ def build_architecture(config: Config, name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
+    whole = TrackedConfig(config)
     text_config = {
-        k: v for k, v in extract_language_model_config(config).items() if k not in SIDE_CONFIGS
+        k: v for k, v in extract_language_model_config(whole).items() if k not in SIDE_CONFIGS
     }
     completed = add_config_defaults(text_config)
     text = TrackedConfig(completed.fields)
@@ -582,14 +630,24 @@ def build_architecture(config: Config, name: str = "") -> Architecture:
     is_seq2seq = text.get("model_type") in _SEQ2SEQ_TRAITS
     build = _build_encoder_decoder if is_seq2seq else _build_decoder_only
     model = _validate_architecture(build(text, name))
-    quantization = read_quantization(config, text)
-    vision_tower = read_vision_tower(config, model.hidden)
+    quantization = read_quantization(whole, text)
+    vision_tower = read_vision_tower(whole, model.hidden)
+    beside = whole.list_unread_fields_beside(text_config)
+    formats = quantization.unread_fields if quantization else ()
     return dataclasses.replace(
         model,
         tower=vision_tower.tower,
         quantization=quantization,
-        unread=(*text.list_unread_relevant_fields(), *vision_tower.unread_fields),
-        unread_size_fields=text.list_unread_size_fields(),
+        unread=(
+            *text.list_unread_relevant_fields(),
+            *beside,
+            *vision_tower.unread_fields,
+            *(f"quantization_config.{key}" for key in formats),
+        ),
+        unread_size_fields=(
+            *text.list_unread_size_fields(),
+            *(key for key in whole.list_unread_size_fields() if key in beside),
+        ),
         defaulted_fields=(*completed.defaulted_keys, *vision_tower.defaulted_fields),
     )
 
@@ -648,6 +706,7 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             learned_positions=positions,
             other=_count_decoder_parameters_outside_layers(config, traits, hidden, vocabulary),
             per_layer_embedding_parameters=_count_per_layer_embedding_parameters(config, hidden),
+            ngram_table_parameters=_count_ngram_table_parameters(config),
             embedding_width=config.get("word_embed_proj_dim") or 0,
             max_context=_read_max_context(config),
             family=str(config.get("model_type", "llama")),
@@ -669,6 +728,8 @@ def _build_layers_of_one_prediction_module(
     attention = next((a for a in reversed(decoder_layers) if a.mixer.heads), None)
     if attention is None:
         return ()
+    if config.get("dspark_n_routed_experts"):
+        return (_build_draft_layer(config, attention),)
     if has_dense_prediction_modules(config):
         sliding = next((a for a in decoder_layers if a.mixer.window_tokens), attention)
         dense = next((a.mlp for a in decoder_layers if not a.mlp.is_routed), attention.mlp)
@@ -678,12 +739,27 @@ def _build_layers_of_one_prediction_module(
     return (attention, *(a for a in reversed(decoder_layers) if a.mlp.width))[:2]
 
 
+def _build_draft_layer(config: Config, layer: Layer) -> Layer:
+    """Return a layer of DSpark: fewer experts than in the model, and a window alone."""
+    traits = read_family_traits(config)
+    drafting = {
+        **config,
+        "n_routed_experts": config["dspark_n_routed_experts"],
+        "num_experts_per_tok": config["dspark_num_experts_per_tok"],
+    }
+    routing = read_moe_routing(drafting, 1)
+    if routing is None:
+        return layer
+    return dataclasses.replace(layer, mlp=_read_routed_mlp(config, traits, routing))
+
+
 def _count_decoder_parameters_outside_layers(
     config: Config, traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
     """Return the parameters outside of layers and tables."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
-    streams = config.get("hc_mult") or 0
+    # Other families take the mean of their streams at the end.
+    streams = config.get("hc_mult") or 0 if config.get("model_type") == "deepseek_v4" else 0
     mixing_parameters = streams * (streams * hidden + 1) + 1 if streams else 0
     bias = vocabulary if traits.head_bias else 0
     if config.get("attn_res_block_size"):
@@ -692,6 +768,12 @@ def _count_decoder_parameters_outside_layers(
     if embedding_width != hidden:  # One projection in and one out.
         mixing_parameters += 2 * embedding_width * hidden
     return norms * traits.norm_terms * hidden + bias + mixing_parameters
+
+
+def _count_ngram_table_parameters(config: Config) -> int:
+    """Return the weights of tables that are looked up by the last few tokens (Engram)."""
+    rows: list[int] = config.get("engram_num_embeddings") or []
+    return sum(rows) * config["engram_head_dim"] if rows else 0
 
 
 def _count_per_layer_embedding_parameters(config: Config, hidden: int) -> int:

@@ -73,7 +73,7 @@ def _find_nested_language_config(config: Config) -> Config:
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping):
-            outer = {k: v for k, v in config.items() if k in _INHERITED}
+            outer = {key: config[key] for key in _INHERITED if key in config}
             return _find_nested_language_config({**outer, **inner})
     return config
 
@@ -130,7 +130,7 @@ def reject_unsupported_family(config: Config) -> None:
         raise UnreadableConfigError(message)
 
 
-_INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
+_INHERITED = ("tie_word_embeddings", "vocab_size", "expert_dtype")
 
 
 def list_attention_kind_of_each_layer(
@@ -417,6 +417,16 @@ _OF_FAMILIES = frozenset(_FIELDS["of_families"])
 _SIZE_WORDS = re.compile(
     "hidden|size|dim|width|rank|expert|layer|head|latent|block|ffn|inner|state|embed|attn|attention|pattern"
 )
+# Latent attention has heads of other sizes, and one vector instead of keys and values.
+_UNUSED_BY_LATENT_ATTENTION = frozenset({"head_dim", "num_key_value_heads", "qk_head_dim"})
+# Fields of a whole model that are about what it sees and hears.
+_TOWER_WORDS = re.compile(
+    "image|img|vision|video|audio|media|projector|multi_?modal|patch|select_layer|^(mm|vit)_"
+)
+_OF_QUANTIZATIONS = frozenset(_FIELDS["of_quantizations"])
+_FORMAT_WORDS = re.compile(
+    "algo|bit|block|dtype|exclude|expert|format|group|ignore|include|layer|modul|moe|scheme|skip|target"
+)
 
 
 class TrackedConfig(Mapping[str, Any]):
@@ -457,13 +467,40 @@ class TrackedConfig(Mapping[str, Any]):
     def list_unread_relevant_fields(self) -> tuple[str, ...]:
         """Return unread fields that may affect the counts."""
         known_family = is_known_family(str(self._given.get("model_type", "llama")))
+        unused = _UNUSED_BY_LATENT_ATTENTION if self._given.get("kv_lora_rank") else ()
         return tuple(
             key
             for key, value in self._given.items()
             if value is not None
             and value != _FIELDS["neutral"].get(key)
             and key not in self._read
+            and key not in unused
             and not is_irrelevant_key(key, is_known_family=known_family)
+        )
+
+    def list_unread_fields_beside(self, language_config: Config) -> tuple[str, ...]:
+        """Return unread fields of a whole model that may change what is counted.
+
+        Those are sizes, formats and whole parts that its language model does not repeat.
+        """
+        return tuple(
+            key
+            for key in self.list_unread_relevant_fields()
+            if (value := self._given[key])
+            and value != language_config.get(key)
+            and not _TOWER_WORDS.search(key)
+            and (isinstance(value, Mapping) or _SIZE_WORDS.search(key) or _FORMAT_WORDS.search(key))
+        )
+
+    def list_unread_format_fields(self) -> tuple[str, ...]:
+        """Return unread fields of a quantization that may change the format of weights."""
+        return tuple(
+            key
+            for key, value in self._given.items()
+            if value
+            and key not in self._read
+            and key not in _OF_QUANTIZATIONS
+            and _FORMAT_WORDS.search(key)
         )
 
 

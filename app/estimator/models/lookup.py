@@ -464,11 +464,15 @@ def unread_size_fields_warning(model: Architecture) -> str:
 def wide_weights_warning(model: Architecture, format_name: str) -> str:
     """Return a sentence for the beginning of a verdict if a quantization is hardly counted.
 
-    Its configuration cannot be read, or names few of the modules it quantizes.
+    Its configuration cannot be read, has fields that are not understood, or names few of the
+    modules it quantizes.
     """
     how = model.quantization
     if how is None or format_name not in (PUBLISHED, PUBLISHED_OR_FP8):
         return ""
+    if how.unread_fields:
+        names = _join_names_up_to_limit(how.unread_fields)
+        return f"Counted without {names} of its quantization, which may change it much."
     if how.unsupported_reason:
         return "Counted in BF16 although it is quantized, which may change it much."
     if how.main_scheme is not None:
@@ -518,6 +522,12 @@ def list_model_caveats(model: Architecture) -> tuple[str, ...]:
         found.append(
             "Its cache is that of its paper, which engines do not reach: vLLM 0.22 took 6.66 GiB "
             "per GPU for 30,000 tokens of the Flash model (vllm#44376)."
+        )
+    if model.family == "deepseek_v41_text":
+        found.append(
+            "Its keys and values are trained to be kept in FP4, 890 bytes of each token with those "
+            "of the indexer (vLLM's recipe). Its prompt runs in the first half of its layers, "
+            "which is not counted: times of prompts are too long."
         )
     if model.tower:
         found.append(

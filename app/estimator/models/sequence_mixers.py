@@ -21,6 +21,7 @@ class LatentAttentionShape:
     indexer_heads: int = 0
     indexer_head_dim: int = 0
     indexer_selected_tokens: int | None = None
+    indexer_tokens_per_key: int = 1
     reuses_selected_tokens: bool = False
     has_head_gate: bool = False
     has_output_gate: bool = False
@@ -53,20 +54,22 @@ def build_latent_attention(shape: LatentAttentionShape, window_tokens: int | Non
         matrices = (*matrices, WeightMatrix("gate", shape.hidden, gates, "attention"))
     biases = (shape.query_rank + latent_width + shape.hidden) if shape.has_bias else 0
     has_own_indexer = bool(shape.indexer_heads) and not shape.reuses_selected_tokens
-    index_norm = 2 * shape.indexer_head_dim if has_own_indexer else 0
+    pooled_keys = shape.indexer_tokens_per_key
+    index_vectors = 2 if pooled_keys == 1 else 2 + pooled_keys  # A norm, and positions in a pool.
+    index_width = shape.indexer_head_dim if has_own_indexer else 0
     return TokenMixer(
         kind="latent",
         matrices=matrices,
-        vector_parameters=shape.query_rank + shape.kv_rank + biases + index_norm,
+        vector_parameters=shape.query_rank + shape.kv_rank + biases + index_vectors * index_width,
         heads=shape.heads,
         kv_heads=1,
         head_dim=head_width,
         value_dim=shape.value_dim,
         window_tokens=window_tokens,
         cache_elements_per_token=latent_width,
-        indexer_cache_elements_per_token=shape.indexer_head_dim if has_own_indexer else 0,
+        indexer_cache_elements_per_token=index_width // pooled_keys,
         indexer_heads=shape.indexer_heads if has_own_indexer else 0,
-        indexer_head_dim=shape.indexer_head_dim if has_own_indexer else 0,
+        indexer_head_dim=index_width,
         indexer_selected_tokens=shape.indexer_selected_tokens if shape.indexer_heads else None,
         latent_width=shape.kv_rank,
         query_rank=shape.query_rank,
@@ -80,11 +83,15 @@ def _indexer_matrices(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
         return ()
     source = shape.query_rank or shape.hidden
     width = shape.indexer_heads * shape.indexer_head_dim
-    return (
+    matrices = (
         WeightMatrix("index_q", source, width, "attention", "whole"),
         WeightMatrix("index_k", shape.hidden, shape.indexer_head_dim, "attention", "whole"),
         WeightMatrix("index_weight", shape.hidden, shape.indexer_heads, "attention", "whole"),
     )
+    if shape.indexer_tokens_per_key == 1:
+        return matrices
+    gate = WeightMatrix("index_gate", shape.hidden, shape.indexer_head_dim, "attention", "whole")
+    return (*matrices, gate)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,8 +178,96 @@ def _compressed_vector_parameters(shape: CompressedAttentionShape, compressor_wi
         vectors += shape.tokens_per_entry * compressor_width + shape.head_dim
     if shape.indexer_heads:
         vectors += shape.tokens_per_entry * 2 * shape.indexer_head_dim + shape.indexer_head_dim
-    mixes = shape.residual_streams * (shape.residual_streams + 2)
-    return vectors + 2 * (mixes * shape.residual_streams * shape.hidden + mixes + 3)
+    return vectors + _count_stream_mixing_parameters(shape.hidden, shape.residual_streams)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SharedCompressionRole:
+    """What a layer of DeepSeek-V4.1 has of its own, of the past that layers share.
+
+    Layers that compress the past keep it for those after them; layers that index it select
+    entries of it for those after them. `ngram_columns` are read from a table of n-grams.
+    """
+
+    compresses: bool
+    indexes: bool
+    ngram_columns: int = 0
+
+
+# Four bits with an 8-bit scale per 32 (indexer keys and queries): transformers,
+# docs/source/en/model_doc/deepseek_v41.md.
+_FP4_INDEXER_BYTES = 0.5 + 1 / 32
+
+
+def build_shared_compressed_attention(
+    shape: CompressedAttentionShape, role: SharedCompressionRole
+) -> TokenMixer:
+    """Build attention to a window and to a past that an earlier layer compressed (CSA2)."""
+    rate = shape.tokens_per_entry
+    keeps = role.compresses and bool(rate)
+    return TokenMixer(
+        kind="compressed",
+        matrices=tuple(_shared_compression_matrices(shape, role)),
+        vector_parameters=_shared_compression_vector_parameters(shape, role),
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=shape.head_dim,
+        value_dim=shape.head_dim,
+        cache_elements_per_token=shape.head_dim // rate if keeps else 0,
+        extra_cache_elements_per_near_token=shape.head_dim,
+        near_tokens=shape.window_tokens,
+        compression_rate=rate or 1,
+        indexer_cache_elements_per_token=shape.indexer_head_dim // rate if keeps else 0,
+        indexer_bytes_per_cache_element=_FP4_INDEXER_BYTES,
+        indexer_heads=shape.indexer_heads if role.indexes else 0,
+        indexer_head_dim=shape.indexer_head_dim if role.indexes else 0,
+        indexer_selected_tokens=shape.indexer_selected_tokens if rate else None,
+        query_rank=shape.query_rank,
+        residual_streams=shape.residual_streams,
+    )
+
+
+def _shared_compression_matrices(
+    shape: CompressedAttentionShape, role: SharedCompressionRole
+) -> Iterator[WeightMatrix]:
+    alone = dataclasses.replace(shape, indexer_heads=0)
+    yield from _compressed_matrices(alone, compressor_width=0)
+    if role.compresses:
+        names = ("compress_kv", "compress_gate") if shape.tokens_per_entry > 1 else ("compress_kv",)
+        for name in names:
+            yield WeightMatrix(name, shape.hidden, shape.head_dim, "attention", "whole")
+    if role.indexes:
+        width = shape.indexer_heads * shape.indexer_head_dim
+        yield WeightMatrix("index_q", shape.query_rank, width, "attention", "whole")
+        yield WeightMatrix("index_weight", shape.hidden, shape.indexer_heads, "attention", "whole")
+    if role.compresses and role.indexes:
+        yield WeightMatrix("index_k", shape.head_dim, shape.indexer_head_dim, "attention", "whole")
+    if role.ngram_columns:
+        width = (shape.residual_streams + 1) * shape.hidden
+        yield WeightMatrix("ngram_kv", role.ngram_columns, width, "attention", "whole")
+
+
+def _shared_compression_vector_parameters(
+    shape: CompressedAttentionShape, role: SharedCompressionRole
+) -> int:
+    """Return sinks, norms, and what gates n-grams and mixes the residual streams."""
+    vectors = shape.heads + shape.query_rank + shape.head_dim
+    vectors += shape.head_dim if role.compresses else 0
+    vectors += shape.indexer_head_dim if role.compresses and role.indexes else 0
+    vectors += 2 * shape.residual_streams * shape.hidden if role.ngram_columns else 0
+    return vectors + _count_stream_mixing_parameters(shape.hidden, shape.residual_streams)
+
+
+def _count_stream_mixing_parameters(hidden: int, streams: int) -> int:
+    """Return what mixes the residual streams around the two halves of a layer."""
+    mixes = streams * (streams + 2)
+    return 2 * (mixes * streams * hidden + mixes + 3)
+
+
+def add_residual_streams(mixer: TokenMixer, hidden: int, streams: int) -> TokenMixer:
+    """Return a mixer with residual streams that are mixed around it (Xie et al., 2026)."""
+    vectors = mixer.vector_parameters + _count_stream_mixing_parameters(hidden, streams)
+    return dataclasses.replace(mixer, vector_parameters=vectors, residual_streams=streams)
 
 
 # Operations per token for each element of the state, forward. Megatron counts seven

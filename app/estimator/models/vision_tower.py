@@ -244,6 +244,40 @@ def _count_qwen3_vl_parameters(vision: Config, _: Config, __: int) -> VisionTowe
     )
 
 
+def _count_glm5_next_parameters(vision: Config, _: Config, __: int) -> VisionTower:
+    """GLM-5.3-Flash: gated MLPs, a norm of query and key, a convolution before a gated merger."""
+    head_dim = require_first_given_int(vision, "hidden_size") // require_first_given_int(
+        vision, "num_heads"
+    )
+    layers = _read_tower_layers(
+        vision, gated=True, vectors_per_norm=1, extra_parameters_per_layer=2 * head_dim
+    )
+    hidden, output_width = layers.hidden, require_first_given_int(vision, "out_hidden_size")
+    encoder = _qwen_patch_embedding_parameters(vision, hidden, bias=True)
+    encoder += layers.parameters + hidden
+    downsampling = _count_matrix_parameters(_patches_per_merge(vision) * hidden, output_width)
+    width = require_first_given_int(vision, "projection_intermediate_size")
+    merger = output_width**2 + 2 * output_width + 3 * output_width * width
+    return VisionTower(encoder, projector_parameters=downsampling + merger)
+
+
+def _count_deepseek_v41_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
+    """DeepSeek-V4.1: gated MLPs, two matrices over neighboring patches, three marks."""
+    hidden = require_first_given_int(vision, "hidden_size")
+    layers = _read_tower_layers(
+        vision,
+        gated=True,
+        has_mlp_bias=False,
+        vectors_per_norm=1,
+        extra_parameters_per_layer=hidden,  # The bias of attention's output.
+    )
+    encoder = _patch_embedding_parameters(vision, hidden) + layers.parameters + hidden
+    inner = hidden * require_first_given_int(vision, "downsample_ratio") ** 2
+    aligner = _count_matrix_parameters(inner, text_width)
+    aligner += _count_matrix_parameters(text_width, text_width) + 3 * text_width
+    return VisionTower(encoder, projector_parameters=aligner)
+
+
 def _count_llama4_parameters(vision: Config, _: Config, text_width: int) -> VisionTower:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
     layers = _read_tower_layers(vision)
@@ -384,6 +418,8 @@ KINDS: dict[str, TowerKind] = {
     "minimax_m3_vl": TowerKind(
         "minimax_m3_vl_vision", _count_minimax_m3_parameters, "clip_vision_model"
     ),
+    "deepseek_v41": TowerKind("deepseek_v41_vision", _count_deepseek_v41_parameters),
+    "glm5_next": TowerKind("glm5_next_vision", _count_glm5_next_parameters),
     "kimi_k3": TowerKind("kimi_k3_vision", _count_kimi_k3_parameters),
     "step3p7": TowerKind("step3p5_vision", _count_step3p7_parameters, "perception_encoder"),
     "kimi_vl": TowerKind("kimi_k25_vision", _count_moonvit_parameters, "moonvit"),
@@ -458,12 +494,12 @@ _HARMLESS = frozenset(
     activation_func attention_bias attn_bias default_output_length drop_path_rate fullatt_block_indexes
     global_head_dim head_dim heads hidden_dropout_prob image_seq_length image_size in_channels
     in_chans init_pos_emb_time is_composition layer_scale_init_value linear_bias ls_init_value
-    max_position_embeddings merge_type mlp_type mm_hidden_size mm_projector_type
-    multi_modal_projector_bias norm_type patch_embed_proj_bias pos_emb_interpolation_mode
+    max_image_tokens max_position_embeddings max_wh_ratio merge_type min_pixels mlp_type
+    mm_hidden_size mm_projector_type multi_modal_projector_bias norm_type patch_embed_proj_bias pos_emb_interpolation_mode
     num_attention_heads num_channels num_heads num_key_value_heads pixel_shuffle_ratio
     pooling_kernel_size pos_emb_time pos_emb_type projection_dim projection_dropout
     projector_hidden_act projector_ln_eps rope_theta spatial_patch_size standardize
-    text_hidden_size tie_word_embeddings tokens_per_second use_clipped_linears
+    swiglu_limit text_hidden_size tie_word_embeddings tokens_per_second use_clipped_linears
     use_mask_token video_attn_type video_seq_length vision_feature_layer
     vision_feature_select_strategy vocab_size vt_num_attention_heads window_size
     """.split()  # noqa: SIM905 - a list of words, easier to read and to add to

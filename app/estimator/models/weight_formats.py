@@ -12,6 +12,7 @@ from app.estimator.models.checkpoint_quantization import (
     EMBEDDING,
     HEAD,
     MXFP4,
+    MXFP8,
     Quantization,
     QuantizationScheme,
     list_checkpoint_names_of_matrix,
@@ -42,7 +43,7 @@ class CheckpointBitWidths:
     """Bits of the weights in a checkpoint that mixes formats.
 
     `main_scheme` is the format of most quantized weights, `mean_bits` the mean over all of them.
-    The bits of embeddings and head are 0 if those tables are not quantized.
+    The bits of embeddings, head and n-gram tables are 0 if those are not quantized.
     """
 
     main_scheme: QuantizationScheme
@@ -51,6 +52,7 @@ class CheckpointBitWidths:
     quantized_parts_by_kind: Mapping[MatrixKind, QuantizedPart]
     embedding_bits: float = 0.0
     head_bits: float = 0.0
+    ngram_table_bits: float = 0.0
 
     def find_quantized_part(self, matrix: WeightMatrix) -> QuantizedPart:
         """Return what is quantized of a matrix, over all layers."""
@@ -77,7 +79,13 @@ def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
     for scheme, number in ((embedding, model.embedding_parameters), (head, model.head_parameters)):
         if scheme and number:
             totals[scheme] += number
-    return _build_checkpoint_widths(weights, totals, embedding, head) if totals else None
+    # DeepSeek-V4.1 keeps its tables so beside matrices in FP8: transformers,
+    # docs/source/en/model_doc/deepseek_v41.md.
+    has_tables = model.ngram_table_parameters and any(s.math_format == "fp8" for s in totals)
+    tables = MXFP8 if has_tables else None
+    if tables:
+        totals[tables] += model.ngram_table_parameters
+    return _build_checkpoint_widths(weights, totals, embedding, head, tables) if totals else None
 
 
 def _build_checkpoint_widths(
@@ -85,6 +93,7 @@ def _build_checkpoint_widths(
     totals: collections.Counter[QuantizationScheme],
     embedding: QuantizationScheme | None,
     head: QuantizationScheme | None,
+    ngram_tables: QuantizationScheme | None,
 ) -> CheckpointBitWidths:
     ranked = [scheme for scheme, _ in totals.most_common()]
     bits = sum(s.bits_per_weight * n for s, n in totals.items()) / totals.total()
@@ -97,6 +106,7 @@ def _build_checkpoint_widths(
         },
         embedding_bits=embedding.bits_per_weight if embedding else 0.0,
         head_bits=head.bits_per_weight if head else 0.0,
+        ngram_table_bits=ngram_tables.bits_per_weight if ngram_tables else 0.0,
     )
 
 
@@ -389,11 +399,14 @@ def _compute_embedding_and_tower_bytes(
     rows = model.embedding_parameters + model.head_parameters
     wide = model.per_layer_embedding_parameters + model.tower_parameters
     if form.checkpoint_bit_widths is None:
+        wide += model.ngram_table_parameters
         return EmbeddingAndTowerBytes(
             element_bytes(rows + wide, form.rest), quantized_weight_count=0.0
         )
     size, covered = element_bytes(wide, form.rest), 0.0
+    bits_of_tables = form.checkpoint_bit_widths.ngram_table_bits
     for count, bits in (
+        (model.ngram_table_parameters, bits_of_tables),
         (model.embedding_parameters, form.checkpoint_bit_widths.embedding_bits),
         (model.head_parameters, form.checkpoint_bit_widths.head_bits),
     ):
@@ -508,6 +521,8 @@ def gguf_file_bytes(model: Architecture, mixture_name: str) -> float:
     """
     usual = MIXTURES[mixture_name].default_block_format
     total = _gguf_embedding_and_head_bytes(model, mixture_name)
+    table_bits = _gguf_bits_per_weight(usual, model.hidden)
+    total += element_bytes(model.ngram_table_parameters, table_bits)
     vectors = model.other + model.learned_positions * model.hidden
     wide = BLOCK_BITS["F32"]
     for index, layer in enumerate(model.decoder_layers):

@@ -58,7 +58,8 @@ def mixer_forward_flops_outside_matrices(
         )
     mask_factor = 1 if causal else 2
     entries = context / mixer.compression_rate
-    is_window_only = mixer.near_tokens and not mixer.cache_elements_per_token
+    attends_beyond_window = mixer.cache_elements_per_token or mixer.indexer_selected_tokens
+    is_window_only = mixer.near_tokens and not attends_beyond_window
     attended = (
         0.0
         if is_window_only
