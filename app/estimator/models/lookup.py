@@ -527,7 +527,8 @@ def list_model_caveats(model: Architecture) -> tuple[str, ...]:
         found.append(
             "Its keys and values are trained to be kept in FP4, 890 bytes of each token with those "
             "of the indexer (vLLM's recipe). Its prompt runs in the first half of its layers, "
-            "which is not counted: times of prompts are too long."
+            "which is not counted: times of prompts are too long. Layers that share a cache "
+            "count no reads of it."
         )
     if model.tower:
         found.append(
