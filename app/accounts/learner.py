@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.clock import study_day_at, time_zone_or_utc
 from app.learner_defaults import DEFAULT_MINUTES_A_DAY, DEFAULT_RETENTION
@@ -169,6 +169,23 @@ def move_mock_exam_day(
     return tuple(sorted(new_day if mock == old_day else mock for mock in calendar.mock_exam_days))
 
 
+class PastExam(NamedTuple):
+    """An exam that the learner took; the result is passed or failed."""
+
+    day: dt.date
+    result: str
+
+    @property
+    def as_text(self) -> str:
+        return f"{self.day.isoformat()}:{self.result}"
+
+
+def parse_past_exams(text: str) -> tuple[PastExam, ...]:
+    """Return the exams of a text such as 2026-10-14:failed, with spaces between."""
+    entries = (entry.partition(":") for entry in text.split())
+    return tuple(PastExam(dt.date.fromisoformat(day), result) for day, _, result in entries)
+
+
 LAST_WEEK_DAYS = 7
 """Days before the exam on which the study time may be doubled."""
 
@@ -209,6 +226,7 @@ class LearnerProfile:
     page_route: PageLength = "auto"
     reminder_hour: int | None = None
     exam_result: str = ""
+    past_exams: tuple[PastExam, ...] = ()
     mail: str = ""
     mail_key: str = ""
     mail_confirmed: bool = False
@@ -228,13 +246,28 @@ class LearnerProfile:
         return moment.astimezone(time_zone_or_utc(self.zone))
 
     def minutes_ignoring_days_off(self, day: dt.date) -> int:
-        """Return the minutes to study on a day, as if no day were off."""
+        """Return the minutes to study on a day, as if no day were off; 0 after the exam."""
+        if self.is_exam_over(day):
+            return 0
         last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK_DAYS
         return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)
 
+    def is_exam_over(self, day: dt.date) -> bool:
+        """Return whether the exam day is before `day`, or is that day and has a result."""
+        if self.exam_day is None:
+            return False
+        return self.exam_day < day or (self.exam_day == day and bool(self.exam_result))
+
+    def list_exams_taken(self) -> tuple[PastExam, ...]:
+        """Return the exams whose result is known, oldest first; one a day."""
+        taken = {exam.day: exam for exam in self.past_exams}
+        if self.exam_day is not None and self.exam_result:
+            taken[self.exam_day] = PastExam(self.exam_day, self.exam_result)
+        return tuple(taken[day] for day in sorted(taken))
+
     def plan_calendar_as_of(self, day: dt.date) -> PlanCalendar:
         """Return the dates of the plan as of a study day; without an exam day if it is over."""
-        if self.exam_day is None or self.exam_day < day:
+        if self.exam_day is None or self.is_exam_over(day):
             return PlanCalendar(day, weekdays_off=self.days_off)
         begin = self.plan_begun or day
         return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
-from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile
+from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile, parse_past_exams
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, raise_if_row_quota_exceeded
@@ -282,6 +282,7 @@ def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerPro
         "days_off": frozenset(map(int, columns["days_off"])),
         "plan_begun": dt.date.fromisoformat(plan_begun) if plan_begun else None,
         "mock_days": tuple(map(dt.date.fromisoformat, columns["mock_days"].split())),
+        "past_exams": parse_past_exams(columns["past_exams"]),
         # A choice that this version doesn't know has no effect.
         "card_amount": amount if (amount := columns["card_amount"]) in CARD_AMOUNTS else "normal",
         "page_route": route if (route := columns["page_route"]) in PAGE_LENGTHS else "auto",

@@ -170,19 +170,16 @@ class SettingsForm(BaseModel):
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
     def parse_values_and_plan_mock_exams(
-        self,
-        today: dt.date,
-        saved_exam_day: dt.date | None = None,
-        plan_begun: dt.date | None = None,
-        mock_exam_days: tuple[dt.date, ...] = (),
+        self, today: dt.date, learner: LearnerProfile
     ) -> ParsedSettings:
         """Return column values, and problems for fields with invalid values.
 
-        An exam day in the past is accepted only if it equals `saved_exam_day`, the current one. Any
-        other exam day also sets the dates of its mock exams, which follow from it and `plan_begun`,
-        the day on which the plan began; one whose exam is over or has no day begins today. With the
-        same exam day, planned ones on a weekday that is off now move to the next day.
+        An exam day in the past is accepted only if it is the one of `learner`. Any other exam day
+        also sets the dates of its mock exams, which follow from it and the day on which the plan
+        began; one whose exam is over or has no day begins today. The result of the exam before stays.
+        With the same exam day, planned ones on a weekday that is off now move to the next day.
         """
+        saved_exam_day, mock_exam_days = learner.exam_day, learner.mock_days
         values: dict[str, Any] = {}
         problems: Problems = []
         for name, setting in _conversions_by_setting().items():
@@ -205,9 +202,10 @@ class SettingsForm(BaseModel):
                 values["mock_days"] = " ".join(d.isoformat() for d in moved)
         elif exam != saved_exam_day and not problems:
             is_ahead = saved_exam_day is not None and saved_exam_day > today
-            begin = plan_begun if plan_begun and is_ahead else today
+            begin = learner.plan_begun if learner.plan_begun and is_ahead else today
             mock_exam_days = plan_mock_exam_days(begin, exam, weekdays_off) if exam else ()
             values["exam_result"] = ""
+            values["past_exams"] = " ".join(past.as_text for past in learner.list_exams_taken())
             values["plan_begun"] = begin.isoformat() if exam else None
             values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days if d > today)
         return ParsedSettings(values, problems)
@@ -257,7 +255,7 @@ def render_settings_page(
     ctx: RequestContext, form: SettingsPageForm, problems: Problems
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
-    query, exam_day = ctx.request.query_params, ctx.learner.exam_day
+    query = ctx.request.query_params
     return ctx.render_page(
         "accounts/settings.html",
         status=422 if problems else 200,
@@ -266,7 +264,7 @@ def render_settings_page(
         weekdays=WEEKDAYS,
         hours=[(str(hour), format_time_of_day(dt.time(hour))) for hour in range(24)],
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
-        exam_over=exam_day is not None and exam_day < ctx.study_day,
+        exam_over=ctx.learner.is_exam_over(ctx.study_day),
         saved=query.get("kept") == "yes" and not problems,
         ended=query.get("ended") == "yes" and not problems,
         browsers=learner_store.list_browser_sessions(
@@ -286,9 +284,7 @@ def show_settings(ctx: ReadContext) -> HTMLResponse:
 
 @router.post("/settings")
 def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
-    parsed = form.parse_values_and_plan_mock_exams(
-        ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun, ctx.learner.mock_days
-    )
+    parsed = form.parse_values_and_plan_mock_exams(ctx.study_day, ctx.learner)
     if parsed.problems:
         return render_settings_page(ctx, form, parsed.problems)
     learner_store.update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)

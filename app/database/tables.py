@@ -400,7 +400,8 @@ class Learner(_Row, table=True):
     spaces between, `card_amount` fewer, normal or more new cards, and `page_route` whether the list
     has short or full pages, or auto. `reminder_hour` is when
     the calendar feed reminds, None for never. `exam_result` is passed or failed once the
-    learner has said how the exam of `exam_day` went. `mail` is the address for the weekly summary,
+    learner has said how the exam of `exam_day` went, `past_exams` the earlier ones, as
+    2026-10-14:failed with spaces between. `mail` is the address for the weekly summary,
     `mail_key` leads to where it is confirmed and removed, `mailed` is the day of the last mail.
     """
 
@@ -429,6 +430,7 @@ class Learner(_Row, table=True):
     )
     reminder_hour: int | None = None
     exam_result: str = Field(default="", max_length=8, sa_column_kwargs=EMPTY_BEFORE)
+    past_exams: str = Field(default="", sa_type=Text, sa_column_kwargs=EMPTY_BEFORE)
     mail: str = Field(default="", max_length=254, sa_column_kwargs=EMPTY_BEFORE)
     mail_key: str = Field(default="", max_length=43, sa_column_kwargs=EMPTY_BEFORE)
     mail_confirmed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})

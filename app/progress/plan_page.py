@@ -375,9 +375,7 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
-    parsed = typed.parse_values_and_plan_mock_exams(
-        ctx.study_day, ctx.learner.exam_day, ctx.learner.plan_begun, ctx.learner.mock_days
-    )
+    parsed = typed.parse_values_and_plan_mock_exams(ctx.study_day, ctx.learner)
     if parsed.problems:
         return _render_plan_page(ctx, typed, parsed.problems)
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
@@ -423,7 +421,7 @@ def serve_calendar_feed(
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
     exam_name = library.syllabus.exam or library.syllabus.title
-    plan = None if learner.exam_result else load_study_plan(ctx)  # as on Today
+    plan = None if learner.is_exam_over(ctx.study_day) else load_study_plan(ctx)
     text = format_icalendar(ctx, plan, exam_name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})
 

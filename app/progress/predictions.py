@@ -158,13 +158,24 @@ class ScoreTrend:
 def build_score_trend(
     predictions: Sequence[ScorePrediction], exam: str, estimate: ScoreEstimate | None
 ) -> ScoreTrend:
-    """Return the scores shown for an exam of the same length."""
+    """Return the scores shown for an exam of the same length; the last one is that of `estimate`.
+
+    It differs from the prediction of that day after a mock exam.
+    """
     if estimate is None:
         return ScoreTrend(())
     comparable = (
         s for s in predictions if s.exam == exam and s.question_count == estimate.questions
     )
-    return ScoreTrend(tuple(sorted(comparable, key=lambda score: score.day)))
+    scores = sorted(comparable, key=lambda score: score.day)
+    if scores:
+        scores[-1] = dataclasses.replace(
+            scores[-1],
+            expected_right_answers=estimate.shown,
+            low=estimate.low,
+            high=estimate.high,
+        )
+    return ScoreTrend(tuple(scores))
 
 
 def draw_score_trend(

@@ -272,6 +272,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     first_day = record.first_study_day or ctx.study_day
     return ctx.render_page(
         "progress/index.html",
+        day=ctx.study_day,
         estimate=estimate,
         estimate_drawn=draw_score_estimate(estimate, target) if estimate else "",
         change=trend.change_since_first(),

@@ -106,6 +106,23 @@ def find_day_state(
     return "unstudied" if is_past else "open"
 
 
+def list_days_missed_before(
+    today: dt.date, calendar: PlanCalendar, record: StudyRecord
+) -> Sequence[dt.date]:
+    """Return the days without study since the last one with study; without an exam day none.
+
+    Days off, and those before the plan or the heat map begins, are not missed.
+    """
+    if calendar.exam_day is None or record.first_study_day is None:
+        return []
+    first = max(calendar.first_day, record.first_study_day, compute_first_heatmap_day(today))
+    days, day = [], today - _DAY
+    while day >= first and (state := find_day_state(day, calendar, record, today)) != "studied":
+        days += [day] if state in {"missed", "unstudied"} else []
+        day -= _DAY
+    return days
+
+
 def build_week_days(
     day: dt.date, calendar: PlanCalendar, record: StudyRecord, *, is_list_done: bool
 ) -> Sequence[WeekDay]:

@@ -25,6 +25,7 @@ from app.progress.store import RunningExam
 from app.progress.study_record import (
     StudyRecord,
     build_week_days,
+    list_days_missed_before,
     load_last_seven_days_summary,
     load_study_record,
 )
@@ -131,6 +132,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "syllabus": library.syllabus,
         "day": ctx.study_day,
         "days_left": (exam - ctx.study_day).days if exam else None,
+        "is_after_exam": learner.is_exam_over(ctx.study_day),
         "plan": plan,
         "running": running,
         "placement_test": placement if placement and placement.unanswered_count else None,
@@ -159,6 +161,9 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         has_long_page=plan is not None
         and has_listed_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
         waiting=_count_cards_due_later_today(ctx, plan),
+        due_count=load_todays_queue(ctx, None).cards_left.due_now
+        if learner.is_exam_over(ctx.study_day)
+        else 0,
         further=find_next_page_across_day_lists(ctx, find_planned_route(ctx))
         if plan and plan.is_done
         else None,
@@ -174,15 +179,13 @@ def _progress_context(
     trend = build_score_trend(
         scores, cached_course_facts(ctx.library).main_exam_slug, plan.estimate
     )
+    calendar = load_calendar(ctx, ctx.study_day)
     return {
         "change": trend.change_since_first(),
         "trend": draw_score_trend(trend, None, height=50),
-        "week": build_week_days(
-            ctx.study_day,
-            load_calendar(ctx, ctx.study_day),
-            record,
-            is_list_done=plan.is_done,
-        ),
+        "week": build_week_days(ctx.study_day, calendar, record, is_list_done=plan.is_done),
+        "missed_days": list_days_missed_before(ctx.study_day, calendar, record),
+        "mock_days": calendar.mock_exam_days,
         "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": build_domain_progress(
             ctx.library,
@@ -245,9 +248,15 @@ def _add_result_of_todays_mock_exam(
 
 @router.post("/exam-result")
 def save_real_exam_result(
-    ctx: WriteContext, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
+    ctx: WriteContext,
+    result: Annotated[Literal["passed", "failed", ""], Form()] = "",
+    day: Annotated[dt.date | None, Form()] = None,
 ) -> Response:
-    """Save the result of the real exam; an empty one deletes it."""
+    """Save the result of the real exam; an empty one deletes it, with a `day` that of an earlier exam."""
+    if day is not None and not result:
+        left = (past.as_text for past in ctx.learner.past_exams if past.day != day)
+        update_learner_columns(ctx.db, ctx.learner.id, {"past_exams": " ".join(left)})
+        return RedirectResponse("/plan", 303)
     exam = ctx.learner.exam_day
     if exam is None or exam > ctx.study_day:
         raise ConflictError("Your exam day is not over yet. The result can be saved after it.")

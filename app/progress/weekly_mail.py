@@ -93,9 +93,10 @@ def build_weekly_summary_mail(ctx: RequestContext) -> MailText | None:
     lines = [f"Your last seven days: {done_text}."]
     if plan.estimate:
         estimate = plan.estimate
+        few = "; few answers yet" if estimate.answers < estimate.questions else ""
         lines.append(
             f"About {estimate.shown_score} of {estimate.questions} today, likely {estimate.low} to "
-            f"{estimate.high}."
+            f"{estimate.high}{few}."
         )
     lines.append(f"{len(plan.ready_objectives)} of {plan.objective_count} objectives are ready.")
     exam = ctx.learner.exam_day

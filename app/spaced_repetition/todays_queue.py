@@ -113,7 +113,7 @@ def load_todays_queue(
     """Return the review queue of the study day, of all topics or of one.
 
     Without a list, or if the learner chose a topic, it has all due cards. New cards are then those
-    that the minutes allow: half of them are for cards. `extra_new_cards` are added to those of the
+    that the minutes allow, half of which are for cards; none after the exam. `extra_new_cards` are added to those of the
     list or of the minutes.
     """
     scope = _load_scope(ctx, topic)
@@ -140,7 +140,8 @@ def load_todays_queue(
         if followed is not None:
             allowed = max(0, extra_new_cards - count_new_cards_begun_beyond_list(followed, loaded))
         else:
-            minutes = ctx.learner.minutes_a_day
+            over = ctx.learner.is_exam_over(ctx.study_day)
+            minutes = 0 if over else ctx.learner.minutes_a_day
             allowed = count_new_cards_still_allowed(
                 minutes, loaded.day_counts, extra_new_cards, pace
             )

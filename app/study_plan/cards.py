@@ -59,10 +59,9 @@ def choose_cards_to_review(
     ]
     when = exam if calendar.exam_day and left <= 3 else day
     due.sort(key=lambda card: (recall_on(when, card), card.card))
-    most = int(_REVIEW_SHARE * day_minutes / learner.paces.review_minutes)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
-    return due[:most]
+    return due[: int(_REVIEW_SHARE * day_minutes / learner.paces.review_minutes)]
 
 
 def compute_last_day_for_new_cards(calendar: PlanCalendar) -> dt.date | None:

@@ -307,10 +307,8 @@ def _choose_pages(
         return 1 - estimate.objectives[objective].known if estimate else 0.5
 
     weakness = {
-        domain.number: sum(
-            course.objectives[o].exam_share * unknown(o) for o in domain.objective_numbers
-        )
-        for domain in course.domains
+        d.number: sum(course.objectives[o].exam_share * unknown(o) for o in d.objective_numbers)
+        for d in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
     objectives = collections.Counter[str]()
@@ -391,8 +389,7 @@ def draw_practice_questions(
     }
     sat = any(answer.context == "exam" for answer in learner.first_answers)
     read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
-    since = learner.day - dt.timedelta(days=_JUST_READ)
-    recent = {reading.page for reading in learner.readings if reading.day >= since}
+    recent = {r.page for r in learner.readings if (learner.day - r.day).days <= _JUST_READ}
     about_read = sorted(q.id for q in free.values() if q.page in recent or q.page in pages_first)
     rng.shuffle(about_read)
     about_read.sort(key=lambda item: free[item].page not in pages_first)

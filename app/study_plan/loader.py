@@ -35,7 +35,7 @@ _log = logging.getLogger("headroom")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The plan of a study day: the list with what is done of it, and this morning's estimate."""
+    """The plan of a study day: the list with what is done of it, and the estimate."""
 
     tasks: tuple[TaskProgress, ...]
     estimate: ScoreEstimate | None
@@ -47,7 +47,6 @@ class StudyPlan:
     known_card_count: int
     started_card_count: int
     placement_minutes: float
-    is_estimate_before_exam: bool
 
     @property
     def minutes_today(self) -> int:
@@ -86,7 +85,6 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
         known_card_count=day_list.known_cards,
         started_card_count=day_list.started_cards,
         placement_minutes=day_list.placement_minutes,
-        is_estimate_before_exam=made.has_later_exam_answers,
     )
 
 
@@ -126,8 +124,8 @@ def load_stored_day_list(ctx: RequestContext) -> store.ListAndEstimate | None:
 
 
 def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
-    """Return the cards on the stored list of the study day; None without one."""
-    if (todays := load_stored_day_list(ctx)) is None:
+    """Return the cards on the stored list of the study day; None without one or after the exam."""
+    if ctx.learner.is_exam_over(ctx.study_day) or not (todays := load_stored_day_list(ctx)):
         return None
     by_kind = {task.kind: task.cards for task in todays.day_list.tasks}
     return CardsOnDayList(by_kind.get("review", ()), by_kind.get("new", ()))
@@ -168,7 +166,7 @@ def _build_unsaved_list(
     estimate, ready = estimate_score(course, facts), set[str]()
     length, made_for = learner.page_route, _build_settings_key(learner, day)
     if newest is not None:
-        last, before, is_tested, _ = newest
+        last, before, is_tested, has_exam = newest
         ready.update(last.ready)
         progress = _load_task_progress(ctx, last) if last.day < day else ()
         unfinished = count_unfinished_in_a_row(last.undone, progress)
@@ -177,8 +175,8 @@ def _build_unsaved_list(
         if last.route == "short" and same_time:
             length = "short"  # to change it from day to day, or with the cards, would take longer
         if before and estimate and before.questions == estimate.questions:
-            if last.day == day and (last.placement_minutes or not is_tested):
-                estimate = before  # on its day, only a placement test counts
+            if last.day == day and not has_exam and (last.placement_minutes or not is_tested):
+                estimate = before  # on its day, only a placement test or mock exam counts
             elif not (facts.last_exam_day and facts.last_exam_day >= last.day):
                 shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
                 estimate = dataclasses.replace(estimate, shown=shown)
@@ -210,6 +208,7 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One on which nothing was begun is made again after a change of the plan or a placement test.
+    After a mock exam any other one is stored again with a new score.
     """
     if (todays := load_stored_day_list(ctx)) is not None:
         made = todays.day_list
@@ -217,7 +216,11 @@ def _make_list_to_store(ctx: RequestContext) -> store.ListAndEstimate | None:
         if same and todays.has_placement_answers and made.tasks and not made.placement_minutes:
             same = not store.is_placement_finished(ctx.db, ctx.learner, ctx.study_day)
         if same or any(t.done_count or t.begun_count for t in _load_task_progress(ctx, made)):
-            return None
+            has_exam = todays.has_later_exam_answers
+            new = _build_unsaved_list(ctx, ctx.study_day) if has_exam else None
+            return new and new._replace(
+                day_list=dataclasses.replace(made, ready=new.day_list.ready)
+            )
     return _build_unsaved_list(ctx, ctx.study_day)
 
 

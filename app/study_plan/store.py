@@ -137,9 +137,8 @@ def _load_card_facts(
         else:
             # A day that was set by hand is respected: nothing moves it forward.
             later = LATER_REVIEWS if row.set_day > day.isoformat() else days.get(row.card, 1) - 1
-            first, last, due = map(
-                dt.date.fromisoformat, (row.first_day or row.last_day, row.last_day, row.due_day)
-            )
+            written = row.first_day or row.last_day, row.last_day, row.due_day
+            first, last, due = map(dt.date.fromisoformat, written)
             page = library.cards[row.card].topic if of_course else ""
             cards.append(CardFact(row.card, row.note, page, row.stability, first, last, due, later))
     return cards, added, frozenset(unavailable)
@@ -197,7 +196,7 @@ def load_day_activity(
 
 _on_its_day = ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day == _LIST.c.day
 _is_tested = exists().where(*_on_its_day, ATTEMPT.c.context == "placement").label("is_tested")
-_of_later_exam = _on_its_day[0], ATTEMPT.c.context == "exam", ATTEMPT.c.at >= _LIST.c.at
+_of_later_exam = _on_its_day[0], ATTEMPT.c.context == "exam", ATTEMPT.c.at > _LIST.c.at
 _NEWEST_LIST = (
     select(*_LIST.c["day", "tasks", "estimate"], _is_tested, exists().where(*_of_later_exam))
     .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
@@ -229,15 +228,17 @@ def save_day_list(
 ) -> None:
     """Save the list of a study day and the score shown on it.
 
-    The first one of the day stays, unless it was made for other choices or before a placement test.
-    Only such a test changes the score of the day.
+    The first one of the day stays, unless it was made for other choices or before a placement test
+    or mock exam. Only these change the score of the day; the prediction before a mock exam stays.
     """
     new, estimate = made.day_list, made.score_estimate
     stored = load_newest_list(db, learner.id, new.day)
     if stored is not None and (last := stored.day_list).day == new.day:
-        if last.made_for == new.made_for and last.placement_minutes == new.placement_minutes:
+        same, has_exam = last.made_for == new.made_for, stored.has_later_exam_answers
+        if same and last.placement_minutes == new.placement_minutes and not has_exam:
             return
-        for table in (_LIST, _PREDICTION) if stored.score_estimate != estimate else (_LIST,):
+        is_kept = has_exam or stored.score_estimate == estimate
+        for table in (_LIST,) if is_kept else (_LIST, _PREDICTION):
             mine = table.c.learner_id == learner.id, table.c.day == new.day.isoformat()
             db.execute(table.delete().where(*mine))
     values = {"learner_id": learner.id, "day": new.day.isoformat(), "at": to_milliseconds(now)}

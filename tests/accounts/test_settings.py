@@ -207,9 +207,10 @@ def test_every_setting_of_the_form_is_a_column_and_comes_back_as_it_was_shown(
     client.post("/settings", data={**FINE, "days_off": ["5"], "calendar": "no"})
     before = session.exec(select(Learner)).one().model_dump()
 
-    shown = build_settings_form(load_learner_by_id(session, before["id"]))
-    saved = before["exam_day"] and dt.date.fromisoformat(before["exam_day"])
-    values, problems = shown.parse_values_and_plan_mock_exams(dt.date(2026, 6, 9), saved or None)
+    learner = load_learner_by_id(session, before["id"])
+    assert learner
+    shown = build_settings_form(learner)
+    values, problems = shown.parse_values_and_plan_mock_exams(dt.date(2026, 6, 9), learner)
 
     assert not problems
     assert set(values) == set(SettingsForm.model_fields)

@@ -253,6 +253,7 @@ _NEW = {
     "all_minutes",
     "reminder_hour",
     "exam_result",
+    "past_exams",
     "page_route",
     "mail",
     "mail_key",

@@ -217,7 +217,7 @@ def test_headline_change_and_curve_agree_before_and_after_the_test(
     lower_score_of_today(session)
     morning = rosa.get("/").text
     assert read_score(morning) == (0, 0, 0)
-    assert "Updated each morning." in morning
+    assert "after the placement test" not in morning
 
     run = begin(rosa)
     page, place = "", 0

@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 from app.accounts.learner import PlanCalendar
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
-from app.database.tables import DayListRow, Learner, PracticeRun
+from app.database.tables import DayListRow, Learner, PracticeRun, ScorePredictionRow
 from app.progress.plan_page import ReadingTimeVerdict
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
@@ -386,17 +386,41 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
     assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
 
 
-def test_the_score_says_that_it_lacks_the_mock_exam_of_the_day(reader: TestClient, clock: Clock):
-    said = "mock exam counts from tomorrow"
-    text_of(reader)
+def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_not(
+    reader: TestClient, clock: Clock, library: Library, session: Session
+):
+    def score() -> float:
+        page = text_of(reader)
+        session.rollback()
+        estimate = json.loads(lists(session)[-1].estimate)
+        assert f"About <b>{round(estimate['shown'])} of 5</b>" in page
+        return estimate["shown"]
+
+    def predictions() -> list[tuple[str, float]]:
+        session.rollback()
+        rows = session.exec(select(ScorePredictionRow).order_by(ScorePredictionRow.day)).all()
+        return [(row.day, row.expected) for row in rows]
+
+    morning, predicted = score(), predictions()
+    tasks = json.loads(lists(session)[0].tasks)["tasks"]
     for answered in (False, True):
+        clock.tick(minutes=1)
         sitting = begin(reader)
         if answered:
             save(reader, sitting, 1, answer="1")
+        clock.tick(minutes=1)
         finish(reader, sitting)
-        assert [said in text_of(reader, page) for page in ("/", "/progress")] == [answered] * 2
+        clock.tick(minutes=1)
+        assert (score() != morning) is answered
+    after = score()
+    assert predictions() == predicted
+    assert [json.loads(row.tasks)["tasks"] for row in lists(session)] == [tasks]
+
+    Desk(session, clock).answers(list(library.questions)[:8], 1.0, "weights")
+    assert score() == after
     clock.tick(days=1)
-    assert [said in text_of(reader, page) for page in ("/", "/progress")] == [False] * 2
+    assert score() != after
+    assert len(predictions()) == 2
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
@@ -493,6 +517,45 @@ def test_mock_exams_leave_a_weekday_that_becomes_a_day_off(reader: TestClient, s
     assert all(dt.date.fromisoformat(day).weekday() != off for day in moved)
     kept = [day for day in planned if dt.date.fromisoformat(day).weekday() != off]
     assert set(kept) <= set(moved)
+
+
+def test_missed_days_are_said_until_the_list_is_done(
+    reader: TestClient, session: Session, library: Library, clock: Clock
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=1)
+    assert "You missed" not in text_of(reader)
+
+    clock.tick(days=2)  # two days after the first one without study
+    assert (
+        "You missed 2 days. Nothing is carried over, and mock exams stay on their days."
+        in text_of(reader)
+    )
+    read_page(reader, library, library.syllabus.topics[1])
+    assert "You missed 2 days" in text_of(reader)
+    clock.tick(days=1)
+    assert "You missed" not in text_of(reader)
+
+    mock = dt.date.fromisoformat(session.exec(select(Learner.mock_days)).one().split()[0])
+    clock.tick(days=(mock - dt.date(2026, 6, 13)).days + 1)
+    assert "Only the mock exam is carried over." in text_of(reader)
+
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "30"})
+    assert "You missed" not in text_of(reader)
+
+
+def test_a_score_of_few_answers_says_so_wherever_it_stands(
+    reader: TestClient, session: Session, clock: Clock, library: Library
+):
+    def said(words: str) -> list[bool]:
+        return [words in text_of(reader, address) for address in ("/", "/progress")]
+
+    assert said("Until your answers count, a beginner is assumed") == [True] * 2
+    desk, questions = Desk(session, clock), list(library.questions)
+    for answered, is_said in ((questions[:2], True), (questions[2:8], False)):
+        desk.answers(answered, 0.0, "weights")
+        clock.tick(days=1)
+        assert said("Few answers yet, so a beginner is partly assumed") == [is_said] * 2
 
 
 def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):

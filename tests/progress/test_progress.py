@@ -75,11 +75,11 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
         r"enough answers: estimated tomorrow · page on .* · questions on", row(objective)
     )
     clock.tick(days=1)
-    assert re.search(r"% expected this morning · page on .* · answer more on", row(objective))
+    assert re.search(r"% expected at the last update · page on .* · answer more on", row(objective))
     desk.answers(course.objectives[objective].question_ids, 0.0, "weights")
     clock.tick(days=1)
     assert re.search(
-        r"\d% expected this morning, on about \d+% of the exam", rosa.get("/quiz").text
+        r"\d% expected at the last update, on about \d+% of the exam", rosa.get("/quiz").text
     )
 
 

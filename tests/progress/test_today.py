@@ -180,11 +180,11 @@ def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
 
     clock.tick(days=1)
     assert "How did it go?" in words_of(rosa)
-    assert words_of(rosa).count('data-key="enter"') == 1  # the day's list, until there is a result
-    assert 'id="todays"' in rosa.get("/plan").text
-    assert "Read “" in words_of(rosa)
-    assert "With no exam ahead, your list has whole pages." in words_of(rosa)
-    for result, heading in (("passed", "You passed"), ("failed", "Plan a second try")):
+    for result, heading in (
+        ("", "How did it go?"),
+        ("passed", "You passed"),
+        ("failed", "Plan a second try"),
+    ):
         assert rosa.post("/exam-result", data={"result": result}).status_code == 303
         assert heading in words_of(rosa)
         assert ("missed questions on in your last mock exam" in words_of(rosa)) == (
@@ -197,3 +197,49 @@ def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
     assert "<b>29</b> days to your exam" in words_of(rosa)
     session.rollback()
     assert session.exec(select(Learner.exam_result)).one() == ""
+
+
+def text_at(browser: TestClient, address: str) -> str:
+    text = re.sub(r"<[^>]+>", " ", browser.get(address).text)
+    return " ".join(text.replace("\xa0", " ").split())
+
+
+@pytest.mark.usefixtures("desk")
+def test_the_result_of_an_exam_stays_when_a_new_day_is_set(rosa: TestClient, clock: Clock):
+    rosa.post("/plan", data={"exam_day": "2026-06-19", "minutes_a_day": "30"})
+    clock.tick(days=11)
+    rosa.post("/exam-result", data={"result": "failed"})
+    rosa.post("/plan", data={"exam_day": "2026-07-19", "minutes_a_day": "30"})
+    rosa.post("/plan", data={"exam_day": "2026-07-20", "minutes_a_day": "30"})
+
+    for address in ("/plan", "/progress"):
+        assert "Exam on Friday, June 19 not passed" in text_at(rosa, address)
+    assert "Another try after Friday, June 19" in text_at(rosa, "/plan")
+
+    clock.tick(days=31)
+    rosa.post("/exam-result", data={"result": "passed"})
+    plan = text_at(rosa, "/plan")
+    assert "Exam on Friday, June 19 not passed Exam on Monday, July 20 passed" in plan
+
+    assert rosa.post("/exam-result", data={"day": "2026-06-19"}).status_code == 303
+    assert "June 19" not in text_at(rosa, "/plan")
+    assert "Exam on Monday, July 20 passed" in text_at(rosa, "/plan")
+
+
+def test_a_result_on_the_exam_day_ends_the_plan_and_due_cards_are_a_choice(
+    rosa: TestClient, desk: Desk, library: Library, clock: Clock
+):
+    desk.card(next(iter(library.cards)), "2026-06-18")
+    rosa.post("/plan", data={"exam_day": "2026-06-19", "minutes_a_day": "30"})
+    clock.tick(days=10)
+    assert "Your exam is today" in words_of(rosa)
+    assert 'id="todays"' in rosa.get("/plan").text
+
+    rosa.post("/exam-result", data={"result": "passed"})
+    for _ in range(2):
+        assert "You passed" in words_of(rosa)
+        assert "review 1 due card" in words_of(rosa)
+        assert "Nothing is planned" in text_at(rosa, "/plan")
+        assert 'id="todays"' not in rosa.get("/plan").text
+        assert "New 0 Learning 0 Due 1" in text_at(rosa, "/flashcards")
+        clock.tick(days=1)
