@@ -416,7 +416,13 @@ def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_no
     assert predictions() == predicted
     assert [json.loads(row.tasks)["tasks"] for row in lists(session)] == [tasks]
 
-    Desk(session, clock).answers(list(library.questions)[:8], 1.0, "weights")
+    Desk(session, clock).answers([*library.questions], 1.0, "weights")
+    assert score() == after
+    clock.tick(minutes=1)
+    again = begin(reader)  # no question of it is answered for the first time
+    save(reader, again, 1, answer="1")
+    finish(reader, again)
+    clock.tick(minutes=1)
     assert score() == after
     clock.tick(days=1)
     assert score() != after
