@@ -1,7 +1,9 @@
 """GET /: what is due, where you were, what is weakest."""
 
 import datetime as dt
+import io
 import re
+import zipfile
 
 import pytest
 from fastapi.testclient import TestClient
@@ -218,6 +220,9 @@ def test_the_result_of_an_exam_stays_when_a_new_day_is_set(rosa: TestClient, clo
     rosa.post("/exam-result", data={"result": "passed"})
     plan = text_at(rosa, "/plan")
     assert "Exam on Friday, June 19 not passed Exam on Monday, July 20 passed" in plan
+
+    with zipfile.ZipFile(io.BytesIO(rosa.get("/settings/export").content)) as archive:
+        assert "2026-06-19:failed" in archive.read("learner.json").decode()
 
     assert rosa.post("/exam-result", data={"day": "2026-06-19"}).status_code == 303
     assert "June 19" not in text_at(rosa, "/plan")
