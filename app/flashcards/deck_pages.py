@@ -55,7 +55,6 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 from app.spaced_repetition.queue import CardStatus
-from app.spaced_repetition.todays_queue import load_todays_queue
 from app.spaced_repetition.review_log import (
     ReviewHistoryRow,
     find_last_row_if_undoable,
@@ -70,6 +69,7 @@ from app.spaced_repetition.scheduler import (
     explain_invalid_due_date,
     format_days,
 )
+from app.spaced_repetition.todays_queue import load_todays_queue
 from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
