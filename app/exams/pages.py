@@ -493,6 +493,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         names=list_short_names_by_objective(ctx.library),
         to_read_next=_find_page_to_read_next(ctx, paper),
         is_of_one_domain=is_exam_of_one_domain(state.exam_slug),
+        has_first_answers=store.has_first_answers(ctx.db, state),
         earlier=earlier[:5],
         late=late,
         token=make_submission_token(),

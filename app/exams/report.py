@@ -217,9 +217,7 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         objective_scores=_sum_scores_by_part((m.objective_number, m.score) for m in graded),
         missed_items=tuple(m for m in answered if m.score < 1),
         unanswered_items=tuple(m for m in graded if not m.is_answered),
-        weakest_objective=find_clearly_weakest_part(
-            _sum_scores_by_part((m.objective_number, m.score) for m in answered)
-        ),
+        weakest_objective=_find_weakest_objective(answered),
         answer_changes=tuple(
             AnswerChanges(way, tuple(m.question_number for m in graded if m.change_text == way))
             for way in CHANGES
@@ -242,6 +240,12 @@ def find_clearly_weakest_part(part_scores: Iterable[PartScore]) -> PartScore | N
     return first if first.points_lost > second.points_lost and first.question_count > 1 else None
 
 
+def _find_weakest_objective(answered: Iterable[GradedItem]) -> PartScore | None:
+    return find_clearly_weakest_part(
+        _sum_scores_by_part((m.objective_number, m.score) for m in answered)
+    )
+
+
 class PageScore(NamedTuple):
     """How the answered questions of a page went: `right` of `asked`."""
 
@@ -256,13 +260,23 @@ class PageScore(NamedTuple):
 def score_pages_with_missed_questions(
     library: Library, graded: Iterable[GradedItem]
 ) -> dict[str, PageScore]:
-    """Return the pages with a question that was answered and missed."""
+    """Return the pages with a question that was answered and missed.
+
+    If one objective is the weakest, only the pages with a question missed on it.
+    """
+    answered = [m for m in graded if m.is_answered]
+    weakest = _find_weakest_objective(answered)
     results = collections.defaultdict[str, list[bool]](list)
-    for item in graded:
-        if item.is_answered and item.question_id in library.questions:
-            results[library.questions[item.question_id].topic].append(item.score >= 1)
+    pages_of_weakest = set[str]()
+    for item in answered:
+        if item.question_id in library.questions:
+            slug = library.questions[item.question_id].topic
+            results[slug].append(item.score >= 1)
+            if weakest and weakest.number_or_title == item.objective_number and item.score < 1:
+                pages_of_weakest.add(slug)
     scores = {slug: PageScore(sum(right), len(right)) for slug, right in results.items()}
-    return {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
+    missed = {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
+    return {slug: s for slug, s in missed.items() if slug in pages_of_weakest} or missed
 
 
 def compute_score_range_of_similar_exam(score: float, question_count: int) -> tuple[float, float]:

@@ -362,6 +362,12 @@ def load_scores_by_question(db: Session, sitting: SittingState) -> dict[str, Ite
     return {item: ItemScore(*values) for item, *values in rows}
 
 
+def has_first_answers(db: Session, sitting: SittingState) -> bool:
+    """Return whether a closed sitting asked something that the learner hadn't answered before."""
+    firsts = select(Attempt.id).where(Attempt.sitting_id == sitting.sitting_id, col(Attempt.first))
+    return db.exec(firsts.limit(1)).first() is not None
+
+
 def increment_learner_change_counter(db: Session, learner_id: int) -> None:
     """Count a change that no request of the learner made."""
     db.execute(

@@ -69,6 +69,7 @@ from app.spaced_repetition.scheduler import (
     explain_invalid_due_date,
     format_days,
 )
+from app.spaced_repetition.todays_queue import load_todays_queue
 from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
@@ -252,10 +253,9 @@ router = APIRouter()
 
 @router.get("/deck")
 def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
-    """The cards of one topic, by default the first; with a search query those that match it."""
+    """How many cards there are, and those of a topic; with a search query those that match it."""
     topics = [t for t in ctx.library.topics.values() if t.cards]
-    chosen = require_topic(ctx.library, query.topic) if query.topic else None
-    topic = chosen or (topics[0] if topics else None)
+    topic = require_topic(ctx.library, query.topic) if query.topic else None
     suspended = review_log.list_suspended_cards(ctx.db, ctx.learner.id) if ctx.learner.id else ()
     resolved = load_cards_with_origin(ctx, [*(topic.cards if topic else ()), *suspended])
     statuses = (
@@ -265,6 +265,12 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         "flashcards/deck.html",
         topics=topics,
         topic=topic,
+        day=ctx.study_day,
+        card_count=len(ctx.library.cards),
+        started_count=review_log.count_started_cards(ctx.db, ctx.learner.id),
+        next_due=queue.find_next_due_day(
+            ctx.db, ctx.learner.id, load_todays_queue(ctx, None).scope
+        ),
         rows=[_build_listed_course_card(ctx, c, statuses.get(c)) for c in topic.cards]
         if topic
         else [],

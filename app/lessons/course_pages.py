@@ -332,7 +332,7 @@ def find_next_page_across_day_lists(
 
     It is the first unread page of today's list, then the first one of the next list if that were
     made now, with or without an exam day. If neither has pages, it is the first unread page of the
-    course.
+    course, but none once no day before the exam has pages.
     """
     library, todays = ctx.library, load_stored_day_list(ctx)
     if sections_read is None:
@@ -341,10 +341,12 @@ def find_next_page_across_day_lists(
         listed = find_first_unread_page(library, todays.day_list, sections_read, reading_route)
         if listed.is_on_day_list and listed.topic:
             return listed
-        if (coming := build_next_day_list(ctx)) is not None:
-            following = find_first_unread_page(library, coming, sections_read, reading_route)
-            if following.is_on_day_list:
-                return following
+        coming = build_next_day_list(ctx)
+        if coming is None:
+            return NextPage(None, reading_route, is_on_day_list=False)
+        following = find_first_unread_page(library, coming, sections_read, reading_route)
+        if following.is_on_day_list:
+            return following
     return find_first_unread_page(library, None, sections_read, reading_route)
 
 
@@ -634,11 +636,10 @@ def _section_list_context(page: RenderedPage, read_anchors: frozenset[str]) -> d
 
 
 def _sum_minutes_of_read_sections(page: RenderedPage, read_anchors: frozenset[str]) -> int:
-    """Return the minutes of the page already read, rounded."""
+    """Return the minutes of the page already read, rounded; those of the page once all is read."""
+    on_route = [s for s in page.titled_sections if not s.is_skipped_on_route]
+    if read_anchors and all(s.anchor in read_anchors for s in on_route):
+        return round_minutes(page.minutes)
     minutes_of_opening = sum(s.minutes for s in page.sections if not s.anchor)
-    minutes_of_titled = sum(
-        s.minutes
-        for s in page.titled_sections
-        if s.anchor in read_anchors and not s.is_skipped_on_route
-    )
+    minutes_of_titled = sum(s.minutes for s in on_route if s.anchor in read_anchors)
     return round(minutes_of_titled + (minutes_of_opening if read_anchors else 0))

@@ -217,18 +217,26 @@ def _build_head_context(
     }
 
 
+def list_topics_by_objective(library: Library) -> list[Topic]:
+    """Return the pages as the course lists them: by first objective, those beyond the exam last."""
+    objectives = [o.number for domain in library.syllabus.domains for o in domain.objectives]
+    order = dict.fromkeys([*library.syllabus.topics, *library.topics])
+    topics = [library.topics[slug] for slug in order if slug in library.topics]
+    listed = [topic for o in objectives for topic in topics if o in topic.objectives[:1]]
+    return sorted(listed, key=lambda topic: bool(topic.level))
+
+
 def _build_sources_and_navigation_context(
     library: Library, topic: Topic, reading_route: ReadingRoute
 ) -> dict[str, Any]:
     order = [
-        slug
-        for slug in library.syllabus.topics
-        if (page := library.topics.get(slug))
-        and (page is topic or list_sections_on_route(page, reading_route))
+        page
+        for page in list_topics_by_objective(library)
+        if page is topic or list_sections_on_route(page, reading_route)
     ]
-    index = order.index(topic.slug) if topic.slug in order else len(order)
-    previous = library.topics[order[index - 1]] if 0 < index < len(order) else None
-    following = library.topics[order[index + 1]] if index + 1 < len(order) else None
+    index = order.index(topic) if topic in order else len(order)
+    previous = order[index - 1] if 0 < index < len(order) else None
+    following = order[index + 1] if index + 1 < len(order) else None
     return {
         "topic": topic,
         "sources": [library.sources[k] for k in topic.sources if k in library.sources],

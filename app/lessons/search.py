@@ -383,9 +383,12 @@ def _correct_word(word: str, occurrences_by_word: Mapping[str, int]) -> str:
     splits = _split_into_known_words(word, occurrences_by_word)
     if splits:
         return splits
-    similar_words = difflib.get_close_matches(
-        word, _list_words_of_similar_length(word, occurrences_by_word), n=5, cutoff=0.7
-    )
+    nearby = _list_words_of_similar_length(word, occurrences_by_word)
+    similar_words = [
+        similar
+        for similar in difflib.get_close_matches(word, nearby, n=5, cutoff=0.7)
+        if _count_edits(word, similar) <= max(2, len(word) // 4)
+    ]
     if not similar_words:
         return word
     best_similarity = _compute_word_similarity(word, similar_words[0])
@@ -433,6 +436,16 @@ def _list_words_of_similar_length(word: str, known_words: Collection[str]) -> li
 
 def _compute_word_similarity(word: str, other: str) -> float:
     return difflib.SequenceMatcher(None, other, word).ratio()
+
+
+def _count_edits(word: str, other: str) -> int:
+    """Return how many letters to change, add or leave out; two swapped letters are two.
+
+    >>> _count_edits("colling", "cooling"), _count_edits("kuberentes", "kubernetes")
+    (1, 2)
+    """
+    changes = difflib.SequenceMatcher(None, other, word).get_opcodes()
+    return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in changes if tag != "equal")
 
 
 OPEN, CLOSE = "\x02", "\x03"

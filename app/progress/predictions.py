@@ -134,10 +134,14 @@ def describe_count_of_results_in_range(outcomes: Iterable[PredictionOutcome]) ->
 
 
 class ScoreChange(NamedTuple):
-    """By how many points the score rose (fell, if negative), and since which day; "" for none yet."""
+    """By how many points the score rose (fell, if negative), and since which day; "" for none yet.
+
+    It `has_just_fallen` if it is lower than on the study day before.
+    """
 
     points: int = 0
     since_text: str = ""
+    has_just_fallen: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -150,9 +154,10 @@ class ScoreTrend:
         """Return the change since the first score, with which the drawn line begins, too."""
         if len(self.predictions_oldest_first) < 2:
             return ScoreChange()
-        first, today = self.predictions_oldest_first[0], self.predictions_oldest_first[-1]
-        points = round(today.expected_right_answers) - round(first.expected_right_answers)
-        return ScoreChange(points, f"since {format_short_date(first.day)}")
+        first = self.predictions_oldest_first[0]
+        scores = [round(score.expected_right_answers) for score in self.predictions_oldest_first]
+        since = f"since {format_short_date(first.day)}"
+        return ScoreChange(scores[-1] - scores[0], since, scores[-1] < scores[-2])
 
 
 def build_score_trend(

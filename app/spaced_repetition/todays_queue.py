@@ -118,12 +118,15 @@ def load_todays_queue(
     """
     scope = _load_scope(ctx, topic)
     followed = None if topic else listed
+    counted = None
     while True:
         loaded = (
             _load_queue_of_list(ctx, scope, followed)
             if followed is not None
             else queue.load_review_queue(ctx.db, ctx.learner.id, scope)
         )
+        # Cards that a running mock exam hides wait, and count as on the list of the day.
+        counted = counted if counted and loaded.first_card else loaded
         if loaded.first_card is None or is_card_visible(ctx, loaded.first_card.card_id):
             break
         gone = scope.gone_and_moved_cards.gone_card_ids | {loaded.first_card.card_id}
@@ -153,11 +156,11 @@ def load_todays_queue(
         new = take_first_unseen_cards(ctx, scope, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
-        due_now=loaded.learning_count + loaded.review_count,
-        waiting_for_step=loaded.waiting_count,
-        new_cards=fresh + loaded.due_never_reviewed_count,
-        new_added_cards=loaded.due_never_reviewed_count,
-        due_in_steps=loaded.learning_count,
+        due_now=counted.learning_count + counted.review_count,
+        waiting_for_step=counted.waiting_count,
+        new_cards=fresh + counted.due_never_reviewed_count,
+        new_added_cards=counted.due_never_reviewed_count,
+        due_in_steps=counted.learning_count,
         seconds_per_card=pace,
     )
     return TodaysQueue(loaded, scope, new, left)

@@ -196,9 +196,9 @@ def load_day_activity(
 
 _on_its_day = ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day == _LIST.c.day
 _is_tested = exists().where(*_on_its_day, ATTEMPT.c.context == "placement").label("is_tested")
-_of_later_exam = _on_its_day[0], ATTEMPT.c.context == "exam", ATTEMPT.c.at > _LIST.c.at
+_later = (ATTEMPT.c.context == "exam") & ATTEMPT.c.first & (ATTEMPT.c.at > _LIST.c.at)
 _NEWEST_LIST = (
-    select(*_LIST.c["day", "tasks", "estimate"], _is_tested, exists().where(*_of_later_exam))
+    select(*_LIST.c["day", "tasks", "estimate"], _is_tested, exists().where(_on_its_day[0], _later))
     .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
     .order_by(_LIST.c.day.desc())
     .limit(1)
@@ -206,7 +206,7 @@ _NEWEST_LIST = (
 
 
 class ListAndEstimate(NamedTuple):
-    """A day's list, its score, whether placement questions were answered, and an exam since."""
+    """A day's list, its score, whether placement questions were answered, and exam ones since."""
 
     day_list: DayList
     score_estimate: ScoreEstimate | None

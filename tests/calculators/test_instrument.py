@@ -86,6 +86,13 @@ def test_an_empty_field_shows_what_counts_instead():
     assert (usual(), usual(method="lora")) == ("32", "1")
 
 
+@pytest.mark.parametrize(("typed", "usual"), [("dgx-h100", "40"), ("gb200-nvl72", "132")])
+def test_a_rack_shows_the_power_that_it_is_assumed_to_have(typed: str, usual: str):
+    form = build_calculator_form(require_estimate("power-cooling"), {"system": typed})
+    field = fields_by_name(form)["rack_limit"]
+    assert (field.value, field.value_if_empty, field.unit) == ("", usual, "kW")
+
+
 def test_a_new_result_tells_the_form_what_its_empty_fields_stand_for(client, subtests):
     for address, typed, told in (
         ("serving-capacity/result", "model=llama-3.1-8b", 'tensor_parallel" data-usual="1"'),

@@ -21,6 +21,7 @@ from app.exams.report import (
     compute_score_range_of_similar_exam,
     describe_missed_questions_in_cards,
     find_clearly_weakest_part,
+    score_pages_with_missed_questions,
 )
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceSpec
@@ -50,6 +51,23 @@ def test_points_add_up_by_domain_and_objective() -> None:
     ]
     assert [s.number_or_title for s in report.objective_scores] == ["1.1", "2.9", "2.10"]
     assert [m.question_number for m in report.missed_items] == [2, 3]
+
+
+def test_the_page_to_read_is_one_of_the_objective_that_cost_most(shipped: Library) -> None:
+    def missed_pages(cost: dict[str, int]) -> set[str]:
+        asked = [
+            (item, objective)
+            for (objective, count), slug in zip(cost.items(), ("cooling", "slurm"), strict=True)
+            for item in shipped.topics[slug].questions[:count]
+        ]
+        paper = [
+            dataclasses.replace(marked(n, objective, 0), question_id=item)
+            for n, (item, objective) in enumerate(asked, 1)
+        ]
+        return set(score_pages_with_missed_questions(shipped, paper))
+
+    assert missed_pages({"2.3": 2, "3.2": 3}) == {"slurm"}
+    assert missed_pages({"2.3": 2, "3.2": 2}) == {"cooling", "slurm"}
 
 
 def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:

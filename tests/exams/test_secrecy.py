@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sqlite3
 import zipfile
 
@@ -65,6 +66,28 @@ def verdicts(rosa: TestClient, library: Library) -> dict[str, str]:
     pages = [f"/quiz/{q.topic}/{q.id}" for q in library.questions.values()]
     found = dict(answer_on(rosa, page) for page in pages)
     return {item: address for item, address in found.items() if address}
+
+
+def test_cards_count_alike_on_every_page_while_an_exam_hides_some(
+    rosa: TestClient, session: Session, clock: Clock, verdicts: dict[str, str]
+):
+    assert verdicts
+
+    def count_cards_left() -> int:
+        html = rosa.get("/flashcards").text.partition('aria-label="Cards left"')[2]
+        return sum(map(int, re.findall(r"<b>(\d+)</b>", html.partition("</ul>")[0])))
+
+    clock.tick(days=1)
+    rosa.get("/")
+    before = count_cards_left()
+    assert before > 3
+    first_card = re.search(r'name="card" value="q:([\w-]+)"', rosa.get("/flashcards").text)
+    assert first_card
+
+    begin_with_one_of(rosa, session, {first_card[1]})
+
+    assert first_card[0] not in rosa.get("/flashcards").text
+    assert count_cards_left() == before
 
 
 def test_the_verdict_of_an_earlier_answer_waits_for_the_end(

@@ -45,6 +45,17 @@ def test_every_card_is_one_step_from_the_top_of_the_deck(client) -> None:
     assert "Cache (6)" in top
 
 
+def test_all_cards_begin_with_how_many_there_are_and_list_none(hands, client) -> None:
+    hands.grade(4)
+
+    html = client.get("/flashcards/deck").text.replace("\xa0", " ")
+
+    assert "1 card started; the course has 12." in html
+    assert "Next: 1 due Wednesday, June 17." in html
+    assert 'class="deck"' not in html
+    assert "Weights (6)" in html
+
+
 def test_putting_aside_twice_is_putting_aside(client, session) -> None:
     for _ in range(2):
         put_aside(client, "weights-1")

@@ -132,8 +132,8 @@ def test_a_page_that_takes_as_long_on_both_routes_offers_no_choice(
 def test_the_course_says_what_each_route_costs(client: TestClient):
     full, short = (client.get(f"/course{query}").text for query in ("", "?route=short"))
 
-    assert "Essentials: " in full
-    assert re.search(r"Everything: \d+\s+min\w*</b></span> in all\.", full)
+    assert "Essentials only: " in full
+    assert re.search(r"All pages: \d+\s+min\w*</b>", full)
     assert '<a href="/course?route=short">' in full
     assert '<a href="/course?route=full">' in short
     assert 'href="/concepts/weights?route=short"' in short
@@ -242,7 +242,8 @@ def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
 
 
 def test_only_the_plan_says_what_comes_next(client: TestClient, library: Library):
-    first, second, *_ = library.syllabus.topics
+    course = client.get("/course").text.partition('class="chapters')[2]
+    first, second, *_ = re.findall(r'<li[^>]*><a\s+href="/concepts/([\w-]+)', course)
     client.post(f"/concepts/{first}/readings")
     client.get("/")
     page = client.get(f"/concepts/{first}").text
@@ -337,7 +338,7 @@ def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
     client.post("/plan", data=plan | {"page_route": "short"})
     short = client.get("/course").text
 
-    assert '<b aria-current="true">Everything' in full
+    assert '<b aria-current="true">All pages' in full
     assert '<b aria-current="true">Essentials' in short
 
 
@@ -374,7 +375,9 @@ def test_reading_never_adds_to_what_is_left(
                 )
                 browser.post(f"/concepts/{slug}/readings?{query}")
                 plan, course = read_text(browser, "/plan"), read_text(browser, "/course")
-                found = re.search(r"\d+ pages left: (?:(\d+) h)? ?(?:(\d+) min)?(?:, or|\.)", plan)
+                found = re.search(
+                    r"(?:pages left:|their essentials) (?:(\d+) h)? ?(?:(\d+) min)?\.", plan
+                )
                 assert found
                 left = 60 * int(found[1] or 0) + int(found[2] or 0)
                 assert left <= before
@@ -382,6 +385,20 @@ def test_reading_never_adds_to_what_is_left(
                 assert '<b aria-current="true">Essentials' in course
                 assert "There is time for the essentials of every page" in plan
             clock.tick(days=1)
+
+
+def test_all_minutes_of_a_page_are_read_once_its_sections_are(
+    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+):
+    with visit(create_app(settings, clock, live_shipped)) as browser:
+        # Pages whose sections add up to another rounded minute.
+        for slug in ("gpu-and-cpu", "cooling", "dpu"):
+            for query in ("?route=short", "?route=full"):
+                browser.post(f"/concepts/{slug}/readings{query}")
+                page = browser.get(f"/concepts/{slug}{query}").text
+                read = re.search(r"(\d+) of (\d+)\s+minutes? read", page)
+                assert read
+                assert read[1] == read[2]
 
 
 def test_an_unknown_route_is_refused(client: TestClient):
@@ -439,7 +456,7 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     client.post("/plan", data=plan)
 
     welcome, course = (client.get(at).text.replace("\xa0", " ") for at in ("/", "/course"))
-    essentials = re.search(r"Essentials: (\d+) min", course)
+    essentials = re.search(r"Essentials only: (\d+) min", course)
     assert essentials
     assert 'href="/concepts/weights?route=short"' in welcome
     assert f'class="min">{essentials[1]} minute' in welcome

@@ -125,6 +125,11 @@ def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
     assert {hit.url for hit in first.hits} == {hit.url for hit in second.hits}
 
 
+@pytest.mark.parametrize("typed", ["asdfqwer", "qwertyuiop"])
+def test_letters_at_random_are_no_slip_of_the_finger(shipped: Library, typed: str):
+    assert search_course(shipped, typed).corrected_query == ""
+
+
 def test_only_the_wrong_word_is_mended(library: Library):
     assert search_course(library, "kv cahce").corrected_query == "kv cache"
 

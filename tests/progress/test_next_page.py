@@ -120,6 +120,15 @@ def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
     )
 
 
+def test_no_page_is_next_once_no_day_before_the_exam_has_pages(reader: Reader, clock: Clock):
+    assert reader.named_on_course()
+    for days in (13, 1):  # the eve, the exam day
+        clock.tick(days=days)
+        assert reader.pages() == []
+        assert "Next page" not in reader.browser.get("/course").text
+        assert "the next page, <a" not in reader.browser.get("/").text
+
+
 def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
     reader: Reader, clock: Clock, shipped: Library
 ):
@@ -284,7 +293,7 @@ def test_an_unfinished_placement_test_changes_no_list_and_names_no_pages(reader:
 
 def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
     browser, ranks = TestClient(app, follow_redirects=False), []
-    later, now = "they start with whole pages and go over to", "so only their essentials."
+    later, now = "early lists give whole pages", "so your lists give only the essentials."
     shortened, said = set(), set()
     for minutes in (20, 45, 50, 60, 80, 90, 105, 120):
         form = {"exam_day": "2026-06-25", "minutes_a_day": str(minutes), "page": "plan"}
@@ -299,7 +308,7 @@ def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
         )
         ranks.append(next(n for n, words in enumerate(verdicts) if words in plan))
         shortening = [words for words in (later, now) if words in plan]
-        assert len(shortening) == (" in full." in plan)
+        assert len(shortening) == (", their essentials" in plan)
         shortened |= {ranks[-1]} if shortening else set()
         said |= {*shortening}
     assert ranks == sorted(ranks)
@@ -343,4 +352,4 @@ def test_another_number_of_cards_changes_no_length_of_pages(app: FastAPI, clock:
     for amount in ("more", "normal"):
         browser.post("/plan", data=form | {"card_amount": amount, "page_route": "auto"})
         assert "Essentials only" in browser.get("/").text
-        assert "start with whole pages" not in read_plan(browser)
+        assert "give whole pages" not in read_plan(browser)

@@ -78,7 +78,9 @@ class DeploymentInputs:
     draft_cost: float = reuse_input(ServingCapacityInputs, "draft_cost")
     system: str | None = system_input()
     oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
-    rack_limit: float | None = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
+    rack_limit: float | None = reuse_input(
+        PowerCoolingInputs, "rack_limit", group="Power", compute_usual_value=None
+    )
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
     pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
     usd_per_gpu_hour: float | None = common_inputs.price_input()

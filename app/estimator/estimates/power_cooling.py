@@ -36,6 +36,11 @@ FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 ValueT = TypeVar("ValueT", int, float)
 
 
+def _usual_rack_limit(inputs: "PowerCoolingInputs") -> float:
+    """Return the power that a rack is assumed to have, in W."""
+    return max(RACK_LIMIT, find_system(inputs.system).power or 0.0)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingInputs:
     system: str = _MACHINES.declare_input_field(
@@ -58,6 +63,7 @@ class PowerCoolingInputs:
         limits=(1e3, 1e7),
         help="The most that the building powers and cools in one rack; left empty: 40 kW, or "
         "what a system draws that is a rack by itself.",
+        compute_usual_value=_usual_rack_limit,
     )
     pue: float = _SITE.declare_input_field(
         1.3,
@@ -81,6 +87,7 @@ class PowerCoolingInputs:
         limits=(0.05, 1.0),
         help="Typical over highest power; left empty: 80%, as a server with eight "
         "H100 was measured at 82% at most while training.",
+        compute_usual_value=lambda _: LOAD,
         topic=TOPIC,
     )
     other: float = _MACHINES.declare_advanced_input_field(
@@ -275,7 +282,7 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     power, rack_units = inputs.node_power or system.power, inputs.node_units or system.rack_units
     node = _require_known_value(power, "node_power", "highest power", system)
     units = _require_known_value(rack_units, "node_units", "height", system)
-    rack_limit = inputs.rack_limit or max(RACK_LIMIT, system.power or 0.0)
+    rack_limit = inputs.rack_limit or _usual_rack_limit(inputs)
     inputs = dataclasses.replace(inputs, rack_limit=rack_limit)
     in_rack = max_nodes_in_rack(rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other

@@ -73,7 +73,9 @@ class TrainingRunInputs:
     write_bandwidth: float | None = reuse_input(StorageInputs, "write_bandwidth")
     read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
     bytes_per_token: float = reuse_input(StorageInputs, "bytes_per_token", group="Storage")
-    rack_limit: float | None = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
+    rack_limit: float | None = reuse_input(
+        PowerCoolingInputs, "rack_limit", group="Power", compute_usual_value=None
+    )
     site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
     pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
     usd_per_gpu_hour: float | None = common_inputs.price_input()
