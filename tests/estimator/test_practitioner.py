@@ -1166,6 +1166,23 @@ def test_a_fit_that_the_upper_end_of_its_range_exceeds_is_tight() -> None:
     assert "as high as 90.6\u00a0GB, 5.5\u00a0GB too much" in found.verdict.text
 
 
+@pytest.mark.parametrize(
+    ("sequences", "status", "is_unsure"),
+    [(4, "info", False), (16, "tight", True), (24, "tight", True), (27, "no", False)],
+)
+def test_latency_is_as_sure_of_the_memory_as_the_estimate_of_memory(
+    sequences: int, status: str, is_unsure: bool
+) -> None:
+    inputs = {"model": "gpt-oss-120b", "tensor_parallel": 1}
+    answer = ask("latency", **inputs, batch=sequences, prompt=7192, answer=1000)
+    memory = ask("inference-memory", **inputs, context=8192, concurrent=sequences)
+    assert answer.verdict.status == status
+    assert bool(answer["fits"].note) == is_unsure == bool(memory["fits"].note)
+    changes = {change.field: change.flip_value for change in answer.flips}
+    if status != "info":
+        assert (changes["batch"], changes["tensor_parallel"]) == ("4", "2")
+
+
 def test_the_target_that_decides_the_replicas_is_said() -> None:
     job = {
         "model": "llama-3.1-8b",

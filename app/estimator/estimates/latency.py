@@ -34,12 +34,14 @@ from app.estimator.models.weight_formats import (
     build_published_format_clause,
     find_weight_format,
 )
-from app.estimator.result import VerdictFlip
+from app.estimator.result import Bounds, VerdictFlip
 from app.estimator.serving.engine import ServingSetup, find_fp8_problem, find_math_bits
 from app.estimator.serving.replica_memory import (
+    bounds_of_lacking_bytes,
     find_max_num_seqs_refusal_of_replica,
     lacking_bytes_at_upper_bound,
     max_sequences_in_memory,
+    max_sequences_that_surely_fit,
     weight_bytes_read_per_gpu,
 )
 from app.estimator.serving.step_time import (
@@ -169,10 +171,15 @@ class LatencyResult:
     batch_where_compute_exceeds_weights: int | None
     non_memory_bound_batch: int | None
     fits: bool
-    lacking_bytes_at_upper_bound: float
+    lacking_bytes: Bounds
     measurements: MeasurementCoverage
     start_refusal: MaxNumSeqsRefusal | None = None
     host_layers: HostLayerTimes = _NO_HOST_LAYERS
+
+    @property
+    def is_fit_unsure(self) -> bool:
+        """Return whether the limit lies within the range of the memory that a GPU needs."""
+        return self.lacking_bytes.low <= 0 < self.lacking_bytes.high
 
     def error_interval_name(self, step_phase: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
@@ -366,9 +373,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         batch_where_compute_exceeds_weights=compute_bound_batch,
         non_memory_bound_batch=non_memory_bound_batch,
         fits=inputs.batch <= max_batch,
-        lacking_bytes_at_upper_bound=lacking_bytes_at_upper_bound(
-            placed, inputs.batch, inputs.prompt + inputs.answer
-        ),
+        lacking_bytes=bounds_of_lacking_bytes(placed, inputs.batch, inputs.prompt + inputs.answer),
         measurements=find_measurement_coverage(placed),
         start_refusal=find_max_num_seqs_refusal_of_replica(placed),
         host_layers=host,
@@ -514,10 +519,12 @@ def datasheet_peak_rate(placed: PlacedModel) -> float:
 
 
 def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
-    """Return the sequences with which vLLM starts, and the batch that is not memory-bound."""
+    """Return where it surely fits, where vLLM starts, and the batch that is not memory-bound."""
     refused = result.start_refusal if result.fits else None
     if not result.fits and result.inputs.engine == common_inputs.LLAMA_CPP:
         return _find_gpu_layer_flips(result.inputs)
+    if not result.fits or result.is_fit_unsure:
+        return _find_sure_fit_flips(result)
     starts = build_max_num_seqs_flips(refused)
     if starts and refused:
         limited = dataclasses.replace(result.inputs, max_sequences=refused.advised_sequences)
@@ -528,6 +535,31 @@ def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     becomes = "Memory no longer bounds it."
     flip = VerdictFlip("batch", "Sequences at once", now, then, becomes)
     return (*starts, add_max_num_seqs_change(flip, refused))
+
+
+def _find_sure_fit_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
+    """Return the most sequences and the fewest GPUs with which the model surely fits."""
+    inputs, placed = result.inputs, result.placed_model
+    context = inputs.prompt + inputs.answer
+
+    def is_enough(gpus: int) -> bool:
+        if gpus <= inputs.tensor_parallel:
+            return False
+        wider = place_requested_model(dataclasses.replace(inputs, tensor_parallel=gpus))
+        lacking = lacking_bytes_at_upper_bound(wider, inputs.batch, context)
+        return lacking <= 0 and not wider.load_refusal
+
+    most = max_sequences_that_surely_fit(placed, context)
+    gpus = list_default_gpu_counts_per_replica(placed.model, inputs.engine, 1, is_enough)[0]
+    changes = (
+        ("batch", "Sequences at once", inputs.batch, most),
+        ("tensor_parallel", "GPUs", inputs.tensor_parallel, gpus),
+    )
+    return tuple(
+        VerdictFlip(field, label, format_number(now), format_number(then), "It surely fits.")
+        for field, label, now, then in changes
+        if then and (field == "batch" or then > now)
+    )
 
 
 def _find_gpu_layer_flips(inputs: LatencyInputs) -> tuple[VerdictFlip, ...]:

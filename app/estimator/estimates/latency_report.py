@@ -196,9 +196,7 @@ OUTPUTS: tuple[OutputSpec[LatencyResult], ...] = (
         "fits",
         "Fits in memory",
         better="more",
-        read=lambda r: OutputValue(
-            r.fits, note=UNCERTAIN_FIT if r.fits and r.lacking_bytes_at_upper_bound else ""
-        ),
+        read=lambda r: OutputValue(r.fits, note=UNCERTAIN_FIT if r.is_fit_unsure else ""),
     ),
 )
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
@@ -262,8 +260,11 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     where = f"{result.placed_model.setup.gpus} {result.placed_model.gpu.name}"
     if not result.fits:
         text = f"Too large for {where}. With enough memory: first token {then}"
+        if result.is_fit_unsure:
+            text = text.replace("With", "It fits by the lower end of the range. With", 1)
+            return Verdict("tight", "May not fit.", text)
         return Verdict("no", "Does not fit.", text)
-    lacking = memory_lacking_at_upper_bound_text(result.lacking_bytes_at_upper_bound)
+    lacking = memory_lacking_at_upper_bound_text(result.lacking_bytes.high)
     fits = lacking or f"It fits in the memory of {where}."
     text = (
         f"First token {then} {fits}{_describe_speed_at_other_acceptances(result)} "

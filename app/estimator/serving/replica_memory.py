@@ -159,12 +159,13 @@ class MemoryBesidesCache(NamedTuple):
     """Bytes that the engine may use on one GPU, and what it takes besides the cache [B].
 
     `other_bytes`: CUDA, libraries, and tensors of its largest step or of sampling at start-up;
-    `max_other_bytes`: the upper end of its range.
+    `min_other_bytes` and `max_other_bytes`: the ends of its range.
     """
 
     usable_bytes: float
     weight_bytes: float
     other_bytes: float
+    min_other_bytes: float
     max_other_bytes: float
 
     @property
@@ -193,8 +194,8 @@ def compute_memory_besides_cache(
         drafting = draft_weight_bytes(placed.model, placed.setup.weight_format) / placed.setup.gpus
     overhead = engine.bytes_outside_framework(tensor)
     is_logged = engine.id in LOGGED
-    most_overhead = (LOGGED_OVERHEAD if is_logged else OVERHEAD).high
-    most_active = (LOGGED_ACTIVE if is_logged else ACTIVE).high
+    overheads = LOGGED_OVERHEAD if is_logged else OVERHEAD
+    active = LOGGED_ACTIVE if is_logged else ACTIVE
     shares, padding = _marlin_padding_and_shares_per_gpu(placed, model)
     unsure = (shares.most - shares.usual) * padding
     if engine.caches_hybrids_in_blocks and _build_hybrid_cache_blocks(placed, model):
@@ -203,7 +204,10 @@ def compute_memory_besides_cache(
         usable_bytes=compute_engine_memory_limit(engine, memory, usable_share, tensor),
         weight_bytes=weight_bytes_per_gpu(placed, model) + drafting,
         other_bytes=overhead + peak,
-        max_other_bytes=most_overhead * overhead + most_active * peak + unsure,
+        min_other_bytes=overheads.low * overhead
+        + active.low * peak
+        - (shares.usual - shares.least) * padding,
+        max_other_bytes=overheads.high * overhead + active.high * peak + unsure,
     )
 
 
@@ -300,14 +304,23 @@ def lacking_bytes_at_upper_bound(
     placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
 ) -> float:
     """Bytes that a GPU lacks for `sequences` by the upper end of the estimate; negative if none [B]."""
+    return bounds_of_lacking_bytes(placed, sequences, context, usable_share).high
 
-    def lacking_on(stage: Architecture) -> float:
+
+def bounds_of_lacking_bytes(
+    placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
+) -> Bounds:
+    """Bytes that a GPU lacks for `sequences` by both ends of the estimate; negative if none [B]."""
+
+    def lacking_on(stage: Architecture) -> Bounds:
         parts = compute_memory_besides_cache(placed, usable_share, stage)
         cached = _sequence_cache_bytes_with_block_rounding(placed, context, stage) * sequences
-        return parts.weight_bytes + parts.max_other_bytes + cached - parts.usable_bytes
+        besides = parts.weight_bytes + cached - parts.usable_bytes
+        return Bounds(besides + parts.min_other_bytes, besides + parts.max_other_bytes)
 
     stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
-    return max(lacking_on(stage.stage_model) for stage in stages)
+    lacking = [lacking_on(stage.stage_model) for stage in stages]
+    return Bounds(max(each.low for each in lacking), max(each.high for each in lacking))
 
 
 def max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
