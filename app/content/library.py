@@ -32,7 +32,7 @@ from app.content.link_and_picture_rules import (
 )
 from app.content.parse_cache import compute_parser_code_hash
 from app.content.parsed_file import ParsedFile, map_lock_entries_by_id
-from app.content.uncomputed_amounts import check_plain_amounts_and_ratios
+from app.content.uncomputed_amounts import check_plain_amounts
 from app.markup.images import render_image_block
 from app.markup.model import (
     REVERSE,
@@ -195,9 +195,7 @@ def _check_rules_across_files(
     """Check rules across files, except for ids and counts."""
     yield from course_rules.check_cross_references(course)
     if course.syllabus.offers_calculators:
-        yield from check_plain_amounts_and_ratios(
-            {p: r.amounts for p, r in course.parsed_files.items()}
-        )
+        yield from check_plain_amounts({p: r.amounts for p, r in course.parsed_files.items()})
     yield from course_rules.check_stale_reviews(course)
     yield from course_rules.check_near_duplicate_stems(course, questions)
     yield from check_duplicate_card_fronts(cards)

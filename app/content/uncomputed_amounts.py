@@ -1,4 +1,4 @@
-"""Finds amounts in plain text that the catalog or an estimate computes, and wrong ratios."""
+"""Finds amounts in plain text that the catalog or an estimate computes."""
 
 import dataclasses
 import functools
@@ -59,17 +59,6 @@ _FORMATS = {
     "fp8": re.compile(r"\bFP8|\bINT8|\b8[- ]bit"),
     "int4": re.compile(r"\bINT4|\b4[- ]bit"),
 }
-_TIMES = "|".join(_NUMBERS)
-_RATIO = re.compile(
-    r"\b(?:(?P<two>half|twice)\b"
-    r"|a (?P<share>third|quarter)(?: (?P<way>more|larger|faster|higher|less|fewer|lower))?\b"
-    rf"|(?P<times>\d{{1,4}}(?:\.\d)?|{_TIMES}) times\b(?! ?[\[<\d])"
-    r"|(?P<percent>\d{1,3})% (?P<change>more|larger|faster|higher|less|fewer|lower)\b)",
-    re.IGNORECASE,
-)
-_RISES = frozenset({"more", "larger", "faster", "higher"})
-_RATIO_TOLERANCE = 0.12
-_CLAUSE = re.compile(r"[,;()]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,16 +76,6 @@ class PlainAmount:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DoubtfulRatio:
-    """A ratio in words, and the quotient of the two figures in its sentence."""
-
-    text: str
-    quotient: float
-    line: int
-    column: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class EstimatedAmount:
     """An amount that is shown as a figure, and the estimate that it is computed by."""
 
@@ -106,20 +85,17 @@ class EstimatedAmount:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileAmounts:
-    """The amounts of one file: plain ones, estimates, doubtful ratios."""
+    """The amounts of one file: plain ones, and estimates."""
 
     plain_amounts: tuple[PlainAmount, ...] = ()
     shown_estimates: tuple[EstimatedAmount, ...] = ()
-    doubtful_ratios: tuple[DoubtfulRatio, ...] = ()
 
 
 NO_AMOUNTS = FileAmounts()
 
 
-def check_plain_amounts_and_ratios(
-    amounts_by_path: Mapping[str, FileAmounts],
-) -> Iterator[ContentProblem]:
-    """Report W98 and W99: plain amounts that could be computed, ratios that do not hold.
+def check_plain_amounts(amounts_by_path: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
+    """Report W98: plain amounts that could be computed.
 
     An amount is also compared with the estimates that its topic shows as figures.
     """
@@ -136,12 +112,6 @@ def check_plain_amounts_and_ratios(
             )
             if target:
                 yield _build_plain_amount_problem(path, amount, target)
-        for ratio in amounts.doubtful_ratios:
-            message = f"“{ratio.text}” stands beside two figures of which one is "
-            message += f"{ratio.quotient:.3g} times the other."
-            hint = "Correct the words, or split the sentence if they are about something else."
-            location = ProblemLocation(path, ratio.line, ratio.column)
-            yield make_problem(location, "W99", message, hint)
 
 
 def _find_topic_folder(path: str) -> str:
@@ -171,15 +141,13 @@ def find_amounts_in_source(text: str) -> FileAmounts:
     prose = _mask_front_matter_fences_and_comments(text)
     unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain_amounts: list[PlainAmount] = []
-    ratios: list[DoubtfulRatio] = []
     for start, end in _iterate_spans_between_matches(_SECTION, unlinked, 0, len(unlinked)):
         section = _Section(unlinked[start:end], title_parts)
         for first, last in _iterate_spans_between_matches(_SENTENCE, unlinked, start, end):
             plain_amounts += _find_plain_amounts(section, text, first, unlinked[first:last])
-            ratios += _find_doubtful_ratio(text, first, prose[first:last])
             if len(plain_amounts) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
-    return FileAmounts(tuple(plain_amounts), tuple(_find_estimated_amounts(prose)), tuple(ratios))
+    return FileAmounts(tuple(plain_amounts), tuple(_find_estimated_amounts(prose)))
 
 
 @dataclasses.dataclass
@@ -379,57 +347,3 @@ def _list_part_values(part_id: str, quantity_kind: str) -> tuple[ValueInBaseUnit
     if both_ways:
         values.append(ValueInBaseUnit("nvlink_both_ways", both_ways))
     return tuple(values)
-
-
-def _find_doubtful_ratio(text: str, start: int, sentence: str) -> Iterator[DoubtfulRatio]:
-    """Yield the ratio of a sentence with two figures of one kind, if it differs from their quotient."""
-    ratios = list(_RATIO.finditer(sentence))
-    figures = [*FIGURE_LINK.finditer(sentence), *SVG_FIGURE.finditer(sentence)]
-    if len(ratios) != 1 or len(figures) != 2:
-        return
-    ratio = ratios[0]
-    gaps = (sentence[min(f.end(), ratio.end()) : max(f.start(), ratio.start())] for f in figures)
-    quantities = [_convert_to_base_quantity(f["text"]) for f in figures]
-    smaller, larger = sorted(quantity.value for quantity in quantities)
-    is_same_kind = smaller > 0 and quantities[0].kind == quantities[1].kind
-    if not is_same_kind or all(_CLAUSE.search(gap) for gap in gaps):
-        return  # the words are about something else
-    if abs(larger / smaller / _compute_ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
-        location = _locate_offset(text, start + ratio.start())
-        yield DoubtfulRatio(ratio[0], larger / smaller, *location)
-
-
-class BaseQuantity(NamedTuple):
-    """An amount in base units, and the kind of quantity that it measures."""
-
-    value: float
-    kind: str
-
-
-def _convert_to_base_quantity(text: str) -> BaseQuantity:
-    """Return the amount in a figure; 0 if it has none."""
-    match = _AMOUNT.search(text)
-    quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
-    if quantity is None or not quantity.unit:
-        return BaseQuantity(0.0, "")
-    value = quantity.value * UNITS[quantity.unit].base_units_per_unit
-    return BaseQuantity(value, format_unit_dimension(quantity.unit))
-
-
-def _compute_ratio_value(match: re.Match[str]) -> float:
-    """Return the larger over the smaller, as a ratio in words says.
-
-    >>> [_compute_ratio_value(_RATIO.search(t)) for t in ("half", "a third more", "50 times", "20% less")]
-    [2.0, 1.3333333333333333, 50.0, 1.25]
-    """
-    if match["two"]:
-        return 2.0
-    if match["times"]:
-        return float(_NUMBERS.get(match["times"].lower(), 0) or match["times"])
-    share = 1 / 3 if match["share"] == "third" else 1 / 4
-    if match["percent"]:
-        share = int(match["percent"]) / 100
-    direction = (match["way"] or match["change"] or "").lower()
-    if not direction:
-        return 1 / share
-    return 1 + share if direction in _RISES else 1 / max(1 - share, 1e-9)

@@ -12,7 +12,7 @@ from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
 from app.content.uncomputed_amounts import (
     KEEP_PLAIN,
-    check_plain_amounts_and_ratios,
+    check_plain_amounts,
     find_amounts_in_source,
 )
 from app.estimator import data_files
@@ -89,28 +89,10 @@ def test_an_estimate_of_the_page_is_told_in_the_questions_of_its_topic() -> None
         "topics/b/quiz.md": find_amounts_in_source(question),
     }
 
-    found = list(check_plain_amounts_and_ratios(files))
+    found = list(check_plain_amounts(files))
 
     assert [(p.path, p.code, p.column) for p in found] == [("topics/a/quiz.md", "W98", 17)]
     assert "[1120 GB](calc:training-memory?model=70B#states)" in found[0].hint
-
-
-def test_a_ratio_in_words_is_compared_with_the_two_figures_of_its_sentence(
-    subtests: pytest.Subtests,
-) -> None:
-    l40s, h100 = "[48 GB](hw:l40s#memory)", f"[80 GB]({MEMORY})"
-    for words, told in {
-        f"{l40s} is half of {h100}.": True,
-        f"{h100} is twice {l40s}.": True,
-        f"{h100} is two thirds more than {l40s}.": False,
-        f"{h100} is a third more than {l40s}.": True,
-        f"{h100} is 67% more than {l40s}.": False,
-        f"{l40s} is 40% less than {h100}.": False,
-        f"{h100} against {l40s}, and the link is twice as fast.": False,
-        f"{h100} is twice what you need.": False,
-    }.items():
-        with subtests.test(words):
-            assert bool(find_amounts_in_source(words).doubtful_ratios) == told
 
 
 def test_reading_the_amounts_of_a_hostile_file_ends() -> None:
