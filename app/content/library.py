@@ -74,14 +74,6 @@ class CourseWithDrafts:
     questions: Mapping[str, Question]
     cards: Mapping[str, Flashcard]
 
-    @property
-    def unpublished_count(self) -> int:
-        """The number of topics and items that are not live."""
-        cards = [c for c in self.cards.values() if not c.is_reverse]
-        items: list[Topic | Question | Flashcard]
-        items = [*self.topics.values(), *self.questions.values(), *cards]
-        return sum(item.status != "live" for item in items)
-
 
 NO_CONTENT = CourseWithDrafts({}, {}, {})
 
