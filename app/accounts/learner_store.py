@@ -414,7 +414,6 @@ def _valid_code_conditions(code_digest: str, now: dt.datetime) -> tuple[ColumnEl
 
 
 def summarize_person_data_in_all_courses(db: Session, learner_id: int) -> PersonDataSummary:
-    """Summarize a person's data in all courses."""
     learner_ids = select_learner_ids_of_same_person(learner_id)
     person, name, created = db.execute(
         select(

@@ -317,7 +317,6 @@ def _require_valid_slug_and_title(slug: str, title: str = "x") -> None:
 
 
 def _quote_for_yaml_and_toml(text: str) -> str:
-    """Return the text quoted for both YAML and TOML."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -98,7 +98,6 @@ class IdEvidence:
                 self._ids_by_sample[number].append(entry.id)
 
     def is_topic_of_file_in_syllabus(self, path: str) -> bool:
-        """Return whether the syllabus lists the topic of a file."""
         parsed_file = self.parsed_files.get("syllabus.toml")
         topics = parsed_file.syllabus.topics if parsed_file and parsed_file.syllabus else ()
         return topic_slug_of_path(path) in topics

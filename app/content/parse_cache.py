@@ -154,7 +154,6 @@ class ParseCacheFolder:
         self.used: set[str] = set()
 
     def make_entry_file_name(self, path: str, content: bytes, glossary_names: GlossaryNames) -> str:
-        """Return the file name of the cache entry for `content`."""
         digest = hashlib.sha256(f"{self.version}\0{path}\0{glossary_names.fingerprint}\0".encode())
         digest.update(content)
         return f"{digest.hexdigest()[:40]}.json"

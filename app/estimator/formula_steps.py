@@ -243,7 +243,6 @@ def _active_weights_with_head(model: Architecture) -> float:
 def adapter_training_flops_per_token_formula(
     model: Architecture, flops_per_token: float, adapter_parameters: float
 ) -> str:
-    """Return the FLOPs to train adapters on a token as a formula."""
     weights = _active_weights_with_head(model)
     attention = format_term(flops_per_token - 4 * weights - 6 * adapter_parameters, "FLOP")
     return f"4 × {format_term(weights)} + 6 × {format_term(adapter_parameters)} + {attention}"

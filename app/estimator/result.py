@@ -281,7 +281,6 @@ class VerdictFlip:
 
     @property
     def typed_values_by_field(self) -> Mapping[str, str]:
-        """Return the values to type, by field."""
         return {self.field: self.flip_value} | {
             other.field: other.value for other in self.other_changes
         }

@@ -413,8 +413,6 @@ _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PastSitting:
-    """A finished sitting."""
-
     sitting_id: int
     title: str
     is_full_exam: bool

@@ -261,7 +261,6 @@ def load_questions_seen(db: Session, learner_id: int) -> SeenQuestions:
 
 
 def load_answers_by_number(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
-    """Return the saved answers by question number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
     return {row.number: _saved_answer_from_row(row) for row in rows}
 

@@ -337,7 +337,6 @@ def keep_url_inside_topic_folder_or_empty(url: str) -> str:
 
 
 def list_shown_picture_names(item: Item) -> tuple[str, ...]:
-    """Return the names of the pictures in the texts of an item."""
     names: dict[str, None] = {}
 
     def note(text: str) -> str:
@@ -388,7 +387,6 @@ def map_item_texts(
 
 
 def _decode_data_url(url: str) -> bytes | None:
-    """Return the bytes of a picture in a data URL."""
     match = _DATA_URL.match(url)
     if match is None or len(url) > 2 * _LARGEST_PICTURE:
         return None

@@ -379,7 +379,6 @@ def _find_next_page_after_reading(
 def _list_pages_with_essentials_read(
     library: Library, sections_read: Mapping[str, Collection[str]]
 ) -> set[str]:
-    """Return the pages of which every essential section is read."""
     return {
         slug
         for slug, anchors in sections_read.items()

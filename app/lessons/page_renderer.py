@@ -63,7 +63,6 @@ class RenderedPage:
 
     @property
     def embedded_question_ids(self) -> tuple[str, ...]:
-        """The ids of the questions in the text."""
         parts = (part for section in self.sections for part in section.parts)
         return tuple(p.question for p in parts if isinstance(p, QuestionBlock))
 
@@ -184,7 +183,6 @@ def _add_definition_popover_to_link(link: re.Match[str]) -> str:
 
 
 def _join_adjacent_html_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPart, ...]:
-    """Join neighboring rendered parts."""
     joined: list[RenderedPart] = []
     for part in parts:
         last = joined[-1] if joined else None

@@ -401,7 +401,6 @@ def _evaluate_as_quantity(node: ast.AST, value_by_name: Mapping[str, Value]) -> 
 def evaluate_call_inputs_as_form_text(
     call: ast.Call, value_by_name: Mapping[str, Value]
 ) -> dict[str, str]:
-    """Return the inputs of an estimate call as form text."""
     return {
         k.arg: format_as_form_input(_evaluate_node(k.value, value_by_name))
         for k in call.keywords

@@ -158,7 +158,6 @@ def base_unit_of(unit: str) -> str:
 
 
 def get_factor_to_base_unit(unit: str) -> float:
-    """Return how many base units a unit is."""
     return UNITS[unit].base_units_per_unit if unit in UNITS else 1.0
 
 

@@ -24,7 +24,6 @@ _PREDICTIONS = select(
 
 
 def load_score_predictions(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
-    """Return all predictions shown to a learner."""
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
     return tuple(
         ScorePrediction(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows
@@ -275,7 +274,6 @@ _FIRST_ANSWERED = select(_ATTEMPT.c["item"]).where(
 
 
 def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
-    """Return the questions that this learner has answered."""
     return frozenset(db.connection().scalars(_FIRST_ANSWERED, {"learner": learner_id}))
 
 

@@ -154,7 +154,6 @@ class LastSevenDaysSummary:
 def load_last_seven_days_summary(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> LastSevenDaysSummary:
-    """Return the sums of the last seven study days."""
     days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
     # No card is reviewed before the list of its day is made.

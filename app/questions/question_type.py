@@ -590,7 +590,6 @@ class QuestionType(abc.ABC, Generic[A]):
         return ()
 
     def embed_figures(self, answer: A, figure_by_file_name: Mapping[str, SvgFigure]) -> A:
-        """Return the answer with its figures, by file name."""
         del figure_by_file_name
         return answer
 
@@ -659,7 +658,6 @@ class QuestionType(abc.ABC, Generic[A]):
         return {"answer": ["0"]}
 
     def result_column_titles(self, answer: A) -> ResultColumnTitles:
-        """Return the column titles of a result in rows."""
         del answer
         return ResultColumnTitles("", "")
 

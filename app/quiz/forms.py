@@ -52,8 +52,6 @@ class HiddenQuestionFields(BaseModel):
 
 
 class PracticeForm(BaseModel):
-    """A practice request."""
-
     pick: str = Field("mixed", max_length=140)
     """The mode and its scope, e.g. “topic:kv-cache”; for some modes only the mode, “mixed”."""
     count: int = 10
@@ -127,7 +125,6 @@ async def read_posted_submission(request: Request) -> QuestionSubmission:
 
 
 async def read_query_submission(request: Request) -> QuestionSubmission:
-    """Read the submission from the query string."""
     return parse_submission_fields(request.query_params.multi_items())
 
 

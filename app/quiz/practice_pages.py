@@ -397,7 +397,6 @@ def _list_todays_pages_as_read(plan: StudyPlan, ctx: RequestContext) -> list[Rea
 
 
 def _list_first_three_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
-    """Return the first pages of a list, at most three."""
     return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
 
 

@@ -183,7 +183,6 @@ class ScoreModel:
         self._read[page] = min(1.0, before + share), self._day
 
     def _learn_from_first_answer(self, question: str, score: float) -> None:
-        """Learn from the first answer to a question."""
         facts = self._course.questions[question]
         page = self._course.pages[facts.page]
         terms = self._list_parameter_weights_of_page(page)

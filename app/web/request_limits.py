@@ -144,7 +144,6 @@ class RateLimiter:
         ]
 
     def _count_in_current_window(self, key: _RateKey) -> int:
-        """Return the count in the current window."""
         counted = self._counts.get(key)
         is_current = counted and counted.window_index == self._window_index(key.rate)
         return counted.requests if counted and is_current else 0

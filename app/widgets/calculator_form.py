@@ -292,7 +292,6 @@ class CalculatorForm:
 
     @property
     def fields_with_error(self) -> tuple[FormField, ...]:
-        """Return the fields that have an error."""
         return tuple(field for field in self._fields if field.error)
 
     @property

@@ -231,7 +231,6 @@ def _describe_power_of_gpus(gpu: Accelerator, gpus: int) -> str:
 def add_network_section(
     composer: SectionComposer, system: System, nodes: int
 ) -> SubEstimate | None:
-    """Add the network of whole systems."""
     values = {"system": system.id, "nodes": nodes}
     return composer.add_section_or_note_omission("Network", "fabric", values)
 

@@ -334,7 +334,6 @@ class LayoutMemoryChecker:
 
     @property
     def do_fully_sharded_states_fit(self) -> bool:
-        """Return whether the model states fit if they are fully sharded."""
         unsharded = resident_memory_by_distinct_stage(
             self._model, ParallelLayout(), FRAMEWORKS["torch"], state_bytes_per_parameter()
         )[0]

@@ -303,7 +303,6 @@ def surely_fits_with_changed_inputs(result: TrainingMemoryResult, **changes: Any
 
 
 def fits_central_estimate_with_changed_inputs(result: TrainingMemoryResult, **changes: Any) -> bool:
-    """Return whether it fits with changed inputs by the central estimate."""
     memory = compute_memory_range_with_changed_inputs(result, **changes)
     return memory.central <= result.memory_limit
 

@@ -141,7 +141,6 @@ def _name_unmeasured_part(model: Architecture, gpu: Accelerator) -> str:
 
 
 def step_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
-    """Return the name of the error interval of the time of a step."""
     if _name_unmeasured_part(model, gpu):
         return "training-unmeasured"
     return "training-routed" if model.is_routed else "training"

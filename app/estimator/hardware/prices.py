@@ -201,7 +201,6 @@ class RentalPrice:
 
     @property
     def provider_and_date(self) -> str:
-        """Return the provider and date of the price."""
         return f"{self.provider}'s on-demand list price of {self.read_on:%B %Y}"
 
 

@@ -112,7 +112,6 @@ class TrainingPlan:
 
     @property
     def tokens_per_step(self) -> int:
-        """Return the tokens per optimizer step."""
         return self.global_batch * self.sequence
 
 
