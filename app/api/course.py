@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from app.content.courses import CourseRegistry
@@ -323,7 +322,7 @@ def _build_question(question: Question) -> QuestionOut:
     )
 
 
-router = APIRouter(prefix="/api/v1/courses", include_in_schema=False)
+router = APIRouter(prefix="/api/v1/courses", generate_unique_id_function=lambda route: route.name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -363,7 +362,8 @@ RequestedCourse = Annotated[ServedCourse, Depends(require_course)]
 
 
 def require_topic_slug_or_empty(
-    course: RequestedCourse, topic: Annotated[str, Query(max_length=MAX_SLUG_LENGTH)] = ""
+    course: RequestedCourse,
+    topic: Annotated[str, Query(max_length=MAX_SLUG_LENGTH, description="Of one topic only")] = "",
 ) -> str:
     """Return the topic of the query, empty for all; raises NotFoundError for an unknown one."""
     return require_topic(course.library, topic).slug if topic else ""
@@ -372,38 +372,38 @@ def require_topic_slug_or_empty(
 TopicOrAll = Annotated[str, Depends(require_topic_slug_or_empty)]
 
 
-@router.get("")
-def list_courses(courses: AllCourses) -> Response:
+@router.get("", summary="The courses of this server")
+def list_courses(courses: AllCourses) -> CoursesOut:
     course_list = [
         CourseOut(**_course_out_fields(course.library, course.name)) for course in courses.values()
     ]
-    return _json_response(CoursesOut(courses=course_list))
+    return CoursesOut(courses=course_list)
 
 
-@router.get("/{course}")
-def get_syllabus(course: RequestedCourse) -> Response:
-    return _json_response(build_syllabus(course.library, course.name))
+@router.get("/{course}", summary="A course: domains, objectives, topics")
+def get_syllabus(course: RequestedCourse) -> SyllabusOut:
+    return build_syllabus(course.library, course.name)
 
 
-@router.get("/{course}/topics/{topic}")
-def get_page(course: RequestedCourse, topic: str) -> Response:
+@router.get("/{course}/topics/{topic}", summary="A page, in Markdown and HTML")
+def get_page(course: RequestedCourse, topic: str) -> PageOut:
     page = require_topic(course.library, topic)
-    return _json_response(build_topic_page(course.library, page, _read_page_markdown(course, page)))
+    return build_topic_page(course.library, page, _read_page_markdown(course, page))
 
 
-@router.get("/{course}/glossary")
-def get_glossary(course: RequestedCourse) -> Response:
-    return _json_response(build_glossary(course.library))
+@router.get("/{course}/glossary", summary="The terms of a course")
+def get_glossary(course: RequestedCourse) -> GlossaryOut:
+    return build_glossary(course.library)
 
 
-@router.get("/{course}/cards")
-def get_cards(course: RequestedCourse, topic: TopicOrAll) -> Response:
-    return _json_response(build_cards(course.library, topic))
+@router.get("/{course}/cards", summary="Cards, of a topic or all")
+def get_cards(course: RequestedCourse, topic: TopicOrAll) -> CardsOut:
+    return build_cards(course.library, topic)
 
 
-@router.get("/{course}/questions")
-def get_questions(course: RequestedCourse, topic: TopicOrAll) -> Response:
-    return _json_response(build_practice_questions(course.library, topic))
+@router.get("/{course}/questions", summary="Questions without their answers")
+def get_questions(course: RequestedCourse, topic: TopicOrAll) -> QuestionsOut:
+    return build_practice_questions(course.library, topic)
 
 
 def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:
@@ -416,7 +416,3 @@ def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:
     except (OSError, ValueError):
         return None
     return remove_items_from_page_source(text)
-
-
-def _json_response(value: BaseModel) -> Response:
-    return Response(value.model_dump_json(), media_type="application/json")

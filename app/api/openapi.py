@@ -1,10 +1,10 @@
 """Pydantic schemas and the OpenAPI document."""
 
 import dataclasses
-import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import models_json_schema
 
@@ -198,30 +198,10 @@ CATALOGUES = {
 }
 
 
-class CourseEndpoint(NamedTuple):
-    """An endpoint below /api/v1/courses, and the model of its response."""
-
-    path: str
-    summary: str
-    response_model: type[BaseModel]
-
-
-_COURSE_ENDPOINTS = (
-    CourseEndpoint("", "The courses of this server", course.CoursesOut),
-    CourseEndpoint("/{course}", "A course: domains, objectives, topics", course.SyllabusOut),
-    CourseEndpoint("/{course}/topics/{topic}", "A page, in Markdown and HTML", course.PageOut),
-    CourseEndpoint("/{course}/glossary", "The terms of a course", course.GlossaryOut),
-    CourseEndpoint("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
-    CourseEndpoint("/{course}/questions", "Questions without their answers", course.QuestionsOut),
-)
-_PATHS_WITH_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
-
-
 def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
     models = {entry.name: build_pydantic_model_of_inputs(entry) for entry in entries}
-    course_models = [endpoint.response_model for endpoint in _COURSE_ENDPOINTS]
-    schema_models: list[type[BaseModel]] = [*models.values(), Answer, Problems, *course_models]
+    schema_models: list[type[BaseModel]] = [*models.values(), Answer, Problems]
     schemas = models_json_schema(
         [(model, "validation") for model in schema_models], ref_template=_REF
     )[1]
@@ -240,8 +220,14 @@ def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) ->
         }
     for name, summary in CATALOGUES.items():
         paths[f"/api/v1/catalogue/{name}"] = {"get": _build_parameterless_get_operation(summary)}
-    for endpoint in _COURSE_ENDPOINTS:
-        paths[f"/api/v1/courses{endpoint.path}"] = {"get": _course_get_operation(endpoint)}
+    course_document = get_openapi(title="", version="", routes=course.router.routes)
+    paths |= {
+        path: {"get": _describe_responses(operations["get"])}
+        for path, operations in course_document["paths"].items()
+    }
+    course_schemas = course_document["components"]["schemas"]
+    for name in ("HTTPValidationError", "ValidationError"):  # our routes answer with Problems
+        del course_schemas[name]
     return {
         "openapi": "3.1.0",
         "info": {
@@ -252,7 +238,7 @@ def build_openapi_document(entries: Sequence[EstimateSpec], app_version: str) ->
             "the pages, without the answers to its questions.",
         },
         "paths": paths,
-        "components": {"schemas": schemas["$defs"]},
+        "components": {"schemas": schemas["$defs"] | course_schemas},
     }
 
 
@@ -268,19 +254,15 @@ def _build_parameterless_get_operation(summary: str) -> dict[str, Any]:
     }
 
 
-def _course_get_operation(endpoint: CourseEndpoint) -> dict[str, Any]:
-    parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"\{(\w+)\}", endpoint.path)
-    ]
-    if endpoint.path in _PATHS_WITH_TOPIC:
-        parameter: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
-        schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
-        parameters.append(parameter | {"description": "Of one topic only", "schema": schema})
-    responses = {"200": _build_response_object(endpoint.summary, endpoint.response_model.__name__)}
-    if parameters:
+def _describe_responses(operation: dict[str, Any]) -> dict[str, Any]:
+    """Return what FastAPI says of a course endpoint, with the responses that it has here."""
+    responses = {"200": operation["responses"]["200"] | {"description": operation["summary"]}}
+    sources = {parameter["in"] for parameter in operation.get("parameters", ())}
+    if "path" in sources:
         responses["404"] = _build_response_object("There is no such course or topic", "Problems")
-    return {"summary": endpoint.summary, "parameters": parameters, "responses": responses}
+    if "query" in sources:
+        responses["422"] = _build_response_object("What cannot be used, by field", "Problems")
+    return operation | {"responses": responses}
 
 
 def _estimate_get_operation(entry: EstimateSpec, inputs_schema: dict[str, Any]) -> dict[str, Any]:
