@@ -107,6 +107,7 @@ _BUNDLES = {
         "js/notice.js",
         "js/retry.js",
         "js/focus.js",
+        "js/htmx_config.js",
     ),
 }
 # Comments and indentation are only for the source.
