@@ -313,7 +313,7 @@ class GpuCandidate:
 
     The time per output token is that of serving, the GPU-hours are those of a whole training;
     each is None for the other job, and if the rates of the GPU are not known. `productive_time_share` is
-    the share of the time of a training that is progress.
+    the share of the time of a training that is progress, `hfu` that of the peak in its steps.
     """
 
     gpu: Accelerator
@@ -323,6 +323,7 @@ class GpuCandidate:
     gpu_hours: float | None
     hourly_price_per_gpu: float | None
     productive_time_share: float = 1.0
+    hfu: float = 0.0
 
     @property
     def power_of_all_gpus(self) -> float | None:
@@ -612,6 +613,7 @@ class TimedTrainingOnGpus(NamedTuple):
     memory_per_gpu: float = 0.0
     run_time: float = math.inf
     run_time_without_losses: float = math.inf
+    hfu: float = 0.0
 
 
 def _time_training_on_gpus(
@@ -625,7 +627,7 @@ def _time_training_on_gpus(
     if run is None:
         return TimedTrainingOnGpus(inputs.gpus)
     return TimedTrainingOnGpus(
-        inputs.gpus, run.memory_per_gpu, run.run_seconds, run.run_seconds_without_losses
+        inputs.gpus, run.memory_per_gpu, run.run_seconds, run.run_seconds_without_losses, run.hfu
     )
 
 
@@ -685,7 +687,14 @@ def _find_training_candidate_or_reason(
     hours = found.run_time * found.gpus / 3600
     useful_share = found.run_time_without_losses / found.run_time
     return GpuCandidate(
-        gpu, found.gpus, found.memory_per_gpu, None, hours, hourly_price_per_gpu, useful_share
+        gpu,
+        found.gpus,
+        found.memory_per_gpu,
+        None,
+        hours,
+        hourly_price_per_gpu,
+        useful_share,
+        found.hfu,
     )
 
 
