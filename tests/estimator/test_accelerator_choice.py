@@ -173,6 +173,15 @@ def test_a_cost_without_prices_does_not_apply_and_is_not_unknown():
     assert estimate(prices="h100 4")["cost"].note == "No price was given for it."
 
 
+def test_no_fewer_gpus_are_tried_for_a_training_than_whole_systems(subtests: pytest.Subtests):
+    # 8 billion × 16 B ÷ (85.5 GB × 60%) = 2.5 H100, which come in systems of eight.
+    for model, fewest in (("8B", 8), ("70B", 24)):
+        with subtests.test(model=model):
+            answer = estimate(job="training", model=model, only="h100-sxm5-80")
+            step = next(s for s in answer.steps if s.label == "Fewest GPUs tried")
+            assert step.value == fewest <= answer["gpus"].value
+
+
 def test_a_value_without_a_primary_source_has_its_name_where_it_matters():
     notes = " ".join(estimate(only="gh200-144").notes)
     assert "_" not in " ".join(n for n in estimate().notes)

@@ -632,6 +632,12 @@ def _time_training_on_gpus(
 
 
 @functools.lru_cache(maxsize=256)
+def gpus_of_system(gpu: Accelerator) -> int:
+    """Return how many of a GPU are in a system, or are sold together; trainings have multiples."""
+    system = first_system_with_gpu(gpu)
+    return system.gpus if system else largest_sales_unit_size(gpu)
+
+
 def _find_training_on_fewest_gpus(
     inputs: ParallelismPlanInputs, max_run_seconds: float, typed_lost_share: float | None
 ) -> TimedTrainingOnGpus:
@@ -648,9 +654,8 @@ def _find_training_on_fewest_gpus(
             return training
         return training._replace(run_time=training.run_time_without_losses / (1 - typed_lost_share))
 
-    system = first_system_with_gpu(gpu)
     counts = AllowedGpuCounts(
-        system.gpus if system else largest_sales_unit_size(gpu),
+        gpus_of_system(gpu),
         minimum=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
     )
     first = counts.round_up_to_allowed_count(guess_gpus_for_run_time(inputs, max_run_seconds))

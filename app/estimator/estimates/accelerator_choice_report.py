@@ -16,6 +16,7 @@ from app.estimator.estimates.accelerator_choice import (
     GpuCandidate,
     GpuRanking,
     find_flips,
+    gpus_of_system,
     lacking_bytes_of_best_at_upper_bound,
     list_non_gpu_accelerators,
     place_on_gpus,
@@ -415,15 +416,19 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     if best.gpu_hours is None:
         return _serving_steps(inputs, best, result.memory_on_best_gpu_by_count[best.gpu_count])
     states = (
-        f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
-        f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
+        f"⌈{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
+        f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')}) ÷ "
+        f"{system_gpus}⌉ × {system_gpus}"
     )
     return (
+    least = result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES)
+    system_gpus = gpus_of_system(best.gpu)
         FormulaStep(
             "Fewest GPUs tried",
-            "parameters × 16 B ÷ (memory × share for states)",
+            "⌈parameters × 16 B ÷ (memory × share for states) ÷ GPUs of a system⌉ × GPUs of a "
+            "system; fewer are not tried in any layout",
             states,
-            result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES),
+            math.ceil(least / system_gpus) * system_gpus,
             "GPU",
             "zero",
             "training-memory",
