@@ -48,6 +48,7 @@ from app.estimator.hardware.catalog import (
     list_accelerators,
 )
 from app.estimator.hardware.collectives import build_gpu_interconnect
+from app.estimator.hardware.prices import typed_or_list_price_per_hour
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
 from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import (
@@ -209,7 +210,8 @@ class AcceleratorChoiceInputs:
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
-        help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
+        help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; left empty: on-demand list "
+        "prices, where one is known. These rank nothing.",
     )
     budget: float | None = _MONEY.declare_advanced_input_field(
         None,
@@ -418,10 +420,9 @@ def _rank_gpus_without_relaxing_targets(
     excluded: list[ExcludedGpu] = []
     for gpu in list_rankable_gpus() if gpus is None else gpus:
         why = find_exclusion_reason_before_sizing(inputs, gpu)
+        price = prices.get(gpu.id) if prices else typed_or_list_price_per_hour(gpu, None)
         memory = memory_by_group.get(_memory_traits_of_gpu(gpu, form), {})
-        tried = why or _find_candidate_or_exclusion_reason(
-            inputs, model, gpu, memory, prices.get(gpu.id)
-        )
+        tried = why or _find_candidate_or_exclusion_reason(inputs, model, gpu, memory, price)
         if isinstance(tried, str):
             excluded.append(ExcludedGpu(gpu, tried))
         else:
@@ -631,13 +632,13 @@ def _time_training_on_gpus(
     )
 
 
-@functools.lru_cache(maxsize=256)
 def gpus_of_system(gpu: Accelerator) -> int:
     """Return how many of a GPU are in a system, or are sold together; trainings have multiples."""
     system = first_system_with_gpu(gpu)
     return system.gpus if system else largest_sales_unit_size(gpu)
 
 
+@functools.lru_cache(maxsize=256)
 def _find_training_on_fewest_gpus(
     inputs: ParallelismPlanInputs, max_run_seconds: float, typed_lost_share: float | None
 ) -> TimedTrainingOnGpus:
