@@ -173,6 +173,32 @@ def test_a_cost_without_prices_does_not_apply_and_is_not_unknown():
     assert estimate(prices="h100 4")["cost"].note == "No price was given for it."
 
 
+def test_costs_without_typed_prices_are_by_list_price_and_rank_nothing():
+    job = {"job": "training", "model": "8B", "tokens": 2e12}
+    answer = estimate(**job, only="h100-sxm5-80")
+    run = run_estimate("training-run", {"model": "8B", "tokens": "2T", "deadline": "30 days"})
+    for name, same in (("gpu_hours", "gpu_hours"), ("run_cost", "cost")):
+        ours, theirs = answer[name], run[same]
+        assert (ours.low, ours.value, ours.high) == (theirs.low, theirs.value, theirs.high)
+    assert "list price" in answer["run_cost"].note
+    assert any("on-demand list price of" in note for note in answer.notes)
+    typed = estimate(**job, only="h100-sxm5-80", prices="h100 4")
+    assert not any("list price" in text for text in (typed["run_cost"].note, *typed.notes))
+    listed, priced = found(**job), found(**job, prices="h100 4")
+    ranked, same = ([c.gpu.id for c in r.candidates_best_first] for r in (listed, priced))
+    assert ranked == same
+    assert {c.gpu.id for c in priced.candidates_best_first if c.hourly_cost} == {"h100-sxm5-80"}
+
+
+def test_no_fewer_gpus_are_tried_for_a_training_than_whole_systems(subtests: pytest.Subtests):
+    # 8 billion × 16 B ÷ (85.5 GB × 60%) = 2.5 H100, which come in systems of eight.
+    for model, fewest in (("8B", 8), ("70B", 24)):
+        with subtests.test(model=model):
+            answer = estimate(job="training", model=model, only="h100-sxm5-80")
+            step = next(s for s in answer.steps if s.label == "Fewest GPUs tried")
+            assert step.value == fewest <= answer["gpus"].value
+
+
 def test_a_value_without_a_primary_source_has_its_name_where_it_matters():
     notes = " ".join(estimate(only="gh200-144").notes)
     assert "_" not in " ".join(n for n in estimate().notes)

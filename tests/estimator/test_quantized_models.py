@@ -1095,7 +1095,13 @@ def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
             memory = registry.run_estimate("inference-memory", asked | full)
             wider = memory.find_flip("tensor_parallel")
             assert wider
-            assert wider.verdict_after == "Fits, with expert parallelism."
+            assert wider.verdict_after.startswith("Fits, ")
+            assert wider.verdict_after.endswith("with expert parallelism.")
+            at_eight = registry.run_estimate(
+                "inference-memory", asked | full | wider.typed_values_by_field
+            )
+            lead = "Fits." if weights == "fp8" else wider.verdict_after
+            assert at_eight.verdict.lead == lead
     # Experts of BF16 weights are divided within.
     wide = registry.run_estimate("serving-capacity", asked | long | {"weights": "bf16"})
     more = wide.find_flip("tensor_parallel")
@@ -1154,5 +1160,6 @@ def test_data_parallel_attention_divides_no_blocks_of_scales() -> None:
     rack = {"model": "deepseek-v3", "gpu": "gb200-gpu", "tensor_parallel": 32, "context": 1225}
     divided = registry.run_estimate("inference-memory", rack)
     assert "refuse to load" in divided.verdict.text
+    assert divided.verdict.lead.endswith("the engine refuses to load it.")
     whole = registry.run_estimate("inference-memory", rack | {"attention": "data-parallel"})
     assert "refuse to load" not in whole.verdict.text

@@ -754,10 +754,12 @@ def test_a_gpu_of_unknown_speed_is_kept_where_memory_decides() -> None:
 
 def test_plain_fp8_says_when_the_published_checkpoint_in_blocks_is_not_loaded_so(subtests) -> None:
     qwen = {"model": "qwen3-235b-a22b", "weights": "fp8"}
-    unloaded = "the published FP8 checkpoint is not loaded so. The experts are 1,536 wide"
+    unloaded = "does not load so: the experts are 1,536 wide"
     for name in ("inference-memory", "latency"):
         with subtests.test(name):
-            assert unloaded in ask(name, qwen, tensor_parallel="8").verdict.text
+            verdict = ask(name, qwen, tensor_parallel="8").verdict
+            assert "This loads: one scale per matrix" in verdict.text
+            assert unloaded in verdict.text
             assert unloaded not in ask(name, qwen, tensor_parallel="4").verdict.text
             other = ask(name, qwen, tensor_parallel="8", model="llama-3.1-70b")
             assert "published FP8" not in other.verdict.text

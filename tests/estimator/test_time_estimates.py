@@ -499,6 +499,39 @@ def test_ranges_are_wider_on_cards_without_measured_training(name):
     assert any("No measurements of training on the Instinct MI300X" in note for note in notes)
 
 
+def test_no_training_is_said_to_be_faster_than_the_peak(subtests: pytest.Subtests) -> None:
+    run = {"model": "llama-3.2-1b", "gpu": "rtx-4090", "tokens": "100M", "gpus": 1}
+    adapters = run | {"model": "llama-3.1-8b", "method": "qlora"}
+    peak = 165.2e12  # NVIDIA, Ada architecture: dense BF16 with FP32 accumulation.
+    for typed in (run, adapters, run | {"usd_per_gpu_hour": 0.4}):
+        with subtests.test(typed=typed):
+            time = registry.run_estimate("training-time", typed)
+            hfu = time["hfu"]
+            assert hfu.high == pytest.approx(1.0)
+            assert time["mfu"].high == pytest.approx(time["mfu"].value / hfu.value)
+            least = time["total_flops"].value / peak / time["goodput"].value
+            assert time["time"].low >= least
+            for name in ("step_time", "time", "gpu_hours", "energy", "cost"):
+                if time[name].value is not None:
+                    assert time[name].low == pytest.approx(time[name].value * hfu.value)
+            for name in ("tokens_per_second", "tokens_per_second_per_gpu"):
+                assert time[name].high == pytest.approx(time[name].value / hfu.value)
+            whole = registry.run_estimate("training-run", typed)
+            for name in ("time", "gpu_hours", "mfu"):
+                assert (whole[name].low, whole[name].high) == (time[name].low, time[name].high)
+    # Measured GPUs are far from their peak, so that their ranges are those of the measurements.
+    measured = registry.run_estimate("training-time", {"model": "llama-3.1-8b", "gpus": 64})
+    assert measured["hfu"].high == pytest.approx(measured["hfu"].value / 0.84)
+    job = {"model": "llama-3.2-1b", "tokens": "10B"}
+    choice = registry.run_estimate(
+        "accelerator-choice", job | {"job": "training", "only": "rtx-4090"}
+    )
+    gpus = choice["gpus"].value
+    plan = registry.run_estimate("parallelism-plan", job | {"gpu": "rtx-4090", "gpus": gpus})
+    assert choice["gpu_hours"].low == pytest.approx(plan["gpu_hours"].low)
+    assert plan["gpu_hours"].low > 0.6 * plan["gpu_hours"].value  # Not 0.52, as it is unmeasured.
+
+
 def test_every_second_matrix_product_is_recomputed_in_pytorch_alone():
     tight = {"model": "llama-3.1-70b", "gpus": 512}
     for software, recompute in (

@@ -201,10 +201,24 @@ def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
     for answer in (two, three):
         fewest = answer["fewest_gpus"]
         assert (fewest.low, fewest.value, fewest.high) == (2, 3, 3)
-        assert fewest.note == "3 surely fit, 2 by the central estimate."
+        assert fewest.note.startswith("3 surely fit, 2 by the central estimate. In this layout,")
     change = two.flips[0]
     assert (change.field, change.flip_value) == ("gpus", "4")  # Nobody has three.
     assert change.verdict_after == "Fits even at the high end of the range."
+
+
+def test_the_fewest_gpus_are_said_to_be_those_of_one_layout_or_of_any() -> None:
+    run = run_estimate("training-run", {"model": "8B", "gpus": "96", "tokens": "2T"})
+    memory, plan = (
+        next(s.estimate for s in run.sections if s.estimate_name == name)["fewest_gpus"]
+        for name in ("training-memory", "parallelism-plan")
+    )
+    free = run_estimate("training-memory", {"model": "8B", "gpus": "96"})["fewest_gpus"]
+    # Its layout keeps ZeRO 1 and no recomputation, where both change on the fewest that there are.
+    assert memory.value > free.value == plan.value
+    assert "with ZeRO 1 and no recomputation" in memory.note
+    assert "ZeRO stage and recomputation that they need" in free.note
+    assert "any layout" in plan.note
 
 
 def test_gpus_that_make_a_job_fit_are_as_many_as_people_have(subtests: pytest.Subtests) -> None:

@@ -48,6 +48,7 @@ from app.estimator.hardware.catalog import (
     list_accelerators,
 )
 from app.estimator.hardware.collectives import build_gpu_interconnect
+from app.estimator.hardware.prices import typed_or_list_price_per_hour
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
 from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import (
@@ -209,7 +210,8 @@ class AcceleratorChoiceInputs:
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
-        help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
+        help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; left empty: on-demand list "
+        "prices, where one is known. These rank nothing.",
     )
     budget: float | None = _MONEY.declare_advanced_input_field(
         None,
@@ -313,7 +315,7 @@ class GpuCandidate:
 
     The time per output token is that of serving, the GPU-hours are those of a whole training;
     each is None for the other job, and if the rates of the GPU are not known. `productive_time_share` is
-    the share of the time of a training that is progress.
+    the share of the time of a training that is progress, `hfu` that of the peak in its steps.
     """
 
     gpu: Accelerator
@@ -323,6 +325,7 @@ class GpuCandidate:
     gpu_hours: float | None
     hourly_price_per_gpu: float | None
     productive_time_share: float = 1.0
+    hfu: float = 0.0
 
     @property
     def power_of_all_gpus(self) -> float | None:
@@ -417,10 +420,9 @@ def _rank_gpus_without_relaxing_targets(
     excluded: list[ExcludedGpu] = []
     for gpu in list_rankable_gpus() if gpus is None else gpus:
         why = find_exclusion_reason_before_sizing(inputs, gpu)
+        price = prices.get(gpu.id) if prices else typed_or_list_price_per_hour(gpu, None)
         memory = memory_by_group.get(_memory_traits_of_gpu(gpu, form), {})
-        tried = why or _find_candidate_or_exclusion_reason(
-            inputs, model, gpu, memory, prices.get(gpu.id)
-        )
+        tried = why or _find_candidate_or_exclusion_reason(inputs, model, gpu, memory, price)
         if isinstance(tried, str):
             excluded.append(ExcludedGpu(gpu, tried))
         else:
@@ -612,6 +614,7 @@ class TimedTrainingOnGpus(NamedTuple):
     memory_per_gpu: float = 0.0
     run_time: float = math.inf
     run_time_without_losses: float = math.inf
+    hfu: float = 0.0
 
 
 def _time_training_on_gpus(
@@ -625,8 +628,14 @@ def _time_training_on_gpus(
     if run is None:
         return TimedTrainingOnGpus(inputs.gpus)
     return TimedTrainingOnGpus(
-        inputs.gpus, run.memory_per_gpu, run.run_seconds, run.run_seconds_without_losses
+        inputs.gpus, run.memory_per_gpu, run.run_seconds, run.run_seconds_without_losses, run.hfu
     )
+
+
+def gpus_of_system(gpu: Accelerator) -> int:
+    """Return how many of a GPU are in a system, or are sold together; trainings have multiples."""
+    system = first_system_with_gpu(gpu)
+    return system.gpus if system else largest_sales_unit_size(gpu)
 
 
 @functools.lru_cache(maxsize=256)
@@ -646,9 +655,8 @@ def _find_training_on_fewest_gpus(
             return training
         return training._replace(run_time=training.run_time_without_losses / (1 - typed_lost_share))
 
-    system = first_system_with_gpu(gpu)
     counts = AllowedGpuCounts(
-        system.gpus if system else largest_sales_unit_size(gpu),
+        gpus_of_system(gpu),
         minimum=model.parameters * STATE_BYTES / (gpu.capacity * MEMORY_SHARE_FOR_STATES),
     )
     first = counts.round_up_to_allowed_count(guess_gpus_for_run_time(inputs, max_run_seconds))
@@ -685,7 +693,14 @@ def _find_training_candidate_or_reason(
     hours = found.run_time * found.gpus / 3600
     useful_share = found.run_time_without_losses / found.run_time
     return GpuCandidate(
-        gpu, found.gpus, found.memory_per_gpu, None, hours, hourly_price_per_gpu, useful_share
+        gpu,
+        found.gpus,
+        found.memory_per_gpu,
+        None,
+        hours,
+        hourly_price_per_gpu,
+        useful_share,
+        found.hfu,
     )
 
 

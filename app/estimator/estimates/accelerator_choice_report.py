@@ -16,15 +16,20 @@ from app.estimator.estimates.accelerator_choice import (
     GpuCandidate,
     GpuRanking,
     find_flips,
+    gpus_of_system,
     lacking_bytes_of_best_at_upper_bound,
     list_non_gpu_accelerators,
+    parse_hourly_prices_by_gpu,
     place_on_gpus,
     rank_gpus,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
-from app.estimator.estimates.training_time_report import run_error_interval_name
+from app.estimator.estimates.training_time_report import (
+    run_error_interval_name,
+    time_with_error_range_up_to_peak,
+)
 from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import (
     Accelerator,
@@ -33,6 +38,7 @@ from app.estimator.hardware.catalog import (
     round_up_to_sales_unit,
 )
 from app.estimator.hardware.part_values import FIELDS, RATES
+from app.estimator.hardware.prices import UNKNOWN, rental_price_source_notes
 from app.estimator.inputs import format_value_as_typed, input_specs
 from app.estimator.memory_verdict import memory_lacking_at_upper_bound_text, real_capacity_note
 from app.estimator.models.lookup import find_model
@@ -233,12 +239,15 @@ def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> 
 def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return time_with_error_range(_training_error_interval_name(inputs, best), best.gpu_hours)
+    return _add_run_error_range(inputs, best, best.gpu_hours)
 
 
-def _training_error_interval_name(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
-    """Return the name of the error interval of a training run, whose layout and hours these are."""
-    return run_error_interval_name(find_model(inputs.model), best.gpu)
+def _add_run_error_range(
+    inputs: AcceleratorChoiceInputs, best: GpuCandidate, value: float
+) -> OutputValue:
+    """Return what grows with the GPU-hours, with the error range of a training run."""
+    interval = run_error_interval_name(find_model(inputs.model), best.gpu)
+    return time_with_error_range_up_to_peak(interval, value, best.hfu)
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -253,22 +262,24 @@ def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -
 
 
 def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    if not inputs.prices:
-        return OutputValue(None, note="Write prices of a GPU-hour to see it.", applies=False)
-    return OutputValue(
-        best.hourly_cost, note="" if best.hourly_price_per_gpu else "No price was given for it."
-    )
+    note = _describe_price_of_best(inputs, best)
+    return OutputValue(best.hourly_cost, note=note, applies=note != UNKNOWN)
+
+
+def _describe_price_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> str:
+    """Say that the price is a list price, or why there is none; empty if it was typed."""
+    if parse_hourly_prices_by_gpu(inputs):
+        return "" if best.hourly_price_per_gpu else "No price was given for it."
+    return "By the list price of a GPU-hour." if best.hourly_price_per_gpu else UNKNOWN
 
 
 def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
-    if not inputs.prices:
-        return _hourly_cost(inputs, best)
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
     if best.hourly_price_per_gpu is None:
         return _hourly_cost(inputs, best)
-    cost = best.gpu_hours * best.hourly_price_per_gpu
-    return time_with_error_range(_training_error_interval_name(inputs, best), cost)
+    cost = _add_run_error_range(inputs, best, best.gpu_hours * best.hourly_price_per_gpu)
+    return dataclasses.replace(cost, note=_describe_price_of_best(inputs, best))
 
 
 OUTPUTS: tuple[OutputSpec[GpuRanking], ...] = (
@@ -409,16 +420,20 @@ def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, .
     inputs = result.inputs
     if best.gpu_hours is None:
         return _serving_steps(inputs, best, result.memory_on_best_gpu_by_count[best.gpu_count])
+    least = result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES)
+    system_gpus = gpus_of_system(best.gpu)
     states = (
-        f"{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
-        f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')})"
+        f"⌈{format_term(result.model.parameters)} × {format_term(STATE_BYTES)} B ÷ "
+        f"({format_term(best.gpu.capacity, 'B')} × {format_term(MEMORY_SHARE_FOR_STATES, '%')}) ÷ "
+        f"{system_gpus}⌉ × {system_gpus}"
     )
     return (
         FormulaStep(
             "Fewest GPUs tried",
-            "parameters × 16 B ÷ (memory × share for states)",
+            "⌈parameters × 16 B ÷ (memory × share for states) ÷ GPUs of a system⌉ × GPUs of a "
+            "system; fewer are not tried in any layout",
             states,
-            result.model.parameters * STATE_BYTES / (best.gpu.capacity * MEMORY_SHARE_FOR_STATES),
+            math.ceil(least / system_gpus) * system_gpus,
             "GPU",
             "zero",
             "training-memory",
@@ -566,6 +581,7 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
         form = find_weight_format(find_model(inputs.model), inputs.weights)
         notes += fp8_weight_only_notes(best.gpu, form)
     if best is not None:
+        notes += _list_price_notes(inputs, best)
         notes.append(real_capacity_note(best.gpu))
     if best is not None and (doubtful := _format_unverified_field_labels(best.gpu)):
         notes.append(
@@ -573,6 +589,17 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
             f"{best.gpu.name}: {doubtful}."
         )
     return tuple(notes)
+
+
+def _list_price_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[str, ...]:
+    """Return which prices the costs are counted with, if none were typed."""
+    if parse_hourly_prices_by_gpu(inputs):
+        return ()
+    note = (
+        "No prices were written: costs are by on-demand list prices, where one is known, and the "
+        "ranking does not count them."
+    )
+    return (note, *rental_price_source_notes(best.gpu, None))
 
 
 def _format_unverified_field_labels(gpu: Accelerator) -> str:

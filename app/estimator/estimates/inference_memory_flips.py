@@ -37,7 +37,10 @@ from app.estimator.hardware.catalog import (
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import ENGINES
-from app.estimator.memory.parallel_layout import build_model_of_gpu_layers
+from app.estimator.memory.parallel_layout import (
+    build_model_of_gpu_layers,
+    filter_gpu_counts_by_quantization_blocks,
+)
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     TIGHT_FIT,
@@ -88,7 +91,8 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
         changes += _weight_format_flips(result) + _data_parallel_flips(result)
         changes += _gpu_layer_flips(result)
     started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
-    return tuple(_correct_verdict_text_of_flip(result, change) for change in started)
+    corrected = (_correct_verdict_text_of_flip(result, change) for change in started)
+    return tuple(_add_load_condition(result, change) for change in corrected)
 
 
 def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
@@ -112,6 +116,29 @@ def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFl
         condition = said.removeprefix("Surely fits").removeprefix("Fits")
         said = TIGHT_FIT.removesuffix(".") + condition
     return dataclasses.replace(flip, verdict_after=said)
+
+
+def _add_load_condition(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+    """Return the flip with how engines load the weights divided so, if it says that they fit."""
+    said = flip.verdict_after
+    if not said.startswith(("Fits", "Surely fits", "May fit", "The fewest", "Tight")):
+        return flip
+    typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
+    condition = describe_load_condition(parse_inputs(InferenceMemoryInputs, typed))
+    return dataclasses.replace(flip, verdict_after=f"{said.removesuffix('.')}{condition or '.'}")
+
+
+def describe_load_condition(inputs: InferenceMemoryInputs) -> str:
+    """Return how engines load weights whose blocks of scales are cut, after the word that they fit.
+
+    Empty if none are cut. Experts that are divided whole take about as much memory.
+    """
+    gpus = inputs.tensor_parallel
+    if find_scale_block_problem(inputs, gpus) is None:
+        return ""
+    if filter_gpu_counts_by_quantization_blocks(find_model(inputs.model), inputs.weights, (gpus,)):
+        return ", with expert parallelism."
+    return ", but the engine refuses to load it."
 
 
 def _find_first_fitting_change(
@@ -341,9 +368,10 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
     becomes = "The fewest that fit." if result.surely_fits else becomes
     if inputs.attention == DATA_PARALLEL and fewest > inputs.tensor_parallel:
         fewest = round_up_to_usual_gpu_count(fewest)
-    divided = dataclasses.replace(inputs, tensor_parallel=fewest)
-    if find_scale_block_problem(inputs, fewest) or find_published_fp8_split_problem(divided):
-        becomes = f"{becomes.removesuffix('.')}, with expert parallelism."
+    if find_published_fp8_split_problem(dataclasses.replace(inputs, tensor_parallel=fewest)):
+        becomes = (
+            f"{becomes.removesuffix('.')}, the published FP8 checkpoint with expert parallelism."
+        )
     now = str(inputs.tensor_parallel)
     return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
 

@@ -37,6 +37,7 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
 )
 from app.estimator.estimates.inference_memory_flips import (
+    describe_load_condition,
     find_cache_limits_at_bound,
     find_flips,
     find_sure_cache_limits,
@@ -98,6 +99,7 @@ from app.estimator.result import (
     OutputValue,
     ResultTable,
     StackedBar,
+    Status,
     Verdict,
     label_in_sentence,
     read_figures,
@@ -464,15 +466,15 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     gpus = inputs.tensor_parallel * inputs.pipeline_parallel
     subject = _name_mig_instance(inputs, gpu)
     verdict = build_memory_verdict(memory_use.total, memory, gpus, *bounds, subject=subject)
+    verdict = dataclasses.replace(
+        verdict, text=f"{verdict.text} {_describe_host_layers(result)}".strip()
+    )
+    verdict = _add_load_condition(verdict, result)
     verdict = _replace_verdict_if_vllm_refuses_start(verdict, result)
-    problem = find_scale_block_problem(inputs, inputs.tensor_parallel)
-    problem = problem or find_published_fp8_split_problem(inputs)
     verdict = replace_verdict_if_context_exceeds_max(verdict, inputs.context, model.max_context)
     return Estimate(
         name="inference-memory",
-        verdict=dataclasses.replace(
-            verdict, text=f"{verdict.text} {_describe_host_layers(result)}{problem}".strip()
-        ),
+        verdict=verdict,
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         pictures=(build_memory_bar(gpu, memory_use, limit, subject),),
@@ -493,7 +495,7 @@ def _describe_host_layers(result: InferenceMemoryResult) -> str:
         return ""
     whole = find_model(result.inputs.model).layers + 1
     host = format_value(result.host_bytes, "B")
-    return f"With {layers} of {whole} layers on GPUs, {host} stay in the memory of the host. "
+    return f"With {layers} of {whole} layers on GPUs, {host} stay in the memory of the host."
 
 
 def _name_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> str:
@@ -527,6 +529,22 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
     if gpus > 1 or gpu.id not in list_mig_gpu_ids():
         return ()
     return (EstimateLink("mig", f"MIG partitions of the {gpu.name}", {"gpu": gpu.id}),)
+
+
+def _add_load_condition(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
+    """Return the verdict with whether engines load weights that are divided so."""
+    condition = describe_load_condition(result.inputs)
+    problem = find_scale_block_problem(result.inputs, result.inputs.tensor_parallel)
+    text = problem or find_published_fp8_split_problem(result.inputs)
+    if "expert parallelism" in condition:
+        text += " That takes about as much memory."
+    verdict = dataclasses.replace(verdict, text=f"{verdict.text} {text}".strip())
+    if not condition or not result.surely_fits:
+        return verdict
+    status: Status = "tight" if "refuses" in condition else verdict.status
+    return dataclasses.replace(
+        verdict, status=status, lead=f"{verdict.lead.removesuffix('.')}{condition}"
+    )
 
 
 def _replace_verdict_if_vllm_refuses_start(

@@ -165,7 +165,7 @@ def _training_time_output_of_best_layout(name: str) -> OutputSpec[_PlanResult]:
 def _fewest_gpus_value(result: _PlanResult) -> OutputValue:
     note = "The search ended before it found a size on which a layout fits."
     if result.fewest_gpus.is_exact:
-        note = "Powers of two up to the cluster were tried."
+        note = "In any layout; powers of two up to the cluster were tried."
     return OutputValue(result.fewest_gpus.gpus, note=note)
 
 

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable
 
 from app.estimator.common_inputs import (
+    LEAST_RECOMPUTE,
+    USUAL_ZERO,
     chosen_recompute_note,
     fill_in_default_gpu_count,
 )
@@ -127,7 +129,7 @@ def _reserved_peak(result: TrainingMemoryResult) -> OutputValue:
 
 
 def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
-    """Return the fewest GPUs that surely fit, with those that may as the low end."""
+    """Return the fewest GPUs that surely fit in this layout, with those that may as the low end."""
     low, fewest, sure = result.fewest_gpus
     if fewest is None:
         return OutputValue(None, note="More copies alone do not make it fit.")
@@ -137,7 +139,18 @@ def _fewest_gpus(result: TrainingMemoryResult) -> OutputValue:
             "make it fit."
         )
         return OutputValue(fewest, note=note)
-    return OutputValue(sure, low, sure, describe_fewest_gpus(sure, fewest))
+    note = f"{describe_fewest_gpus(sure, fewest)} {_describe_layout_of_fewest_gpus(result)}"
+    return OutputValue(sure, low, sure, note.strip())
+
+
+def _describe_layout_of_fewest_gpus(result: TrainingMemoryResult) -> str:
+    """Return what stays the same on the fewest GPUs, where parallelism-plan changes everything."""
+    typed = result.typed_inputs
+    if typed.zero == USUAL_ZERO and typed.recompute == LEAST_RECOMPUTE:
+        return "In this layout, with the ZeRO stage and recomputation that they need."
+    recompute = RECOMPUTE_TEXTS.get(typed.recompute, "the recomputation that they need")
+    zero = "the ZeRO stage that they need" if typed.zero == USUAL_ZERO else f"ZeRO {typed.zero}"
+    return f"In this layout, with {zero} and {recompute}; in others fewer may do."
 
 
 def _modeled_memory_output(

@@ -79,20 +79,43 @@ from app.estimator.units import format_count, format_number, format_value
 _Read = Callable[[TrainingTimeResult], float]
 
 
+def time_with_error_range_up_to_peak(interval_name: str, value: float, hfu: float) -> OutputValue:
+    """Return a training time, or what grows with it, with its error range.
+
+    No chip computes faster than its peak, so that the range begins where the HFU is 100%.
+    """
+    return time_with_error_range(interval_name, value, floor=value * hfu)
+
+
+def _rate_with_error_range_up_to_peak(interval_name: str, value: float, hfu: float) -> OutputValue:
+    return rate_with_error_range(interval_name, value, ceiling=value / hfu)
+
+
 def _output_with_step_error_range(
     name: str,
     label: str,
     unit: str,
     read: _Read,
-    add_range: Callable[[str, float], OutputValue] = time_with_error_range,
+    add_range: Callable[[str, float, float], OutputValue] = time_with_error_range_up_to_peak,
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of one step, or a rate, which is better if it is higher."""
     return ModeledOutput(
         name,
         label,
         unit,
-        "more" if add_range is rate_with_error_range else "less",
-        lambda r: add_range(step_error_interval_name(r.model, r.gpu), read(r)),
+        "more" if add_range is _rate_with_error_range_up_to_peak else "less",
+        lambda r: add_range(step_error_interval_name(r.model, r.gpu), read(r), r.hfu),
+    )
+
+
+def _step_part_output(name: str, label: str, read: _Read) -> OutputSpec[TrainingTimeResult]:
+    """Declare a part of the time of one step, of which the peak says nothing."""
+    return ModeledOutput(
+        name,
+        label,
+        "s",
+        "less",
+        lambda r: time_with_error_range(step_error_interval_name(r.model, r.gpu), read(r)),
     )
 
 
@@ -101,13 +124,13 @@ def _output_with_run_error_range(
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of the whole run, or what grows with it."""
     return ModeledOutput(
-        name,
-        label,
-        unit,
-        "less",
-        lambda r: time_with_error_range(run_error_interval_name(r.model, r.gpu), read(r)),
-        primary=primary,
+        name, label, unit, "less", lambda r: _add_run_error_range(r, read(r)), primary=primary
     )
+
+
+def _add_run_error_range(result: TrainingTimeResult, value: float) -> OutputValue:
+    interval = run_error_interval_name(result.model, result.gpu)
+    return time_with_error_range_up_to_peak(interval, value, result.hfu)
 
 
 def _failure_rate_ranged_output(
@@ -153,7 +176,10 @@ def run_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
 
 def describe_measurements_behind_ranges(model: Architecture, gpu: Accelerator) -> str:
     if unmeasured_part := _name_unmeasured_part(model, gpu):
-        return f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider."
+        return (
+            f"No measurements of {unmeasured_part} were fitted yet, so the ranges are wider; none "
+            "goes beyond the chip's peak."
+        )
     return "Published training runs of such models on such GPUs are behind these ranges."
 
 
@@ -172,14 +198,11 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price_per_hour(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    interval = run_error_interval_name(result.model, result.gpu)
-    return time_with_error_range(interval, rental_cost(result.gpu_hours, price))
+    return _add_run_error_range(result, rental_cost(result.gpu_hours, price))
 
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
-    time = time_with_error_range(
-        run_error_interval_name(result.model, result.gpu), result.run_seconds
-    )
+    time = _add_run_error_range(result, result.run_seconds)
     return OutputValue(
         result.expected_failures,
         (time.low or result.run_seconds) / result.mtbf_bounds.high,
@@ -203,17 +226,21 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         "Tokens per second",
         "token/s",
         lambda r: r.tokens_per_second,
-        rate_with_error_range,
+        _rate_with_error_range_up_to_peak,
     ),
     _output_with_step_error_range(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
         lambda r: r.tokens_per_second / r.inputs.gpus,
-        rate_with_error_range,
+        _rate_with_error_range_up_to_peak,
     ),
-    _output_with_step_error_range("mfu", "MFU", "%", lambda r: r.mfu, rate_with_error_range),
-    _output_with_step_error_range("hfu", "HFU", "%", lambda r: r.hfu, rate_with_error_range),
+    _output_with_step_error_range(
+        "mfu", "MFU", "%", lambda r: r.mfu, _rate_with_error_range_up_to_peak
+    ),
+    _output_with_step_error_range(
+        "hfu", "HFU", "%", lambda r: r.hfu, _rate_with_error_range_up_to_peak
+    ),
     _output_with_run_error_range("time", "Whole run", "s", lambda r: r.run_seconds, primary=True),
     _output_with_run_error_range("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.gpu_hours),
     _failure_rate_ranged_output(
@@ -231,15 +258,12 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
         read=lambda r: r.flops_per_token * r.inputs.tokens,
     ),
     OutputSpec("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops_per_token),
-    _output_with_step_error_range(
+    _step_part_output(
         "communication",
         "Exposed communication per step",
-        "s",
         lambda r: r.step_time.exposed_communication,
     ),
-    _output_with_step_error_range(
-        "bubble", "Pipeline bubble per step", "s", lambda r: r.step_time.bubble
-    ),
+    _step_part_output("bubble", "Pipeline bubble per step", lambda r: r.step_time.bubble),
     OutputSpec(
         "bubble_share",
         "Bubble over ideal time",

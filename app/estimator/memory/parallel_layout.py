@@ -414,8 +414,8 @@ def describe_fp8_checkpoint_split_problem(
     load it, or if other weights than FP8 with one scale per tensor are counted.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> describe_fp8_checkpoint_split_problem(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:34]
-    'Counted with one scale per matrix,'
+    >>> describe_fp8_checkpoint_split_problem(find_model("qwen3-235b-a22b"), "fp8", 8, 8)[:43]
+    'This loads: one scale per matrix is counted'
     >>> describe_fp8_checkpoint_split_problem(find_model("qwen3-235b-a22b"), "fp8", 8, 1)
     ''
     """
@@ -427,8 +427,9 @@ def describe_fp8_checkpoint_split_problem(
     if problem is None:
         return ""
     return (
-        "Counted with one scale per matrix, as --quantization fp8 of vLLM makes it of the BF16 "
-        f"weights; the published FP8 checkpoint is not loaded so. {problem}"
+        "This loads: one scale per matrix is counted, as --quantization fp8 of vLLM makes it of the "
+        "BF16 weights. The published FP8 checkpoint has a scale per block and does not load so: "
+        f"{problem[0].lower()}{problem[1:]}"
     )
 
 
