@@ -58,17 +58,17 @@ gpu_input = partial(
     default="h100-sxm5-80",
     label="GPU",
     kind="gpu",
-    help="An accelerator of the catalog, for example H100, or the values of a card of your "
-    "own: 24 GB or 24564 MiB, 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS. Peaks are dense; a peak "
-    "without a format is that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
+    help="An accelerator of the catalog, such as H100, or the values of your own card: 24 GB "
+    "or 24564 MiB, 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS. Peaks are dense, and of BF16 without "
+    "a format; cards are joined by PCIe 4 without NVLink.",
     topic="cluster-components",
 )
 # With a count: `8x H100` also sets the field of the count.
 counted_gpu_input = partial(
     gpu_input,
-    help="An accelerator of the catalog, for example H100 or 8x H100, or the values of a card "
-    "of your own: 24 GB or 24564 MiB, 936 GB/s, 71 TFLOPS. Peaks are dense; a peak without a "
-    "format is that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
+    help="An accelerator of the catalog, such as H100 or 8x H100, or the values of your own "
+    "card: 24 GB or 24564 MiB, 936 GB/s, 71 TFLOPS. Peaks are dense, and of BF16 without a "
+    "format; cards are joined by PCIe 4 without NVLink.",
 )
 weights_input = partial(
     MODEL.declare_input_field,

@@ -618,7 +618,9 @@ def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
         models = tuple(SelectOption(model.id, model.name) for model in lookup.list_models())
         return (OptionGroup("By name", models), OptionGroup("By size", _SIZES))
     if kind == "gpu":
-        return _group_parts_by("vendor", catalog.list_accelerators())
+        # Of chips without memory outside of them, no calculator models the pipelines.
+        offered = (a for a in catalog.list_accelerators() if "on-chip" not in a.memory_type)
+        return _group_parts_by("vendor", offered)
     if kind == "system":
         return _group_parts_by("vendor", catalog.list_systems())
     return _group_parts_by("kind", catalog.list_network_parts())

@@ -10,7 +10,12 @@ from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.registry import find_estimate, list_estimates, require_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
-from app.widgets.calculator_form import CourseLinkTargets, build_calculator_form, build_form_fields
+from app.widgets.calculator_form import (
+    CourseLinkTargets,
+    build_calculator_form,
+    build_form_fields,
+    catalog_options,
+)
 from app.widgets.estimate_view import build_estimate_view, format_interval_or_exact
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
@@ -336,3 +341,9 @@ def test_one_of_something_is_never_several(subtests: pytest.Subtests) -> None:
         parse_inputs(plan.inputs_type, {"gpus": "8", "model": "8B", "global_batch": "1"})
     )
     assert "1 sequence with 4,096 tokens per step." in one.notes
+
+
+def test_forms_offer_no_chip_whose_memory_is_all_on_it() -> None:
+    offered = {option.value for group in catalog_options("gpu") for option in group.options}
+    assert "h100-sxm5-80" in offered
+    assert not offered & {"groq-lpu-v1", "groq-3-lpu", "cerebras-wse3"}
