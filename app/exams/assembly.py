@@ -167,16 +167,6 @@ def is_exam_of_missed_questions(slug: str) -> bool:
     return slug.endswith(f"~{MISSED}")
 
 
-def is_exam_of_one_domain(slug: str) -> bool:
-    """Return whether a paper was derived from an exam for one of its domains.
-
-    >>> is_exam_of_one_domain("nca~domain-2"), is_exam_of_one_domain("nca~short")
-    (True, False)
-    """
-    match = _CUT.fullmatch(slug)
-    return match is not None and match["domain"] is not None
-
-
 def yield_exams_derived_from(
     exam: ExamBlueprint, domains: Collection[Domain], counts: DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:

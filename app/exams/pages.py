@@ -28,7 +28,6 @@ from app.exams.answer_merge import AnswerState
 from app.exams.assembly import (
     PaperItem,
     is_exam_of_missed_questions,
-    is_exam_of_one_domain,
     keep_choice_questions,
     list_drawable_questions_by_domain,
 )
@@ -44,15 +43,15 @@ from app.exams.forms import (
 )
 from app.exams.report import (
     GradedItem,
-    PageScore,
+    PageToReadNext,
     PastSitting,
     build_exam_score_trend,
     build_score_report,
+    choose_page_to_read_next,
     describe_missed_questions_in_cards,
     draw_report_charts,
     find_first_page_by_objective,
     list_short_names_by_objective,
-    score_pages_with_missed_questions,
 )
 from app.exams.sitting import (
     NO_CONFLICT,
@@ -75,7 +74,7 @@ from app.exams.sitting import (
 )
 from app.exams.store import AnswerChange, DrawnSitting, SavedAnswer, SittingState
 from app.lessons.store import load_anchors_read_by_topic
-from app.markup.model import ExamBlueprint, Topic
+from app.markup.model import ExamBlueprint
 from app.questions import types
 from app.questions.grading import build_unanswered_result
 from app.questions.model import Question, Variant, draw_variant
@@ -104,7 +103,8 @@ from app.quiz.store import (
 )
 from app.spaced_repetition.added_cards import load_added_card_records
 from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
-from app.study_plan.loader import build_next_day_list, load_calendar
+from app.study_plan.cards import compute_last_day_for_new_cards
+from app.study_plan.loader import build_next_day_list, load_calendar, load_stored_day_list
 from app.web.dependencies import RowNumber
 from app.web.formatting import format_date_with_weekday
 from app.web.render import is_htmx_request, render_page
@@ -475,6 +475,8 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         ),
         paper=paper,
         numbers_with_card=numbers_with_card,
+        last_new_day=compute_last_day_for_new_cards(ctx.learner.plan_calendar_as_of(ctx.study_day)),
+        day=ctx.study_day,
         cards_text=describe_missed_questions_in_cards(report, numbers_with_card, last_reached),
         again=to_repeat,
         practicable={
@@ -492,7 +494,6 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         topics=find_first_page_by_objective(ctx.library),
         names=list_short_names_by_objective(ctx.library),
         to_read_next=_find_page_to_read_next(ctx, paper),
-        is_of_one_domain=is_exam_of_one_domain(state.exam_slug),
         has_first_answers=store.has_first_answers(ctx.db, state),
         earlier=earlier[:5],
         late=late,
@@ -500,43 +501,21 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     )
 
 
-class PageToReadNext(NamedTuple):
-    """A page that was missed, with its score, or one that it requires.
-
-    Then it is `needed_for` the missed one, with `missed_count` questions missed there.
-    """
-
-    topic: Topic
-    short: bool
-    score: PageScore | None
-    needed_for: Topic | None = None
-    missed_count: int = 0
-    is_on_next_list: bool = False
-
-
 def _find_page_to_read_next(
     ctx: RequestContext, paper: Sequence[GradedItem]
 ) -> PageToReadNext | None:
-    """Return the page that the next list begins with of those that were missed.
-
-    If it has none of them, the one with most questions missed, unread ones first.
-    """
-    library = ctx.library
-    scores = score_pages_with_missed_questions(library, _sort_in_learning_order(ctx, paper))
-    coming = build_next_day_list(ctx)
-    for page in (page for task in (coming.tasks if coming else ()) for page in task.pages):
-        if (page.required_by or page.slug) in scores and page.slug in library.topics:
-            topic = library.topics[page.slug]
-            if page.slug in scores:
-                score = scores[page.slug]
-                return PageToReadNext(topic, page.short, score, is_on_next_list=True)
-            missed = scores[page.required_by]
-            needed_for, missed_count = library.topics[page.required_by], missed.asked - missed.right
-            return PageToReadNext(topic, page.short, None, needed_for, missed_count, True)
-    anchors = load_anchors_read_by_topic(ctx.db, ctx.learner.id)
-    read = {s for s in scores if are_essential_sections_read(library.topics[s], anchors.get(s, ()))}
-    slug = min(scores, key=lambda s: (scores[s].right - scores[s].asked, s in read), default="")
-    return PageToReadNext(library.topics[slug], False, scores[slug]) if slug else None
+    topics = ctx.library.topics
+    anchors, todays = load_anchors_read_by_topic(ctx.db, ctx.learner.id), load_stored_day_list(ctx)
+    read = {s for s in topics if are_essential_sections_read(topics[s], anchors.get(s, ()))}
+    lists = {"today": todays and todays.day_list, "next": build_next_day_list(ctx)}
+    listed = [
+        (name, page)
+        for name, day_list in lists.items()
+        for task in (day_list.tasks if day_list else ())
+        for page in task.pages
+        if page.slug in topics and page.slug not in read
+    ]
+    return choose_page_to_read_next(ctx.library, paper, read, listed)
 
 
 @router.post("/sittings/{sitting}/practice")

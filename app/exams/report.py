@@ -11,7 +11,9 @@ from markupsafe import Markup
 
 from app.content.course_facts import is_enough_of_paper_answered
 from app.content.library import Library
+from app.markup.model import Topic
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
+from app.study_plan.day_list import PageToRead
 from app.web.formatting import format_percent, format_points_rounded, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
@@ -246,37 +248,57 @@ def _find_weakest_objective(answered: Iterable[GradedItem]) -> PartScore | None:
     )
 
 
-class PageScore(NamedTuple):
-    """How the answered questions of a page went: `right` of `asked`."""
-
-    right: int
-    asked: int
-
-    @property
-    def share(self) -> float:
-        return self.right / self.asked
+def list_missed_objectives(graded: Iterable[GradedItem]) -> list[PartScore]:
+    """Return the objectives with a missed question of those answered, most points lost first."""
+    parts = _sum_scores_by_part((m.objective_number, m.score) for m in graded if m.is_answered)
+    return sorted((part for part in parts if part.points_lost), key=lambda p: -p.points_lost)
 
 
-def score_pages_with_missed_questions(
-    library: Library, graded: Iterable[GradedItem]
-) -> dict[str, PageScore]:
-    """Return the pages with a question that was answered and missed.
+class PageToReadNext(NamedTuple):
+    """A page of an objective with missed questions, or one that it requires.
 
-    If one objective is the weakest, only the pages with a question missed on it.
+    Then it is `needed_for` that page. `place` is today or next if it is on that list, read if it was
+    read already, else empty.
     """
-    answered = [m for m in graded if m.is_answered]
-    weakest = _find_weakest_objective(answered)
-    results = collections.defaultdict[str, list[bool]](list)
-    pages_of_weakest = set[str]()
-    for item in answered:
-        if item.question_id in library.questions:
-            slug = library.questions[item.question_id].topic
-            results[slug].append(item.score >= 1)
-            if weakest and weakest.number_or_title == item.objective_number and item.score < 1:
-                pages_of_weakest.add(slug)
-    scores = {slug: PageScore(sum(right), len(right)) for slug, right in results.items()}
-    missed = {slug: s for slug, s in scores.items() if s.share < 1 and slug in library.topics}
-    return {slug: s for slug, s in missed.items() if slug in pages_of_weakest} or missed
+
+    topic: Topic
+    objective: PartScore
+    place: str = ""
+    short: bool = False
+    needed_for: Topic | None = None
+
+
+def choose_page_to_read_next(
+    library: Library,
+    graded: Sequence[GradedItem],
+    read: Collection[str],
+    listed: Sequence[tuple[str, PageToRead]],
+) -> PageToReadNext | None:
+    """Return an unread page of the objective that cost most points of those that have one.
+
+    One of the `listed` comes first, which are on the list of today or the next one; then one with
+    questions missed. If all are read, it is a page of the objective that cost most.
+    """
+    topics, missed = library.topics, collections.Counter[tuple[str, str]]()
+    for item in graded:
+        if item.is_answered and item.score < 1 and item.question_id in library.questions:
+            missed[item.objective_number, library.questions[item.question_id].topic] += 1
+    objectives = list_missed_objectives(graded)
+    for objective, is_read in (*((o, False) for o in objectives), *((o, True) for o in objectives)):
+        number = objective.number_or_title
+        of_it = [
+            slug
+            for slug, topic in topics.items()
+            if (number in topic.objectives or missed[number, slug]) and (slug in read) is is_read
+        ]
+        for name, page in listed:
+            if (wanted := page.required_by or page.slug) in of_it:
+                needed_for = topics[wanted] if page.required_by else None
+                return PageToReadNext(topics[page.slug], objective, name, page.short, needed_for)
+        if of_it:
+            slug = max(of_it, key=lambda slug: missed[number, slug])
+            return PageToReadNext(topics[slug], objective, "read" if is_read else "")
+    return None
 
 
 def compute_score_range_of_similar_exam(score: float, question_count: int) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Form, Query, Request
@@ -69,7 +69,9 @@ from app.spaced_repetition.scheduler import (
     explain_invalid_due_date,
     format_days,
 )
-from app.spaced_repetition.todays_queue import load_todays_queue
+from app.study_plan.cards import compute_planned_review_day
+from app.study_plan.loader import load_cards_on_day_list
+from app.study_plan.store import load_card_facts
 from app.web.dependencies import require_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
@@ -128,7 +130,7 @@ def build_listed_added_card(
     return ListedCard(
         card_id=added.card_id,
         excerpt=excerpt_for_title(card_found.card.front) if card_found else name,
-        state_text=describe_card_state(ctx, added.state, added.due_day),
+        state_text=describe_card_state(ctx, added.card_id, added.state, added.due_day),
         is_suspended=added.is_suspended_or_declined and not added.is_declined,
         is_leech=added.lapses >= LEECH_LAPSES,
         source_kind=_KINDS.get(kind, "own card"),
@@ -144,15 +146,26 @@ def _build_listed_course_card(
     return ListedCard(
         card_id=card,
         excerpt=excerpt_for_title(load_cards_with_origin(ctx, [card])[card].card.front),
-        state_text=describe_card_state(ctx, state.state, state.due_day) if state else "new",
+        state_text=describe_card_state(ctx, card, state.state, state.due_day) if state else "new",
         is_suspended=status is not None and status.is_suspended,
         is_leech=state is not None and state.lapses >= LEECH_LAPSES,
         source_kind=kind,
     )
 
 
-def describe_card_state(ctx: RequestContext, state: str, due_day: dt.date | None) -> str:
-    """Return the state of a card: being learned, or the study day it is due on.
+def _load_planned_review_days(ctx: RequestContext) -> Mapping[str, dt.date]:
+    """Return the day on which the plan asks for each started card, read once per request."""
+    if "planned review days" not in ctx.lookup_cache:
+        calendar = ctx.learner.plan_calendar_as_of(ctx.study_day)
+        started, *_ = load_card_facts(ctx.db, ctx.learner.id, ctx.library, ctx.study_day)
+        days = {card.card: compute_planned_review_day(card, calendar) for card in started}
+        ctx.lookup_cache["planned review days"] = days
+    found: Mapping[str, dt.date] = ctx.lookup_cache["planned review days"]
+    return found
+
+
+def describe_card_state(ctx: RequestContext, card: str, state: str, due_day: dt.date | None) -> str:
+    """Return the state of a card: being learned, or the study day on which the plan asks for it.
 
     A step left unfinished on an earlier day is due. An added card that was never reviewed has no
     due day that holds: from then on it is one of those from which the list takes its new cards.
@@ -166,12 +179,13 @@ def describe_card_state(ctx: RequestContext, state: str, due_day: dt.date | None
         return "new" if is_too_late_for_new_cards(ctx) else "new (a few a day)"
     if state != "review" and days >= 0:
         return "being learned"
+    planned_day = _load_planned_review_days(ctx).get(card, due_day)
+    days = (planned_day - ctx.study_day).days
     if days <= 0:
-        return "due"
-    # The plan asks for some cards before the scheduler does; see compute_planned_review_day.
-    exam_day = ctx.learner.exam_day
-    sooner = ", or sooner for your exam" if exam_day and exam_day > ctx.study_day else ""
-    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due_day)}{sooner}"
+        listed = load_cards_on_day_list(ctx)
+        is_listed = listed is None or card in listed.review_card_ids
+        return "due" if is_listed else "due, on a later list"
+    return "due tomorrow" if days == 1 else f"due {format_date_with_year(planned_day)}"
 
 
 CARDS_PER_PAGE = 50
@@ -268,9 +282,6 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         day=ctx.study_day,
         card_count=len(ctx.library.cards),
         started_count=review_log.count_started_cards(ctx.db, ctx.learner.id),
-        next_due=queue.find_next_due_day(
-            ctx.db, ctx.learner.id, load_todays_queue(ctx, None).scope
-        ),
         rows=[_build_listed_course_card(ctx, c, statuses.get(c)) for c in topic.cards]
         if topic
         else [],
@@ -404,9 +415,11 @@ def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
         added = added_cards.load_added_card_records(ctx.db, ctx.learner.id, [record.card_id]).get(
             record.card_id
         )
-        return describe_card_state(ctx, "new", added.due_day if added else None)
+        return describe_card_state(ctx, record.card_id, "new", added.due_day if added else None)
     state = record.card_state
-    return describe_card_state(ctx, state.state, state.due_day) if state else "new"
+    if state is None:
+        return "new"
+    return describe_card_state(ctx, record.card_id, state.state, state.due_day)
 
 
 def _describe_log_row(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:

@@ -378,8 +378,7 @@ def _build_no_cards_due_info(
             [t for t in plan.tasks if t.done_count + t.begun_count < t.total_count] if plan else []
         )
         next_task = build_task_view(tasks[0], ctx.library) if tasks else None
-        if not is_too_late:
-            waiting_questions = store.count_waiting_missed_questions(ctx.db, ctx.learner.id, scope)
+        waiting_questions = store.count_waiting_missed_questions(ctx.db, ctx.learner.id, scope)
     return NoCardsDueInfo(
         next_day=next_due.day if next_due else None,
         cards_on_next_day=next_due.card_count if next_due else 0,

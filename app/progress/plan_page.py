@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
     EnrolledLearner,
+    LearnerProfile,
     ReadContext,
     RequestContext,
     WriteContext,
@@ -39,6 +40,7 @@ from app.study_plan.facts import LearnerFacts
 from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
+    build_next_day_list,
     find_planned_route,
     load_calendar,
     load_study_plan,
@@ -275,11 +277,13 @@ def compare_unread_pages_with_time(
         return None
     learner, facts = ctx.learner, LearnerFacts(ctx.study_day)
     reading_route = find_planned_route(ctx)
+    today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
+    if plan and not today and (coming := build_next_day_list(ctx)) and coming.route:
+        reading_route = coming.route
     if learner.id:
         facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.study_day)
     minutes = learner.minutes_ignoring_days_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
-    today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
     course, by_route = cached_course_facts(ctx.library), dict[ReadingRoute, ReadingTimeVerdict]()
     for counted in (reading_route, "short"):
         unread = list_unread_pages(course, facts, counted)
@@ -303,15 +307,38 @@ def compare_unread_pages_with_time(
         )
     if verdict.does_reading_fit_if_lists_finished:
         return verdict
+    if plan and today and not any(task.done_count or task.begun_count for task in plan.tasks):
+        # The list is made again for other minutes.
+        verdict = dataclasses.replace(verdict, minutes_left_on_todays_list=0)
+        facts = dataclasses.replace(facts, day=facts.day - _DAY)
+    enough = _find_minutes_a_day_that_fit(learner, facts, calendar, verdict)
+    return dataclasses.replace(
+        verdict, enough_minutes_a_day=enough, minutes_left_on_todays_list=today
+    )
+
+
+def _find_minutes_a_day_that_fit(
+    learner: LearnerProfile,
+    facts: LearnerFacts,
+    calendar: PlanCalendar,
+    verdict: ReadingTimeVerdict,
+) -> int | None:
+    """Return the fewest minutes a day, in fives, with which the pages fit; None if there are none.
+
+    They change the lists after the day of `facts`; what is left of that day's own stays.
+    """
+    todays = verdict.minutes_left_on_todays_list
+    factor = learner.minutes_ignoring_days_off(facts.day) / learner.minutes_a_day
     for minutes_a_day in range(
         5 * (learner.minutes_a_day // 5 + 1), _MOST_SUGGESTED_MINUTES + 1, 5
     ):
-        longer = minutes * minutes_a_day / learner.minutes_a_day
-        later = compute_reading_minutes_after_today(facts, calendar, longer, learner.card_amount)
-        enough = dataclasses.replace(verdict, available_minutes=today + later)
+        later = compute_reading_minutes_after_today(
+            facts, calendar, factor * minutes_a_day, learner.card_amount
+        )
+        enough = dataclasses.replace(verdict, available_minutes=todays + later)
         if enough.does_reading_fit_if_lists_finished:
-            return dataclasses.replace(verdict, enough_minutes_a_day=minutes_a_day)
-    return verdict
+            return minutes_a_day
+    return None
 
 
 router = APIRouter()

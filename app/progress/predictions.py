@@ -136,12 +136,12 @@ def describe_count_of_results_in_range(outcomes: Iterable[PredictionOutcome]) ->
 class ScoreChange(NamedTuple):
     """By how many points the score rose (fell, if negative), and since which day; "" for none yet.
 
-    It `has_just_fallen` if it is lower than on the study day before.
+    It `has_just_risen` if it is higher than on the study day before.
     """
 
     points: int = 0
     since_text: str = ""
-    has_just_fallen: bool = False
+    has_just_risen: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class ScoreTrend:
         first = self.predictions_oldest_first[0]
         scores = [round(score.expected_right_answers) for score in self.predictions_oldest_first]
         since = f"since {format_short_date(first.day)}"
-        return ScoreChange(scores[-1] - scores[0], since, scores[-1] < scores[-2])
+        return ScoreChange(scores[-1] - scores[0], since, scores[-1] > scores[-2])
 
 
 def build_score_trend(

@@ -292,7 +292,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         )
     done_text = f"{task.done_count} of {task.total_count} done"
     if task.on_page_count == task.done_count:  # practice itself was not begun
-        done_text = f"You answered {task.done_count} of {task.total_count} while reading"
+        done_text = f"{task.done_count} of these {task.total_count} answered while reading"
     progress_text = ", ".join(
         [done_text] * (task.done_count > 0) + [f"{task.begun_count} begun"] * (task.begun_count > 0)
     )

@@ -146,7 +146,7 @@ def describe_origin_and_recall(record: CardRecord, day: dt.date, origin: str) ->
         origin = origin or (seen if now else "You have seen this card before.")
         return f"{origin} Say the answer aloud first."
     days = max(0, (day - card_state.last_day).days)
-    note = f"{origin} Say it aloud or write it down first. Last seen ".lstrip()
+    note = f"{origin} Say the answer aloud or write it down first. Last seen ".lstrip()
     if not days:
         return f"{note}today."
     ago = "yesterday" if days == 1 else f"{days} days ago"

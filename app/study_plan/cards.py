@@ -24,15 +24,23 @@ _A_PAGE = 4  # new cards of one page on one day
 
 
 def compute_planned_review_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
-    """Return when a card is due: FSRS's day, or earlier, so that two later reviews still fit."""
-    missing = LATER_REVIEWS - card.later_reviews
-    if calendar.exam_day is None or missing <= 0:
-        return card.due_day
-    left = (calendar.exam_day - card.last_day).days
-    if left <= 2:
-        return card.due_day
-    latest = card.last_day + dt.timedelta(days=max(1, (left - 1) // (missing + 1)))
-    return min(card.due_day, latest)
+    """Return when a card is due: FSRS's day, or earlier for the exam.
+
+    Two later reviews must still fit. A card that would be weak on the exam day is due in the last
+    days, and again each day while it is.
+    """
+    exam, day = calendar.exam_day, card.due_day
+    if exam is None:
+        return day
+    missing, left = LATER_REVIEWS - card.later_reviews, (exam - card.last_day).days
+    if missing > 0 and left > 2:
+        latest = card.last_day + dt.timedelta(days=max(1, (left - 1) // (missing + 1)))
+        day = min(day, latest)
+    if compute_retrievability_after(left, card.stability) < _WEAK_RECALL:
+        last_days = max(_LAST_DAYS, round(_LAST_SHARE * calendar.total_days))
+        begin = exam - dt.timedelta(days=last_days)
+        day = min(day, max(begin, card.last_day + dt.timedelta(days=1)))
+    return day
 
 
 def choose_cards_to_review(
@@ -40,23 +48,15 @@ def choose_cards_to_review(
 ) -> list[CardFact]:
     """Return the cards to review, most likely forgotten first, in at most 40% of the minutes.
 
-    In the last days before the exam also cards that would be weak on the exam day. A card whose
-    reverse is among them waits for another day, except on the last days.
+    A card whose reverse is among them waits for another day, except on the last day.
     """
     day, left = learner.day, calendar.days_until_exam(learner.day)
     exam = day + dt.timedelta(days=left)
-    last_days = max(_LAST_DAYS, round(_LAST_SHARE * calendar.total_days))
-    in_last_days = calendar.exam_day and left <= last_days
 
     def recall_on(at: dt.date, card: CardFact) -> float:
         return compute_retrievability_after((at - card.last_day).days, card.stability)
 
-    due = [
-        card
-        for card in learner.started_cards
-        if compute_planned_review_day(card, calendar) <= day
-        or (in_last_days and card.last_day < day and recall_on(exam, card) < _WEAK_RECALL)
-    ]
+    due = [c for c in learner.started_cards if compute_planned_review_day(c, calendar) <= day]
     when = exam if calendar.exam_day and left <= 3 else day
     due.sort(key=lambda card: (recall_on(when, card), card.card))
     if left > 1:

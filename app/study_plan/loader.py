@@ -177,7 +177,7 @@ def _build_unsaved_list(
         if before and estimate and before.questions == estimate.questions:
             if last.day == day and not has_exam and (last.placement_minutes or not is_tested):
                 estimate = before  # on its day, only a placement test or mock exam counts
-            elif not (facts.last_exam_day and facts.last_exam_day >= last.day):
+            elif not has_exam:
                 shown = limit_score_drop(estimate.mean, before.shown, (day - last.day).days)
                 estimate = dataclasses.replace(estimate, shown=shown)
     if estimate is not None:

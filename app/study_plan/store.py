@@ -49,7 +49,7 @@ def load_learner_facts(
     """Return what the learner did until now, without counts of unfinished tasks."""
     values = {"learner": learner.id}
     answers, missed, seconds = _load_answers_misses_and_pace(db, values, day)
-    cards, added, unavailable = _load_card_facts(db, values, library, day)
+    cards, added, unavailable = load_card_facts(db, learner.id, library, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
@@ -120,13 +120,14 @@ _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set
 _CARDS = select(*CARD_STATES.c[_COLUMNS]).where(CARD_STATES.c.learner_id == _learner)
 
 
-def _load_card_facts(
-    db: Session, bind_values: dict[str, Any], library: Library, day: dt.date
+def load_card_facts(
+    db: Session, learner_id: int, library: Library, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""
-    days = count_review_days_by_card(db, bind_values["learner"])
+    days = count_review_days_by_card(db, learner_id)
     cards, added, unavailable = [], [], set()
-    for row in db.connection().execute(_CARDS.order_by(CARD_STATES.c.card), bind_values):
+    values = {"learner": learner_id}
+    for row in db.connection().execute(_CARDS.order_by(CARD_STATES.c.card), values):
         of_course = row.card in library.cards
         if row.suspended or not (of_course or is_added_card_id(row.card)):
             unavailable.add(row.card)

@@ -590,7 +590,7 @@ def _draw_target_score(score: ScoreRange) -> list[str]:
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
         draw_line("cap", at, 6, at, 43),
-        draw_text(score.target_text, at, 13, anchor, dx_pixels=beside),
+        draw_text(score.target_text, at, 10, anchor, dx_pixels=beside),
     ]
 
 

@@ -119,7 +119,8 @@ def test_the_report_marks_the_questions_that_come_back(rosa) -> None:
     assert (
         "<p>Of the 5 blank ones, 2 are in "
         '<a href="/flashcards/deck#own">your cards</a> now, marked below; the other 3 '
-        "aren\N{RIGHT SINGLE QUOTATION MARK}t: they were left blank at the end.</p>"
+        "aren\N{RIGHT SINGLE QUOTATION MARK}t: they were left blank at the end. "
+        "New cards come a few a day.</p>"
     ) in html
 
 

@@ -188,18 +188,16 @@ def test_the_questions_of_an_ended_exam_show_their_results_with_a_legend(rosa: T
     ]
 
 
-@pytest.mark.parametrize(("exam", "words"), [("short", ""), ("domain-2", "In this domain · ")])
-def test_the_report_says_that_its_page_is_on_the_next_list_and_of_its_domain(
-    rosa: TestClient, exam: str, words: str
+def test_the_report_says_that_its_page_is_on_the_next_list_and_why_it_is_named(
+    rosa: TestClient,
 ) -> None:
-    sitting = sit(rosa, f"mock~{exam}")
+    sitting = sit(rosa, "mock~short")
     rosa.post(f"{sitting}/answers/1", data={"answer": "b"})
 
     ended = rosa.post(f"{sitting}/submission").headers["location"]
 
-    assert f"<p>On your next list · {words}0 of 1 answered right</p>" in " ".join(
-        rosa.get(ended).text.split()
-    )
+    text = " ".join(rosa.get(ended).text.split())
+    assert re.search(r"<p>On your next list · [^<·]+: 0 of 1 answered right</p>", text)
 
 
 def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Session) -> None:

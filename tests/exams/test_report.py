@@ -4,7 +4,7 @@ import dataclasses
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 from fastapi.testclient import TestClient
@@ -18,13 +18,15 @@ from app.exams.report import (
     GradedItem,
     PartScore,
     build_score_report,
+    choose_page_to_read_next,
     compute_score_range_of_similar_exam,
     describe_missed_questions_in_cards,
     find_clearly_weakest_part,
-    score_pages_with_missed_questions,
+    list_missed_objectives,
 )
 from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceSpec
+from app.study_plan.day_list import PageToRead
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, kept, save
 
@@ -53,21 +55,33 @@ def test_points_add_up_by_domain_and_objective() -> None:
     assert [m.question_number for m in report.missed_items] == [2, 3]
 
 
-def test_the_page_to_read_is_one_of_the_objective_that_cost_most(shipped: Library) -> None:
-    def missed_pages(cost: dict[str, int]) -> set[str]:
-        asked = [
-            (item, objective)
-            for (objective, count), slug in zip(cost.items(), ("cooling", "slurm"), strict=True)
-            for item in shipped.topics[slug].questions[:count]
-        ]
-        paper = [
-            dataclasses.replace(marked(n, objective, 0), question_id=item)
-            for n, (item, objective) in enumerate(asked, 1)
-        ]
-        return set(score_pages_with_missed_questions(shipped, paper))
+def test_missed_objectives_begin_with_the_one_that_cost_most() -> None:
+    scores = (("2.3", 1), ("2.3", 0), ("2.2", 0), ("2.2", 0), ("3.2", 1))
+    paper = [marked(n, objective, score) for n, (objective, score) in enumerate(scores, 1)]
+    blank = dataclasses.replace(marked(6, "1.1", 0), is_answered=False)
 
-    assert missed_pages({"2.3": 2, "3.2": 3}) == {"slurm"}
-    assert missed_pages({"2.3": 2, "3.2": 2}) == {"cooling", "slurm"}
+    missed = list_missed_objectives([*paper, blank])
+
+    assert [part.number_or_title for part in missed] == ["2.2", "2.3"]
+
+
+def test_the_page_to_read_is_unread_and_of_the_objective_that_cost_most(shipped: Library) -> None:
+    scores = (("3.2", 0), ("3.2", 0), ("3.2", 0), ("2.2", 0), ("2.2", 0), ("2.3", 1), ("2.3", 0))
+    paper = [marked(n, objective, score) for n, (objective, score) in enumerate(scores, 1)]
+    topics = shipped.topics.items()
+    of_worst = {slug for slug, topic in topics if "3.2" in topic.objectives}
+    todays = [("today", PageToRead(slug, 5.0, "weak")) for slug, t in topics if t.objectives]
+
+    def choose(read: Collection[str], listed: list[tuple[str, PageToRead]]) -> tuple[str, str]:
+        chosen = choose_page_to_read_next(shipped, paper, read, listed)
+        assert chosen
+        assert chosen.objective.number_or_title in chosen.topic.objectives
+        return chosen.objective.number_or_title, chosen.place
+
+    assert choose(set(), []) == ("3.2", "")
+    assert choose(set(), todays) == ("3.2", "today")
+    assert choose(of_worst, []) == ("2.2", "")
+    assert choose(shipped.topics.keys(), []) == ("3.2", "read")
 
 
 def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:
@@ -170,11 +184,12 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
     assert named
     assert library.topics[question.topic].requires == (named[1],)
     title = library.topics[question.topic].title
-    needed_for = f"Needed for “{title}”, where you missed"
-    assert f"{needed_for} 1 question</p>" in " ".join(report.replace("\xa0", " ").split())
+    needed_for = f"Needed for “{title}”"
+    text = " ".join(report.replace("\xa0", " ").split())
+    assert re.search(rf"On your next list · {needed_for} · [^<]*: 0 of 1 answered right</p>", text)
     clock.tick(days=1)
     today = rosa.get("/").text
-    assert f"{needed_for} a question" in today
+    assert f"{needed_for}, where you missed a question" in today
     listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)
     assert listed
     assert listed[1] == named[1]

@@ -293,7 +293,7 @@ def test_an_unfinished_placement_test_changes_no_list_and_names_no_pages(reader:
 
 def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
     browser, ranks = TestClient(app, follow_redirects=False), []
-    later, now = "early lists give whole pages", "so your lists give only the essentials."
+    later, now = "your lists give whole pages first", "your lists give the essentials."
     shortened, said = set(), set()
     for minutes in (20, 45, 50, 60, 80, 90, 105, 120):
         form = {"exam_day": "2026-06-25", "minutes_a_day": str(minutes), "page": "plan"}
@@ -332,6 +332,9 @@ def test_minutes_that_the_plan_suggests_are_enough(app: FastAPI):
     found = re.search(r"about (\d+); .* With (\d+) minutes a day, the essentials of all fit", plan)
     assert found
     assert 0 < int(found[1]) < 59
+    for other in ("5", "30"):
+        browser.post("/plan", data=form | {"minutes_a_day": other})
+        assert f"With {found[2]} minutes a day, the essentials of all fit" in read_plan(browser)
     browser.post("/plan", data=form | {"minutes_a_day": found[2]})
     assert "The essentials of every page fit" in read_plan(browser)
     browser.post("/plan", data=form | {"minutes_a_day": str(int(found[2]) - 5)})
@@ -353,3 +356,38 @@ def test_another_number_of_cards_changes_no_length_of_pages(app: FastAPI, clock:
         browser.post("/plan", data=form | {"card_amount": amount, "page_route": "auto"})
         assert "Essentials only" in browser.get("/").text
         assert "give whole pages" not in read_plan(browser)
+
+
+@pytest.mark.parametrize("exam_day", ["2026-06-30"])
+def test_what_the_lists_give_is_said_in_the_evening_as_on_the_next_morning(
+    reader: Reader, clock: Clock
+):
+    said = []
+    for _evening in range(8):
+        for page in reader.pages():
+            reader.read(page)
+        evening = re.search(r"your lists give ([^.]*)\.", read_plan(reader.browser))
+        clock.tick(days=1)
+        morning = re.search(r"your lists give ([^.]*)\.", read_plan(reader.browser))
+        assert evening
+        assert morning
+        assert evening[1] == morning[1]
+        said.append(morning[1])
+    assert len(set(said)) == 2
+
+
+def test_a_short_mock_exam_counts_at_once_and_in_full(reader: Reader, clock: Clock):
+    before = json.loads(reader.load_list().estimate)
+    form = reader.browser.get("/exams/nca-aiio~short").text
+    token = re.search(r'name="token" value="([^"]+)"', form)[1]
+    begun = reader.browser.post("/exams/nca-aiio~short/sittings", data={"token": token})
+    sitting = begun.headers["location"].rpartition("/questions/")[0]
+    clock.tick(minutes=1)
+    for number in range(1, 21):
+        reader.browser.post(f"{sitting}/answers/{number}", data={"answer": "no option"})
+    reader.browser.post(f"{sitting}/submission")
+    clock.tick(minutes=1)
+
+    after = json.loads(reader.load_list().estimate)
+
+    assert after["shown"] == after["mean"] < before["shown"] - 2

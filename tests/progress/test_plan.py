@@ -240,7 +240,7 @@ def test_a_question_answered_on_its_page_does_not_begin_the_practice_of_the_list
     reader.post(url, data={"context": "page", "unknown": "yes", "token": "on the page"})
     page = text_of(reader, "/")
     assert f"Answer {count - 1} question" in page
-    assert f"You answered 1 of {count} while reading<" in page
+    assert f"1 of these {count} answered while reading<" in page
     assert f"1 of {count} done" not in page
 
     reader.post(url, data={"context": "practice", "unknown": "yes", "token": "in the run"})
@@ -370,10 +370,7 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
         clock.tick(days=days)
         plan = text_of(reader, "/plan")
         row = plan.partition('id="mocks"')[2].partition("<li")[2].partition("</li>")[0]
-        assert "Friday, June 19" in row
-        assert re.search(
-            r"Sunday, June 14</span> <span[^>]*>taken, instead of \w+day, June 19", row
-        )
+        assert re.search(r"Sunday, June 14</span> <span[^>]*>taken<", row)
         assert plan.count("Move the mock exam of") == 2
         calendar, _, _ = plan.partition('id="todays"')
         today = calendar.partition('aria-current="date"')[2].partition('role="cell"')[0]
@@ -563,7 +560,7 @@ def test_a_score_of_few_answers_says_so_wherever_it_stands(
     for answered, is_said in ((questions[:2], True), (questions[2:8], False)):
         desk.answers(answered, 0.0, "weights")
         clock.tick(days=1)
-        assert said("Few answers yet, so a beginner is partly assumed") == [is_said] * 2
+        assert said("Few answers yet, so we partly assume a beginner") == [is_said] * 2
 
 
 def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):
@@ -681,6 +678,7 @@ def test_the_end_of_the_cards_leads_to_the_next_task_of_the_list(reader: TestCli
     after = next_button.search(reader.get("/flashcards?task=review").text)
 
     assert first
+    assert re.search(r"<span>Read “[^<]*”</span>", first[0])  # one flex item, without gaps
     assert after
     assert after[0] == first[0].replace(" bigbtn", "")
 
@@ -727,7 +725,9 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     learned = session.exec(select(Learner)).one()
     learned.exam_day = (clock.now.date() + dt.timedelta(days=2)).isoformat()
     session.commit()
-    assert words not in text_of(reader, "/flashcards?task=review")
+    assert "11 missed questions won\N{RIGHT SINGLE QUOTATION MARK}t come" in text_of(
+        reader, "/flashcards?task=review"
+    )
 
 
 def test_a_card_put_aside_does_not_count_as_learned(reader: TestClient, session: Session):

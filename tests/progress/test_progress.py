@@ -1,16 +1,17 @@
 """GET /progress: what is known by objective, and how that is known."""
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from app.content.course_facts import cached_course_facts
 from app.content.library import Library
-from app.database.tables import Attempt, Learner, StudyDayActivity
+from app.database.tables import Attempt, DayListRow, Learner, StudyDayActivity
 from app.progress.progress_page import ObjectiveAnswers
 from app.study_plan.score import ObjectiveEstimate
 from tests.conftest import Clock
@@ -245,3 +246,21 @@ def test_the_score_comes_first_with_its_range_and_how_it_changed(
     assert f"up {int(now[1]) - int(first[1])} since Jun 9" in page.replace("\xa0", " ")
     assert f"from {first[1]} on Jun 9 to {now[1]} today" in page.replace("\xa0", " ")
     assert f"<b>{now[1]} of {now[2]}</b>" in rosa.get("/").text
+
+
+def test_a_score_above_its_objectives_says_that_it_falls_slowly(
+    rosa: TestClient, clock: Clock, session: Session, library: Library
+):
+    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+    desk = Desk(session, clock)
+    questions, said = list(library.questions), []
+    for answered, score in ((questions[:4], 1.0), (questions[4:], 0.0)):
+        desk.answers(answered, score, "weights")
+        clock.tick(days=1)
+        page = " ".join(rosa.get("/progress").text.split())
+        session.rollback()
+        row = session.exec(select(DayListRow).order_by(col(DayListRow.day).desc())).first()
+        estimate = json.loads(row.estimate)
+        said.append("the score above falls slowly" in page)
+        assert said[-1] == (round(estimate["shown"]) > round(estimate["mean"]))
+    assert said == [False, True]

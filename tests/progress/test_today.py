@@ -246,3 +246,32 @@ def test_a_result_on_the_exam_day_ends_the_plan_and_due_cards_are_a_choice(
         assert 'id="todays"' not in rosa.get("/plan").text
         assert "New 0 Learning 0 Due 1" in text_at(rosa, "/flashcards")
         clock.tick(days=1)
+
+
+def test_of_a_card_and_its_reverse_one_waits_for_a_later_list(rosa: TestClient, desk: Desk):
+    for card in ("w-c-size", "w-c-size~r"):
+        desk.card(card, "2026-06-01")
+    rosa.get("/")
+
+    deck = rosa.get("/flashcards/deck?topic=weights").text
+
+    states = re.findall(r'class="small quiet">(due[^<]*)<', deck)
+    assert sorted(states) == ["due", "due, on a later list"]
+
+
+def test_a_new_learner_who_set_the_plan_is_told_what_starts_the_first_list(client: TestClient):
+    client.post("/plan", data={"exam_day": "2026-06-30", "minutes_a_day": "45"})
+
+    page = " ".join(client.get("/").text.replace("\xa0", " ").split())
+
+    assert "21 days, 45 minutes a day. The placement test or the first page starts" in page
+
+
+@pytest.mark.usefixtures("desk")
+def test_days_after_the_exam_are_no_days_to_come(rosa: TestClient):
+    rosa.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "30"})
+
+    week = rosa.get("/").text.partition('id="week"')[2].partition("</ol>")[0]
+
+    assert week.count("after your exam") == 4  # Thursday to Sunday
+    assert "to come" not in week

@@ -219,6 +219,15 @@ def test_the_right_amount_in_the_wrong_unit_is_told_apart() -> None:
     )
 
 
+def test_a_point_that_parts_thousands_is_told() -> None:
+    verdicts = [answered(typed) for typed in ("1.120 GB", "1.120", "9.120 GB", "1.12 GB")]
+
+    messages = [v.near_miss_message for v in verdicts if isinstance(v, GradeResult)]
+    told = "A point stands before decimals. For thousands, write 1,120."
+    assert messages[0] == messages[1] == told
+    assert told not in messages[2:]
+
+
 def test_gigabits_are_not_gigabytes() -> None:
     verdict = answered("1120 Gb")
 

@@ -334,8 +334,19 @@ def test_a_card_comes_back_early_enough_for_two_later_reviews() -> None:
     assert compute_planned_review_day(
         a_card("c", DAY, far, later=1), CALENDAR
     ) == DAY + dt.timedelta(days=11)
-    assert compute_planned_review_day(a_card("c", DAY, far, later=2), CALENDAR) == far
+    known = dataclasses.replace(a_card("c", DAY, far, later=2), stability=90.0)
+    assert compute_planned_review_day(known, CALENDAR) == far
     assert compute_planned_review_day(a_card("c", DAY, far), OPEN) == far
+
+
+def test_a_card_that_would_be_weak_on_the_exam_day_comes_back_in_the_last_days() -> None:
+    weak = a_card("c", DAY, EXAM, later=2)
+    after = dataclasses.replace(weak, last_day=EXAM - 2 * dt.timedelta(days=1))
+
+    assert compute_planned_review_day(weak, CALENDAR) == EXAM - 3 * dt.timedelta(days=1)
+    assert compute_planned_review_day(after, CALENDAR) == EXAM
+    unknown = dataclasses.replace(after, stability=1.0)
+    assert compute_planned_review_day(unknown, CALENDAR) == EXAM - dt.timedelta(days=1)
 
 
 def test_a_list_is_only_ticked(course: CourseFacts) -> None:

@@ -155,6 +155,18 @@ def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit:
     return ""
 
 
+_GROUPED_BY_POINT = re.compile(r"\d{1,3}\.\d{3}(?!\d)")
+
+
+def _explain_point(answer: NumericSpec, typed: str, value: float) -> str:
+    """Return the message for a number that would be right if its point parted thousands."""
+    option = _find_matching_option(answer, 1000 * value)
+    match = _GROUPED_BY_POINT.match(typed.strip())
+    if match is None or option is None or not option.right:
+        return ""
+    return f"A point stands before decimals. For thousands, write {match[0].replace('.', ',')}."
+
+
 def _list_other_units(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
@@ -437,7 +449,10 @@ class NumericType(QuestionType[NumericSpec]):
             return quantity
         value, number, counted_in = quantity
         option = _find_matching_option(answer, value)
-        near = "" if option else _explain_other_unit(answer, number, counted_in)
+        near = ""
+        if option is None:
+            near = _explain_point(answer, typed, value)
+            near = near or _explain_other_unit(answer, number, counted_in)
         return GradeResult(
             score=score_option(option),
             parsed_response={
