@@ -237,13 +237,15 @@ def wait_for_copies(page: Page, addresses: list[str]) -> None:
 
 
 def answer_here(page: Page) -> None:
-    """Give some answer, whatever kind of question stands here."""
+    """Give some whole answer, whatever kind of question stands here."""
     options = page.locator("main .opt input")
     boxes = page.locator("main form input.in")
     if options.count():
         options.first.check()
     elif boxes.count():
-        boxes.first.fill("42")
-        boxes.first.blur()
+        for gap in boxes.all():
+            gap.fill("42")
+            gap.blur()
     else:
-        page.locator("main form select").first.select_option(index=1)
+        for row in page.locator("main form select").all():
+            row.select_option(index=1)
