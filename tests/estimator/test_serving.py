@@ -455,10 +455,27 @@ def test_a_peak_beyond_one_user_names_replicas_only() -> None:
     assert (change.field, met["fits"].value) == ("replicas", True)
 
 
+@pytest.mark.parametrize(
+    ("typed", "note"),
+    [
+        ({"gpu": "h200-sxm5-141", "spare": "1"}, "4 in use and 2 spare."),
+        ({"gpu": "mi300x", "spare": "1"}, "4 in use and 4 spare."),
+        ({"gpu": "mi300x", "spare": "0"}, ""),
+    ],
+)
+def test_spare_gpus_are_told_from_those_in_use(typed: dict[str, str], note: str) -> None:
+    chat = {"model": "llama-3.3-70b", "concurrent": "50"}
+    for name in ("serving-capacity", "deployment"):
+        answer = registry.run_estimate(name, chat | typed)
+        assert answer["gpus"].note == note
+        assert not answer["replicas"].output.better  # Those of one are larger than of the other.
+
+
 def test_a_typed_split_names_the_gpus_of_a_better_one_beside_its_range() -> None:
     typed = {"model": "llama-3.3-70b", "weights": "fp8", "concurrent": "50", "gpu": "mi300x"}
     gpus = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": "1"})["gpus"]
-    (fewer, of) = map(int, re.findall(r"\d+", gpus.note))
+    (in_use, spare, fewer, of) = map(int, re.findall(r"\d+", gpus.note))
+    assert (in_use + spare, spare) == (gpus.value, 1)
     again = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": str(of)})["gpus"]
     assert again.high == fewer < gpus.high
 
