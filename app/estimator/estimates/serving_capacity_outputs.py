@@ -303,7 +303,13 @@ def _latency_output(
         name = result.measurements.error_interval_name(ttft_or_tpot)
         if ttft_or_tpot == "tpot":
             name = tpot_error_interval_name(result, result.operating_point.batch)
-        return time_with_error_range(name, value)
+            return time_with_error_range(name, value)
+        ranged = time_with_error_range(name, value)
+        apart = value - result.operating_point.synchronized_prompts_seconds
+        if ranged.low is None or ranged.low <= apart:
+            return ranged
+        note = "At the low end, requests of equal lengths do not start together."
+        return dataclasses.replace(ranged, low=apart, note=note if percentile == "p50" else "")
 
     return ModeledOutput(f"{ttft_or_tpot}_{percentile}", f"{percentile} {label}", "s", "less", read)
 
