@@ -293,7 +293,14 @@ def test_a_field_that_another_one_replaces_is_said_not_to_count() -> None:
     assert beside({}, "concurrent") == ""
     assert beside({"requests_per_second": "20"}, "concurrent") == "not used"
     apart = {"model": "deepseek-v3", "prefill_gpus": "8", "decode_gpus": "32"}
-    assert beside(apart, "tensor_parallel") == "not used" != beside({}, "tensor_parallel")
+    for name in (
+        "tensor_parallel",
+        "attention_parallel",
+        "expert_parallel",
+        "expert_tensor_parallel",
+        "pipeline_parallel",
+    ):
+        assert beside(apart, name) == "not used" != beside({}, name), name
 
 
 def test_the_page_of_prefill_apart_says_which_gpus_do_not_count(client):

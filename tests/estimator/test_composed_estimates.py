@@ -93,6 +93,16 @@ def test_a_run_that_is_just_in_time_says_so_first():
     assert f"Time: {time.lead}" in run.verdict.text
 
 
+def test_adapters_that_do_not_fit_name_the_gpus_that_hold_them():
+    job = {"model": "llama-3.1-70b", "method": "lora", "tokens": "10M"}
+    (change,) = run_estimate("training-run", job | {"gpus": "1"}).flips
+    assert (change.field, change.verdict_after) == ("gpus", "Fits in memory.")
+    held = run_estimate("training-run", job | change.typed_values_by_field)
+    assert held["fits"].value
+    assert held["gpus"].value == run_estimate("training-run", job)["gpus"].value
+    assert not held.flips
+
+
 def test_a_model_that_no_few_gpus_hold_gets_more_than_its_hours_ask_for():
     run = run_estimate("training-run", {"model": "llama-3.1-70b", "tokens": "1B"})
 

@@ -83,7 +83,7 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     declare_section_output(
         "gpus", "GPUs", "GPU", "less", _CAPACITY, is_modeled=True, is_primary=True
     ),
-    declare_section_output("replicas", "Replicas", "", "less", _CAPACITY, is_modeled=True),
+    declare_section_output("replicas", "Replicas", "", "", _CAPACITY, is_modeled=True),
     ModeledOutput("nodes", "Systems", "node", "less", _system_count_value),
     declare_section_output("weights", "Weights", "B", "less", "weights", "total"),
     declare_section_output(

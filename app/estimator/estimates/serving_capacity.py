@@ -140,6 +140,7 @@ class ServingCapacityInputs:
         help="Groups of GPUs in a replica that run attention on different requests "
         "and share the experts.",
         term="data-parallelism",
+        replaced_by="decode_gpus",
     )
     expert_parallel: int = HARDWARE.declare_advanced_input_field(
         1,
@@ -148,6 +149,7 @@ class ServingCapacityInputs:
         help="Parts that the experts of a layer are divided into, on the same GPUs: as many as "
         "share the model, or those of all groups, is what --enable-expert-parallel does in vLLM.",
         term="expert-parallelism",
+        replaced_by="decode_gpus",
     )
     expert_tensor_parallel: int | None = HARDWARE.declare_advanced_input_field(
         None,
@@ -157,8 +159,9 @@ class ServingCapacityInputs:
         limits=(1, 1024),
         help="Left empty: those of a replica, divided by expert parallel.",
         term="tensor-parallelism",
+        replaced_by="decode_gpus",
     )
-    pipeline_parallel: int = common_inputs.serving_pipeline_input()
+    pipeline_parallel: int = common_inputs.serving_pipeline_input(replaced_by="decode_gpus")
     prefill_gpus: int | None = _prefill_decode_field("prefill", "reads prompts")
     decode_gpus: int | None = _prefill_decode_field("decode", "answers")
     replicas: int | None = HARDWARE.declare_input_field(

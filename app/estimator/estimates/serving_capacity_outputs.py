@@ -25,6 +25,7 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.hardware.prices import UNKNOWN, typed_or_list_price_per_hour
 from app.estimator.result import (
+    Better,
     Bounds,
     ModeledOutput,
     OutputSpec,
@@ -258,14 +259,14 @@ def _value_if_served(value: float | None) -> OutputValue:
 
 
 def _replica_dependent_output(
-    name: str, label: str, unit: str, *, primary: bool = False
+    name: str, label: str, unit: str = "", better: Better = ""
 ) -> OutputSpec[CapacityResult]:
     """Declare a count or cost that grows with the replicas, with the range of these."""
 
     def read(result: CapacityResult) -> OutputValue:
         return _count_value_with_bounds(result, name)
 
-    return ModeledOutput(name, label, unit, "less", read, primary=primary)
+    return ModeledOutput(name, label, unit, better, read)
 
 
 def _rate_at_load_output(
@@ -302,7 +303,13 @@ def _latency_output(
         name = result.measurements.error_interval_name(ttft_or_tpot)
         if ttft_or_tpot == "tpot":
             name = tpot_error_interval_name(result, result.operating_point.batch)
-        return time_with_error_range(name, value)
+            return time_with_error_range(name, value)
+        ranged = time_with_error_range(name, value)
+        apart = value - result.operating_point.synchronized_prompts_seconds
+        if ranged.low is None or ranged.low <= apart:
+            return ranged
+        note = "At the low end, requests of equal lengths do not start together."
+        return dataclasses.replace(ranged, low=apart, note=note if percentile == "p50" else "")
 
     return ModeledOutput(f"{ttft_or_tpot}_{percentile}", f"{percentile} {label}", "s", "less", read)
 
@@ -422,6 +429,17 @@ def _count_value_with_bounds(
     return OutputValue(count(result.replicas), low, high, note)
 
 
+def _gpus(result: CapacityResult) -> OutputValue:
+    """Return the GPUs of all replicas, with those of spare ones in a note."""
+    counted = _count_value_with_bounds(result, "gpus")
+    if result.gpus is None or counted.value is None or not result.inputs.spare:
+        return counted
+    pools = result.replica_pools_with_spares
+    spare = result.inputs.spare * sum(pool.gpus_per_replica for pool in pools)
+    parts = f"{format_number(result.gpus - spare)} in use and {format_number(spare)} spare."
+    return dataclasses.replace(counted, note=f"{parts} {counted.note}".strip())
+
+
 def _monthly_cost(result: CapacityResult) -> OutputValue:
     price = typed_or_list_price_per_hour(
         result.replica_profile.placed.gpu, result.inputs.cost_per_gpu_hour
@@ -514,10 +532,11 @@ def _million_tokens_cost_at_load(result: CapacityResult, cost: float, load: Serv
 
 OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     OutputSpec("fits", "Keeps up", better="more", read=_meets_targets),
-    _replica_dependent_output("replicas", "Replicas", ""),
-    ModeledOutput("prefill_replicas", "Prefill replicas", better="less", read=_prefill_replicas),
-    _replica_dependent_output("gpus", "GPUs", "GPU", primary=True),
-    _replica_dependent_output("nodes", "Nodes", "node"),
+    # Fewer replicas are no better where they are larger.
+    _replica_dependent_output("replicas", "Replicas"),
+    ModeledOutput("prefill_replicas", "Prefill replicas", read=_prefill_replicas),
+    ModeledOutput("gpus", "GPUs", "GPU", "less", _gpus, primary=True),
+    _replica_dependent_output("nodes", "Nodes", "node", "less"),
     *(
         _latency_output("ttft", "time to first token", name, share)
         for name, share in SHARES.items()

@@ -600,12 +600,20 @@ def _mark_flip_if_tight_fit(result: TrainingMemoryResult, flip: VerdictFlip) -> 
 
 
 def list_input_changes_to_plain_trainer(inputs: TrainingMemoryInputs) -> dict[str, str]:
-    """Return the inputs that count the Trainer without TRL; none where they are chosen."""
-    if inputs.framework != "transformers" or inputs.loss != USUAL or inputs.fused_loss:
+    """Return the inputs that count the Trainer without TRL; none where they are chosen.
+
+    Adapters may be trained with it if their framework is left open.
+    """
+    changes = {}
+    if inputs.framework == USUAL and inputs.method != "full":
+        changes["framework"] = "transformers"
+    elif inputs.framework != "transformers":
         return {}
-    if inputs.method == "qlora" and inputs.qlora_embeddings == "bf16":
-        return {"loss": "transformers", "qlora_embeddings": "fp32"}
-    return {"loss": "transformers"}
+    if inputs.loss == USUAL and not inputs.fused_loss:
+        changes["loss"] = "transformers"
+        if inputs.method == "qlora":
+            changes["qlora_embeddings"] = "fp32"
+    return changes
 
 
 _FITS, _MAY_FIT = "Fits.", "May fit."

@@ -250,7 +250,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     verdict = build_memory_verdict(
         memory.total, MemoryLimit(limit, limit, gpu.memory), inputs.gpus, *bounds
     )
-    text = f"{verdict.text} {_describe_zero_and_recompute(result)}"
+    text = f"{verdict.text} {_describe_framework_zero_and_recompute(result)}"
     return Estimate(
         name="training-memory",
         verdict=_add_verdict_of_plain_trainer(result, dataclasses.replace(verdict, text=text)),
@@ -275,11 +275,15 @@ _ZERO_TEXTS = {
 }
 
 
-def _describe_zero_and_recompute(result: TrainingMemoryResult) -> str:
-    zero, recompute = result.inputs.zero, RECOMPUTE_TEXTS[result.inputs.recompute]
-    if result.layout.zero_shards == 1:
-        return f"With {recompute}."
-    return f"With {_ZERO_TEXTS[zero]} over {format_number(result.layout.zero_shards)} GPUs and {recompute}."
+def _describe_framework_zero_and_recompute(result: TrainingMemoryResult) -> str:
+    parts = []
+    if result.trained_weights.are_adapters and result.inputs.framework == USUAL:
+        parts.append(find_requested_framework(result.inputs).id)
+    if result.layout.zero_shards > 1:
+        shards = format_number(result.layout.zero_shards)
+        parts.append(f"{_ZERO_TEXTS[result.inputs.zero]} over {shards} GPUs")
+    recompute = RECOMPUTE_TEXTS[result.inputs.recompute]
+    return f"With {', '.join(parts)} and {recompute}." if parts else f"With {recompute}."
 
 
 def _build_steps(result: TrainingMemoryResult) -> tuple[FormulaStep, ...]:
@@ -533,8 +537,7 @@ def _usual_framework_note(result: TrainingMemoryResult) -> str:
         kind = "mixtures of experts" if result.model.is_routed else "dense models"
         return f"The framework is the usual one of {kind}: {label}."
     usual = {"framework": "transformers"}
-    other = dataclasses.replace(result.typed_inputs, framework="transformers")
-    plain = usual | list_input_changes_to_plain_trainer(other)
+    plain = list_input_changes_to_plain_trainer(result.typed_inputs)
     recipes = [
         f"the Transformers Trainer as in the measured runs needs {_describe_recipe(result, usual)}"
     ]
@@ -552,7 +555,7 @@ def _recipe_notes(result: TrainingMemoryResult) -> list[str]:
     The default is that of the measured runs of fms-acceleration, which neither recipe has.
     """
     trainer = list_input_changes_to_plain_trainer(result.inputs)
-    if not trainer:
+    if not trainer or result.inputs.framework == USUAL:
         return []
     counted, plain = "The loss is counted", "The plain Trainer"
     if "qlora_embeddings" in trainer:
@@ -577,7 +580,7 @@ def _add_verdict_of_plain_trainer(result: TrainingMemoryResult, verdict: Verdict
         return verdict
     fits = "may not fit" if memory.low <= result.memory_limit else "does not fit"
     needed, most = format_value(memory.central, "B"), format_value(memory.high, "B")
-    text = f"{verdict.text} With the plain Trainer it {fits}: {needed}, up to {most}."
+    text = f"{verdict.text} With the plain Transformers Trainer it {fits}: {needed}, up to {most}."
     return Verdict("tight", "Tight.", text)
 
 

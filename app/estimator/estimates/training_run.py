@@ -154,7 +154,7 @@ class TrainingRunResult(ComposedResult):
 
     `larger_plan_meeting_deadline`, on more GPUs, meets a missed deadline or has a layout at all;
     `larger_plan_meeting_deadline_at_slow_end` meets it at the slow end of the range. None if there
-    is none.
+    is none. `gpus_for_adapters` are the fewest that hold them, None for full training.
     """
 
     inputs: TrainingRunInputs
@@ -164,6 +164,7 @@ class TrainingRunResult(ComposedResult):
     nodes: int
     larger_plan_meeting_deadline: PlanSection | None = None
     larger_plan_meeting_deadline_at_slow_end: PlanSection | None = None
+    gpus_for_adapters: int | None = None
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
@@ -214,6 +215,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
         nodes=nodes,
         larger_plan_meeting_deadline=layout.larger_plan_meeting_deadline,
         larger_plan_meeting_deadline_at_slow_end=layout.larger_plan_meeting_deadline_at_slow_end,
+        gpus_for_adapters=layout.gpus_for_adapters,
     )
 
 
@@ -223,13 +225,14 @@ _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
 class ChosenLayout(NamedTuple):
     """The inputs of training-time that say the layout, None if none fits; and the GPUs.
 
-    For the plans see `TrainingRunResult`.
+    For the others see `TrainingRunResult`.
     """
 
     training_time_inputs: dict[str, Any] | None
     gpus: int
     larger_plan_meeting_deadline: PlanSection | None = None
     larger_plan_meeting_deadline_at_slow_end: PlanSection | None = None
+    gpus_for_adapters: int | None = None
 
 
 def _build_allowed_gpu_counts(composer: SectionComposer, system: System | None) -> AllowedGpuCounts:
@@ -270,8 +273,9 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
     """
     inputs = composer.inputs
     if inputs.method != "full":
-        gpus = inputs.gpus or _count_gpus_for_adapters(composer)
-        return ChosenLayout(_adapter_layout_inputs(gpus), gpus)
+        fewest = _count_gpus_for_adapters(composer)
+        gpus = inputs.gpus or fewest
+        return ChosenLayout(_adapter_layout_inputs(gpus), gpus, gpus_for_adapters=fewest)
     gpus = inputs.gpus or counts.round_up_to_allowed_count(_guess_gpus_for_deadline(inputs))
     compute_plan = functools.partial(_compute_plan_section, composer)
     chosen = compute_plan(gpus)
@@ -293,7 +297,7 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
     composer.sections.append(chosen.section)
     figures = chosen.section.estimate
     layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
-    return ChosenLayout(layout, gpus, *later)
+    return ChosenLayout(layout, gpus, later[0], later[1])
 
 
 def _adapter_layout_inputs(gpus: int) -> dict[str, Any]:

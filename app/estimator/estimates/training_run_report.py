@@ -128,7 +128,7 @@ def _power_behind_energy_notes(result: _RunResult) -> tuple[str, ...]:
 
 
 def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
-    """Return the GPUs on which a layout fits, or those that meet the deadline.
+    """Return the GPUs on which a layout or adapters fit, or those that meet the deadline.
 
     They meet it as estimated, and at the slow end of the range. For adapters, which are not
     searched for, the first are those of training-time.
@@ -138,6 +138,9 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     if section is None and result.larger_plan_meeting_deadline:
         gpus = format_number(result.larger_plan_meeting_deadline.section.inputs.gpus)
         return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
+    if result.gpus_for_adapters and result.gpus_for_adapters > result.gpus:
+        gpus = format_number(result.gpus_for_adapters)
+        return (VerdictFlip("gpus", "GPUs", now, gpus, "Fits in memory."),)
     if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
         return ()
     safe = "In time even if the run is as slow as the range of the estimate allows."

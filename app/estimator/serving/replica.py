@@ -252,12 +252,16 @@ def step_time_added_by_prompt(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A replica at one load: batch, rate [1/s], latencies by share of requests [s]."""
+    """A replica at one load: batch, rate [1/s], latencies by share of requests [s].
+
+    `synchronized_prompts_seconds` of the TTFT is only waited if requests start together [s].
+    """
 
     batch: float
     requests_per_second: float
     ttft_by_share: dict[float, float]
     tpot_by_share: dict[float, float]
+    synchronized_prompts_seconds: float = 0.0
 
 
 class BatchTiming(NamedTuple):
@@ -481,19 +485,26 @@ def median_ttft_under_load(
 
     idle + (waits + (p − 1)/2)·t_step + others·s·b·t_prompt: `idle_median_ttft`, the
     steps of other answers until the engine checks for requests and emits the token, and the
-    prompts before it. The engine checks every p steps, and s is how far requests start
-    together. The constants are in data/engines.toml.
+    prompts before it. The engine checks every p steps. The constants are in data/engines.toml.
     """
+    steps = (
+        placed.shared_constants.extra_steps_before_first_token * timing.step_seconds
+        + _mean_wait_until_poll(placed, timing)
+    )
+    return idle_median_ttft + steps + wait_for_synchronized_prompts(placed, timing, request_pattern)
+
+
+def wait_for_synchronized_prompts(
+    placed: PlacedModel, timing: BatchTiming, request_pattern: RequestPattern
+) -> float:
+    """Return others·s·b·t_prompt, where s is how far requests start together [s]."""
     common = placed.shared_constants
     others = (
         common.other_prompts_factor
         * request_pattern.arrival_synchrony(common.synchrony_decay_scale)
         * timing.batch_per_group
     )
-    steps = common.extra_steps_before_first_token * timing.step_seconds + _mean_wait_until_poll(
-        placed, timing
-    )
-    return idle_median_ttft + steps + others * timing.added_prompt_seconds
+    return others * timing.added_prompt_seconds
 
 
 def _mean_wait_until_poll(placed: PlacedModel, timing: BatchTiming) -> float:
@@ -588,6 +599,9 @@ def operating_point_at_batch(
         requests_per_second=rate,
         ttft_by_share={q: first + waiting(q) + memory_wait[q] for q in quantiles},
         tpot_by_share={q: each * math.exp(DEVIATIONS[q] * pause) for q in quantiles},
+        synchronized_prompts_seconds=wait_for_synchronized_prompts(
+            profile.placed, timing, profile.request_pattern
+        ),
     )
 
 
