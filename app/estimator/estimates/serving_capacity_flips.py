@@ -26,7 +26,10 @@ from app.estimator.estimates.serving_capacity_outputs import (
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
-from app.estimator.memory.parallel_layout import list_tensor_parallel_sizes
+from app.estimator.memory.parallel_layout import (
+    find_whole_experts_problem,
+    list_tensor_parallel_sizes,
+)
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     add_max_num_seqs_change,
@@ -282,7 +285,10 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     best = result.gpus if result.keeps_unrelaxed_targets else None
     flip: tuple[VerdictFlip, ...] = ()
     for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
-        if max(prefill, decode) > placed.model.experts:
+        if any(
+            find_whole_experts_problem(placed.model, gpus, inputs.engine)
+            for gpus in (prefill, decode)
+        ):
             continue
         apart = dataclasses.replace(together, prefill_gpus=prefill, decode_gpus=decode)
         try:
