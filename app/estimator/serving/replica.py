@@ -224,7 +224,9 @@ def build_prefill_replica(
         placed=placed,
         groups=groups,
         single_prompt_step_seconds=single_step,
-        step_seconds_per_further_prompt=(full_step - single_step) / more if more > 0 else single_step,
+        step_seconds_per_further_prompt=(full_step - single_step) / more
+        if more > 0
+        else single_step,
         full_step_seconds=full_step,
         prompts_per_full_step=groups * full / requests.uncached_prompt_tokens,
         sent_bytes_per_gpu=sequence_cache_bytes_per_gpu(placed, requests.prompt_tokens),
