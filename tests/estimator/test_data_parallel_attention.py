@@ -118,3 +118,19 @@ def test_one_size_of_a_token_is_said_in_the_units_of_the_link() -> None:
     typed = {"model": "llama-3.1-70b", "cache": "fp16"}
     said = run_estimate("kv-cache", typed).verdict.text.replace("\u00a0", " ")
     assert "327.7 kB (320 KiB) for each token" in said
+
+
+@pytest.mark.parametrize(("gpus", "experts", "copies"), [(32, 8, 0), (37, 7, 3), (48, 6, 32)])
+def test_gpus_have_whole_experts_and_the_copies_are_named(
+    gpus: int, experts: int, copies: int
+) -> None:
+    # DeepEP asserts num_experts % num_ranks == 0; SGLang runs 288 on 48 or 72 GPUs.
+    typed = {key: str(value) for key, value in _DEEPSEEK.items()} | {"attention": "data-parallel"}
+    typed |= {"tensor_parallel": str(gpus), "concurrent": "480", "engine": "sglang"}
+    answer = run_estimate("inference-memory", typed)
+    expert = 58 * 3 * 7168 * 2048  # Of all layers, in FP8.
+    rest = (answer["weights"].value or 0) / gpus - experts * expert
+    assert rest == pytest.approx(19.08e9, rel=0.01)
+    said = [note for note in answer.notes if "redundant" in note]
+    assert len(said) == bool(copies)
+    assert all(f"(--ep-num-redundant-experts {copies} in SGLang)" in note for note in said)

@@ -810,11 +810,37 @@ def test_half_of_a_split_and_other_splits_beside_it_are_refused(
         (both | {"pipeline_parallel": 2}, "pipeline_parallel"),
         (both | {"prefill_gpus": 1}, "prefill_gpus"),
         (both | {"model": "llama-3.1-70b", "prefill_gpus": 7}, "prefill_gpus"),
+        (both | {"engine": "vllm-2024", "decode_gpus": 48}, "decode_gpus"),
     ):
         with subtests.test(typed=typed):
             with pytest.raises(InvalidInputsError) as refused:
                 registry.run_estimate("serving-capacity", {"model": "deepseek-v3"} | typed)
             assert refused.value.problems[0].field == field
+
+
+@pytest.mark.parametrize(
+    ("engine", "setting"),
+    [
+        ("vllm", "--eplb-config '{\"num_redundant_experts\": 32}'"),
+        ("sglang", "--ep-num-redundant-experts 32"),
+        ("trtllm", "num_slots: 288"),
+    ],
+)
+def test_experts_that_do_not_divide_evenly_are_copied(engine: str, setting: str) -> None:
+    typed = {"model": "deepseek-v3", "gpu": "gb200", "prefill_gpus": 8, "engine": engine}
+    even, uneven = (
+        registry.run_estimate("serving-capacity", typed | {"decode_gpus": gpus})
+        for gpus in (64, 48)
+    )
+    assert not any("redundant" in note for note in even.notes)
+    assert [setting in note for note in uneven.notes if "redundant" in note] == [True]
+    split = {"weight_format": "fp8", "attention_replicas": 48, "expert_parallel": 48}
+    one = placed("deepseek-v3", "h200-sxm5-141", **split)
+    expert = 58 * 3 * 7168 * 2048
+    copied = replica_memory.weight_bytes_per_gpu(one) - 6 * expert
+    split |= {"attention_replicas": 64, "expert_parallel": 64}
+    other = placed("deepseek-v3", "h200-sxm5-141", **split)
+    assert copied == pytest.approx(replica_memory.weight_bytes_per_gpu(other) - 4 * expert)
 
 
 def test_few_rows_of_experts_are_multiplied_as_vectors_without_padding() -> None:

@@ -13,7 +13,12 @@ from app.estimator.models.lookup import find_model
 from app.estimator.result import Estimate, StackedBar
 from app.estimator.serving.replica_memory import draft_weight_bytes
 from app.estimator.serving.step_time import SpeculativeDecoding
-from app.estimator.units import format_number, format_range, format_value
+from app.estimator.units import (
+    format_number,
+    format_range,
+    format_value,
+    round_estimate_to_three_digits,
+)
 from app.widgets.estimate_view import format_interval_or_exact
 
 QWEN = {"model": "Qwen/Qwen3-235B-A22B-FP8", "gpu": "H100"}
@@ -158,6 +163,39 @@ def test_the_most_of_prefill_apart_is_that_of_the_gpus_that_are_counted() -> Non
     )
     assert number(answer, "saturated_throughput") <= 1000 * number(answer, "max_rate") * 1.001
     assert number(last, "utilisation") == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"prefill_gpus": "24", "decode_gpus": "48", "replicas": "1"},
+        {"prefill_gpus": "8", "decode_gpus": "16"},
+        {"prefill_gpus": "", "decode_gpus": ""},
+        {"prefill_gpus": "", "decode_gpus": "", "tensor_parallel": "8", "spare": "1"},
+        {"model": "gpt-oss-120b", "ttft_target": "", "tpot_target": ""},
+    ],
+)
+def test_the_best_split_of_a_rack_is_named_and_gives_what_it_says(typed: dict[str, str]) -> None:
+    typed = RACK | typed
+    first = ask("serving-capacity", typed)
+    (best,) = (flip for flip in first.flips if "the most of one rack" in flip.verdict_after)
+    page = ask("serving-capacity", typed | dict(best.typed_values_by_field))
+    said = best.verdict_after.replace("\u00a0", " ")
+    yields = round_estimate_to_three_digits(number(page, "throughput"), "token/s")
+    assert f" {format_number(yields)} tokens/s" in said
+    assert ("within the targets" in said) == ("ttft_target" not in typed)
+    for figure, name in (("replicas", "decode replica"), ("prefill_replicas", "prefill replica")):
+        assert f" {number(page, figure):.0f} {name}" in said
+    assert f"on {number(page, 'gpus'):.0f} of its 72 GPUs" in said
+    assert number(page, "gpus") <= 72
+    assert page["fits"].value
+    assert "may not fit" not in page.verdict.lead
+    # Of the splits tried there is no better one, and the one of its page yields no more.
+    assert not any("the most of one rack" in flip.verdict_after for flip in page.flips)
+    for flip in first.flips:
+        if flip.field == "concurrent" and "of one rack" in flip.verdict_after:
+            other = ask("serving-capacity", typed | dict(flip.typed_values_by_field))
+            assert number(other, "throughput") < number(page, "throughput")
 
 
 def test_more_gpus_than_a_rack_has_are_said_to_be_more() -> None:

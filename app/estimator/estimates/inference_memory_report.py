@@ -68,6 +68,7 @@ from app.estimator.memory.inference_memory import (
     round_up_to_blocks,
     widest_layer_prefill_bytes,
 )
+from app.estimator.memory.parallel_layout import redundant_experts_note
 from app.estimator.memory_verdict import (
     MAX_NUM_SEQS,
     MemoryLimit,
@@ -83,6 +84,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import (
     CACHE_BITS,
     GGUF_FORMATS,
+    count_redundant_experts,
     find_weight_format,
     weight_bytes_by_split,
 )
@@ -171,12 +173,23 @@ def build_notes(
         notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
+        if _count_copies_of_experts(model, inputs):
+            engine = "vllm" if inputs.engine == DEFAULT_ENGINE else inputs.engine
+            notes += redundant_experts_note(model, inputs.tensor_parallel, engine)
     if model.sliding_window:
         notes.append(
             f"Sliding layers keep at most {format_number(model.sliding_window)} tokens; an "
             "engine without support for it keeps all."
         )
     return tuple(notes)
+
+
+def _count_copies_of_experts(model: Architecture, inputs: InferenceMemoryInputs) -> int:
+    """Return the redundant experts that GPUs with whole experts of their own need."""
+    is_dealt_whole = inputs.engine == TRANSFORMERS or inputs.weights in GGUF_FORMATS
+    if is_dealt_whole or inputs.attention != DATA_PARALLEL:
+        return 0
+    return count_redundant_experts(model, inputs.tensor_parallel)
 
 
 def _engine_notes(
@@ -739,9 +752,15 @@ def _weights_step(
     if table.tower_bytes:
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
+    size = table.total_bytes
+    if copies := _count_copies_of_experts(model, inputs):
+        expert = table.expert_bytes / model.experts
+        formula += " + redundant experts × their bytes"
+        numbers += f" + {copies} × {format_term(expert, 'B')}"
+        size += copies * expert
     if gpus > 1:
         formula = f"({formula} − what each GPU copies) ÷ GPUs + the copy"
-    numbers = share_per_gpu_formula(numbers, table.total_bytes, memory_use.weights, gpus)
+    numbers = share_per_gpu_formula(numbers, size, memory_use.weights, gpus)
     source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
     return _STEPS.build_step(
         "weights", formula, numbers, memory_use.weights, source, topic="number-formats"

@@ -25,6 +25,7 @@ from app.estimator.memory.parallel_layout import (
     count_nodes,
     find_serving_pipeline_problem,
     find_tensor_parallel_problem,
+    find_whole_experts_problem,
     list_default_gpu_counts_per_replica,
 )
 from app.estimator.models.architecture import Architecture
@@ -774,11 +775,13 @@ def validate_prefill_decode_split(model: Architecture, inputs: ServingCapacityIn
     if not any(sizes.values()):
         return
     for field, gpus in sizes.items():
-        problem = "Give the GPUs of a prefill replica and those of a decode replica."
+        problem: str | None = "Give the GPUs of a prefill replica and those of a decode replica."
         if gpus:
-            problem = "" if model.is_routed else find_tensor_parallel_problem(model, gpus) or ""
-            if gpus > max(1, model.experts) and model.is_routed:
-                problem = f"{model.experts} experts cannot be divided over {gpus} GPUs."
+            problem = (
+                find_whole_experts_problem(model, gpus, inputs.engine)
+                if model.is_routed
+                else find_tensor_parallel_problem(model, gpus)
+            )
         if problem:
             raise impossible_input_error(field, gpus, problem)
     for field, value, usual in (

@@ -26,13 +26,17 @@ from app.estimator.estimates.serving_capacity_outputs import (
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
 from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
-from app.estimator.memory.parallel_layout import list_tensor_parallel_sizes
+from app.estimator.memory.parallel_layout import (
+    find_whole_experts_problem,
+    list_tensor_parallel_sizes,
+)
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     add_max_num_seqs_change,
     build_max_num_seqs_flips,
     format_rounded_past_limit,
 )
+from app.estimator.models.architecture import Architecture
 from app.estimator.models.weight_formats import (
     CACHE_BITS,
     CACHE_CHOICES,
@@ -48,6 +52,7 @@ from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     OperatingPoint,
+    ReplicaProfile,
     operating_point_at_rate,
 )
 from app.estimator.serving.replica_memory import (
@@ -97,7 +102,7 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         starts = tuple(
             dataclasses.replace(flip, verdict_after=f"vLLM starts, and {enough}") for flip in starts
         )
-    return (*starts, *combined)
+    return tuple(dict.fromkeys((*starts, *combined)))  # Two may be of one field.
 
 
 def add_chosen_split_to_flips(
@@ -119,7 +124,7 @@ def _add_chosen_split_to_flip(
     if "tensor_parallel" in values:
         return flip
     if "prefill_gpus" in values:  # Instead of the split that is left open.
-        also_typed = tuple(c for c in flip.other_changes if c.field == "decode_gpus")
+        also_typed = tuple(c for c in flip.other_changes if c.field not in _SPREAD)
         return dataclasses.replace(flip, other_changes=also_typed)
     changed = parse_inputs(ServingCapacityInputs, {**non_default_inputs_to_query(typed), **values})
     try:
@@ -281,9 +286,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     together = dataclasses.replace(inputs, attention_parallel=1, expert_parallel=1)
     best = result.gpus if result.keeps_unrelaxed_targets else None
     flip: tuple[VerdictFlip, ...] = ()
-    for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS):
-        if max(prefill, decode) > placed.model.experts:
-            continue
+    for prefill, decode in _list_rack_splits(placed.model, inputs.engine):
         apart = dataclasses.replace(together, prefill_gpus=prefill, decode_gpus=decode)
         try:
             other = compute_capacity(apart, build_replica_profile(apart))
@@ -314,45 +317,169 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
 
 
 def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the most users that one rack serves with this split, and what it then yields."""
+    """Return the most users that one rack serves, with this split and with the best one tried."""
     inputs, rack = result.inputs, result.replica_profile.placed.fabric.gpus_per_domain
-    if not inputs.decode_gpus or rack < RACK or inputs.requests_per_second:
+    if rack < RACK or inputs.requests_per_second or inputs.simulate or inputs.pipeline_parallel > 1:
         return ()
     if result.unrelaxed_preset_tpot is not None or result.start_refusal is not None:
         return ()
-    users = _count_users_of_rack(result, rack)
-    if users in (0, inputs.concurrent):
-        return ()
-    full = compute_capacity(dataclasses.replace(inputs, concurrent=users), result.replica_profile)
-    if not full.meets_targets_of_inputs or (full.gpus or math.inf) > rack:
-        return ()
-    yields = format_value(
-        round_estimate_to_three_digits(full.output_token_rate or 0.0, "token/s"), "token/s"
+    full = _fill_rack_with_split(result, rack) if inputs.decode_gpus else None
+    best = _find_best_split_of_rack(result, rack)
+    flips: tuple[VerdictFlip, ...] = ()
+    if full and full.inputs.concurrent != inputs.concurrent:
+        unsure = ", but the requests may not fit" if full.unsure_memory_fit else ""
+        becomes = (
+            f"Takes {full.gpus} of the {rack} GPUs of one rack, with "
+            f"{_format_output_rate(full)} of output{unsure}."
+        )
+        now, then = format_number(inputs.concurrent), format_number(full.inputs.concurrent)
+        flips = (VerdictFlip("concurrent", "Users at once", now, then, becomes),)
+    surely_full = full if full and full.unsure_memory_fit is None else None
+    if best and (
+        surely_full is None or _output_rate(best) > _MORE_OUTPUT * _output_rate(surely_full)
+    ):
+        flips += _best_rack_split_flips(result, best, rack)
+    return flips
+
+
+# How much more output of a rack is worth naming another split.
+_MORE_OUTPUT = 1.01
+
+
+def _output_rate(result: CapacityResult) -> float:
+    return result.output_token_rate or 0.0
+
+
+def _format_output_rate(result: CapacityResult) -> str:
+    return format_value(round_estimate_to_three_digits(_output_rate(result), "token/s"), "token/s")
+
+
+def _best_rack_split_flips(
+    result: CapacityResult, best: CapacityResult, rack: int
+) -> tuple[VerdictFlip, ...]:
+    """Return the split with which one rack answers most, and its users."""
+    now, then = result.inputs, best.inputs
+    within = " within the targets" if result.has_targets else ""
+    spares = f" and {now.spare} spare of each" if now.spare else ""
+    becomes = (
+        "Yields the most of one rack among the splits tried, "
+        f"{_format_output_rate(best)}{within}, from "
+        f"{format_count(best.prefill_replicas or 0, 'prefill replica')} and "
+        f"{format_count(best.replicas or 0, 'decode replica')}{spares}, on {best.gpus} of its "
+        f"{rack} GPUs; the requests surely fit."
     )
-    unsure = ", but the requests may not fit" if full.unsure_memory_fit else ""
-    becomes = f"Takes {full.gpus} of the {rack} GPUs of one rack, with {yields} of output{unsure}."
-    now, then = format_number(inputs.concurrent), format_number(users)
-    return (VerdictFlip("concurrent", "Users at once", now, then, becomes),)
+    changes = [
+        FieldChange("prefill_gpus", "GPUs of a prefill replica", str(then.prefill_gpus)),
+        FieldChange("decode_gpus", "GPUs of a decode replica", str(then.decode_gpus)),
+        FieldChange("concurrent", "Users at once", format_number(then.concurrent)),
+    ]
+    if now.replicas and now.replicas != best.replicas:
+        changes.append(FieldChange("replicas", "Replicas", str(best.replicas)))
+    changes += _spread_changes(now, then)
+    changes = [c for c in changes if getattr(now, c.field) != getattr(then, c.field)]
+    if not changes:
+        return ()
+    first, *others = changes
+    before = getattr(now, first.field)
+    current = format_number(before) if before else "together"
+    return (VerdictFlip(*first[:2], current, first.value, becomes, tuple(others)),)
 
 
-def _count_users_of_rack(result: CapacityResult, rack: int) -> int:
-    """Return the users with whom prefill or decode replicas of a rack are full; 0 if none fit."""
-    inputs, profile = result.inputs, result.replica_profile
+def _fill_rack_with_split(result: CapacityResult, rack: int) -> CapacityResult | None:
+    """Return the capacity with as many users as one rack serves with this split; None if none."""
+    users = _find_load_of_rack(result.inputs, result.replica_profile, rack).users
+    if not users:
+        return None
+    inputs = dataclasses.replace(result.inputs, concurrent=users)
+    full = compute_capacity(inputs, result.replica_profile)
+    if not full.meets_targets_of_inputs or (full.gpus or math.inf) > rack:
+        return None
+    return full
+
+
+def _find_best_split_of_rack(result: CapacityResult, rack: int) -> CapacityResult | None:
+    """Return the capacity of the split with which one rack surely answers most tokens per second."""
+    model = result.replica_profile.placed.model
+    if not model.is_routed:
+        return None
+    apart = dataclasses.replace(
+        result.inputs, attention_parallel=1, expert_parallel=1, replicas=None
+    )
+    loads = []
+    for prefill, decode in _list_rack_splits(model, apart.engine):
+        if (prefill + decode) * (1 + apart.spare) > rack:
+            continue
+        inputs = dataclasses.replace(apart, prefill_gpus=prefill, decode_gpus=decode)
+        try:
+            profile = build_replica_profile(inputs)
+        except InvalidInputsError:
+            continue
+        load = _find_load_of_rack(inputs, profile, rack)
+        if load.users:
+            filled = dataclasses.replace(inputs, concurrent=load.users)
+            loads.append((load.requests_per_second, filled, profile))
+    best: CapacityResult | None = None
+    for rate, inputs, profile in sorted(loads, key=lambda load: load[0], reverse=True):
+        if best and _output_rate(best) >= rate * inputs.output_tokens:
+            break
+        full = _compute_capacity_that_surely_fits(inputs, profile)
+        if (
+            full.meets_targets_of_inputs
+            and (full.gpus or math.inf) <= rack
+            and full.unsure_memory_fit is None
+            and (best is None or _output_rate(full) > _output_rate(best))
+        ):
+            best = full
+    return best
+
+
+def _compute_capacity_that_surely_fits(
+    inputs: ServingCapacityInputs, profile: ReplicaProfile
+) -> CapacityResult:
+    """Return the capacity with the users of the inputs, or with as many of them as surely fit."""
+    full = compute_capacity(inputs, profile)
+    if (unsure := full.unsure_memory_fit) is None or not unsure.surely_fitting_requests:
+        return full
+    users = math.floor(unsure.surely_fitting_requests * (full.replicas or 1) / inputs.peak)
+    return compute_capacity(dataclasses.replace(inputs, concurrent=max(1, users)), profile)
+
+
+def _list_rack_splits(model: Architecture, engine: str) -> list[tuple[int, int]]:
+    """Return the GPUs of prefill and of decode replicas that are tried in a rack."""
+    return [
+        (prefill, decode)
+        for prefill, decode in itertools.product(_PREFILL_GPUS, _DECODE_GPUS)
+        if not any(find_whole_experts_problem(model, gpus, engine) for gpus in (prefill, decode))
+    ]
+
+
+class RackLoad(NamedTuple):
+    """Users of a rack, and the requests per second that they make of its decode replicas."""
+
+    users: int
+    requests_per_second: float
+
+
+def _find_load_of_rack(
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, rack: int
+) -> RackLoad:
+    """Return the load at which prefill or decode replicas of a rack are full; 0 if none fit."""
     top, prefill = find_highest_load(inputs, profile), profile.prefill_replica
     if prefill is None or top is None:
-        return 0
+        return RackLoad(0, 0.0)
     decode_gpus, prefill_gpus = profile.placed.setup.gpus, prefill.placed.setup.gpus
-    most = 0.0
+    most = RackLoad(0, 0.0)
     for replicas in [inputs.replicas] if inputs.replicas else range(1, rack // decode_gpus + 1):
         left = (rack - (replicas + inputs.spare) * decode_gpus) // prefill_gpus - inputs.spare
         rate = PREFILL_LOAD * prefill.max_prompts_per_second * left / replicas
         full: OperatingPoint | None = top
         if rate < top.requests_per_second:
             full = operating_point_at_rate(profile, rate) if rate > 0 else None
-        if full is None or replicas * full.batch <= most:  # Fewer decode replicas serve as many.
-            break
-        most = replicas * full.batch
-    return math.floor(most / inputs.peak)
+        if full is None or replicas * full.batch <= most.users * inputs.peak:
+            break  # Fewer decode replicas serve as many.
+        users = math.floor(replicas * full.batch / inputs.peak)
+        most = RackLoad(users, replicas * full.requests_per_second)
+    return most
 
 
 def _describe_enough_gpus(gpus: int, best: CapacityResult, *, has_targets: bool) -> str:

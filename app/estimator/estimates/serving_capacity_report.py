@@ -30,7 +30,10 @@ from app.estimator.estimates.serving_capacity_outputs import (
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.prices import rental_price_source_notes
-from app.estimator.memory.parallel_layout import split_into_serving_stages
+from app.estimator.memory.parallel_layout import (
+    redundant_experts_note,
+    split_into_serving_stages,
+)
 from app.estimator.memory_verdict import (
     memory_lacking_at_upper_bound_text,
     real_capacity_note,
@@ -746,6 +749,9 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
             )
         if routed and placed.setup.attention_replicas > 1:
             together.append(_GATHERED)
+        if routed:
+            parts = placed.setup.expert_parallel
+            together += redundant_experts_note(placed.model, parts, placed.engine.id)
         return together
     share = format_value(PREFILL_LOAD, "%")
     notes = [
@@ -769,6 +775,8 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
             "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
         )
         notes.append(_DISPATCHED)
+        for gpus in sorted({prefill.placed.setup.gpus, placed.setup.gpus}):
+            notes += redundant_experts_note(placed.model, gpus, placed.engine.id)
     return notes
 
 

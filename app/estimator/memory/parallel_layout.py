@@ -9,7 +9,11 @@ from typing import NamedTuple
 
 from app.estimator.models.architecture import Architecture, fill_in_counts, group_equal_layers
 from app.estimator.models.layers import Layer, LayerCount, TokenMixer, WeightMatrix
-from app.estimator.models.weight_formats import find_weight_format, quantized_share
+from app.estimator.models.weight_formats import (
+    count_redundant_experts,
+    find_weight_format,
+    quantized_share,
+)
 from app.estimator.units import format_count, format_number
 
 
@@ -449,6 +453,54 @@ def _describe_block_problem(matrix: WeightMatrix, width: int, block: int, gpus: 
         f"GPUs each has {each}, which is not whole blocks, and vLLM and SGLang refuse to load "
         f"that; {remedy}."
     )
+
+
+# DeepEP asserts `num_experts % num_ranks == 0` (csrc/kernels/intranode.cu). Settings with which it
+# is so, and which assert that they make it so: those of EPLBConfig in vLLM (config/parallel.py and
+# fused_moe/layer.py), of ExpertLocationMetadata in SGLang (srt/eplb/expert_location.py), and of
+# MoeLoadBalancerConfig in TensorRT-LLM (examples/wide_ep), whose slots are experts and copies. By
+# default vLLM has one expert more on some GPUs instead (determine_expert_map in its layer.py).
+_REDUNDANT_EXPERTS_SETTINGS = {
+    "vllm": "--enable-eplb --eplb-config '{{\"num_redundant_experts\": {copies}}}' in vLLM",
+    "sglang": "--ep-num-redundant-experts {copies} in SGLang",
+    "trtllm": "num_slots: {slots} of moe_config.load_balancer in TensorRT-LLM",
+}
+
+
+def find_whole_experts_problem(model: Architecture, gpus: int, engine: str) -> str | None:
+    """Return why an engine of speed cannot give each of `gpus` GPUs as many whole experts, if so.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> find_whole_experts_problem(find_model("deepseek-v3"), 48, "sglang")
+    >>> find_whole_experts_problem(find_model("deepseek-v3"), 48, "vllm-2024")
+    '256 experts are not divisible by 48, and this engine has no redundant experts.'
+    """
+    if gpus > max(1, model.experts):
+        return f"{model.experts} experts cannot be divided over {gpus} GPUs."
+    if count_redundant_experts(model, gpus) and engine not in _REDUNDANT_EXPERTS_SETTINGS:
+        return (
+            f"{model.experts} experts are not divisible by {gpus}, and this engine has no "
+            "redundant experts."
+        )
+    return None
+
+
+def redundant_experts_note(model: Architecture, gpus: int, engine: str) -> tuple[str, ...]:
+    """Return a note on the copies of experts that `gpus` GPUs have, if whole experts need any.
+
+    The setting is that of the engine, or of SGLang for one without.
+    """
+    copies = count_redundant_experts(model, gpus)
+    if not copies:
+        return ()
+    slots = model.experts + copies
+    setting = _REDUNDANT_EXPERTS_SETTINGS.get(engine, _REDUNDANT_EXPERTS_SETTINGS["sglang"])
+    note = (
+        f"{model.experts} experts are not divisible by {gpus}: {slots // gpus} on each of {gpus} "
+        f"GPUs are counted, with {format_count(copies, 'redundant expert')} "
+        f"({setting.format(copies=copies, slots=slots)})."
+    )
+    return (note,)
 
 
 def filter_gpu_counts_by_quantization_blocks(

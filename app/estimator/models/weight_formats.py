@@ -420,11 +420,35 @@ def weight_bytes_per_gpu(
 ) -> float:
     """Return the bytes of `model` in the format called `format_name` on one of `gpus` GPUs.
 
-    `gpus_sharing_experts` GPUs share the routed experts, if more than share the rest.
+    `gpus_sharing_experts` GPUs have whole routed experts, if more than share the rest.
     """
     size = weight_bytes_by_split(model, format_name)
     dense = size.bytes_per_gpu(gpus) - size.expert_bytes / gpus
-    return dense + size.expert_bytes / (gpus_sharing_experts or gpus)
+    if gpus_sharing_experts in (None, gpus):
+        return dense + size.expert_bytes / gpus
+    return dense + size.expert_bytes * share_of_whole_experts(model, gpus_sharing_experts)
+
+
+def share_of_whole_experts(model: Architecture, gpus: int) -> float:
+    """Return the part of a model's experts on the fullest of `gpus` GPUs, which have whole ones [1].
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> share_of_whole_experts(find_model("deepseek-v3"), 48) * 256
+    6.0
+    """
+    if not model.is_routed:
+        return 1 / gpus
+    return (model.experts + count_redundant_experts(model, gpus)) / gpus / model.experts
+
+
+def count_redundant_experts(model: Architecture, gpus: int) -> int:
+    """Return the copies with which each of `gpus` GPUs has as many whole experts of a layer.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> [count_redundant_experts(find_model("deepseek-v3"), n) for n in (32, 37, 48, 72)]
+    [0, 3, 32, 32]
+    """
+    return -model.experts % gpus
 
 
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:

@@ -126,14 +126,17 @@ class PrefillReplica:
 
     A step reads the prompts that arrived during the one before. `single_prompt_step_seconds` is a step in
     which each group of attention reads one prompt at most; a full one reads `prompts_per_full_step`
-    in all groups, and `max_prompts_per_second` are read in full steps. Each GPU sends its part of a
+    in all `groups`, of which each takes `step_seconds_per_further_prompt` longer for one more, and
+    `max_prompts_per_second` are read in full steps. Each GPU sends its part of a
     prompt's cache, `sent_bytes_per_gpu`, after the prompt is read, over the link that joins all
     `gpus_on_shared_link`: those of the replica that answers, and of the prefill replicas for it. The prompts
     are those of `decode_replicas`.
     """
 
     placed: PlacedModel
+    groups: int
     single_prompt_step_seconds: float
+    step_seconds_per_further_prompt: float
     full_step_seconds: float
     prompts_per_full_step: float
     sent_bytes_per_gpu: float
@@ -155,16 +158,9 @@ class PrefillReplica:
             uses_bridge=gpus <= fabric.bridged_gpus,
         )
 
-    @property
-    def step_seconds_per_further_prompt(self) -> float:
-        """Return by how much a step is longer if each group reads one more prompt [s]."""
-        more = self.prompts_per_full_step / self.placed.setup.concurrent_batches - 1
-        longer = self.full_step_seconds - self.single_prompt_step_seconds
-        return longer / more if more > 0 else self.single_prompt_step_seconds
-
     def step_seconds(self, prompts: float) -> float:
         """Return the time of a step that reads so many prompts, divided evenly over groups [s]."""
-        more = max(0.0, prompts / self.placed.setup.concurrent_batches - 1)
+        more = max(0.0, prompts / self.groups - 1)
         longer = self.single_prompt_step_seconds + more * self.step_seconds_per_further_prompt
         return min(longer, self.full_step_seconds)
 
@@ -175,8 +171,10 @@ class PrefillReplica:
         """
         seconds = self.single_prompt_step_seconds
         for _ in range(_STEP_ROUNDS):
-            arrived = arrivals_per_second * seconds
+            before, arrived = seconds, arrivals_per_second * seconds
             seconds = self.step_seconds(arrived + math.exp(-arrived))
+            if seconds == before:
+                break
         return seconds
 
     def prefill_wait_quantile(self, share: float, arrivals_per_second: float) -> "PrefillWait":
@@ -219,13 +217,18 @@ def build_prefill_replica(
         step = StepBatch(tokens, reach, 0.0, 0.0, tokens / requests.uncached_prompt_tokens)
         return engine_step_time(placed, step).total * slower
 
+    groups = placed.setup.concurrent_batches
+    single_step, full_step = seconds(requests.uncached_prompt_tokens), seconds(full)
+    more = full / requests.uncached_prompt_tokens - 1
     return PrefillReplica(
         placed=placed,
-        single_prompt_step_seconds=seconds(requests.uncached_prompt_tokens),
-        full_step_seconds=seconds(full),
-        prompts_per_full_step=placed.setup.concurrent_batches
-        * full
-        / requests.uncached_prompt_tokens,
+        groups=groups,
+        single_prompt_step_seconds=single_step,
+        step_seconds_per_further_prompt=(full_step - single_step) / more
+        if more > 0
+        else single_step,
+        full_step_seconds=full_step,
+        prompts_per_full_step=groups * full / requests.uncached_prompt_tokens,
         sent_bytes_per_gpu=sequence_cache_bytes_per_gpu(placed, requests.prompt_tokens),
         gpus_on_shared_link=gpus_on_shared_link,
     )

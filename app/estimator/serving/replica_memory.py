@@ -24,7 +24,11 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import split_into_serving_stages
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.weight_formats import mxfp4_expert_padding_bytes, weight_bytes_by_split
+from app.estimator.models.weight_formats import (
+    mxfp4_expert_padding_bytes,
+    share_of_whole_experts,
+    weight_bytes_by_split,
+)
 from app.estimator.result import Bounds
 from app.estimator.serving.engine import MarlinPaddingShares, expert_marlin_padding_shares
 from app.estimator.serving.step_time import (
@@ -70,7 +74,8 @@ def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None)
     dense = (
         table.bytes_per_gpu(serving.tensor_parallel) - table.expert_bytes / serving.tensor_parallel
     )
-    experts = table.expert_bytes / (serving.expert_parallel * serving.gpus_per_expert)
+    experts = table.expert_bytes * share_of_whole_experts(model, serving.expert_parallel)
+    experts /= serving.gpus_per_expert
     return dense + experts + expert_padding_bytes_per_gpu(placed, stage)
 
 
@@ -100,7 +105,8 @@ def _marlin_padding_and_shares_per_gpu(
         placed.gpu, form, find_engine_id_with_memory_data(placed.engine.id)
     )
     padding = mxfp4_expert_padding_bytes(model, form, serving.gpus_per_expert)
-    return shares, padding / (serving.expert_parallel * serving.gpus_per_expert)
+    share = share_of_whole_experts(model, serving.expert_parallel) / serving.gpus_per_expert
+    return shares, padding * share
 
 
 # Inputs of an EAGLE-3 head, each as wide as the model, and tokens of its own vocabulary: the

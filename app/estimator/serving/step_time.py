@@ -27,6 +27,7 @@ from app.estimator.models.weight_formats import (
     find_weight_format,
     is_mostly_in_format,
     mean_matrix_bits,
+    share_of_whole_experts,
 )
 from app.estimator.serving.engine import (
     EngineConstants,
@@ -360,7 +361,8 @@ def bytes_of_unchosen_experts(placed: PlacedModel, rows: float) -> float:
     return sum(
         number
         * (
-            work.layer.mlp.experts / placed.setup.expert_parallel
+            work.layer.mlp.experts
+            * share_of_whole_experts(placed.model, placed.setup.expert_parallel)
             - _chosen_experts_per_gpu(placed, work.layer, rows).max
         )
         * work.bytes_per_routed_expert
