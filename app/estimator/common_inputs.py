@@ -320,14 +320,14 @@ zero_input = partial(
     default=USUAL_ZERO,
     label="ZeRO stage",
     choices=(
-        (USUAL_ZERO, "Usual: 1, or 3 where 1 may not fit"),
+        (USUAL_ZERO, "Usual, by framework and memory"),
         ("0", "0: nothing divided"),
         ("1", "1: optimizer divided"),
         ("2", "2: and gradients"),
         ("3", "3: and weights (FSDP)"),
     ),
     help="What data-parallel GPUs divide among themselves. In a pipeline and in Megatron 1 is "
-    "usual, with adapters 3.",
+    "usual, with adapters 3, else 1, or 3 where 1 may not fit.",
     term="zero",
 )
 context_parallel_input = partial(

@@ -338,6 +338,13 @@ def test_nothing_that_does_it_is_a_no_and_not_an_error():
     assert answer["candidates"].value == 0
 
 
+def test_a_gpu_that_does_not_do_it_is_not_taken_for_the_whole_catalog():
+    load = {"model": "qwen3-235b-a22b", "weights": "fp8", "context": 32768, "concurrent": 28}
+    alone = estimate(**load, only="h100-sxm5-80")
+    assert alone.verdict.lead == "No number of H100 SXM5 80GB that is tried does it."
+    assert estimate(**load)["candidates"].value > 0
+
+
 @given(RANKS, MODELS)
 def test_the_order_is_that_of_the_ranking(rank, model):
     result = found(rank=rank, model=model).candidates_best_first

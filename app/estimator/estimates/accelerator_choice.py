@@ -729,12 +729,18 @@ def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
 
 _FRONT_RUNNERS = 5
 
-NO_GPU = "No GPU of the catalog does it."
+
+def say_that_no_gpu_does_it(inputs: AcceleratorChoiceInputs) -> str:
+    if inputs.only:
+        return f"No number of {find_accelerator(inputs.only).name} that is tried does it."
+    return "No GPU of the catalog does it."
 
 
 def _describe_best(result: GpuRanking) -> str:
     best = result.best
-    return f"{describe_gpu_count_with_sales_unit(best.gpu, best.gpu_count)}." if best else NO_GPU
+    if best is None:
+        return say_that_no_gpu_does_it(result.inputs)
+    return f"{describe_gpu_count_with_sales_unit(best.gpu, best.gpu_count)}."
 
 
 class InputVariation(NamedTuple):

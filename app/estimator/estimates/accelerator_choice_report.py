@@ -8,7 +8,6 @@ from typing import Any
 from app.estimator.data_files import time_with_error_range
 from app.estimator.estimates.accelerator_choice import (
     MEMORY_SHARE_FOR_STATES,
-    NO_GPU,
     STATE_BYTES,
     TOPIC,
     USABLE_MEMORY_SHARE,
@@ -22,6 +21,7 @@ from app.estimator.estimates.accelerator_choice import (
     parse_hourly_prices_by_gpu,
     place_on_gpus,
     rank_gpus,
+    say_that_no_gpu_does_it,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
@@ -188,7 +188,7 @@ def _make_best_gpu_reader(
 
     def read_best(result: GpuRanking) -> OutputValue:
         if result.best is None:
-            return OutputValue(None, note=NO_GPU, applies=False)
+            return OutputValue(None, note=say_that_no_gpu_does_it(result.inputs), applies=False)
         value = read(result.inputs, result.best)
         if not isinstance(value, OutputValue):
             value = OutputValue(value)
@@ -371,7 +371,8 @@ def _link_to_serving_capacity(
 def _build_verdict(result: GpuRanking) -> Verdict:
     gpu_count = len(result.candidates_best_first) + len(result.excluded)
     if not result.candidates_best_first:
-        return Verdict("no", NO_GPU, f"All {gpu_count} are left out; the table says why each.")
+        why = f"All {gpu_count} are left out; the table says why each."
+        return Verdict("no", say_that_no_gpu_does_it(result.inputs), why)
     best, *runners_up = result.candidates_best_first
     job = "train" if result.inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
@@ -567,8 +568,8 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
         )
     else:
         notes.append(
-            "One copy of the model on one server, or on one rack-wide domain; the "
-            "speed is that of a good engine with this many sequences."
+            "One copy of the model on one server, or on one rack-wide domain, without pipeline "
+            "stages; the speed is that of a good engine with this many sequences."
         )
     if best is not None and inputs.job == "training" and best.gpu.vendor != "NVIDIA":
         notes.append(

@@ -580,8 +580,13 @@ def _add_verdict_of_plain_trainer(result: TrainingMemoryResult, verdict: Verdict
         return verdict
     fits = "may not fit" if memory.low <= result.memory_limit else "does not fit"
     needed, most = format_value(memory.central, "B"), format_value(memory.high, "B")
-    text = f"{verdict.text} With the plain Transformers Trainer it {fits}: {needed}, up to {most}."
-    return Verdict("tight", "Tight.", text)
+    if result.inputs.framework == USUAL:  # Then it is another choice than the one counted.
+        other = f"With the plain Transformers Trainer it {fits}: {needed}, up to {most}."
+        return dataclasses.replace(verdict, text=f"{verdict.text} {other}")
+    other = (
+        f"This counts the kernels of measured runs; without them it {fits}: {needed}, up to {most}."
+    )
+    return Verdict("tight", "Tight.", f"{verdict.text} {other}")
 
 
 def _describe_recipe(result: TrainingMemoryResult, changes: dict[str, str]) -> str:
