@@ -13,11 +13,14 @@ from sqlmodel import Session, select
 
 from app.accounts.learner import PlanCalendar
 from app.content.course_facts import cached_course_facts
+from app.content.courses import LiveLibrary
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun, ScorePredictionRow
+from app.main import create_app
 from app.progress.plan_page import ReadingTimeVerdict
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
+from app.settings import Settings
 from app.spaced_repetition.added_cards import (
     CardToAdd,
     schedule_missed_questions_for_tomorrow,
@@ -25,7 +28,7 @@ from app.spaced_repetition.added_cards import (
 )
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
-from tests.conftest import Clock
+from tests.conftest import Clock, visit
 from tests.exams.sitting import begin, finish, save
 from tests.progress.test_today import Desk
 
@@ -637,6 +640,26 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     assert but_a_minute.does_reading_fit_if_lists_finished
     assert not not_all.does_reading_fit_if_lists_finished
     assert not_all.fitting_page_count == 3
+
+
+@pytest.mark.parametrize("days", [4, 9, 13])
+def test_minutes_that_the_plan_proposes_let_the_pages_fit_once_saved(
+    settings: Settings, clock: Clock, live_shipped: LiveLibrary, days: int
+):
+    shipped = live_shipped.get_current_library()
+    exam_day = (clock.now.date() + dt.timedelta(days=days)).isoformat()
+    proposed = set()
+    with visit(create_app(settings, clock, live_shipped)) as browser:
+        for slug in shipped.syllabus.topics[:2]:
+            read_page(browser, shipped, slug)
+        clock.tick(days=1)
+        for minutes_a_day in (10, 30, 35, 40, 50, 90, 105):
+            browser.post("/plan", data={"exam_day": exam_day, "minutes_a_day": minutes_a_day})
+            if found := re.search(r"With (\d+) minutes a day,", text_of(browser, "/plan")):
+                proposed.add(found[1])
+        (minutes,) = proposed
+        browser.post("/plan", data={"exam_day": exam_day, "minutes_a_day": minutes})
+        assert "fit if you finish each day" in text_of(browser, "/plan")
 
 
 def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
