@@ -257,6 +257,14 @@ class ReadingTimeVerdict:
         return missing <= 0 or missing < self.needed_minutes / page_count
 
     @property
+    def are_minutes_as_judged(self) -> bool:
+        """Whether the pages fit or not by the minutes alone, without the leeway of a page."""
+        return (
+            not self.does_reading_fit_if_lists_finished
+            or self.needed_minutes <= self.available_minutes_if_lists_finished
+        )
+
+    @property
     def available_minutes_if_lists_finished(self) -> float:
         """The minutes for pages of a learner who finishes each list."""
         later = self.available_minutes - self.minutes_left_on_todays_list

@@ -640,6 +640,9 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     assert but_a_minute.does_reading_fit_if_lists_finished
     assert not not_all.does_reading_fit_if_lists_finished
     assert not_all.fitting_page_count == 3
+    # Minutes that say otherwise are not shown.
+    judged = [one.are_minutes_as_judged for one in (surely, just, but_a_minute, not_all)]
+    assert judged == [True, True, False, True]
 
 
 @pytest.mark.parametrize("days", [4, 9, 13])
