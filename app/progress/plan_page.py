@@ -312,6 +312,10 @@ def _judge_minutes_a_day(
         )
     whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
     verdict, essentials = by_route[reading_route], by_route["short"]
+    if whole and reading_route == "full" and not verdict.does_reading_fit_if_lists_finished:
+        unread_only = dataclasses.replace(verdict, needed_minutes=whole, begun_page_count=0)
+        if unread_only.does_reading_fit_if_lists_finished:
+            return unread_only  # the rest of begun pages comes last
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
     is_short = reading_route == "short"
     full_fits = (

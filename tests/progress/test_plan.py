@@ -674,6 +674,26 @@ def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
     )
 
 
+def test_whole_pages_fit_without_the_rest_of_begun_ones(
+    reader: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+):
+    course, (begun, other) = cached_course_facts(library), library.syllabus.topics[:2]
+    pages = {
+        begun: dataclasses.replace(course.pages[begun], reading_minutes=400.0),
+        other: dataclasses.replace(course.pages[other], reading_minutes=30.0),
+    }
+    longer = dataclasses.replace(course, pages=pages)
+    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: longer)
+    rest = PageToRead(begun, 380.0, "weak", is_rest=True)
+    unread = PageToRead(other, 30.0, "weak")
+    monkeypatch.setattr("app.progress.plan_page.list_unread_pages", lambda *_: [rest, unread])
+    reader.post("/plan", data={"exam_day": "2026-06-23", "minutes_a_day": "30"})
+
+    plan = text_of(reader, "/plan")
+    assert "There is time for every page." in plan
+    assert "1 page left: 30 min." in plan
+
+
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
     rosa: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
 ):
