@@ -609,11 +609,19 @@ def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, li
     assert "<span>1 page read</span>" in text_of(reader, "/plan")
 
 
-def test_a_plan_without_a_day_for_pages_says_so(reader: TestClient):
-    reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
+@pytest.mark.parametrize(
+    ("exam_day", "words"),
+    [
+        ("2026-06-10", "No new pages on the day before the exam: review instead."),
+        ("2026-06-11", "There is no time for pages."),
+    ],
+)
+def test_a_plan_without_a_day_for_pages_says_so(reader: TestClient, exam_day: str, words: str):
+    today_off = {"days_off": "1"}
+    reader.post("/settings", data={"exam_day": exam_day, "minutes_a_day": "5"} | today_off)
 
     plan = text_of(reader, "/plan")
-    assert "There is no time for pages." in plan
+    assert words in plan
     assert "minutes a day, " not in plan
 
 
