@@ -57,7 +57,7 @@ def test_a_prediction_of_another_exam_or_made_later_is_none():
     assert not turnout.is_comparable
 
 
-def test_a_paper_that_was_left_open_is_not_counted():
+def test_a_paper_that_was_left_open_is_not_compared():
     found = attach_predictions_to_results(
         [result(2, 33, answered=45), result(3, 20, answered=44)], [predicted(1)]
     )
