@@ -308,7 +308,8 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "new": (
             "Learn {}",
             "{} learned",
-            "From pages you read or missed questions on",
+            "From pages you read or missed questions on"
+            + (", or that you wrote" if any(map(is_own_card_id, task.task.cards)) else ""),
         ),
         "review": ("Review {}", "{} reviewed", "Due today"),
     }[task.kind]
