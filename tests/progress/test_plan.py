@@ -823,12 +823,12 @@ def grade_next(browser: TestClient, rating: str, address: str = "/flashcards?tas
 
 
 def test_recalled_cards_are_counted_among_those_that_were_started(reader: TestClient, clock: Clock):
-    assert "recalled on a later day</dt><dd>0</dd>" in text_of(reader, "/progress")
+    assert "remembered on a later day</dt><dd>0</dd>" in text_of(reader, "/progress")
     assert grade_next(reader, "4")
     assert grade_next(reader, "4")
 
     clock.tick(days=1)
-    known = "recalled on a later day</dt><dd>0 of 2 <small>as of this morning</small></dd>"
+    known = "remembered on a later day</dt><dd>0 of 2 <small>as of this morning</small></dd>"
     assert known in text_of(reader, "/progress")
 
 
