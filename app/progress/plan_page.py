@@ -353,7 +353,12 @@ router = APIRouter()
 
 @router.get("/plan")
 def show_plan(ctx: ReadContext, _ensured: DayListEnsured, kept: str = "") -> HTMLResponse:
-    return _render_plan_page(ctx, build_settings_form(ctx.learner), saved=kept == "yes")
+    return _render_plan_page(
+        ctx,
+        build_settings_form(ctx.learner),
+        saved=kept in {"yes", "dates"},
+        has_new_mock_days=kept == "dates",
+    )
 
 
 def _render_plan_page(
@@ -362,6 +367,7 @@ def _render_plan_page(
     problems: Problems | None = None,
     *,
     saved: bool = False,
+    has_new_mock_days: bool = False,
 ) -> HTMLResponse:
     """Render the plan, with the typed values and status 422 if there are problems."""
     learner, day = ctx.learner, ctx.study_day
@@ -376,6 +382,7 @@ def _render_plan_page(
         form=form,
         problems=problems or [],
         saved=saved,
+        has_new_mock_days=has_new_mock_days,
         exam=find_main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
@@ -415,7 +422,11 @@ def save_plan_settings(
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
-    return RedirectResponse("/plan?kept=yes" if shows_plan else "/", 303)
+    days = " ".join(day.isoformat() for day in ctx.learner.mock_days)
+    has_moved = bool(days) and parsed.values_by_column.get("mock_days", days) != days
+    return RedirectResponse(
+        f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/", 303
+    )
 
 
 @router.post("/plan/mock")

@@ -539,7 +539,7 @@ def test_missed_days_are_said_until_the_list_is_done(
 
     clock.tick(days=2)  # two days after the first one without study
     assert (
-        "You missed 2 days. Nothing is carried over, and mock exams stay on their days."
+        "You missed 2 days. Nothing is carried over. The next mock exam is on Friday, June 19."
         in text_of(reader)
     )
     read_page(reader, library, library.syllabus.topics[1])
@@ -549,7 +549,7 @@ def test_missed_days_are_said_until_the_list_is_done(
 
     mock = dt.date.fromisoformat(session.exec(select(Learner.mock_days)).one().split()[0])
     clock.tick(days=(mock - dt.date(2026, 6, 13)).days + 1)
-    assert "Only the mock exam is carried over." in text_of(reader)
+    assert "Only the mock exam of Friday, June 19 is carried over." in text_of(reader)
 
     reader.post("/plan", data={"exam_day": "", "minutes_a_day": "30"})
     assert "You missed" not in text_of(reader)
@@ -595,6 +595,11 @@ def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClie
 
     for exam_day, words in (
         ("2026-07-03", "Saved. 3 mock exams before Friday, July 3."),
+        (
+            "2026-06-19",
+            "Saved. 2 mock exams before Friday, June 19, on new dates: "
+            "Saturday, June 13; Wednesday, June 17.",
+        ),
         ("2026-06-19", "Saved. 2 mock exams before Friday, June 19."),
         ("2026-06-12", "Saved. No mock exam before Friday, June 12."),
     ):
