@@ -176,7 +176,8 @@ def describe_card_state(ctx: RequestContext, card: str, state: str, due_day: dt.
     if state == "new" and days > 1:  # skipped, or set by hand
         return f"new, from {format_date_with_year(due_day)}"
     if state == "new":
-        return "new" if is_too_late_for_new_cards(ctx) else "new (a few a day)"
+        no_list = is_too_late_for_new_cards(ctx) or ctx.learner.is_exam_over(ctx.study_day)
+        return "new" if no_list else "new (a few a day)"
     if state != "review" and days >= 0:
         return "being learned"
     planned_day = _load_planned_review_days(ctx).get(card, due_day)

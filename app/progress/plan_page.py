@@ -1,5 +1,6 @@
 """The plan page: dates of the mock exams, today's list, totals; the iCalendar feed."""
 
+import bisect
 import dataclasses
 import datetime as dt
 import hashlib
@@ -12,7 +13,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
     EnrolledLearner,
-    LearnerProfile,
     ReadContext,
     RequestContext,
     WriteContext,
@@ -257,6 +257,14 @@ class ReadingTimeVerdict:
         return missing <= 0 or missing < self.needed_minutes / page_count
 
     @property
+    def are_minutes_as_judged(self) -> bool:
+        """Whether the pages fit or not by the minutes alone, without the leeway of a page."""
+        return (
+            not self.does_reading_fit_if_lists_finished
+            or self.needed_minutes <= self.available_minutes_if_lists_finished
+        )
+
+    @property
     def available_minutes_if_lists_finished(self) -> float:
         """The minutes for pages of a learner who finishes each list."""
         later = self.available_minutes - self.minutes_left_on_todays_list
@@ -275,6 +283,16 @@ def compare_unread_pages_with_time(
     """Return the verdict on the minutes a day; None without an exam day ahead."""
     if calendar.exam_day is None or calendar.exam_day <= ctx.study_day:
         return None
+    verdict = _judge_minutes_a_day(ctx, calendar, plan)
+    if verdict.does_reading_fit_if_lists_finished:
+        return verdict
+    enough = _find_minutes_a_day_that_fit(ctx, calendar)
+    return dataclasses.replace(verdict, enough_minutes_a_day=enough)
+
+
+def _judge_minutes_a_day(
+    ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
+) -> ReadingTimeVerdict:
     learner, facts = ctx.learner, LearnerFacts(ctx.study_day)
     reading_route = find_planned_route(ctx)
     today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
@@ -294,6 +312,10 @@ def compare_unread_pages_with_time(
         )
     whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
     verdict, essentials = by_route[reading_route], by_route["short"]
+    if whole and reading_route == "full" and not verdict.does_reading_fit_if_lists_finished:
+        unread_only = dataclasses.replace(verdict, needed_minutes=whole, begun_page_count=0)
+        if unread_only.does_reading_fit_if_lists_finished:
+            return unread_only  # the rest of begun pages comes last
     may_shorten = learner.page_route == "auto" and essentials.unread_page_count
     is_short = reading_route == "short"
     full_fits = (
@@ -305,40 +327,25 @@ def compare_unread_pages_with_time(
         return dataclasses.replace(
             essentials, minutes_for_whole_pages=whole, lists_have_essentials=is_short
         )
-    if verdict.does_reading_fit_if_lists_finished:
-        return verdict
-    if plan and today and not any(task.done_count or task.begun_count for task in plan.tasks):
-        # The list is made again for other minutes.
-        verdict = dataclasses.replace(verdict, minutes_left_on_todays_list=0)
-        facts = dataclasses.replace(facts, day=facts.day - _DAY)
-    enough = _find_minutes_a_day_that_fit(learner, facts, calendar, verdict)
-    return dataclasses.replace(
-        verdict, enough_minutes_a_day=enough, minutes_left_on_todays_list=today
-    )
+    return verdict
 
 
-def _find_minutes_a_day_that_fit(
-    learner: LearnerProfile,
-    facts: LearnerFacts,
-    calendar: PlanCalendar,
-    verdict: ReadingTimeVerdict,
-) -> int | None:
+def _find_minutes_a_day_that_fit(ctx: RequestContext, calendar: PlanCalendar) -> int | None:
     """Return the fewest minutes a day, in fives, with which the pages fit; None if there are none.
 
-    They change the lists after the day of `facts`; what is left of that day's own stays.
+    The lists are those that saving these minutes would make, today's among them.
     """
-    todays = verdict.minutes_left_on_todays_list
-    factor = learner.minutes_ignoring_days_off(facts.day) / learner.minutes_a_day
-    for minutes_a_day in range(
-        5 * (learner.minutes_a_day // 5 + 1), _MOST_SUGGESTED_MINUTES + 1, 5
-    ):
-        later = compute_reading_minutes_after_today(
-            facts, calendar, factor * minutes_a_day, learner.card_amount
-        )
-        enough = dataclasses.replace(verdict, available_minutes=todays + later)
-        if enough.does_reading_fit_if_lists_finished:
-            return minutes_a_day
-    return None
+
+    def does_reading_fit(minutes_a_day: int) -> bool:
+        learner = dataclasses.replace(ctx.learner, minutes_a_day=minutes_a_day)
+        saved = dataclasses.replace(ctx, learner=learner, lookup_cache={})
+        verdict = _judge_minutes_a_day(saved, calendar, load_study_plan(saved))
+        return verdict.does_reading_fit_if_lists_finished
+
+    choices = range(5, _MOST_SUGGESTED_MINUTES + 1, 5)
+    fewest = bisect.bisect_left(choices, x=True, key=does_reading_fit)
+    more = (m for m in choices[fewest:] if m > ctx.learner.minutes_a_day and does_reading_fit(m))
+    return next(more, None)
 
 
 router = APIRouter()
@@ -346,7 +353,12 @@ router = APIRouter()
 
 @router.get("/plan")
 def show_plan(ctx: ReadContext, _ensured: DayListEnsured, kept: str = "") -> HTMLResponse:
-    return _render_plan_page(ctx, build_settings_form(ctx.learner), saved=kept == "yes")
+    return _render_plan_page(
+        ctx,
+        build_settings_form(ctx.learner),
+        saved=kept in {"yes", "dates"},
+        has_new_mock_days=kept == "dates",
+    )
 
 
 def _render_plan_page(
@@ -355,6 +367,7 @@ def _render_plan_page(
     problems: Problems | None = None,
     *,
     saved: bool = False,
+    has_new_mock_days: bool = False,
 ) -> HTMLResponse:
     """Render the plan, with the typed values and status 422 if there are problems."""
     learner, day = ctx.learner, ctx.study_day
@@ -369,6 +382,7 @@ def _render_plan_page(
         form=form,
         problems=problems or [],
         saved=saved,
+        has_new_mock_days=has_new_mock_days,
         exam=find_main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
@@ -408,7 +422,11 @@ def save_plan_settings(
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
-    return RedirectResponse("/plan?kept=yes" if shows_plan else "/", 303)
+    days = " ".join(day.isoformat() for day in ctx.learner.mock_days if day > ctx.study_day)
+    has_moved = bool(days) and parsed.values_by_column.get("mock_days", days) != days
+    return RedirectResponse(
+        f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/", 303
+    )
 
 
 @router.post("/plan/mock")

@@ -14,6 +14,7 @@ from app.content.course_facts import map_objectives_to_domains
 from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, add_boundaries_in_unspaced_scripts
+from app.spaced_repetition.card_ids import is_own_card_id
 from app.study_plan.day_list import PageToRead, TaskProgress
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import NBSP, format_count_with_noun
@@ -308,7 +309,8 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "new": (
             "Learn {}",
             "{} learned",
-            "From pages you read or missed questions on",
+            "From pages you read or missed questions on"
+            + (", or that you wrote" if any(map(is_own_card_id, task.task.cards)) else ""),
         ),
         "review": ("Review {}", "{} reviewed", "Due today"),
     }[task.kind]

@@ -381,6 +381,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         pages=pages,
         later_pages=len(_find_unread_pages_with_misses(ctx, scores) - named) if pages else 0,
         no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
+        is_after_exam=ctx.learner.is_exam_over(ctx.study_day),
         returning=sum(not card.is_suspended_or_declined for card in added),
         token=make_submission_token(),
     )

@@ -43,6 +43,11 @@ def is_added_card_id(card: str) -> bool:
     return ":" in card
 
 
+def is_own_card_id(card: str) -> bool:
+    """Return whether a card was written by the learner."""
+    return card.startswith(f"{OWN}:")
+
+
 class CardId(NamedTuple):
     """The kind of an added card and its name there; the kind is empty for a course card."""
 

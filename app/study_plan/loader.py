@@ -69,7 +69,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, ctx.study_day)
+    made = _make_list_to_store(ctx) or load_stored_day_list(ctx)
     if made is None:
         return None
     day_list, course = made.day_list, cached_course_facts(ctx.library)

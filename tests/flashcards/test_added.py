@@ -239,6 +239,16 @@ def test_a_question_that_left_the_course_is_not_asked(
     assert "no longer in the course" in deck
 
 
+@pytest.mark.usefixtures("missed")
+def test_after_the_exam_no_list_takes_a_few_new_cards_a_day(client, clock) -> None:
+    client.post("/plan", data={"exam_day": f"{clock.now.date()}", "minutes_a_day": "30"})
+    assert "question, new" in page(client, "/flashcards/deck")
+    clock.tick(days=1)
+
+    assert "question, new" in page(client, "/flashcards/deck")
+    assert "a few a day" not in page(client, "/flashcards/deck")
+
+
 def test_its_wording_is_that_of_now(client, missed, course: HandLibrary) -> None:
     newer = dataclasses.replace(MISSED, stem=RichText("Which now?", "Which now?"))
     save(course, questions={"missed": newer})

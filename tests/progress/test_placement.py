@@ -150,7 +150,7 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Costs most in the exam: {heaviest.title}, with" in " ".join(result.split())
+    assert f"Work on {heaviest.title} first: you missed" in " ".join(result.split())
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
     assert "Expected exam score: about" in result

@@ -13,11 +13,14 @@ from sqlmodel import Session, select
 
 from app.accounts.learner import PlanCalendar
 from app.content.course_facts import cached_course_facts
+from app.content.courses import LiveLibrary
 from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun, ScorePredictionRow
+from app.main import create_app
 from app.progress.plan_page import ReadingTimeVerdict
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
+from app.settings import Settings
 from app.spaced_repetition.added_cards import (
     CardToAdd,
     schedule_missed_questions_for_tomorrow,
@@ -25,7 +28,7 @@ from app.spaced_repetition.added_cards import (
 )
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
-from tests.conftest import Clock
+from tests.conftest import Clock, visit
 from tests.exams.sitting import begin, finish, save
 from tests.progress.test_today import Desk
 
@@ -258,7 +261,10 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
         TaskProgress(Task("read", 4.0, pages=(page,)), 0, 1, (page,)), library
     )
 
+    own = build_task_view(TaskProgress(Task("new", 2.0, cards=("a", "own:b")), 0, 2), library)
+
     assert cards.detail == "From pages you read or missed questions on"
+    assert own.detail == f"{cards.detail}, or that you wrote"
     assert reading.detail == "where you missed a question"
     assert reading.needed_for == library.topics[second].title
     begun = dataclasses.replace(page, reason="begun")
@@ -533,7 +539,7 @@ def test_missed_days_are_said_until_the_list_is_done(
 
     clock.tick(days=2)  # two days after the first one without study
     assert (
-        "You missed 2 days. Nothing is carried over, and mock exams stay on their days."
+        "You missed 2 days. Nothing is carried over. The next mock exam is on Friday, June 19."
         in text_of(reader)
     )
     read_page(reader, library, library.syllabus.topics[1])
@@ -543,7 +549,7 @@ def test_missed_days_are_said_until_the_list_is_done(
 
     mock = dt.date.fromisoformat(session.exec(select(Learner.mock_days)).one().split()[0])
     clock.tick(days=(mock - dt.date(2026, 6, 13)).days + 1)
-    assert "Only the mock exam is carried over." in text_of(reader)
+    assert "Only the mock exam of Friday, June 19 is carried over." in text_of(reader)
 
     reader.post("/plan", data={"exam_day": "", "minutes_a_day": "30"})
     assert "You missed" not in text_of(reader)
@@ -589,6 +595,7 @@ def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClie
 
     for exam_day, words in (
         ("2026-07-03", "Saved. 3 mock exams before Friday, July 3."),
+        ("2026-06-19", "June 19, on new dates: Saturday, June 13; Wednesday, June 17."),
         ("2026-06-19", "Saved. 2 mock exams before Friday, June 19."),
         ("2026-06-12", "Saved. No mock exam before Friday, June 12."),
     ):
@@ -606,11 +613,19 @@ def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, li
     assert "<span>1 page read</span>" in text_of(reader, "/plan")
 
 
-def test_a_plan_without_a_day_for_pages_says_so(reader: TestClient):
-    reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
+@pytest.mark.parametrize(
+    ("exam_day", "words"),
+    [
+        ("2026-06-10", "No new pages on the day before the exam: review instead."),
+        ("2026-06-11", "There is no time for pages."),
+    ],
+)
+def test_a_plan_without_a_day_for_pages_says_so(reader: TestClient, exam_day: str, words: str):
+    today_off = {"days_off": "1"}
+    reader.post("/settings", data={"exam_day": exam_day, "minutes_a_day": "5"} | today_off)
 
     plan = text_of(reader, "/plan")
-    assert "There is no time for pages." in plan
+    assert words in plan
     assert "minutes a day, " not in plan
 
 
@@ -637,6 +652,29 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
     assert but_a_minute.does_reading_fit_if_lists_finished
     assert not not_all.does_reading_fit_if_lists_finished
     assert not_all.fitting_page_count == 3
+    # Minutes that say otherwise are not shown.
+    judged = [one.are_minutes_as_judged for one in (surely, just, but_a_minute, not_all)]
+    assert judged == [True, True, False, True]
+
+
+@pytest.mark.parametrize("days", [4, 9, 13])
+def test_minutes_that_the_plan_proposes_let_the_pages_fit_once_saved(
+    settings: Settings, clock: Clock, live_shipped: LiveLibrary, days: int
+):
+    shipped = live_shipped.get_current_library()
+    exam_day = (clock.now.date() + dt.timedelta(days=days)).isoformat()
+    proposed = set()
+    with visit(create_app(settings, clock, live_shipped)) as browser:
+        for slug in shipped.syllabus.topics[:2]:
+            read_page(browser, shipped, slug)
+        clock.tick(days=1)
+        for minutes_a_day in (10, 30, 35, 40, 50, 90, 105):
+            browser.post("/plan", data={"exam_day": exam_day, "minutes_a_day": minutes_a_day})
+            if found := re.search(r"With (\d+) minutes a day,", text_of(browser, "/plan")):
+                proposed.add(found[1])
+        (minutes,) = proposed
+        browser.post("/plan", data={"exam_day": exam_day, "minutes_a_day": minutes})
+        assert "fit if you finish each day" in text_of(browser, "/plan")
 
 
 def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
@@ -646,6 +684,26 @@ def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
     assert (
         before.available_minutes_if_lists_finished - after.available_minutes_if_lists_finished == 20
     )
+
+
+def test_whole_pages_fit_without_the_rest_of_begun_ones(
+    reader: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+):
+    course, (begun, other) = cached_course_facts(library), library.syllabus.topics[:2]
+    pages = {
+        begun: dataclasses.replace(course.pages[begun], reading_minutes=400.0),
+        other: dataclasses.replace(course.pages[other], reading_minutes=30.0),
+    }
+    longer = dataclasses.replace(course, pages=pages)
+    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: longer)
+    rest = PageToRead(begun, 380.0, "weak", is_rest=True)
+    unread = PageToRead(other, 30.0, "weak")
+    monkeypatch.setattr("app.progress.plan_page.list_unread_pages", lambda *_: [rest, unread])
+    reader.post("/plan", data={"exam_day": "2026-06-23", "minutes_a_day": "30"})
+
+    plan = text_of(reader, "/plan")
+    assert "There is time for every page." in plan
+    assert "1 page left: 30 min." in plan
 
 
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
@@ -766,12 +824,12 @@ def grade_next(browser: TestClient, rating: str, address: str = "/flashcards?tas
 
 
 def test_recalled_cards_are_counted_among_those_that_were_started(reader: TestClient, clock: Clock):
-    assert "recalled on a later day</dt><dd>0</dd>" in text_of(reader, "/progress")
+    assert "remembered on a later day</dt><dd>0</dd>" in text_of(reader, "/progress")
     assert grade_next(reader, "4")
     assert grade_next(reader, "4")
 
     clock.tick(days=1)
-    known = "recalled on a later day</dt><dd>0 of 2 <small>as of this morning</small></dd>"
+    known = "remembered on a later day</dt><dd>0 of 2 <small>as of this morning</small></dd>"
     assert known in text_of(reader, "/progress")
 
 

@@ -16,6 +16,7 @@ from app.progress.predictions import (
     attach_predictions_to_results,
     describe_count_of_results_in_range,
 )
+from app.progress.progress_page import build_prediction_chart
 from app.study_plan.store import RULE
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -57,7 +58,7 @@ def test_a_prediction_of_another_exam_or_made_later_is_none():
     assert not turnout.is_comparable
 
 
-def test_a_paper_that_was_left_open_is_not_counted():
+def test_a_paper_that_was_left_open_is_not_compared():
     found = attach_predictions_to_results(
         [result(2, 33, answered=45), result(3, 20, answered=44)], [predicted(1)]
     )
@@ -65,6 +66,8 @@ def test_a_paper_that_was_left_open_is_not_counted():
     assert [turnout.is_comparable for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
     assert describe_count_of_results_in_range(found).startswith(said)
+    rows = build_prediction_chart(found, lambda _at: DAY).rows
+    assert [row.verdict for row in rows] == ["6 unanswered, so not compared", "inside"]
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
