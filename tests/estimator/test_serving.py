@@ -469,6 +469,8 @@ def test_spare_gpus_are_told_from_those_in_use(typed: dict[str, str], note: str)
         answer = registry.run_estimate(name, chat | typed)
         assert answer["gpus"].note == note
         assert not answer["replicas"].output.better  # Those of one are larger than of the other.
+    in_use = registry.run_estimate("serving-capacity", chat | typed)["gpus_in_use"]
+    assert (in_use.value, in_use.note) == (4, "")
 
 
 def test_requests_of_equal_lengths_may_not_start_together_at_the_low_end() -> None:

@@ -431,13 +431,33 @@ def _count_value_with_bounds(
 
 def _gpus(result: CapacityResult) -> OutputValue:
     """Return the GPUs of all replicas, with those of spare ones in a note."""
-    counted = _count_value_with_bounds(result, "gpus")
-    if result.gpus is None or counted.value is None or not result.inputs.spare:
+    counted, spare = _count_value_with_bounds(result, "gpus"), _count_spare_gpus(result)
+    if result.gpus is None or counted.value is None or not spare:
         return counted
-    pools = result.replica_pools_with_spares
-    spare = result.inputs.spare * sum(pool.gpus_per_replica for pool in pools)
     parts = f"{format_number(result.gpus - spare)} in use and {format_number(spare)} spare."
     return dataclasses.replace(counted, note=f"{parts} {counted.note}".strip())
+
+
+def _count_spare_gpus(result: CapacityResult) -> int:
+    pools = result.replica_pools_with_spares
+    return result.inputs.spare * sum(pool.gpus_per_replica for pool in pools)
+
+
+def _gpus_in_use(result: CapacityResult) -> OutputValue:
+    counted, spare = _count_value_with_bounds(result, "gpus"), _count_spare_gpus(result)
+    if counted.value is None:
+        return counted
+
+    def without_spare(gpus: Any) -> Any:
+        return None if gpus is None else gpus - spare
+
+    return dataclasses.replace(
+        counted,
+        value=without_spare(counted.value),
+        low=without_spare(counted.low),
+        high=without_spare(counted.high),
+        note="",
+    )
 
 
 def _monthly_cost(result: CapacityResult) -> OutputValue:
@@ -536,6 +556,7 @@ OUTPUTS: tuple[OutputSpec[CapacityResult], ...] = (
     _replica_dependent_output("replicas", "Replicas"),
     ModeledOutput("prefill_replicas", "Prefill replicas", read=_prefill_replicas),
     ModeledOutput("gpus", "GPUs", "GPU", "less", _gpus, primary=True),
+    ModeledOutput("gpus_in_use", "GPUs in use", "GPU", "less", _gpus_in_use),
     _replica_dependent_output("nodes", "Nodes", "node", "less"),
     *(
         _latency_output("ttft", "time to first token", name, share)
