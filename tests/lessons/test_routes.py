@@ -461,7 +461,7 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     assert 'href="/concepts/weights?route=short"' in welcome
     assert f'class="min">{essentials[1]} minute' in welcome
     assert "essentials only, to fit before your exam" in welcome
-    assert f"1 page left: {essentials[1]} min." in " ".join(
+    assert f"1 page left; its essentials take {essentials[1]} min." in " ".join(
         client.get("/plan").text.replace("\xa0", " ").split()
     )
 
