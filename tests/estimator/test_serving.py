@@ -473,6 +473,21 @@ def test_spare_gpus_are_told_from_those_in_use(typed: dict[str, str], note: str)
     assert (in_use.value, in_use.note) == (4, "")
 
 
+def test_the_high_end_of_gpus_in_use_is_without_the_spare_of_its_own_layout() -> None:
+    slow = {"model": "llama-3.3-70b", "concurrent": "94", "gpu": "h200-sxm5-141"}
+    answer = registry.run_estimate("serving-capacity", slow)
+    assert (answer["gpus"].high, answer["gpus_in_use"].high) == (12, 8)
+
+
+def test_a_rack_whose_gpus_read_and_answer_is_named_full_too() -> None:
+    rack = {"model": "deepseek-v3", "gpu": "gb200", "prompt_tokens": "2000", "spare": "0"}
+    answer = registry.run_estimate("serving-capacity", rack)
+    change = next(c for c in answer.flips if "GPUs of one rack" in c.verdict_after)
+    assert change.field == "concurrent"
+    full = registry.run_estimate("serving-capacity", rack | dict(change.typed_values_by_field))
+    assert (full["gpus"].value, full["fits"].value) == (72, True)
+
+
 def test_requests_of_equal_lengths_may_not_start_together_at_the_low_end() -> None:
     # NVIDIA NIM 1.8.0 measured 0.69 and 0.83 s with 25 and 50 requests at once (docs.nvidia.com,
     # NIM for LLMs Benchmarking 1.0.0, Performance).

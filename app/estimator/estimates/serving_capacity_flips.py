@@ -323,7 +323,7 @@ def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     if result.unrelaxed_preset_tpot is not None or result.start_refusal is not None:
         return ()
-    full = _fill_rack_with_split(result, rack) if inputs.decode_gpus else None
+    full = _fill_rack_with_split(result, rack)
     best = _find_best_split_of_rack(result, rack)
     flips: tuple[VerdictFlip, ...] = ()
     if full and full.inputs.concurrent != inputs.concurrent:
@@ -463,10 +463,16 @@ class RackLoad(NamedTuple):
 def _find_load_of_rack(
     inputs: ServingCapacityInputs, profile: ReplicaProfile, rack: int
 ) -> RackLoad:
-    """Return the load at which prefill or decode replicas of a rack are full; 0 if none fit."""
+    """Return the load at which the replicas of a rack are full; 0 if none fit."""
     top, prefill = find_highest_load(inputs, profile), profile.prefill_replica
-    if prefill is None or top is None:
+    if top is None:
         return RackLoad(0, 0.0)
+    if prefill is None:
+        replicas = rack // profile.placed.setup.gpus - inputs.spare
+        if inputs.replicas:
+            replicas = min(replicas, inputs.replicas)
+        users = max(0, math.floor(top.batch * replicas / inputs.peak))
+        return RackLoad(users, top.requests_per_second * replicas)
     decode_gpus, prefill_gpus = profile.placed.setup.gpus, prefill.placed.setup.gpus
     most = RackLoad(0, 0.0)
     for replicas in [inputs.replicas] if inputs.replicas else range(1, rack // decode_gpus + 1):

@@ -447,15 +447,18 @@ def _gpus_in_use(result: CapacityResult) -> OutputValue:
     counted, spare = _count_value_with_bounds(result, "gpus"), _count_spare_gpus(result)
     if counted.value is None:
         return counted
+    spare_at_high_end = spare
+    if (other := result.split_if_times_are_high) and counted.high == other.gpus:
+        spare_at_high_end = _count_spare_gpus(other)
 
-    def without_spare(gpus: Any) -> Any:
-        return None if gpus is None else gpus - spare
+    def without(gpus: Any, spare_gpus: int) -> Any:
+        return None if gpus is None else gpus - spare_gpus
 
     return dataclasses.replace(
         counted,
-        value=without_spare(counted.value),
-        low=without_spare(counted.low),
-        high=without_spare(counted.high),
+        value=without(counted.value, spare),
+        low=without(counted.low, spare),
+        high=without(counted.high, spare_at_high_end),
         note="",
     )
 

@@ -443,9 +443,9 @@ def _describe_replicas_if_times_high(result: CapacityResult) -> str:
         )
     without = _count_replicas_without_preset_if_times_high(result)
     if without is not None and (most is None or without < most):
-        needed += (
-            f"; without the preset target per token, {format_count(without, 'replica')} would do"
-        )
+        enough = format_count(without, "replica")
+        would_do = f"still {enough}" if without == replicas else f"{enough} would do"
+        needed += f"; without the preset target per token, {would_do}"
     return f" At the slow end of the range of times, {needed}."
 
 

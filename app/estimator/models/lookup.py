@@ -23,7 +23,7 @@ from app.estimator.models.weight_formats import (
 from app.estimator.units import format_number, format_value, reject_decimal_comma
 
 _SIZE = re.compile(
-    r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKMBGT]|bn|million|billion|trillion)?"
+    r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKmMbBGtT]|bn|million|billion|trillion)?"
     r"\s*(?:params?|parameters)?\s*$"
 )
 _FACTOR = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
@@ -71,14 +71,15 @@ def is_parameter_count(model_text: str) -> bool:
 def parse_parameter_count(text: str) -> int:
     """Return the parameters of a size; raises LookupError outside of 10M to 100T.
 
-    >>> parse_parameter_count("1.5T")
-    1500000000000
+    >>> parse_parameter_count("1.5T"), parse_parameter_count("8b")
+    (1500000000000, 8000000000)
     """
     match = _SIZE.match(text)
     if match is None:
         raise LookupError(f"“{text}” is not a size such as 70B.")
     unit = match["unit"] or ""
-    factor = _FACTOR.get(_SPELLED.get(unit, unit), 1)
+    unit = _SPELLED.get(unit, unit)
+    factor = _FACTOR.get(unit) or _FACTOR.get(unit.upper(), 1)
     try:
         reject_decimal_comma(match["number"])
     except ValueError as error:
