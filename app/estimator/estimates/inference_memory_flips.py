@@ -92,7 +92,7 @@ def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
         changes += _gpu_layer_flips(result)
     started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
     corrected = (_correct_verdict_text_of_flip(result, change) for change in started)
-    return tuple(_add_load_condition(result, change) for change in corrected)
+    return tuple(_add_load_condition_to_flip(result, change) for change in corrected)
 
 
 def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
@@ -118,27 +118,37 @@ def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFl
     return dataclasses.replace(flip, verdict_after=said)
 
 
-def _add_load_condition(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
+def _add_load_condition_to_flip(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
     """Return the flip with how engines load the weights divided so, if it says that they fit."""
     said = flip.verdict_after
     if not said.startswith(("Fits", "Surely fits", "May fit", "The fewest", "Tight")):
         return flip
     typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
-    condition = describe_load_condition(parse_inputs(InferenceMemoryInputs, typed))
-    return dataclasses.replace(flip, verdict_after=f"{said.removesuffix('.')}{condition or '.'}")
+    condition = find_load_condition(parse_inputs(InferenceMemoryInputs, typed))
+    said = f"{said.removesuffix('.')}{LOAD_CONDITION_TEXTS[condition]}"
+    return dataclasses.replace(flip, verdict_after=said)
 
 
-def describe_load_condition(inputs: InferenceMemoryInputs) -> str:
-    """Return how engines load weights whose blocks of scales are cut, after the word that they fit.
+LoadCondition = Literal["none", "expert parallelism", "refused"]
+LOAD_CONDITION_TEXTS: Mapping[LoadCondition, str] = {
+    "none": ".",
+    "expert parallelism": ", with expert parallelism.",
+    "refused": ", but the engine refuses to load it.",
+}
+"""What follows the word that a model fits."""
 
-    Empty if none are cut. Experts that are divided whole take about as much memory.
+
+def find_load_condition(inputs: InferenceMemoryInputs) -> LoadCondition:
+    """Return how engines load the weights if these cut blocks that have one scale each.
+
+    Experts that are divided whole take about as much memory.
     """
     gpus = inputs.tensor_parallel
     if find_scale_block_problem(inputs, gpus) is None:
-        return ""
+        return "none"
     if filter_gpu_counts_by_quantization_blocks(find_model(inputs.model), inputs.weights, (gpus,)):
-        return ", with expert parallelism."
-    return ", but the engine refuses to load it."
+        return "expert parallelism"
+    return "refused"
 
 
 def _find_first_fitting_change(

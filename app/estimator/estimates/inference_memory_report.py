@@ -37,9 +37,10 @@ from app.estimator.estimates.inference_memory import (
     validate_inputs,
 )
 from app.estimator.estimates.inference_memory_flips import (
-    describe_load_condition,
+    LOAD_CONDITION_TEXTS,
     find_cache_limits_at_bound,
     find_flips,
+    find_load_condition,
     find_sure_cache_limits,
 )
 from app.estimator.estimates.mig_report import (
@@ -482,7 +483,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     verdict = dataclasses.replace(
         verdict, text=f"{verdict.text} {_describe_host_layers(result)}".strip()
     )
-    verdict = _add_load_condition(verdict, result)
+    verdict = _add_load_condition_to_verdict(verdict, result)
     verdict = _replace_verdict_if_vllm_refuses_start(verdict, result)
     verdict = replace_verdict_if_context_exceeds_max(verdict, inputs.context, model.max_context)
     return Estimate(
@@ -544,19 +545,21 @@ def _link_to_mig(gpu: Accelerator, gpus: int) -> tuple[EstimateLink, ...]:
     return (EstimateLink("mig", f"MIG partitions of the {gpu.name}", {"gpu": gpu.id}),)
 
 
-def _add_load_condition(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
+def _add_load_condition_to_verdict(verdict: Verdict, result: InferenceMemoryResult) -> Verdict:
     """Return the verdict with whether engines load weights that are divided so."""
-    condition = describe_load_condition(result.inputs)
+    condition = find_load_condition(result.inputs)
     problem = find_scale_block_problem(result.inputs, result.inputs.tensor_parallel)
     text = problem or find_published_fp8_split_problem(result.inputs)
-    if "expert parallelism" in condition:
+    if condition == "expert parallelism":
         text += " That takes about as much memory."
     verdict = dataclasses.replace(verdict, text=f"{verdict.text} {text}".strip())
-    if not condition or not result.surely_fits:
+    if condition == "none" or not result.surely_fits:
         return verdict
-    status: Status = "tight" if "refuses" in condition else verdict.status
+    status: Status = "tight" if condition == "refused" else verdict.status
     return dataclasses.replace(
-        verdict, status=status, lead=f"{verdict.lead.removesuffix('.')}{condition}"
+        verdict,
+        status=status,
+        lead=verdict.lead.removesuffix(".") + LOAD_CONDITION_TEXTS[condition],
     )
 
 
