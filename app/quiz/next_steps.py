@@ -222,7 +222,7 @@ class TaskView:
 
 _REASONS = {
     "begun": "You started it",
-    "missed in the mock exam": "Missed in the mock exam",
+    "missed in the mock exam": "Cost you points in the mock exam",
     "missed in the placement test": "Missed in the placement test",
     "weak": "",
 }
@@ -237,7 +237,10 @@ def _find_title_of_requiring_page(page: PageToRead, library: Library) -> str:
 def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
     reason = _REASONS[page.reason]
     if _find_title_of_requiring_page(page, library):
-        reason = "which you started" if page.reason == "begun" else "where you missed a question"
+        reason = {
+            "begun": "which you started",
+            "missed in the mock exam": "where you lost points",
+        }.get(page.reason, "where you missed a question")
     parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
     return f"{NBSP}· ".join(filter(None, parts))
@@ -309,7 +312,7 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
         "new": (
             "Learn {}",
             "{} learned",
-            "From pages you read or missed questions on"
+            "From pages you read, or where you missed a question"
             + (", or that you wrote" if any(map(is_own_card_id, task.task.cards)) else ""),
         ),
         "review": ("Review {}", "{} reviewed", "Due today"),

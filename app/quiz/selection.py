@@ -203,7 +203,7 @@ def list_objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     known = load_estimates_by_objective(ctx)
     objectives = cached_course_facts(ctx.library).objectives.values()
     gains = {
-        o.number: o.exam_share * (1 - known[o.number].known if o.number in known else 1)
+        o.number: o.exam_share * (1 - known[o.number].chance if o.number in known else 1)
         for o in objectives
         if o.question_ids
     }

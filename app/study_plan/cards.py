@@ -51,14 +51,13 @@ def choose_cards_to_review(
     A card whose reverse is among them waits for another day, except on the last day.
     """
     day, left = learner.day, calendar.days_until_exam(learner.day)
-    exam = day + dt.timedelta(days=left)
+    when = max(day, calendar.exam_day) if calendar.exam_day and left <= 3 else day
 
-    def recall_on(at: dt.date, card: CardFact) -> float:
-        return compute_retrievability_after((at - card.last_day).days, card.stability)
+    def recall(card: CardFact) -> float:
+        return compute_retrievability_after((when - card.last_day).days, card.stability)
 
     due = [c for c in learner.started_cards if compute_planned_review_day(c, calendar) <= day]
-    when = exam if calendar.exam_day and left <= 3 else day
-    due.sort(key=lambda card: (recall_on(when, card), card.card))
+    due.sort(key=lambda card: (recall(card), card.card))
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
     return due[: int(_REVIEW_SHARE * day_minutes / learner.paces.review_minutes)]

@@ -155,13 +155,11 @@ def measure_task_progress(tasks: Iterable[Task], activity: DayActivity) -> tuple
 
 
 def count_unfinished_in_a_row(
-    earlier_by_kind: Mapping[str, int], tasks: Iterable[TaskProgress]
+    earlier: Mapping[str, int], tasks: Iterable[TaskProgress]
 ) -> dict[str, int]:
     """Return for the next list how often each kind of task was left unfinished in a row."""
-    return {
-        **earlier_by_kind,
-        **{t.kind: 0 if t.is_done else earlier_by_kind.get(t.kind, 0) + 1 for t in tasks},
-    }
+    now: dict[str, int] = {t.kind: 0 if t.is_done else earlier.get(t.kind, 0) + 1 for t in tasks}
+    return {**earlier, **now}
 
 
 def make_day_list(
@@ -298,30 +296,31 @@ def _choose_pages(
 ) -> list[PageToRead]:
     """Return the pages to read in `minutes_left` minutes; if none fits, the shortest may be longer.
 
-    Pages begun or missed come first, before each page the unread ones that it requires. The domain
-    that has most to gain for what was read of it gives the next one.
+    Pages begun come first, then the objective that lost most in the last mock exam, pages missed in a
+    placement test, and the domain with most to gain for its reading; before each what it requires.
     """
     read = sum_readings_by_page(learner.readings)
-
-    def unknown(objective: str) -> float:
-        return 1 - estimate.objectives[objective].known if estimate else 0.5
-
-    weakness = {
-        d.number: sum(course.objectives[o].exam_share * unknown(o) for o in d.objective_numbers)
-        for d in course.domains
-    }
+    unknown = _compute_unknown_share_by_objective(course, estimate)
+    weakness = {d.number: sum(unknown[o] for o in d.objective_numbers) for d in course.domains}
     reading: dict[str, float] = collections.defaultdict(float)
     objectives = collections.Counter[str]()
     for slug, done in read.items():
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_reading_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    mock, placement = (_find_missed_pages(course, learner, kind) for kind in ("exam", "placement"))
+    placement = {
+        course.questions[a.question].page
+        for a in learner.first_answers
+        if a.context == "placement" and a.score < 1 and a.question in course.questions
+    }
+    lost = _sum_points_lost_in_last_mock_exam(course, learner)
     unread, chosen = list(unread), list[PageToRead]()
 
-    def gain(slug: str) -> tuple[bool, bool, bool, float]:
-        own = course.pages[slug].objectives[0]
-        return slug in read, slug in mock, slug in placement, unknown(own) / (1 + objectives[own])
+    def gain(slug: str) -> tuple[bool, float, bool, float, float]:
+        own, domain = course.pages[slug].objectives[0], course.pages[slug].domain
+        of_domain = weakness[domain] / (_READ_BEFORE + reading[domain])
+        of_objective = unknown[own] / (1 + objectives[own])
+        return slug in read, lost[own], slug in placement, of_domain, of_objective
 
     while unread and minutes_left > 0:
         first = {page.slug: _find_unread_requirement(course, page, unread) for page in unread}
@@ -331,19 +330,17 @@ def _choose_pages(
             fitting = [shortest] if first[shortest].minutes <= longest_page_minutes else []
         if not fitting:
             break
-        fitting = [slug for slug in fitting if any(gain(slug)[:3])] or fitting
-        domains = sorted({course.pages[slug].domain for slug in fitting})
-        domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
-        goal = max((s for s in fitting if course.pages[s].domain == domain), key=gain)
+        goal = max(fitting, key=gain)
         page = first[goal]
         chosen_for = page.slug if any(gain(page.slug)[:3]) else goal
-        reason = next(r for r, holds in zip(_REASONS, gain(chosen_for), strict=True) if holds)
+        reason = next(r for r, holds in zip(_REASONS, gain(chosen_for)[:4], strict=True) if holds)
         required_by = "" if chosen_for == page.slug else chosen_for
         chosen.append(dataclasses.replace(page, reason=reason, required_by=required_by))
         unread.remove(page)
         minutes_left -= page.minutes
         reading[course.pages[page.slug].domain] += page.minutes
         objectives.update(course.pages[page.slug].objectives)
+        lost[course.pages[page.slug].objectives[0]] /= 2
     return chosen
 
 
@@ -357,15 +354,28 @@ def _find_unread_requirement(
     return _find_unread_requirement(course, before, others) if before else page
 
 
-def _find_missed_pages(course: CourseFacts, learner: LearnerFacts, context: str) -> set[str]:
-    """Return the pages with a question missed in the placement test, or in the last mock exam."""
-    last_exam = max((a.day for a in learner.first_answers if a.context == "exam"), default=None)
-    return {
-        course.questions[answer.question].page
-        for answer in learner.first_answers
-        if answer.context == context and answer.score < 1 and answer.question in course.questions
-        if context != "exam" or answer.day == last_exam
-    }
+def _compute_unknown_share_by_objective(
+    course: CourseFacts, estimate: ScoreEstimate | None
+) -> dict[str, float]:
+    """Return the part of the exam (0 to 1) of each objective that is not known yet."""
+    known = {o.number: o.known for o in estimate.objectives.values()} if estimate else {}
+    return {n: o.exam_share * (1 - known.get(n, 0.5)) for n, o in course.objectives.items()}
+
+
+def _sum_points_lost_in_last_mock_exam(
+    course: CourseFacts, learner: LearnerFacts
+) -> dict[str, float]:
+    """Return the points lost by objective; each page of it that was read since halves them."""
+    lost = collections.defaultdict[str, float](float)
+    answers = [a for a in learner.first_answers if a.context == "exam"]
+    last_day = answers[-1].day if answers else dt.date.max
+    for answer in answers:
+        if answer.day == last_day and answer.question in course.questions:
+            lost[course.questions[answer.question].objectives[0]] += 1 - answer.score
+    read_since = {reading.page for reading in learner.readings if reading.day >= last_day}
+    for slug in read_since & course.pages.keys():
+        lost[course.pages[slug].objectives[0]] /= 2
+    return lost
 
 
 def draw_practice_questions(
@@ -402,12 +412,8 @@ def draw_practice_questions(
     )[: (weak + 1) // 2]
     picked |= dict.fromkeys(item for _, item in missed)
     leading = list(picked)
-
-    def unknown(number: str) -> float:
-        known = estimate.objectives[number].known if estimate else 0.5
-        return course.objectives[number].exam_share * (1 - known)
-
-    gainful = sorted(course.objectives, key=lambda o: -unknown(o))[:_WEAK_OBJECTIVES]
+    unknown = _compute_unknown_share_by_objective(course, estimate)
+    gainful = sorted(unknown, key=lambda o: -unknown[o])[:_WEAK_OBJECTIVES]
     rng.shuffle(gainful)
     picked |= _draw_in_turn(course, gainful, weak - len(missed), free.keys() - picked.keys(), rng)
     counts = collections.Counter(

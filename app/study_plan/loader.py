@@ -132,7 +132,6 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
 
 
 def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
-    """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
     return measure_task_progress(day_list.tasks, done)
 

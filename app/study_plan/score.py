@@ -112,11 +112,7 @@ class ScoreEstimate:
 
 
 def limit_score_drop(new_score: float, earlier_score: float, days_between: int) -> float:
-    """Return the score to show: it falls by at most half a point a day.
-
-    >>> limit_score_drop(30.0, 33.0, 2), limit_score_drop(34.0, 33.0, 2)
-    (32.0, 34.0)
-    """
+    """Return the score to show: it falls by at most half a point a day."""
     return max(new_score, earlier_score - _DAILY_FALL * days_between)
 
 

@@ -189,7 +189,7 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
     assert re.search(rf"On your next list · {needed_for} · [^<]*: 0 of 1 answered right</p>", text)
     clock.tick(days=1)
     today = rosa.get("/").text
-    assert f"{needed_for}, where you missed a question" in today
+    assert f"{needed_for}, where you lost points" in today
     listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)
     assert listed
     assert listed[1] == named[1]

@@ -263,7 +263,7 @@ def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
 
     own = build_task_view(TaskProgress(Task("new", 2.0, cards=("a", "own:b")), 0, 2), library)
 
-    assert cards.detail == "From pages you read or missed questions on"
+    assert cards.detail == "From pages you read, or where you missed a question"
     assert own.detail == f"{cards.detail}, or that you wrote"
     assert reading.detail == "where you missed a question"
     assert reading.needed_for == library.topics[second].title

@@ -435,3 +435,20 @@ def test_a_page_that_a_missed_one_requires_says_so(course: CourseFacts) -> None:
         ("missed in the placement test", "cooling")
     }
     assert (pages[goal].reason, pages[goal].required_by) == ("missed in the placement test", "")
+
+
+def test_pages_after_a_mock_exam_begin_with_the_objective_that_lost_most(
+    course: CourseFacts,
+) -> None:
+    asked = list(course.questions.values())
+    costly = asked[-1].objectives[0]
+    answers = [
+        FirstAnswerFact(q.id, q.objectives[0] != costly, DAY, n, "exam")
+        for n, q in enumerate(asked)
+    ]
+    learner = LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers)
+
+    first = pages_on(a_list(course, learner))[0]
+
+    assert course.pages[first.required_by or first.slug].objectives[0] == costly
+    assert first.reason == "missed in the mock exam"
