@@ -134,13 +134,13 @@ def describe_count_of_results_in_range(outcomes: Iterable[PredictionOutcome]) ->
 
 
 class ScoreChange(NamedTuple):
-    """By how many points the score rose (fell, if negative), and since which day; "" for none yet.
+    """By how many points the score differs from that of `first_day_text`; "" for none yet.
 
     It `has_just_risen` if it is higher than on the study day before.
     """
 
     points: int = 0
-    since_text: str = ""
+    first_day_text: str = ""
     has_just_risen: bool = False
 
 
@@ -156,8 +156,8 @@ class ScoreTrend:
             return ScoreChange()
         first = self.predictions_oldest_first[0]
         scores = [round(score.expected_right_answers) for score in self.predictions_oldest_first]
-        since = f"since {format_short_date(first.day)}"
-        return ScoreChange(scores[-1] - scores[0], since, scores[-1] > scores[-2])
+        points = scores[-1] - scores[0]
+        return ScoreChange(points, format_short_date(first.day), scores[-1] > scores[-2])
 
 
 def build_score_trend(

@@ -150,7 +150,7 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Work on {heaviest.title} first: you missed" in " ".join(result.split())
+    assert f"Most to gain: {heaviest.title}. You missed" in " ".join(result.split())
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
     assert "Expected exam score: about" in result
@@ -181,7 +181,7 @@ def test_the_day_of_the_test_lists_it_as_done_and_the_rest_of_its_minutes(rosa: 
 def read_score(page: str) -> tuple[int, int, int]:
     """Return the score in the headline, by how much it rose, and where its curve ends."""
     text = " ".join(page.replace("\xa0", " ").split())
-    shown = re.search(r"About <b>(\d+) of \d+</b>, <span.*?(?:up (\d+)|unchanged) since", text)
+    shown = re.search(r"About <b>(\d+) of \d+</b>, <span.*?(?:up (\d+) since|the same as on)", text)
     curve = re.search(r"Expected score, from \d+ on Jun 9 to (\d+) today", text)
     assert shown
     assert curve

@@ -73,7 +73,8 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
 
     desk.answers(asked[1:3], 0.0, "weights")
     assert re.search(
-        r"enough answers: estimated tomorrow · page on .* · questions on", row(objective)
+        r"enough answers; the first estimate comes tomorrow · page on .* · questions on",
+        row(objective),
     )
     clock.tick(days=1)
     assert re.search(r"% expected at the last update · page on .* · answer more on", row(objective))
@@ -248,7 +249,7 @@ def test_the_score_comes_first_with_its_range_and_how_it_changed(
     assert f"<b>{now[1]} of {now[2]}</b>" in rosa.get("/").text
 
 
-def test_a_score_above_its_objectives_says_that_it_falls_slowly(
+def test_a_score_above_its_objectives_says_that_it_follows_over_days(
     rosa: TestClient, clock: Clock, session: Session, library: Library
 ):
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
@@ -261,6 +262,6 @@ def test_a_score_above_its_objectives_says_that_it_falls_slowly(
         session.rollback()
         row = session.exec(select(DayListRow).order_by(col(DayListRow.day).desc())).first()
         estimate = json.loads(row.estimate)
-        said.append("the score above falls slowly" in page)
+        said.append("The score above follows over days" in page)
         assert said[-1] == (round(estimate["shown"]) > round(estimate["mean"]))
     assert said == [False, True]
