@@ -84,7 +84,7 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         "gpus", "GPUs", "GPU", "less", _CAPACITY, is_modeled=True, is_primary=True
     ),
     declare_section_output("replicas", "Replicas", "", "", _CAPACITY, is_modeled=True),
-    ModeledOutput("nodes", "Systems", "node", "less", _system_count_value),
+    ModeledOutput("nodes", "Systems", better="less", read=_system_count_value),
     declare_section_output("weights", "Weights", "B", "less", "weights", "total"),
     declare_section_output(
         "per_gpu", "Memory on each GPU", "B", "less", "inference-memory", is_modeled=True

@@ -81,7 +81,9 @@ def _all_machines_heat_btu_value(result: PowerCoolingResult) -> OutputValue:
 
 OUTPUTS: tuple[OutputSpec[PowerCoolingResult], ...] = (
     OutputSpec("racks", "Racks", better="less", read=_racks_value, primary=True),
-    OutputSpec("nodes_per_rack", "Systems per rack", "node", "more", lambda r: r.systems_per_rack),
+    OutputSpec(
+        "nodes_per_rack", "Systems per rack", better="more", read=lambda r: r.systems_per_rack
+    ),
     OutputSpec("rack_power", "Power of a full rack", "W", "less", _rack_power_value),
     OutputSpec("machines_power", "Machines, highest", "W", "less", lambda r: r.machines_power),
     _typical_load_output(

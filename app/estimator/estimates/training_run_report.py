@@ -41,7 +41,10 @@ def _owned_run_cost(result: _RunResult) -> OutputValue:
 OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
     OutputSpec(
-        "nodes", "Systems", "node", "less", lambda r: r.nodes or OutputValue(None, applies=False)
+        "nodes",
+        "Systems",
+        better="less",
+        read=lambda r: r.nodes or OutputValue(None, applies=False),
     ),
     declare_section_output(
         "per_gpu", "Memory on each GPU", "B", "less", "training-memory", is_modeled=True
