@@ -107,11 +107,11 @@ def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path
     assert content
     engine = make_engine(database)
     with Session(engine) as db:
-        for course in ("aid", "sizing"):
-            who = Learner(key=course, course=course, created_at=1)
+        for course_name in ("aid", "sizing"):
+            who = Learner(key=course_name, course=course_name, created_at=1)
             db.add(who)
             db.flush()
-            db.add(an_attempt(who.id or 0, course))
+            db.add(an_attempt(who.id or 0, course_name))
         db.commit()
     engine.dispose()
     file = tmp_path / "attempts.csv"
@@ -130,12 +130,12 @@ def test_only_the_answers_of_a_course_are_graded_again(
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         save_revision_once(db, question, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
-        for course in ("aid", "sizing"):
-            who = Learner(key=course, course=course, created_at=1)
+        for course_name in ("aid", "sizing"):
+            who = Learner(key=course_name, course=course_name, created_at=1)
             db.add(who)
             db.flush()
             given = an_attempt(who.id or 0, question.id)
-            given.token, given.score = course, 0.0
+            given.token, given.score = course_name, 0.0
             given.revision, given.raw = question.revision, '{"answer": ["15"]}'
             db.add(given)
         db.commit()

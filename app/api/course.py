@@ -362,11 +362,11 @@ RequestedCourse = Annotated[ServedCourse, Depends(require_course)]
 
 
 def require_topic_slug_or_empty(
-    course: RequestedCourse,
+    served: RequestedCourse,
     topic: Annotated[str, Query(max_length=MAX_SLUG_LENGTH, description="Of one topic only")] = "",
 ) -> str:
     """Return the topic of the query, empty for all; raises NotFoundError for an unknown one."""
-    return require_topic(course.library, topic).slug if topic else ""
+    return require_topic(served.library, topic).slug if topic else ""
 
 
 TopicOrAll = Annotated[str, Depends(require_topic_slug_or_empty)]
@@ -375,44 +375,44 @@ TopicOrAll = Annotated[str, Depends(require_topic_slug_or_empty)]
 @router.get("", summary="The courses of this server")
 def list_courses(courses: AllCourses) -> CoursesOut:
     course_list = [
-        CourseOut(**_course_out_fields(course.library, course.name)) for course in courses.values()
+        CourseOut(**_course_out_fields(served.library, served.name)) for served in courses.values()
     ]
     return CoursesOut(courses=course_list)
 
 
 @router.get("/{course}", summary="A course: domains, objectives, topics")
-def get_syllabus(course: RequestedCourse) -> SyllabusOut:
-    return build_syllabus(course.library, course.name)
+def get_syllabus(served: RequestedCourse) -> SyllabusOut:
+    return build_syllabus(served.library, served.name)
 
 
 @router.get("/{course}/topics/{topic}", summary="A page, in Markdown and HTML")
-def get_page(course: RequestedCourse, topic: str) -> PageOut:
-    page = require_topic(course.library, topic)
-    return build_topic_page(course.library, page, _read_page_markdown(course, page))
+def get_page(served: RequestedCourse, topic: str) -> PageOut:
+    page = require_topic(served.library, topic)
+    return build_topic_page(served.library, page, _read_page_markdown(served, page))
 
 
 @router.get("/{course}/glossary", summary="The terms of a course")
-def get_glossary(course: RequestedCourse) -> GlossaryOut:
-    return build_glossary(course.library)
+def get_glossary(served: RequestedCourse) -> GlossaryOut:
+    return build_glossary(served.library)
 
 
 @router.get("/{course}/cards", summary="Cards, of a topic or all")
-def get_cards(course: RequestedCourse, topic: TopicOrAll) -> CardsOut:
-    return build_cards(course.library, topic)
+def get_cards(served: RequestedCourse, topic: TopicOrAll) -> CardsOut:
+    return build_cards(served.library, topic)
 
 
 @router.get("/{course}/questions", summary="Questions without their answers")
-def get_questions(course: RequestedCourse, topic: TopicOrAll) -> QuestionsOut:
-    return build_practice_questions(course.library, topic)
+def get_questions(served: RequestedCourse, topic: TopicOrAll) -> QuestionsOut:
+    return build_practice_questions(served.library, topic)
 
 
-def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:
+def _read_page_markdown(served: ServedCourse, topic: Topic) -> str | None:
     """Return the Markdown of a page; None if the file is newer than the loaded page."""
     path = topic.place.path
-    if path in course.library.outdated_paths:
+    if path in served.library.outdated_paths:
         return None
     try:
-        text = (course.folder / path).read_text("utf-8-sig")
+        text = (served.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
     return remove_items_from_page_source(text)

@@ -93,7 +93,7 @@ def show_answers(
     """Every response to a question, grouped by how the current key grades it."""
     question = require_question(library, item)
     answers = store.list_logged_answers(
-        context.db, context.learner.course, question.id, query.answer_filter
+        context.db, context.learner.course_name, question.id, query.answer_filter
     )
     return context.render_page(
         "authoring/answers.html",
@@ -142,12 +142,12 @@ async def accept_answer_and_regrade(
     regraded_count = 0
     write_session: OpenWriteSession = request.app.state.open_write_session
     if live_question.status == "live":
-        course: str = request.state.course
+        course_name: str = request.state.course_name
         async with open_read_only_session(request) as db:
-            preview = await run_in_threadpool(preview_regrade, db, course, live_question)
+            preview = await run_in_threadpool(preview_regrade, db, course_name, live_question)
         async with write_session() as db:
             regraded_count = await run_in_threadpool(
-                write_regrades_of_preview, db, course, preview, author.id, now
+                write_regrades_of_preview, db, course_name, preview, author.id, now
             )
     async with write_session() as db:
         subject = f"“{accepted.text}” of {question.id}"[:120]

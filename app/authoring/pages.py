@@ -210,7 +210,7 @@ def show_problem_list(
         query=query,
         name_of=make_problem_key_for_url,
         topic_of=find_topic_slug_of_path,
-        reports=store.list_learner_reports(context.db, context.learner.course),
+        reports=store.list_learner_reports(context.db, context.learner.course_name),
     )
 
 
@@ -345,7 +345,7 @@ def show_question(
         variants=_list_variant_rows_until_unsolvable(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
-            db, context.learner.course, include_settled=True, question_id=question.id
+            db, context.learner.course_name, include_settled=True, question_id=question.id
         ),
         unregraded=statistics.unregraded_count_by_question.get(question.id, 0),
         statistics=current_statistics,
@@ -408,7 +408,7 @@ def _count_commonest_response_patterns(
 ) -> dict[str, list[_ResponsePatternCount]]:
     """Return what learners did in a question, by title, most frequent first."""
     newest_responses = store.load_newest_first_responses(
-        context.db, context.learner.course, question.id, question.revision
+        context.db, context.learner.course_name, question.id, question.revision
     )
     responses = (
         SubmittedResponse(draw_variant(question, seed).answer, fields)
@@ -438,7 +438,7 @@ def _list_question_rows_with_report_counts(
     statistics: BankStatistics, context: RequestContext
 ) -> list[statistics_tables.QuestionStatisticsRow]:
     """Return every question with its statistics and the number of open reports about it."""
-    reports = store.list_learner_reports(context.db, context.learner.course)
+    reports = store.list_learner_reports(context.db, context.learner.course_name)
     return statistics_tables.add_report_counts(statistics.question_rows, reports)
 
 
@@ -516,7 +516,7 @@ def show_regrading(
         right=types.question_type_of(question).right_answer_texts(question.answer),
         regrading=preview_regrade(
             context.db,
-            context.learner.course,
+            context.learner.course_name,
             question,
             accept_rewording=query.reworded,
             policy=query.policy,
@@ -547,13 +547,13 @@ async def confirm_regrading(
             "The question was edited while this page was open. Nothing was graded.",
             "Look again at what its key changes now.",
         )
-    course: str = request.state.course
+    course_name: str = request.state.course_name
     async with open_read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
                 preview_regrade,
                 db,
-                course,
+                course_name,
                 question,
                 accept_rewording=form.reworded,
                 policy=form.policy,
@@ -562,7 +562,7 @@ async def confirm_regrading(
     write_session: OpenWriteSession = request.app.state.open_write_session
     async with write_session() as db:
         count = await run_in_threadpool(
-            write_regrades_of_preview, db, course, regrading, author.id, now
+            write_regrades_of_preview, db, course_name, regrading, author.id, now
         )
     query = f"graded={count}&policy={form.policy}{'&reworded=true' if form.reworded else ''}"
     return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)

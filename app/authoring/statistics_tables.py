@@ -502,7 +502,7 @@ class StatisticsCache:
         self._engine = engine
         self._library = live_library
         self._clock = clock
-        self._course = course_name
+        self._course_name = course_name
         self._lock = threading.Lock()
         self._statistics: BankStatistics | None = None
         self._library_version = ""
@@ -518,11 +518,11 @@ class StatisticsCache:
                 return newest
             start = time.monotonic()
             with open_snapshot_session(self._engine) as db:
-                log_version = store.read_answer_log_version(db, self._course)
+                log_version = store.read_answer_log_version(db, self._course_name)
                 if newest is None or log_version != self._log_version:
-                    newest = _compute_statistics(db, self._course, library, self._clock())
+                    newest = _compute_statistics(db, self._course_name, library, self._clock())
                 else:
-                    lapsed = store.list_lapsed_cards(db, self._course)
+                    lapsed = store.list_lapsed_cards(db, self._course_name)
                     newest = dataclasses.replace(
                         newest, computed_at=self._clock(), lapsed_cards=lapsed
                     )
@@ -535,7 +535,7 @@ class StatisticsCache:
 
 
 def _compute_statistics(
-    db: Session, course: str, library: Library, now: dt.datetime
+    db: Session, course_name: str, library: Library, now: dt.datetime
 ) -> BankStatistics:
     canonical = map_to_newest_equal_revisions(
         library.with_drafts().questions,
@@ -544,7 +544,7 @@ def _compute_statistics(
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )
-    answers = store.load_first_attempts(db, course)
+    answers = store.load_first_attempts(db, course_name)
     items = compute_item_statistics_by_revision(answers, canonical)
     unregraded: dict[str, int] = {}
     for item, revision in items:
@@ -552,20 +552,22 @@ def _compute_statistics(
         if question is None or revision == question.revision or item in unregraded:
             continue
         if has_only_key_changed_since(db, question, revision):
-            unregraded[item] = preview_regrade(db, course, question).impact.answers
+            unregraded[item] = preview_regrade(db, course_name, question).impact.answers
     return BankStatistics(
         computed_at=now,
         statistics_by_revision=items,
         question_rows=build_question_rows(library, items, unregraded),
-        exam_rows=compute_exam_statistics(library, store.load_first_finished_sittings(db, course)),
-        lapsed_cards=store.list_lapsed_cards(db, course),
+        exam_rows=compute_exam_statistics(
+            library, store.load_first_finished_sittings(db, course_name)
+        ),
+        lapsed_cards=store.list_lapsed_cards(db, course_name),
         canonical_revision_by_revision=canonical,
         unregraded_count_by_question=unregraded,
     )
 
 
 def _get_statistics_of_request(request: Request) -> BankStatistics:
-    cache: StatisticsCache = request.app.state.statistics[request.state.course]
+    cache: StatisticsCache = request.app.state.statistics[request.state.course_name]
     return cache.get_recent_statistics()
 
 

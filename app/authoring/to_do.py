@@ -399,20 +399,22 @@ class UnpublishedContent(NamedTuple):
 
 def list_unpublished_content(library: Library) -> list[UnpublishedContent]:
     """Return the pages that are not live, and the items that are not live on live pages."""
-    course = library.with_drafts()
-    pages = {slug: topic for slug, topic in course.topics.items() if topic.status != "live"}
+    course_with_drafts = library.with_drafts()
+    pages = {
+        slug: topic for slug, topic in course_with_drafts.topics.items() if topic.status != "live"
+    }
     entries = [
         UnpublishedContent(f"/authoring/pages/{slug}", topic.title, str(topic.status))
         for slug, topic in pages.items()
     ]
     entries += [
         UnpublishedContent(f"/authoring/questions/{q.id}", q.id, str(q.status))
-        for q in course.questions.values()
+        for q in course_with_drafts.questions.values()
         if q.status != "live" and q.topic not in pages
     ]
     entries += [
         UnpublishedContent(f"/authoring/pages/{c.topic}", c.id, str(c.status))
-        for c in course.cards.values()
+        for c in course_with_drafts.cards.values()
         if c.status != "live" and c.topic not in pages and not c.is_reverse
     ]
     return entries

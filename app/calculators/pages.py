@@ -168,10 +168,16 @@ def group_estimates_for_list() -> dict[str, list[EstimateSpec]]:
     return groups
 
 
-def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinkTargets) -> dict[str, str]:
+def find_lesson_titles_by_slug(
+    entry: EstimateSpec, link_targets: CourseLinkTargets
+) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs_type).values())]
-    return {s: course.topic_titles_by_slug[s] for s in slugs if s in course.topic_titles_by_slug}
+    return {
+        s: link_targets.topic_titles_by_slug[s]
+        for s in slugs
+        if s in link_targets.topic_titles_by_slug
+    }
 
 
 def find_quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
@@ -505,15 +511,15 @@ def download_estimate(
 @router.get("/{name}/compare")
 @run_in_thread_if_slow
 def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Response:
-    entry, course = _require_calculator(name), collect_course_link_targets(ctx.library)
+    entry, link_targets = _require_calculator(name), collect_course_link_targets(ctx.library)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed_url = build_calculator_form(entry, typed, course=course).compare_url
+        proposed_url = build_calculator_form(entry, typed, link_targets=link_targets).compare_url
         if "?" in proposed_url:
             return RedirectResponse(proposed_url, status_code=303)
     typed_by_letter = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, typed_by_letter)
-    rows = comparison.build_input_rows(entry, scenarios, course)
+    rows = comparison.build_input_rows(entry, scenarios, link_targets)
     main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.is_advanced]
     problems = comparison.list_scenario_problems(scenarios)
     return ctx.render_page(
@@ -584,8 +590,8 @@ def _render_calculator_page(
     ctx: RequestContext, entry: EstimateSpec, typed_by_field: Mapping[str, str]
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
-    course = collect_course_link_targets(ctx.library)
-    form = build_calculator_form(entry, typed_by_field, course=course)
+    link_targets = collect_course_link_targets(ctx.library)
+    form = build_calculator_form(entry, typed_by_field, link_targets=link_targets)
     numbers = calculator_numbers_by_name()
     return ctx.render_page(
         "calculators/show.html",
@@ -595,7 +601,7 @@ def _render_calculator_page(
         price_links=build_price_links(entry, typed_by_field, ctx.request.app.state.prices),
         number=numbers[entry.name],
         total=len(numbers),
-        lessons=find_lesson_titles_by_slug(entry, course),
+        lessons=find_lesson_titles_by_slug(entry, link_targets),
         quizzes=find_quiz_labels_by_url(entry, ctx.library),
     )
 

@@ -74,7 +74,7 @@ def find_course_folder(name: str) -> Path:
 def find_course_name_on_server(folder: Path) -> str | None:
     """Return the course's name on the server; None for any other folder."""
     courses = find_course_folders(read_settings().content)
-    return next((name for name, course in courses.items() if course == folder), None)
+    return next((name for name, course_folder in courses.items() if course_folder == folder), None)
 
 
 def run_check_command(options: argparse.Namespace) -> int:
@@ -135,11 +135,13 @@ def _problems_of_skipped_folders(content: Path) -> list[ContentProblem]:
     ]
 
 
-def _with_path_relative_to_content_folder(course: str, problem: ContentProblem) -> ContentProblem:
+def _with_path_relative_to_content_folder(
+    course_name: str, problem: ContentProblem
+) -> ContentProblem:
     shared = problem.path.startswith(f"{SHARED_FOLDER}/")
-    if shared == bool(course):  # relative to that folder already
+    if shared == bool(course_name):  # relative to that folder already
         return problem
-    parent = ".." if shared else course
+    parent = ".." if shared else course_name
     return dataclasses.replace(problem, path=f"{parent}/{problem.path}")
 
 
@@ -339,10 +341,10 @@ def _parent_folder_of_new_course(requested: Path | None) -> Path:
 
 
 def _create_topic_question_or_exam(options: argparse.Namespace, folder: Path) -> str:
-    course = read_scaffold_target(folder)
+    target = read_scaffold_target(folder)
     if options.kind == "topic":
         files = scaffold.create_topic(
-            course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
+            target, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
         )
         name = find_course_name_on_server(folder)
         base = f"/courses/{name}" if name else ""
@@ -351,11 +353,11 @@ def _create_topic_question_or_exam(options: argparse.Namespace, folder: Path) ->
             f"at its place in the course.\nSee it at {base}/authoring/pages/{options.slug}"
         )
     if options.kind == "question":
-        path, line = scaffold.add_question_or_card(course, options.topic, options.type, options.id)
+        path, line = scaffold.add_question_or_card(target, options.topic, options.type, options.id)
         return f"Written: {path}:{line}"
-    title = options.title or f"{course.library.syllabus.exam} mock exam".strip()
+    title = options.title or f"{target.library.syllabus.exam} mock exam".strip()
     path, drafts = scaffold.create_exam(
-        course, options.slug, title, options.questions, options.minutes
+        target, options.slug, title, options.questions, options.minutes
     )
     warning = "\nIt cannot be taken yet: too few of its questions are live."
     return f"Written: {path}" + (f"{warning} {build_drafts_hint(drafts)}" if drafts else "")

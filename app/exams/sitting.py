@@ -426,7 +426,7 @@ async def close_overdue_sittings_in_background(
 
 
 def close_overdue_sittings(
-    engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = SINGLE_COURSE
+    engine: Engine, library: LiveLibrary, now: dt.datetime, course_name: str = SINGLE_COURSE
 ) -> int:
     """Close every overdue sitting of a course; returns how many.
 
@@ -434,7 +434,7 @@ def close_overdue_sittings(
     end at the same moment.
     """
     with Session(engine) as db:
-        overdue = store.load_overdue_sittings(db, now, course)
+        overdue = store.load_overdue_sittings(db, now, course_name)
     for sitting in overdue:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)

@@ -62,7 +62,7 @@ class ExportedCourse:
 
 
 def write_learner_cards_to_anki_package(
-    course: ExportedCourse,
+    exported: ExportedCourse,
     learner_cards: LearnerCards,
     package: PackageArchiveWriter,
     learner_local_now: dt.datetime,
@@ -80,7 +80,7 @@ def write_learner_cards_to_anki_package(
         int(learner_local_now.timestamp()), today, first_study_day, collection_start
     )
     pictures = _PicturePacker(learner_cards.read_picture, package)
-    notes = _NoteBuilder(course, pictures.of_course)
+    notes = _NoteBuilder(exported, pictures.of_course)
     write_notes_and_finish_package(
         map(pictures.add_pictures_and_rewrite_urls, notes.build_notes(learner_cards)),
         dates,
@@ -159,9 +159,9 @@ class _NoteBuilder:
     `pictures` collects those of the course, by stored name.
     """
 
-    def __init__(self, course: ExportedCourse, picture_by_stored_name: dict[str, bytes]) -> None:
-        self._course = course
-        self._library = course.library
+    def __init__(self, exported: ExportedCourse, picture_by_stored_name: dict[str, bytes]) -> None:
+        self._exported = exported
+        self._library = exported.library
         self._pictures = picture_by_stored_name
         self._studied = CardStudyData({}, frozenset(), {}, {}, {})
         self._sides_by_file: dict[str, dict[str, CardSides]] = {}
@@ -258,7 +258,7 @@ class _NoteBuilder:
         return dataclasses.replace(history, state=state)
 
     def _make_deck_name(self, subdeck_name: str) -> str:
-        return f"Headroom::{self._course.title}::{subdeck_name}"
+        return f"Headroom::{self._exported.title}::{subdeck_name}"
 
     def _render_course_card(self, card: Flashcard) -> CardSides:
         """Return the text as `headroom export apkg` writes it, from the author's file."""
@@ -272,7 +272,7 @@ class _NoteBuilder:
 
     def _render_cards_of_file(self, path: str) -> dict[str, CardSides]:
         """Return the sides of the cards in a file by card id; empty if it cannot be read."""
-        file = self._course.folder / path
+        file = self._exported.folder / path
         try:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):

@@ -92,7 +92,7 @@ async def _create_package_download(
         )
     learner = await load_learner_in_separate_db_session(request)
     live: LiveLibrary = request.state.live
-    course = ExportedCourse(library, live.folder)
+    exported = ExportedCourse(library, live.folder)
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(
@@ -100,7 +100,7 @@ async def _create_package_download(
         )
         package = PackageArchiveWriter(file, newer_format=newer_format)
         local_now = now.astimezone(time_zone_or_utc(learner.zone))
-        write_learner_cards_to_anki_package(course, cards, package, local_now)
+        write_learner_cards_to_anki_package(exported, cards, package, local_now)
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"

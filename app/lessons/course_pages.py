@@ -268,7 +268,7 @@ async def require_rendered_page(
 
     `async`, because finding a cached page costs less than a thread.
     """
-    page_cache: RenderedPageCache = request.app.state.sheets[request.state.course]
+    page_cache: RenderedPageCache = request.app.state.sheets[request.state.course_name]
     page_topic = require_topic(library, topic)
     page = page_cache.get_if_rendered(library, page_topic, reading_route)
     if page is None:

@@ -165,7 +165,7 @@ class RenderedPageCache:
         block = build_calculator_form(
             entry,
             piece.starting_inputs,
-            course=collect_course_link_targets(library),
+            link_targets=collect_course_link_targets(library),
             element_id=form_id,
             is_short_block=True,
         )

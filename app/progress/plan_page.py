@@ -302,15 +302,20 @@ def _judge_minutes_a_day(
         facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.study_day)
     minutes = learner.minutes_ignoring_days_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
-    course, by_route = cached_course_facts(ctx.library), dict[ReadingRoute, ReadingTimeVerdict]()
+    course_facts, by_route = (
+        cached_course_facts(ctx.library),
+        dict[ReadingRoute, ReadingTimeVerdict](),
+    )
     for counted in (reading_route, "short"):
-        unread = list_unread_pages(course, facts, counted)
+        unread = list_unread_pages(course_facts, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
         by_route[counted] = ReadingTimeVerdict(
             unread_count, begun_count, counted, needed, today + later, today
         )
-    whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
+    whole = round(
+        sum(p.minutes for p in list_unread_pages(course_facts, facts, "full") if not p.is_rest)
+    )
     verdict, essentials = by_route[reading_route], by_route["short"]
     if whole and reading_route == "full" and not verdict.does_reading_fit_if_lists_finished:
         unread_only = dataclasses.replace(verdict, needed_minutes=whole, begun_page_count=0)
@@ -455,9 +460,9 @@ def serve_calendar_feed(
     """The calendar feed, for any client that knows the URL."""
     feed = progress_store.find_feed_owner(db, key)
     learner = load_learner_by_id(db, feed.learner_id) if feed else None
-    if learner and learner.course != request.state.course and learner.course:
-        return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
-    if feed is None or learner is None or learner.course != request.state.course:
+    if learner and learner.course_name != request.state.course_name and learner.course_name:
+        return RedirectResponse(f"../../{learner.course_name}/calendar/{key}.ics", 307)
+    if feed is None or learner is None or learner.course_name != request.state.course_name:
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
     ctx = RequestContext(request, library, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.

@@ -240,14 +240,14 @@ def count_answered_questions_by_objective(
     library: Library, answered_questions: Collection[str]
 ) -> Mapping[str, ObjectiveAnswers]:
     """Return the answers to questions of the estimate, by objective number."""
-    course = cached_course_facts(library)
+    course_facts = cached_course_facts(library)
     answered, unanswered = collections.Counter[str](), collections.Counter[str]()
-    for question_id, facts in course.questions.items():
+    for question_id, facts in course_facts.questions.items():
         if question_id in answered_questions:
             answered.update(facts.objectives)
         elif not facts.is_exam_only:
             unanswered.update(facts.objectives)
-    return {n: ObjectiveAnswers(answered[n], unanswered[n]) for n in course.objectives}
+    return {n: ObjectiveAnswers(answered[n], unanswered[n]) for n in course_facts.objectives}
 
 
 router = APIRouter()

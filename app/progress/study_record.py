@@ -160,11 +160,11 @@ def load_last_seven_days_summary(
     known_before = progress_store.load_known_card_count_of_first_list(
         ctx.db, ctx.learner.id, days[-1]
     )
-    course = cached_course_facts(ctx.library)
+    course_facts = cached_course_facts(ctx.library)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
         pages_read=sum(
-            slug in course.pages and day in days
+            slug in course_facts.pages and day in days
             for slug, day in record.essentials_read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),

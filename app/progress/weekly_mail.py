@@ -132,7 +132,7 @@ def send_due_confirmations_and_summaries(
     for subscription in subscriptions:
         with Session(engine) as db:
             learner = load_learner_by_id(db, subscription.learner_id)
-            if learner is None or learner.course not in libraries_by_course:
+            if learner is None or learner.course_name not in libraries_by_course:
                 continue
             day = learner.study_day(now)
             monday = day - dt.timedelta(days=day.weekday())
@@ -142,12 +142,14 @@ def send_due_confirmations_and_summaries(
                 else subscription.last_mail_day
             ):
                 continue
-            course = f"/courses/{learner.course}" if learner.course else ""
-            base_url = server.app_base_url.rstrip("/") + course
+            course_path = f"/courses/{learner.course_name}" if learner.course_name else ""
+            base_url = server.app_base_url.rstrip("/") + course_path
             mail_url = f"{base_url}/mail/{subscription.link_key}"
             if subscription.confirmed:
                 request = Request({"type": "http"})  # only rendering a page needs more
-                ctx = RequestContext(request, libraries_by_course[learner.course], learner, db, now)
+                ctx = RequestContext(
+                    request, libraries_by_course[learner.course_name], learner, db, now
+                )
                 summary = build_weekly_summary_mail(ctx)
                 if summary is None:
                     continue

@@ -207,7 +207,7 @@ def _build_estimate_view(calculator_address: str, library: Library) -> EstimateV
         return None
     inputs = dict(parse_qsl(address.query))
     return build_calculator_form(
-        entry, inputs, course=collect_course_link_targets(library), is_short_block=True
+        entry, inputs, link_targets=collect_course_link_targets(library), is_short_block=True
     ).estimate
 
 

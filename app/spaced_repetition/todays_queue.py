@@ -192,9 +192,13 @@ def take_first_unseen_cards(
 
 def _list_unstarted_cards_of_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
-    course = [card for card in listed.new_card_ids if card in ctx.library.cards]
-    known = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course) if course else {}
-    return tuple(card for card in course if card not in known)
+    course_card_ids = [card for card in listed.new_card_ids if card in ctx.library.cards]
+    known = (
+        queue.load_statuses_by_card(ctx.db, ctx.learner.id, course_card_ids)
+        if course_card_ids
+        else {}
+    )
+    return tuple(card for card in course_card_ids if card not in known)
 
 
 _ON_LIST = select(

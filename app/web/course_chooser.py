@@ -19,7 +19,7 @@ def show_course_chooser(request: Request) -> Response:
     courses: CourseRegistry = request.app.state.courses
     if not courses.has_several_courses:
         raise NotFoundError("There is no page at this address.")
-    if request.state.course:
+    if request.state.course_name:
         return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
     named = [
         (name, library, create_language_variables(library.syllabus.language)["lang"])
@@ -60,7 +60,7 @@ def serve_service_worker(request: Request) -> Response:
     Above the courses of a server with several, serve a worker that removes itself.
     """
     courses: CourseRegistry = request.app.state.courses
-    if courses.has_several_courses and not request.state.course:
+    if courses.has_several_courses and not request.state.course_name:
         return Response(_FAREWELL, media_type="text/javascript")
     library: Library = request.state.library
     static: StaticAssets = request.app.state.static

@@ -107,8 +107,8 @@ def public_base_url(request: Request) -> str:
     told: str = request.app.state.settings.url
     if not told:
         return str(request.base_url).rstrip("/")
-    course: str = request.state.course
-    return told.rstrip("/") + (f"/courses/{course}" if course else "")
+    course_name: str = request.state.course_name
+    return told.rstrip("/") + (f"/courses/{course_name}" if course_name else "")
 
 
 def is_secure_context(request: Request) -> bool:

@@ -372,7 +372,7 @@ class EdgeMiddleware:
             "request_id": exchange.request_id,
             "library": await _load_current_course(live),
             "live": live,
-            "course": route.course_name,
+            "course_name": route.course_name,
         }
         method = "GET" if exchange.method == "HEAD" else exchange.method
         inner = {

@@ -303,7 +303,7 @@ def build_calculator_form(
     entry: EstimateSpec,
     typed_by_field: Mapping[str, str],
     *,
-    course: CourseLinkTargets = NO_COURSE,
+    link_targets: CourseLinkTargets = NO_COURSE,
     element_id: str = "calc",
     is_short_block: bool = False,
 ) -> CalculatorForm:
@@ -324,12 +324,12 @@ def build_calculator_form(
     else:
         height = {"bar_height": _BLOCK_BAR} if is_short_block else {}
         view = build_estimate_view(
-            entry, inputs, estimate, linkable_topics=course.topic_titles_by_slug, **height
+            entry, inputs, estimate, linkable_topics=link_targets.topic_titles_by_slug, **height
         )
         query = view.query
         compare = comparison_url(entry, inputs, estimate, query)
     fields = build_form_fields(
-        entry, typed_by_field, inputs, problems, element_id=element_id, course=course
+        entry, typed_by_field, inputs, problems, element_id=element_id, link_targets=link_targets
     )
     groups = _split_shown_and_folded(entry, fields, typed_by_field, is_short_block=is_short_block)
     return CalculatorForm(
@@ -354,7 +354,7 @@ def build_form_fields(
     problems: Sequence[InputProblem],
     *,
     element_id: str,
-    course: CourseLinkTargets = NO_COURSE,
+    link_targets: CourseLinkTargets = NO_COURSE,
 ) -> tuple[FormField, ...]:
     """Return every field of the form in the order of its declaration.
 
@@ -384,8 +384,8 @@ def build_form_fields(
                 allowed_range=_allowed_range_hint(spec),
                 min_value=f"{spec.minimum:g}" if spec.minimum is not None else "",
                 steps_by_doubling=name.endswith(_DOUBLED),
-                topic=spec.topic if spec.topic in course.topic_titles_by_slug else "",
-                glossary_term=spec.term if spec.term in course.glossary_anchors else "",
+                topic=spec.topic if spec.topic in link_targets.topic_titles_by_slug else "",
+                glossary_term=spec.term if spec.term in link_targets.glossary_anchors else "",
                 error=wrong.get(name, ""),
                 is_changed=name in typed_by_field and (inputs is None or meant != defaults[name]),
                 value_if_empty=usual,

@@ -123,13 +123,13 @@ def sign_in(page: Page, server: Server) -> Page:
     return page
 
 
-def nine_questions(course: Path) -> Path:
+def nine_questions(course_folder: Path) -> Path:
     """Make the tiny course with a mock exam of all questions of one domain."""
-    shutil.copytree(TINY, course)
-    exam = course / "exams" / "short.toml"
+    shutil.copytree(TINY, course_folder)
+    exam = course_folder / "exams" / "short.toml"
     wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
     exam.write_text(wanted.replace("questions = 5", "questions = 9"))
-    return course
+    return course_folder
 
 
 def by_hand(page: Page) -> Page:

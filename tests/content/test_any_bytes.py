@@ -81,21 +81,21 @@ Workplace = tuple[Path, Path]
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     """A copy of the tiny course with a lock, and the cache of its readings."""
     folder = tmp_path_factory.mktemp("any-bytes")
-    course = Path(shutil.copytree(TINY, folder / "course"))
-    (course / "ids.lock").write_bytes(LOCK)
-    LiveLibrary(course, folder / "cache").get_current_library()
-    return course, folder / "cache"
+    course_folder = Path(shutil.copytree(TINY, folder / "course"))
+    (course_folder / "ids.lock").write_bytes(LOCK)
+    LiveLibrary(course_folder, folder / "cache").get_current_library()
+    return course_folder, folder / "cache"
 
 
 def served(workplace: Workplace, path: str, content: bytes) -> Library:
     """What a server that starts now serves of the course with these bytes in a file."""
-    course, cache = workplace
-    before = (course / path).read_bytes()
-    (course / path).write_bytes(content)
+    course_folder, cache = workplace
+    before = (course_folder / path).read_bytes()
+    (course_folder / path).write_bytes(content)
     try:
-        return LiveLibrary(course, cache).get_current_library()
+        return LiveLibrary(course_folder, cache).get_current_library()
     finally:
-        (course / path).write_bytes(before)
+        (course_folder / path).write_bytes(before)
 
 
 def assert_sound(library: Library, path: str) -> None:

@@ -16,13 +16,13 @@ TINY = Path(__file__).parents[1] / "courses" / "tiny"
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
 @pytest.fixture
-def live(course: Path, tmp_path: Path) -> LiveLibrary:
-    return LiveLibrary(course, tmp_path / "cache")
+def live(course_folder: Path, tmp_path: Path) -> LiveLibrary:
+    return LiveLibrary(course_folder, tmp_path / "cache")
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -147,25 +147,27 @@ def test_a_course_without_files_says_what_is_missing(tmp_path: Path) -> None:
     assert library.topics == {}
 
 
-def test_the_cache_gives_the_same_library(course: Path, tmp_path: Path) -> None:
-    cold = load_library(course, tmp_path / "cache")
-    warm = load_library(course, tmp_path / "cache")
+def test_the_cache_gives_the_same_library(course_folder: Path, tmp_path: Path) -> None:
+    cold = load_library(course_folder, tmp_path / "cache")
+    warm = load_library(course_folder, tmp_path / "cache")
 
-    assert warm == cold == load_library(course)
+    assert warm == cold == load_library(course_folder)
 
 
-def test_a_damaged_cache_is_read_anew(course: Path, tmp_path: Path) -> None:
-    cold = load_library(course, tmp_path / "cache")
+def test_a_damaged_cache_is_read_anew(course_folder: Path, tmp_path: Path) -> None:
+    cold = load_library(course_folder, tmp_path / "cache")
     for number, file in enumerate(sorted((tmp_path / "cache/content").iterdir())):
         file.write_text(["", "[]", "[999]", "{", "[3,1]", "null"][number % 6])
 
-    assert load_library(course, tmp_path / "cache") == cold
+    assert load_library(course_folder, tmp_path / "cache") == cold
 
 
-def test_a_cache_that_cannot_be_written_is_no_misfortune(course: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_no_misfortune(
+    course_folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "cache").write_text("a file, not a folder")
 
-    assert load_library(course, tmp_path / "cache") == load_library(course)
+    assert load_library(course_folder, tmp_path / "cache") == load_library(course_folder)
 
 
 def test_a_reading_survives_its_way_through_the_cache() -> None:
@@ -187,34 +189,34 @@ def test_old_readings_are_forgotten(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_where_the_data_folder_was(tmp_path: Path) -> None:
-    data, course = tmp_path / "data", tmp_path / "course"
-    shutil.copytree(TINY, course)
-    live = LiveLibrary(course, data / "cache", last_good_folder=data / "last-good")
+    data, course_folder = tmp_path / "data", tmp_path / "course"
+    shutil.copytree(TINY, course_folder)
+    live = LiveLibrary(course_folder, data / "cache", last_good_folder=data / "last-good")
     assert live.get_current_library().topics
 
     assert not data.exists(), "a disk that is missing comes back there"
     data.mkdir()
-    quiz = course / "topics/weights/quiz.md"
+    quiz = course_folder / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
     assert (
-        LiveLibrary(course, data / "cache", last_good_folder=data / "last-good")
+        LiveLibrary(course_folder, data / "cache", last_good_folder=data / "last-good")
         .get_current_library()
         .topics
     )
     assert {f.name for f in data.iterdir()} == {"cache", "last-good"}
 
 
-def test_a_rewritten_option_keeps_the_key_of_the_lock(course: Path) -> None:
-    quiz = course / "topics/weights/quiz.md"
-    before = load_library(course).questions["w-bf16-70b"].answer.options
+def test_a_rewritten_option_keeps_the_key_of_the_lock(course_folder: Path) -> None:
+    quiz = course_folder / "topics/weights/quiz.md"
+    before = load_library(course_folder).questions["w-bf16-70b"].answer.options
     digests = ["aaaaaa"] * 3
     reading = parse_file(quiz.read_text(encoding="utf-8"), "topics/weights/quiz.md")
     fact = next(f for f in reading.fingerprints if f.id == "w-bf16-70b")
     digests = [d for _, d in fact.options]
     old = f"bcdf:aaaaaa,{before[1].key}:{digests[1]},{before[2].key}:{digests[2]}"
-    (course / "ids.lock").write_text(f"w-bf16-70b single 2026-01-01 - - {old}\n")
+    (course_folder / "ids.lock").write_text(f"w-bf16-70b single 2026-01-01 - - {old}\n")
 
-    after = load_library(course)
+    after = load_library(course_folder)
 
     keys = [o.key for o in after.questions["w-bf16-70b"].answer.options]
     assert keys == ["bcdf", before[1].key, before[2].key]

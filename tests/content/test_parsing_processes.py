@@ -93,10 +93,10 @@ def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signal
 @pytest.mark.drill
 def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> None:
     """Enough files to be shared; `benchmarks.content` times one of 2,000 questions."""
-    course = large_course(tmp_path / "course")
+    course_folder = large_course(tmp_path / "course")
 
-    library = load_library(course, tmp_path / "cache")
-    again = load_library(course, tmp_path / "cache")
+    library = load_library(course_folder, tmp_path / "cache")
+    again = load_library(course_folder, tmp_path / "cache")
 
     assert (len(library.topics), len(library.questions)) == (60, 660)
     assert again == library

@@ -37,7 +37,7 @@ def first_column(text: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small course that the examples make up, part after part of each file."""
     folder = tmp_path_factory.mktemp("course")
     files: dict[str, list[str]] = defaultdict(list)
@@ -50,16 +50,16 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def library(course: Path) -> Library:
-    return LiveLibrary(course).get_current_library()
+def library(course_folder: Path) -> Library:
+    return LiveLibrary(course_folder).get_current_library()
 
 
 def test_the_document_is_up_to_date() -> None:
     assert authoring.document() == TEXT, "run: make docs"
 
 
-def test_the_examples_make_up_a_course_without_a_problem(course: Path) -> None:
-    assert check_course(course, today=DAY) == []
+def test_the_examples_make_up_a_course_without_a_problem(course_folder: Path) -> None:
+    assert check_course(course_folder, today=DAY) == []
 
 
 def test_every_kind_of_question_has_an_example(library: Library) -> None:
@@ -115,9 +115,9 @@ def test_what_is_said_of_short_answers_holds() -> None:
     [("- [x] True\n- [ ] False\n", True), ("- [x] One\n- [ ] Two\n", False)],
 )
 def test_what_is_said_of_two_options_in_mock_exams_holds(
-    course: Path, tmp_path: Path, options: str, drawn: bool
+    course_folder: Path, tmp_path: Path, options: str, drawn: bool
 ) -> None:
-    copy = Path(shutil.copytree(course, tmp_path / "course"))
+    copy = Path(shutil.copytree(course_folder, tmp_path / "course"))
     quiz = copy / "topics/kv-cache/quiz.md"
     asked = f"\n### Is it so?\n<!-- q: two -->\n\n{options}  > A reason.\n"
     quiz.write_text(quiz.read_text(encoding="utf-8") + asked, encoding="utf-8")

@@ -38,14 +38,14 @@ NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 @pytest.fixture
 def live_library() -> HandLibrary:
     bank = [question(f"q{o}-{n}", o) for o in ("1.1", "2.1") for n in range(35)]
-    course = HandLibrary(*bank)
-    held = course.held
-    course.held = dataclasses.replace(
+    live = HandLibrary(*bank)
+    held = live.held
+    live.held = dataclasses.replace(
         held,
         syllabus=dataclasses.replace(held.syllabus, domains=DOMAINS),
         exams={"mock": WHOLE},
     )
-    return course
+    return live
 
 
 def test_the_first_mock_exam_is_advised_when_the_plan_has_it(rosa: TestClient) -> None:

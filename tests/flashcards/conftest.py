@@ -10,13 +10,8 @@ from tests.flashcards.course import HandLibrary, two_topics
 
 @pytest.fixture
 def live_library() -> HandLibrary:
+    """The course behind the app; `live_course.remove(…)` is an author at work."""
     return HandLibrary(*two_topics())
-
-
-@pytest.fixture
-def course(live_library: HandLibrary) -> HandLibrary:
-    """The course behind the app; `course.remove(…)` is an author at work."""
-    return live_library
 
 
 def count_left(html: str) -> int:

@@ -26,7 +26,7 @@ ERROR = (
 
 
 @pytest.fixture
-def course(library: Library) -> Library:
+def boxed_course(library: Library) -> Library:
     """The tiny course, whose first page has one box of each kind."""
     topic = library.topics["weights"]
     section = Section("x", "X", (HtmlBlock(BOX + HOOK + ERROR),), "", 1.0, 1)
@@ -34,8 +34,8 @@ def course(library: Library) -> Library:
     return dataclasses.replace(library, topics={**library.topics, "weights": boxed})
 
 
-def first(course: Library, **more):
-    return build_cheat_sheet(course, course.syllabus.domains[0], **more)
+def first(boxed_course: Library, **more):
+    return build_cheat_sheet(boxed_course, boxed_course.syllabus.domains[0], **more)
 
 
 def test_every_page_stands_on_one_sheet(library: Library):
@@ -71,8 +71,8 @@ def test_no_line_of_a_sheet_gives_a_task_in_place_of_a_fact(shipped: Library):
             assert not task.match(said), entry.slug
 
 
-def test_boxes_lose_their_lead_and_their_links(course: Library):
-    entry = first(course).entries[0]
+def test_boxes_lose_their_lead_and_their_links(boxed_course: Library):
+    entry = first(boxed_course).entries[0]
 
     assert entry.tested_html == ("<p>Which format fits.</p>",)
     assert entry.hooks_html == ("<p><b>Two bytes</b> each.</p>",)
@@ -89,23 +89,23 @@ def test_no_line_of_a_sheet_is_a_label_with_a_name(shipped: Library):
             assert [line for line in lines if label.fullmatch(line)] == []
 
 
-def test_errors_and_terms_give_way_where_there_is_no_room(course: Library):
-    sheet = first(course, letter_limit=0)
+def test_errors_and_terms_give_way_where_there_is_no_room(boxed_course: Library):
+    sheet = first(boxed_course, letter_limit=0)
 
     assert sheet.entries[0].hooks_html
     assert sheet.entries[0].common_errors == sheet.entries[0].terms == ()
 
 
-def test_own_lines_are_cut_and_few(course: Library):
-    sheet = first(course, note_texts=["a\nb", " ", "x" * 300, "c", "d", "e"])
+def test_own_lines_are_cut_and_few(boxed_course: Library):
+    sheet = first(boxed_course, note_texts=["a\nb", " ", "x" * 300, "c", "d", "e"])
 
     assert sheet.note_lines[0] == "a"
     assert len(sheet.note_lines) == 4
     assert max(map(len, sheet.note_lines)) == 140
 
 
-def test_a_sheet_is_never_fuller_than_its_page(course: Library):
-    filled, bare = first(course), first(course, letter_limit=0)
+def test_a_sheet_is_never_fuller_than_its_page(boxed_course: Library):
+    filled, bare = first(boxed_course), first(boxed_course, letter_limit=0)
 
     assert bare.letter_count < filled.letter_count <= LETTERS
 
@@ -138,10 +138,12 @@ def test_the_list_leads_to_each(client: TestClient, library: Library):
 def test_a_page_beyond_the_exam_stands_on_none(library: Library):
     deeper = dataclasses.replace(library.topics["weights"], level="deeper")
     topics = {**library.topics, "weights": deeper}
-    course = dataclasses.replace(library, topics=topics)
+    boxed_course = dataclasses.replace(library, topics=topics)
 
     found = [
-        t.slug for d in course.syllabus.domains for t in list_pages_with_home_domain(course, d)
+        t.slug
+        for d in boxed_course.syllabus.domains
+        for t in list_pages_with_home_domain(boxed_course, d)
     ]
 
     assert "weights" not in found

@@ -20,7 +20,7 @@ SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 60">
 LINE = '![A host](host.svg "One host, <no> more.")'
 
 
-def course(folder: Path, files: dict[str, str], line: str = LINE) -> Library:
+def load_course_with(folder: Path, files: dict[str, str], line: str = LINE) -> Library:
     """The tiny course with `line` and `files` in one page."""
     shutil.copytree(TINY, folder, dirs_exist_ok=True)
     page = folder / "topics" / "weights" / "concept.md"
@@ -40,7 +40,7 @@ def test_both_drawings_are_in_the_page_with_ids_of_their_own(tmp_path: Path) -> 
         "host.svg": SVG.format(width=680),
         "host.narrow.svg": SVG.format(width=358),
     }
-    html = seen(course(tmp_path, files, f"{LINE}\n\n{LINE}"))
+    html = seen(load_course_with(tmp_path, files, f"{LINE}\n\n{LINE}"))
 
     assert html.count("<figure") == 2
     assert html.count('viewBox="0 0 680') == html.count('viewBox="0 0 358') == 2
@@ -53,14 +53,14 @@ def test_both_drawings_are_in_the_page_with_ids_of_their_own(tmp_path: Path) -> 
 
 
 def test_the_words_of_a_diagram_are_found(tmp_path: Path) -> None:
-    library = course(tmp_path, {"host.svg": SVG.format(width=340)})
+    library = load_course_with(tmp_path, {"host.svg": SVG.format(width=340)})
 
     assert "One host, <no> more." in library.topics["weights"].sections[-1].plain
 
 
 def test_a_file_in_another_language_stays_a_picture(tmp_path: Path) -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><image href="x.png"/></svg>'
-    library = course(tmp_path, {"host.svg": svg})
+    library = load_course_with(tmp_path, {"host.svg": svg})
 
     assert '<img src="/concepts/weights/files/host.svg" alt="A host"' in seen(library)
     assert not [p for p in library.problems if p.code == "E58"]
@@ -68,7 +68,7 @@ def test_a_file_in_another_language_stays_a_picture(tmp_path: Path) -> None:
 
 def test_a_diagram_that_is_not_clean_is_no_part_of_the_page(tmp_path: Path) -> None:
     bad = SVG.format(width=340).replace("<rect", "<script>x</script><rect")
-    library = course(tmp_path, {"host.svg": bad})
+    library = load_course_with(tmp_path, {"host.svg": bad})
 
     assert "<script>" not in seen(library)
     assert "<svg" not in seen(library)
@@ -77,7 +77,7 @@ def test_a_diagram_that_is_not_clean_is_no_part_of_the_page(tmp_path: Path) -> N
 
 def test_an_image_within_a_sentence_stays_one(tmp_path: Path) -> None:
     files = {"host.svg": SVG.format(width=340)}
-    html = seen(course(tmp_path, files, f"It is {LINE} this."))
+    html = seen(load_course_with(tmp_path, files, f"It is {LINE} this."))
 
     assert "<img " in html
     assert "<figure" not in html

@@ -118,9 +118,9 @@ def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):
     assert "No more pages on today\N{RIGHT SINGLE QUOTATION MARK}s list." in page
     assert 'value="next"' not in page
     assert rosa.post(ADDRESS, data={"then": "next"}).headers["location"] == "/"
-    today, course = rosa.get("/").text, rosa.get("/course").text
+    today, course_page = rosa.get("/").text, rosa.get("/course").text
     assert re.search(r'the next page, <a href="/concepts/kv-cache">', today)
-    assert re.search(r'<a class="btn main" href="/concepts/kv-cache"[^>]*>Next page', course)
+    assert re.search(r'<a class="btn main" href="/concepts/kv-cache"[^>]*>Next page', course_page)
 
 
 def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock):

@@ -146,8 +146,8 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
     assert answer.headers["location"] == "/concepts/weights?route=short#end"
     assert "Mark as read" not in client.get("/concepts/weights?route=short").text
     assert "Mark as read" in client.get("/concepts/weights").text
-    course = client.get("/course?route=short").text
-    assert "1 of 1 page read." in " ".join(course.split())
+    course_page = client.get("/course?route=short").text
+    assert "1 of 1 page read." in " ".join(course_page.split())
     assert "essentials read" in client.get("/course").text
 
 
@@ -242,8 +242,8 @@ def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
 
 
 def test_only_the_plan_says_what_comes_next(client: TestClient, library: Library):
-    course = client.get("/course").text.partition('class="chapters')[2]
-    first, second, *_ = re.findall(r'<li[^>]*><a\s+href="/concepts/([\w-]+)', course)
+    course_page = client.get("/course").text.partition('class="chapters')[2]
+    first, second, *_ = re.findall(r'<li[^>]*><a\s+href="/concepts/([\w-]+)', course_page)
     client.post(f"/concepts/{first}/readings")
     client.get("/")
     page = client.get(f"/concepts/{first}").text
@@ -343,18 +343,21 @@ def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
 
 
 def test_full_pages_that_do_not_fit_are_read_short(library: Library):
-    course = cached_course_facts(library)
-    day, minutes = dt.date(2026, 6, 9), sum(page.reading_minutes for page in course.pages.values())
+    course_facts = cached_course_facts(library)
+    day, minutes = (
+        dt.date(2026, 6, 9),
+        sum(page.reading_minutes for page in course_facts.pages.values()),
+    )
 
     def route(days: int, begun: Collection[str] = ()) -> ReadingRoute:
         calendar = PlanCalendar(day, exam_day=day + dt.timedelta(days=days))
         readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
         learner = LearnerFacts(day, readings=readings)
-        return choose_route(course, learner, calendar, minutes / 4, "auto")
+        return choose_route(course_facts, learner, calendar, minutes / 4, "auto")
 
     assert route(3) == "short"
     assert route(30) == "full"
-    assert route(3, course.pages) == "full"
+    assert route(3, course_facts.pages) == "full"
 
 
 def test_reading_never_adds_to_what_is_left(
@@ -374,7 +377,7 @@ def test_reading_never_adds_to_what_is_left(
                     listed.partition('href="/concepts/')[2].partition('"')[0].partition("?")
                 )
                 browser.post(f"/concepts/{slug}/readings?{query}")
-                plan, course = read_text(browser, "/plan"), read_text(browser, "/course")
+                plan, course_page = read_text(browser, "/plan"), read_text(browser, "/course")
                 found = re.search(
                     r"(?:pages left:|their essentials) (?:(\d+) h)? ?(?:(\d+) min)?[.:]", plan
                 )
@@ -382,7 +385,7 @@ def test_reading_never_adds_to_what_is_left(
                 left = 60 * int(found[1] or 0) + int(found[2] or 0)
                 assert left <= before
                 before = left
-                assert '<b aria-current="true">Essentials' in course
+                assert '<b aria-current="true">Essentials' in course_page
                 assert "There is time for the essentials of every page" in plan
             clock.tick(days=1)
 
@@ -455,8 +458,8 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     plan = {"exam_day": "2026-12-30", "minutes_a_day": "30", "page_route": "short"}
     client.post("/plan", data=plan)
 
-    welcome, course = (client.get(at).text.replace("\xa0", " ") for at in ("/", "/course"))
-    essentials = re.search(r"Essentials only: (\d+) min", course)
+    welcome, course_page = (client.get(at).text.replace("\xa0", " ") for at in ("/", "/course"))
+    essentials = re.search(r"Essentials only: (\d+) min", course_page)
     assert essentials
     assert 'href="/concepts/weights?route=short"' in welcome
     assert f'class="min">{essentials[1]} minute' in welcome
@@ -471,9 +474,9 @@ def test_a_page_of_two_objectives_is_found_under_both(
 ):
     library = live_shipped.get_current_library()
     with visit(create_app(settings, clock, live_shipped)) as browser:
-        course = browser.get("/course").text
+        course_page = browser.get("/course").text
         for slug in library.syllabus.topics:
             for number in library.topics[slug].objectives:
-                below = course.partition(f'id="o{number}"')[2].partition('class="spot"')[0]
+                below = course_page.partition(f'id="o{number}"')[2].partition('class="spot"')[0]
                 is_beyond_exam = library.topics[slug].level
                 assert (f'href="/concepts/{slug}"' in below) != bool(is_beyond_exam), (slug, number)

@@ -98,7 +98,7 @@ def reader(rosa: TestClient, session: Session, shipped: Library, exam_day: str) 
 def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
     reader: Reader, clock: Clock, shipped: Library
 ):
-    course, announced_pages = list(cached_course_facts(shipped).pages), []
+    course_slugs, announced_pages = list(cached_course_facts(shipped).pages), []
     for _evening in range(7):  # the mock exam of the seventh day is never sat
         pages = reader.pages()
         for page, following in zip(pages, [*pages[1:], "/"], strict=True):
@@ -116,7 +116,7 @@ def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
 
         assert reader.pages()[0] == announced
     assert announced_pages != sorted(
-        announced_pages, key=lambda page: course.index(page[10:].partition("?")[0])
+        announced_pages, key=lambda page: course_slugs.index(page[10:].partition("?")[0])
     )
 
 
@@ -134,8 +134,10 @@ def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
 ):
     reader.exam_day = "2026-09-09"
     reader.set_plan()
-    course = list(cached_course_facts(shipped).pages)
-    begun = [s for s in course if not all(part.essential for part in shipped.topics[s].sections)]
+    course_slugs = list(cached_course_facts(shipped).pages)
+    begun = [
+        s for s in course_slugs if not all(part.essential for part in shipped.topics[s].sections)
+    ]
     begun = [s for s in begun if s != shipped.syllabus.topics[0]][:6]
     for slug in begun:
         reader.browser.post(f"/concepts/{slug}/readings?route=short")
@@ -148,8 +150,10 @@ def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
     assert not {page.removeprefix("/concepts/") for page in pages} & set(begun)
     assert reader.named_on_course() == pages[0]
     assert reader.read(pages[0]) == pages[1]
-    assert f"{len(course) - 7} pages left, plus the rest of 6 whose essentials you read:" in plan
-    assert f"Pages read</dt><dd>7 of {len(course)}" in plan
+    assert (
+        f"{len(course_slugs) - 7} pages left, plus the rest of 6 whose essentials you read:" in plan
+    )
+    assert f"Pages read</dt><dd>7 of {len(course_slugs)}" in plan
 
 
 def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):

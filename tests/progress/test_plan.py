@@ -689,12 +689,12 @@ def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
 def test_whole_pages_fit_without_the_rest_of_begun_ones(
     reader: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
 ):
-    course, (begun, other) = cached_course_facts(library), library.syllabus.topics[:2]
+    course_facts, (begun, other) = cached_course_facts(library), library.syllabus.topics[:2]
     pages = {
-        begun: dataclasses.replace(course.pages[begun], reading_minutes=400.0),
-        other: dataclasses.replace(course.pages[other], reading_minutes=30.0),
+        begun: dataclasses.replace(course_facts.pages[begun], reading_minutes=400.0),
+        other: dataclasses.replace(course_facts.pages[other], reading_minutes=30.0),
     }
-    longer = dataclasses.replace(course, pages=pages)
+    longer = dataclasses.replace(course_facts, pages=pages)
     monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: longer)
     rest = PageToRead(begun, 380.0, "weak", is_rest=True)
     unread = PageToRead(other, 30.0, "weak")
@@ -709,9 +709,11 @@ def test_whole_pages_fit_without_the_rest_of_begun_ones(
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
     rosa: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
 ):
-    course = cached_course_facts(library)
-    pages = {s: dataclasses.replace(page, reading_minutes=3.4) for s, page in course.pages.items()}
-    shown = dataclasses.replace(course, pages=pages)
+    course_facts = cached_course_facts(library)
+    pages = {
+        s: dataclasses.replace(page, reading_minutes=3.4) for s, page in course_facts.pages.items()
+    }
+    shown = dataclasses.replace(course_facts, pages=pages)
     monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: shown)
     rosa.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "60"})
 

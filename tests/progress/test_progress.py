@@ -65,8 +65,8 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
     assert re.search(r"few answers yet · read 1 page on .* · answer 3 questions on", row(objective))
 
     rosa.post("/concepts/weights/readings")
-    course = cached_course_facts(library)
-    asked = [q.id for q in course.questions.values() if objective in q.objectives]
+    course_facts = cached_course_facts(library)
+    asked = [q.id for q in course_facts.questions.values() if objective in q.objectives]
     desk = Desk(session, clock)
     desk.answers(asked[:1], 0.0, "weights")
     assert re.search(r"few answers yet · page on .* · answer 2 more on", row(objective))
@@ -77,7 +77,7 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
     )
     clock.tick(days=1)
     assert re.search(r"% expected at the last update · page on .* · answer more on", row(objective))
-    desk.answers(course.objectives[objective].question_ids, 0.0, "weights")
+    desk.answers(course_facts.objectives[objective].question_ids, 0.0, "weights")
     clock.tick(days=1)
     assert re.search(r"get about \d+% right; it.s about \d+% of the exam", rosa.get("/quiz").text)
 

@@ -9,13 +9,8 @@ from tests.quiz.course import HandLibrary, every_type
 
 @pytest.fixture
 def live_library() -> HandLibrary:
+    """The course behind the app; `live_course.edit(…)` is an author at work."""
     return HandLibrary(*every_type())
-
-
-@pytest.fixture
-def course(live_library: HandLibrary) -> HandLibrary:
-    """The course behind the app; `course.edit(…)` is an author at work."""
-    return live_library
 
 
 class Fields(HTMLParser):

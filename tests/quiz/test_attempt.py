@@ -245,10 +245,10 @@ def test_a_forged_field_is_422(client, form, session, field: str, value: str) ->
 
 
 def test_an_answer_to_an_older_wording_is_not_counted(
-    client, form, session, course: HandLibrary
+    client, form, session, live_course: HandLibrary
 ) -> None:
     sent = form(client.get(SINGLE).text)
-    course.edit("single", revision="r2")
+    live_course.edit("single", revision="r2")
 
     refused = client.post(sent.action, data={**sent.values, "answer": "ghjk"})
 
@@ -259,10 +259,10 @@ def test_an_answer_to_an_older_wording_is_not_counted(
     assert again.values["revision"] == "r2"
 
 
-def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLibrary) -> None:
+def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, live_course: HandLibrary) -> None:
     verdict = answer(client, form, SINGLE, answer="ghjk").headers["location"]
-    stem = course.get_current_library().questions["single"].stem
-    course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
+    stem = live_course.get_current_library().questions["single"].stem
+    live_course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
 
     shown = client.get(verdict).text
 
@@ -271,10 +271,10 @@ def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLi
     assert "edited after this answer" in shown
 
 
-def test_each_wording_is_kept_once(client, form, session, course: HandLibrary) -> None:
+def test_each_wording_is_kept_once(client, form, session, live_course: HandLibrary) -> None:
     for _ in range(2):
         answer(client, form, SINGLE, answer="ghjk")
-    course.edit("single", revision="r2")
+    live_course.edit("single", revision="r2")
     answer(client, form, SINGLE, answer="ghjk")
 
     kept = session.exec(select(ItemRevision.item, ItemRevision.revision)).all()
@@ -290,7 +290,7 @@ def test_every_write_is_noted_for_kept_pages(client, form, session) -> None:
     assert session.exec(select(Learner.changes)).one() > before
 
 
-def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> None:
+def test_regrading_is_a_replay(client, form, session, live_course: HandLibrary) -> None:
     sent = {
         "multiple": {"answer": ["bcdf", "lmnp"]},
         "numeric": {"answer": "1.12 TB"},
@@ -306,7 +306,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         answer(client, form, f"/quiz/kv-cache/{item}", **fields)
 
     for kept in attempts(session):
-        variant = draw_variant(course.get_current_library().questions[kept.item], kept.seed)
+        variant = draw_variant(live_course.get_current_library().questions[kept.item], kept.seed)
         verdict = grade_response(variant, json.loads(kept.raw))
         assert isinstance(verdict, GradeResult)
         assert (verdict.score, dict(verdict.parsed_response)) == (

@@ -291,12 +291,14 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
     )
 
 
-def test_the_answer_is_not_marked_before_it_is_given(client, form, course: HandLibrary) -> None:
+def test_the_answer_is_not_marked_before_it_is_given(
+    client, form, live_course: HandLibrary
+) -> None:
     drawing = dataclasses.replace(
         queue(), inner_markup=queue().inner_markup.replace('"box"', '"hot"', 1)
     )
     answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
-    course.edit("place", answer=answer)
+    live_course.edit("place", answer=answer)
     sent = form(client.get(ADDRESS).text)
 
     assert 'class="hot"' not in client.get(ADDRESS).text

@@ -28,7 +28,7 @@ SEEDS = (0, 1, 7, 12345)
 
 
 @pytest.fixture(scope="module", params=["tiny", "shipped", *SCRIPTS])
-def course(request: pytest.FixtureRequest, shipped: Library) -> Library:
+def real_course(request: pytest.FixtureRequest, shipped: Library) -> Library:
     return shipped if request.param == "shipped" else load_library(TINY.parent / request.param)
 
 
@@ -62,27 +62,27 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
 
 
-def variants(course: Library) -> list[Variant]:
+def variants(real_course: Library) -> list[Variant]:
     return [
         draw_variant(question, seed)
-        for question in course.questions.values()
+        for question in real_course.questions.values()
         if not isinstance(question.answer, DesignSpec)
         for seed in (SEEDS if question.computed else SEEDS[:2])
     ]
 
 
-def test_the_authored_answer_is_right(course: Library) -> None:
+def test_the_authored_answer_is_right(real_course: Library) -> None:
     wrong = []
-    for variant in variants(course):
+    for variant in variants(real_course):
         verdict = grade_response(variant, right_answer(variant))
         if isinstance(verdict, UnreadableResponse) or verdict.score < 1:
             wrong.append((variant.question.id, variant.seed, verdict))
     assert wrong == []
 
 
-def test_a_foreseen_mistake_is_wrong_and_answered(course: Library) -> None:
+def test_a_foreseen_mistake_is_wrong_and_answered(real_course: Library) -> None:
     silent = []
-    for variant in variants(course):
+    for variant in variants(real_course):
         if not isinstance(variant.answer, NumericSpec):
             continue
         for option in (o for o in variant.answer.options if not o.right):
@@ -94,10 +94,10 @@ def test_a_foreseen_mistake_is_wrong_and_answered(course: Library) -> None:
 
 
 @pytest.mark.drawn
-def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> None:
+def test_a_wording_comes_back_from_the_database_as_it_was(real_course: Library) -> None:
     """Of each type three questions; `make drills`: all."""
     of_type: dict[type[Answer], list[Question]] = defaultdict(list)
-    for question in course.questions.values():
+    for question in real_course.questions.values():
         of_type[type(question.answer)].append(question)
     most = 3 if FACTOR == 1 else None
     for question in (question for many in of_type.values() for question in many[:most]):

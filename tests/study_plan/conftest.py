@@ -7,5 +7,5 @@ from app.content.library import Library
 
 
 @pytest.fixture(scope="session")
-def course(shipped: Library) -> CourseFacts:
+def course_facts(shipped: Library) -> CourseFacts:
     return cached_course_facts(shipped)

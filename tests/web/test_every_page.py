@@ -95,8 +95,8 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
     """Every page within reach of a learner who has done a little."""
     found: dict[str, Page] = {}
     with visit(module_app) as client:
-        library = module_app.state.library
-        course = library.get_current_library()
+        live_course = module_app.state.library
+        course = live_course.get_current_library()
         topic = next(iter(course.topics.values()))
         section = next(s.anchor for s in topic.sections if s.anchor)
         read = f"/concepts/{topic.slug}/readings"
@@ -114,7 +114,7 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
                 seen = target in found or target in waiting
                 if not target.startswith("/") or seen or urlsplit(link).query:
                     continue
-                if not target.startswith(ALIKE) or (library.folder == TINY and drawn(target)):
+                if not target.startswith(ALIKE) or (live_course.folder == TINY and drawn(target)):
                     waiting.append(target)
     return found
 

@@ -93,7 +93,7 @@ def test_a_write_in_another_process_is_seen(settings: Settings, live_library, ro
 def test_a_change_of_the_course_is_seen_at_the_next_glance(
     app: FastAPI, settings: Settings, library
 ):
-    live = Course(library)
+    live = ChangingLiveCourse(library)
     app = create_app(settings, library=live)
     with visit(app) as client:
         before = client.get(PAGE).headers["etag"]
@@ -107,7 +107,7 @@ def test_a_change_of_the_course_is_seen_at_the_next_glance(
     app.state.engine.dispose()
 
 
-class Course:
+class ChangingLiveCourse:
     """A course that changes when a test says so."""
 
     def __init__(self, state):

@@ -49,9 +49,9 @@ class SlowCourse(LiveLibrary):
 
 
 def test_courses_are_read_before_the_server_is_open(tmp_path: Path) -> None:
-    course = SlowCourse(TINY, tmp_path / "cache")
-    with TestClient(create_app(Settings(data=tmp_path), library=course)):
-        assert course.reads > 0
+    live_course = SlowCourse(TINY, tmp_path / "cache")
+    with TestClient(create_app(Settings(data=tmp_path), library=live_course)):
+        assert live_course.reads > 0
 
 
 @pytest.fixture

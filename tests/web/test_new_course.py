@@ -31,15 +31,15 @@ LINK = re.compile(r'href="(/[^"#]*)')
 @pytest.fixture(params=["drafts", "live", "empty"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The course as it is begun; made live; and with its only topic deleted."""
-    course = tmp_path / "course"
-    files = create_course(course, "Backups", "", dt.date(2026, 6, 9))
+    course_folder = tmp_path / "course"
+    files = create_course(course_folder, "Backups", "", dt.date(2026, 6, 9))
     for file in files if request.param != "drafts" else ():
         text = file.read_text()
         if request.param == "live":
             file.write_text(text.replace("status: draft\n", ""))
         elif file.suffix == ".md" and "topics" in file.parts:
             file.unlink()
-    return course
+    return course_folder
 
 
 @pytest.fixture
