@@ -15,16 +15,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from app.content.library import load_library
+from app.content.course import load_course
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ROOT / "tests" / "courses" / "tiny"
 SHIPPED = ROOT / "content"
 PAGES, QUESTIONS = 200, 2000
 ROUNDS = 5
-LOAD = "from pathlib import Path; from app.content.library import load_library; "
+LOAD = "from pathlib import Path; from app.content.course import load_course; "
 NOW = "os.times()[:5]"  # of this process and its children, and by the clock
-TIMED = f"import os, sys; {LOAD}a = {NOW}; load_library(*map(Path, sys.argv[1:])); b = {NOW}; "
+TIMED = f"import os, sys; {LOAD}a = {NOW}; load_course(*map(Path, sys.argv[1:])); b = {NOW}; "
 TELL = "print(sum(b[:4]) - sum(a[:4]), b[4] - a[4])"
 
 
@@ -32,8 +32,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         course_folder, cache = Path(made) / "content", Path(made) / "cache"
         grow(course_folder)
-        library = load_library(course_folder, cache)
-        print(f"{len(library.topics)} pages, {len(library.questions)} questions")
+        course = load_course(course_folder, cache)
+        print(f"{len(course.topics)} pages, {len(course.questions)} questions")
         show("cold", 3.0, lambda: loaded(course_folder))
         show("from the cache", 0.5, lambda: loaded(course_folder, cache))
         show("check", 1.0, lambda: checked(course_folder))

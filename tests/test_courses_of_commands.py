@@ -11,8 +11,8 @@ import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
-from app.content.courses import CourseRegistry, LiveLibrary
-from app.content.library import load_library
+from app.content.course import load_course
+from app.content.live_courses import CourseRegistry, LiveCourse
 from app.database.engine import WRITING, make_engine
 from app.database.tables import Attempt, Learner, Regrade
 from app.quiz.store import save_revision_once
@@ -125,7 +125,7 @@ def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path
 def test_only_the_answers_of_a_course_are_graded_again(
     content: Path, database: str, capsys
 ) -> None:
-    question = load_library(content / "aid").questions["w-fp32"]
+    question = load_course(content / "aid").questions["w-fp32"]
     engine = make_engine(database)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
@@ -232,9 +232,9 @@ def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
     (content / "draft").mkdir()
     (content / "draft" / "sources.toml").write_text("", encoding="utf-8")
 
-    found = CourseRegistry.from_content_folder(content, LiveLibrary)
+    found = CourseRegistry.from_content_folder(content, LiveCourse)
 
-    assert set(found.libraries) == {"aid", "sizing"}
+    assert set(found.live_courses) == {"aid", "sizing"}
     assert "draft: this folder is not served as a course: it has no" in caplog.text
 
 

@@ -25,7 +25,7 @@ from app.accounts.learner_store import (
 )
 from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
 from app.clock import Now, current_time, from_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import (
     DbSession,
     OpenWriteSession,
@@ -33,7 +33,7 @@ from app.database.engine import (
     run_in_thread_unless_sqlite,
 )
 from app.database.quotas import DailyByteQuota, StorageLimit
-from app.web.dependencies import current_library
+from app.web.dependencies import current_course
 from app.web.render import render_page
 from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies, Visitor, describe_user_agent
@@ -170,7 +170,7 @@ class RequestContext:
     """What a route works with."""
 
     request: Request
-    library: Library
+    course: Course
     learner: LearnerProfile
     db: Session
     now: dt.datetime
@@ -200,8 +200,8 @@ async def build_request_context(
 ) -> RequestContext:
     """Build the request context; a route that can wait declares `ReadContext` or `WriteContext`."""
     # Called directly: each further dependency costs as much as an SQLite query.
-    library, now = await current_library(request), await current_time(request)
-    return RequestContext(request, library, learner, db, now)
+    course, now = await current_course(request), await current_time(request)
+    return RequestContext(request, course, learner, db, now)
 
 
 async def _build_write_context(

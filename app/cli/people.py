@@ -33,8 +33,8 @@ from app.cli.content import find_course_folder
 from app.cli.database import get_server_url, open_database, read_settings
 from app.clock import utc_now
 from app.content.check import format_count_noun
-from app.content.courses import find_course_folders
-from app.content.library import load_library
+from app.content.course import load_course
+from app.content.live_courses import find_course_folders
 from app.database.engine import WRITING
 from app.main import create_session_cookies
 from app.markup.problems import replace_unprintable_characters
@@ -256,14 +256,14 @@ def run_regrade_command(options: argparse.Namespace) -> int:
 
 
 def _require_live_question(courses: Mapping[str, Path], course_name: str, item: str) -> Question:
-    library = load_library(courses[course_name])
-    if item in library.questions:
-        return library.questions[item]
-    if item in library.with_drafts().questions:
+    course = load_course(courses[course_name])
+    if item in course.questions:
+        return course.questions[item]
+    if item in course.with_drafts().questions:
         raise CommandError(f"the question “{item}” is not live; only a live key can count.")
     course_label = f"the course “{course_name}”" if course_name else str(courses[course_name])
     other_courses = [
-        n for n in courses if n != course_name and item in load_library(courses[n]).questions
+        n for n in courses if n != course_name and item in load_course(courses[n]).questions
     ]
     if other_courses:
         raise CommandError(

@@ -72,8 +72,8 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
     made = _make_list_to_store(ctx) or load_stored_day_list(ctx)
     if made is None:
         return None
-    day_list, course_facts = made.day_list, cached_course_facts(ctx.library)
-    done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
+    day_list, course_facts = made.day_list, cached_course_facts(ctx.course)
+    done = store.load_day_activity(ctx.db, ctx.learner, ctx.course, day_list)
     return StudyPlan(
         tasks=measure_task_progress(day_list.tasks, done),
         estimate=made.score_estimate,
@@ -90,7 +90,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
 def load_calendar(ctx: RequestContext, day: dt.date) -> PlanCalendar:
     """Return the dates of the plan as of `day`, without mock exams that were taken early."""
-    sat = store.load_sitting_days(ctx.db, ctx.learner, ctx.library) if ctx.learner.mock_days else ()
+    sat = store.load_sitting_days(ctx.db, ctx.learner, ctx.course) if ctx.learner.mock_days else ()
     return ctx.learner.plan_calendar_as_of(day).without_mock_exams_taken_early(sat)
 
 
@@ -100,10 +100,10 @@ def find_planned_route(ctx: RequestContext) -> ReadingRoute:
     made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)
     if made and made.day_list.route and made.day_list.made_for == _build_settings_key(learner, day):
         return made.day_list.route
-    course_facts, calendar = cached_course_facts(ctx.library), learner.plan_calendar_as_of(day)
+    course_facts, calendar = cached_course_facts(ctx.course), learner.plan_calendar_as_of(day)
     minutes, facts = learner.minutes_ignoring_days_off(day), LearnerFacts(day)
     if learner.id:
-        facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
+        facts = store.load_learner_facts(ctx.db, learner, ctx.course, day)
     return choose_route(course_facts, facts, calendar, minutes, learner.page_route)
 
 
@@ -133,7 +133,7 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
 
 def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
-    done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
+    done = store.load_day_activity(ctx.db, ctx.learner, ctx.course, day_list)
     return measure_task_progress(day_list.tasks, done)
 
 
@@ -154,13 +154,13 @@ def _build_unsaved_list(
 
     None until something was read or answered, and while a first placement test is unfinished.
     """
-    newest, db, learner, library = _load_newest_list(ctx), ctx.db, ctx.learner, ctx.library
+    newest, db, learner, course = _load_newest_list(ctx), ctx.db, ctx.learner, ctx.course
     if not learner.id or (not newest and store.is_placement_finished(db, learner, day) is False):
         return None
-    facts = store.load_learner_facts(db, learner, library, day)
+    facts = store.load_learner_facts(db, learner, course, day)
     if day > ctx.study_day:
         facts = dataclasses.replace(facts, last_exam_day=day, readings=[*facts.readings, *assumed])
-    course_facts = cached_course_facts(library)
+    course_facts = cached_course_facts(course)
     if not (facts.readings or facts.first_answers):
         return None
     estimate, ready = estimate_score(course_facts, facts), set[str]()
@@ -231,7 +231,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     """
     if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
-    exam = cached_course_facts(ctx.library).main_exam_slug
+    exam = cached_course_facts(ctx.course).main_exam_slug
     try:
         await write_during_read_request(
             request, lambda db: store.save_day_list(db, ctx.learner, made, exam, ctx.now)

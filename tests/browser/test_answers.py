@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlmodel import Session
 
-from app.content.library import load_library
+from app.content.course import load_course
 from app.database.engine import make_engine
 from app.database.tables import Learner
 from tests.authoring.classroom import CLASS, play_class, prepare_course
@@ -34,7 +34,7 @@ def bench(tmp_path: Path, course_folder: Path) -> Iterator[Server]:
             learners = [Learner(key=f"key-{n}", created_at=0) for n in range(CLASS)]
             db.add_all(learners)
             db.flush()
-            play_class(db, load_library(course_folder), [row.id or 0 for row in learners])
+            play_class(db, load_course(course_folder), [row.id or 0 for row in learners])
         engine.dispose()
         yield running
 

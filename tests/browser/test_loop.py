@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions.types.choice import ChoiceSpec
 from tests.browser.conftest import WITH_WORKER
 from tests.browser.server import Server
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, WITH_WORKER]
 
 
 @pytest.fixture(scope="module")
-def question(shipped: Library) -> str:
+def question(shipped: Course) -> str:
     """A single choice that is asked on the page of the topic."""
     return next(
         q.id
@@ -32,7 +32,7 @@ def question(shipped: Library) -> str:
     )
 
 
-def keys_of(shipped: Library, item: str) -> tuple[str, str]:
+def keys_of(shipped: Course, item: str) -> tuple[str, str]:
     """The key of the right option and of a wrong one."""
     answer = shipped.questions[item].answer
     assert isinstance(answer, ChoiceSpec)
@@ -62,7 +62,7 @@ def arrive(page: Page, address: str) -> None:
 
 
 def test_an_evening_by_keyboard_alone(
-    server: Server, page: Page, shipped: Library, question: str
+    server: Server, page: Page, shipped: Course, question: str
 ) -> None:
     # Today, and from there to the first page.
     page.goto(server.url)
@@ -143,7 +143,7 @@ def choose(page: Page, box: str, key: str) -> None:
 
 @pytest.mark.drill  # each of its steps is done without JavaScript in its own test
 def test_the_same_evening_without_javascript(
-    server: Server, plain_page: Page, shipped: Library, question: str
+    server: Server, plain_page: Page, shipped: Course, question: str
 ) -> None:
     page = plain_page
     page.goto(server.url)

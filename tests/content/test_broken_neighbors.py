@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import FACTOR, sample
@@ -64,17 +64,17 @@ def age(course_folder: Path) -> None:
             os.utime(file, ns=(saved, saved))
 
 
-def served(library: Library, slugs: set[str]) -> set[str]:
+def served(course: Course, slugs: set[str]) -> set[str]:
     """Every page, question and card of some topics."""
-    every = [*library.questions.values(), *library.cards.values()]
-    return (slugs & set(library.topics)) | {i.id for i in every if i.topic in slugs}
+    every = [*course.questions.values(), *course.cards.values()]
+    return (slugs & set(course.topics)) | {i.id for i in every if i.topic in slugs}
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course_folder = tmp_path_factory.mktemp("sound") / "course"
     lay_out(course_folder)
-    return LiveLibrary(course_folder).get_current_library()
+    return LiveCourse(course_folder).get_current_course()
 
 
 def test_there_are_six_hundred_of_which_the_check_tells_something() -> None:
@@ -99,20 +99,20 @@ def representatives() -> list[Item]:
 @pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("kind", sorted({kind for kind, _ in ITEMS}))
 def test_its_neighbors_are_served_from_the_start_and_while_it_breaks(
-    kind: str, sound: Library, tmp_path: Path
+    kind: str, sound: Course, tmp_path: Path
 ) -> None:
     course_folder = tmp_path / "course"
     before = lay_out(course_folder)
-    running, lost = LiveLibrary(course_folder), []
+    running, lost = LiveCourse(course_folder), []
     for item in (item for item in representatives() if item[0] == kind):
         whole = break_in(item, course_folder)
         age(course_folder)
-        for library in (
-            LiveLibrary(course_folder).get_current_library(),
-            running.get_current_library(),
+        for course in (
+            LiveCourse(course_folder).get_current_course(),
+            running.get_current_course(),
         ):
-            failed = [p for p in library.problems if "Headroom failed" in p.message]
-            if failed or served(library, whole) != served(sound, whole):
+            failed = [p for p in course.problems if "Headroom failed" in p.message]
+            if failed or served(course, whole) != served(sound, whole):
                 lost.append((names(item), failed))
         put_back(before, course_folder)
 

@@ -33,7 +33,7 @@ def on_course(settings: Settings, course_folder: Path) -> Settings:
 
 
 def started(settings: Settings, clock: Clock) -> FastAPI:
-    """A server process that starts now, with a library of its own."""
+    """A server process that starts now, with a course of its own."""
     return create_app(settings, clock)
 
 
@@ -74,7 +74,7 @@ def test_a_server_starts_on_a_hostile_value(
     app = started(on_course, clock)
     with visit(app) as client:
         answers = {page: client.get(page).status_code for page in PAGES}
-        state = app.state.library.status
+        state = app.state.live_course.status
     app.state.engine.dispose()
 
     assert set(answers.values()) == {200}
@@ -92,7 +92,7 @@ def test_a_restart_on_broken_content_serves_what_was_last_good(
     app = started(on_course, clock)
     with visit(app) as client:
         page = client.get("/quiz/weights/w-grow")
-        state = app.state.library.status
+        state = app.state.live_course.status
     app.state.engine.dispose()
 
     assert page.status_code == 200

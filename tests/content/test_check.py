@@ -9,7 +9,7 @@ import pytest
 
 from app.cli import main
 from app.content.check import check_course, format_problems
-from app.content.library import load_library
+from app.content.course import load_course
 from app.markup.problems import PROBLEM_CODES, make_problem
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -134,7 +134,7 @@ def test_an_item_of_a_copied_topic_is_asked_where_its_original_stands(
 ) -> None:
     shutil.copytree(course_folder / "topics/weights", course_folder / "topics/a-copy")
 
-    assert load_library(course_folder).questions["w-grow"].topic == "weights"
+    assert load_course(course_folder).questions["w-grow"].topic == "weights"
 
 
 @pytest.mark.parametrize("comment", ["<!-- q: w-grow\n", "<!-- Q: w-grow -->\n"])

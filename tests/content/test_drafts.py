@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
@@ -30,7 +30,7 @@ def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(
 ) -> None:
     change(course_folder / "topics/weights/quiz.md", "q: w-grow", f"q: w-grow\nstatus: {status}")
 
-    made = load_library(course_folder)
+    made = load_course(course_folder)
 
     assert "w-grow" not in made.questions
     assert "w-grow" not in made.topics["weights"].questions
@@ -43,7 +43,7 @@ def test_an_item_says_live_in_a_file_of_drafts(course_folder: Path) -> None:
     change(course_folder / "topics/weights/quiz.md", "\n---\n", "\nstatus: draft\n---\n")
     change(course_folder / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: live")
 
-    held = {q.id for q in load_library(course_folder).questions.values() if q.topic == "weights"}
+    held = {q.id for q in load_course(course_folder).questions.values() if q.topic == "weights"}
 
     assert "w-grow" in held
     assert "w-bf16-70b" not in held
@@ -52,7 +52,7 @@ def test_an_item_says_live_in_a_file_of_drafts(course_folder: Path) -> None:
 def test_a_page_that_is_not_live_takes_its_items_along(course_folder: Path) -> None:
     change(course_folder / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
 
-    made = load_library(course_folder)
+    made = load_course(course_folder)
 
     assert set(made.topics) == {"kv-cache"}
     assert {q.topic for q in made.questions.values()} == {"kv-cache"}
@@ -61,7 +61,7 @@ def test_a_page_that_is_not_live_takes_its_items_along(course_folder: Path) -> N
 
 
 def test_a_course_without_drafts_is_the_same_to_authors(course_folder: Path) -> None:
-    made = load_library(course_folder)
+    made = load_course(course_folder)
 
     assert made.with_drafts().topics == made.topics
 
@@ -166,4 +166,4 @@ def test_an_unknown_status_is_a_draft_and_told(course_folder: Path) -> None:
     found = check_course(course_folder, today=DAY)
 
     assert [(p.code, p.hint) for p in found] == [("E13", "Write status: draft, review or live.")]
-    assert "w-grow" not in load_library(course_folder).questions
+    assert "w-grow" not in load_course(course_folder).questions

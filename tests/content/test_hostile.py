@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
+from app.content.course import load_course
 from app.content.file_reader import parse_file
-from app.content.library import load_library
 from app.content.parsed_file import ParsedFile
 from app.markup.expressions import ExpressionError, compile_expression, evaluate_expression
 from app.markup.problems import ContentProblem
@@ -128,7 +128,7 @@ def test_the_check_names_a_hostile_item(name: str, course_folder: Path) -> None:
 
     errors = [p for p in found if p.severity == "error" and p.path == QUIZ]
     assert {p.item for p in errors} == {"hostile"}
-    assert set(load_library(course_folder).topics) == {"weights", "kv-cache"}
+    assert set(load_course(course_folder).topics) == {"weights", "kv-cache"}
 
 
 REGISTERS = {
@@ -205,7 +205,7 @@ def test_a_folder_whose_name_is_no_text_is_named(course_folder: Path) -> None:
     found = check_course(course_folder)
 
     assert [(p.code, p.path) for p in found] == [("E00", "topics/\N{REPLACEMENT CHARACTER}")]
-    assert set(load_library(course_folder).topics) == {"weights", "kv-cache"}
+    assert set(load_course(course_folder).topics) == {"weights", "kv-cache"}
 
 
 @pytest.mark.parametrize("text", ["9" * 400, "1e400", "1e300 * 1e300", "10 / 1e-320"])

@@ -10,8 +10,8 @@ import pytest
 
 from app.cli import main
 from app.content.check import check_course, fix_course_files, plan_course_file_fixes
+from app.content.course import load_course
 from app.content.file_reader import parse_file
-from app.content.library import load_library
 from app.content.lock_file import format_lock_file, parse_lock_file
 from app.markup.problems import ContentProblem, SourceFile
 from tests.amounts import each_of_sample
@@ -84,7 +84,7 @@ def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(
 
     assert errors(check_course(course_folder, today=DAY)) == [("E08", path)]
     assert (
-        load_library(course_folder).questions["w-bf16-70b"].stem.plain.startswith("How much memory")
+        load_course(course_folder).questions["w-bf16-70b"].stem.plain.startswith("How much memory")
     )
 
     fix_course_files(course_folder, DAY)
@@ -120,7 +120,7 @@ def test_of_two_that_say_the_same_in_one_file_nobody_knows_the_copy(
     assert (told.code, told.path) == ("E04", QUIZ)
     assert "ids.lock does not tell which of them had it first" in told.message
     assert "write q: alone in its comment" in told.hint
-    assert "w-bf16-70b" in load_library(course_folder).questions
+    assert "w-bf16-70b" in load_course(course_folder).questions
 
 
 def test_where_words_and_file_disagree_nothing_is_written(course_folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_where_words_and_file_disagree_nothing_is_written(course_folder: Path) -
 
     assert errors(found) == [("E04", OTHER), ("E04", QUIZ)]
     assert ((course_folder / QUIZ).read_text(), (course_folder / "ids.lock").read_text()) == before
-    assert "w-bf16-70b" not in load_library(course_folder).questions
+    assert "w-bf16-70b" not in load_course(course_folder).questions
 
 
 def test_an_id_that_the_list_does_not_know_goes_to_none_of_two(course_folder: Path) -> None:
@@ -147,7 +147,7 @@ def test_an_id_that_the_list_does_not_know_goes_to_none_of_two(course_folder: Pa
 
     assert errors(found) == [("E04", OTHER), ("E04", QUIZ)]
     assert (course_folder / "ids.lock").read_text() == before
-    assert "w-new" not in load_library(course_folder).questions
+    assert "w-new" not in load_course(course_folder).questions
 
 
 def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
@@ -168,7 +168,7 @@ def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
     assert (
         "### Which of these make" in (course_folder / QUIZ).read_text().split("\n")[told.line - 1]
     )
-    assert load_library(course_folder).questions["w-grow"].type == "true-false"
+    assert load_course(course_folder).questions["w-grow"].type == "true-false"
 
     edit(course_folder, "q: w-grow\n", "q: w-smaller\n")
     assert check_course(course_folder, today=DAY) == []
@@ -190,7 +190,7 @@ def test_two_ids_that_changed_places_are_told_and_asked_under_neither(
         "“w-bf16-70b” stands here with the words of “w-smaller”.",
     ]
     assert (course_folder / "ids.lock").read_text() == before
-    assert not {"w-smaller", "w-bf16-70b"} & {*load_library(course_folder).questions}
+    assert not {"w-smaller", "w-bf16-70b"} & {*load_course(course_folder).questions}
 
 
 def test_an_item_that_has_the_right_id_all_the_same_can_be_accepted(
@@ -269,7 +269,7 @@ def test_a_copy_beside_a_broken_original_is_not_taken_for_it(course_folder: Path
 
     assert errors(found) == [("E04", OTHER), ("E02", QUIZ)]
     assert ((course_folder / OTHER).read_text(), (course_folder / "ids.lock").read_text()) == before
-    assert "w-grow" not in load_library(course_folder).questions
+    assert "w-grow" not in load_course(course_folder).questions
 
 
 LOST = {
@@ -455,7 +455,7 @@ def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
         ),
     )
     assert sorted(ids) == ["w-grow", "w-grow-2", "w-grow-3", "w-grow-4"]
-    assert load_library(course_folder).questions["w-grow"].place.path == QUIZ
+    assert load_course(course_folder).questions["w-grow"].place.path == QUIZ
 
 
 def test_a_list_with_an_id_on_two_lines_is_not_written_anew(course_folder: Path) -> None:

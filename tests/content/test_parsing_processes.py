@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import load_library
+from app.content.course import load_course
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/courses/tiny"
@@ -95,11 +95,11 @@ def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> 
     """Enough files to be shared; `benchmarks.content` times one of 2,000 questions."""
     course_folder = large_course(tmp_path / "course")
 
-    library = load_library(course_folder, tmp_path / "cache")
-    again = load_library(course_folder, tmp_path / "cache")
+    course = load_course(course_folder, tmp_path / "cache")
+    again = load_course(course_folder, tmp_path / "cache")
 
-    assert (len(library.topics), len(library.questions)) == (60, 660)
-    assert again == library
+    assert (len(course.topics), len(course.questions)) == (60, 660)
+    assert again == course
 
 
 def large_course(folder: Path) -> Path:

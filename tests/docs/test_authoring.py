@@ -10,8 +10,8 @@ import pytest
 
 from app.content import front_matter as metadata
 from app.content.check import check_course
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.markup.quantities import format_with_spec, recognize_unit
 from app.questions.question_type import is_same_phrase
 from docs.reference import authoring
@@ -50,8 +50,8 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def library(course_folder: Path) -> Library:
-    return LiveLibrary(course_folder).get_current_library()
+def course(course_folder: Path) -> Course:
+    return LiveCourse(course_folder).get_current_course()
 
 
 def test_the_document_is_up_to_date() -> None:
@@ -62,9 +62,9 @@ def test_the_examples_make_up_a_course_without_a_problem(course_folder: Path) ->
     assert check_course(course_folder, today=DAY) == []
 
 
-def test_every_kind_of_question_has_an_example(library: Library) -> None:
-    shown = {q.type for q in library.questions.values()}
-    shown |= {"card"} if library.cards else set()
+def test_every_kind_of_question_has_an_example(course: Course) -> None:
+    shown = {q.type for q in course.questions.values()}
+    shown |= {"card"} if course.cards else set()
 
     assert shown == set(metadata.ITEM_TYPES)
 
@@ -122,4 +122,4 @@ def test_what_is_said_of_two_options_in_mock_exams_holds(
     asked = f"\n### Is it so?\n<!-- q: two -->\n\n{options}  > A reason.\n"
     quiz.write_text(quiz.read_text(encoding="utf-8") + asked, encoding="utf-8")
 
-    assert LiveLibrary(copy).get_current_library().questions["two"].may_be_asked_in_exams is drawn
+    assert LiveCourse(copy).get_current_course().questions["two"].may_be_asked_in_exams is drawn

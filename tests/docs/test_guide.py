@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 from docs.reference.parts import DOCS
 
 TEXT = (DOCS / "guide.md").read_text(encoding="utf-8")
@@ -52,12 +52,12 @@ def test_its_course_has_no_problem_once_ids_are_written(course_folder: Path) -> 
 
 def test_it_shows_the_common_kinds(course_folder: Path) -> None:
     check_course(course_folder, apply_fixes=True, today=DAY)
-    library = load_library(course_folder)
+    course = load_course(course_folder)
 
-    kinds = [question.type for question in library.questions.values()]
+    kinds = [question.type for question in course.questions.values()]
     assert kinds == ["single", "multiple", "true-false", "numeric", "short"]
-    assert len(library.cards) == 4
-    assert library.exams["short"].question_count == 2
+    assert len(course.cards) == 4
+    assert course.exams["short"].question_count == 2
 
 
 def test_its_pictures_exist() -> None:

@@ -10,7 +10,7 @@ from app.markup.model import ExamBlueprint, SourceLocation
 from app.questions.types.hotspot import HotspotRegion
 from tests.exams.sitting import answer, begin, finish, save
 from tests.quiz.bank import text
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 from tests.quiz.test_place import PLACE
 
 LINE = HotspotRegion("lmnp", text("The line"), False, text("No."), region="line")
@@ -23,8 +23,8 @@ SHORT = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, SourceLocation("exams/sh
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    held = HandLibrary(OF_THREE)
+def live_course() -> EditableLiveCourse:
+    held = EditableLiveCourse(OF_THREE)
     held.held = dataclasses.replace(held.held, exams={"short": SHORT})
     return held
 

@@ -17,7 +17,7 @@ from app.spaced_repetition.scheduler import (
 )
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
-from tests.flashcards.course import HandLibrary
+from tests.flashcards.course import EditableLiveCourse
 from tests.spaced_repetition.rebuilding import rebuild
 
 TODAY = dt.date(2026, 6, 9)
@@ -35,7 +35,7 @@ def memory(session: Session, card: str) -> CardStateRow | None:
     return session.exec(select(CardStateRow).where(CardStateRow.card == card)).first()
 
 
-def is_as_rebuilt(session: Session, live_course: HandLibrary) -> bool:
+def is_as_rebuilt(session: Session, live_course: EditableLiveCourse) -> bool:
     """Whether the log alone leads to the same memory."""
     names = [c for c in CardStateRow.__table__.columns.keys() if c != "id"]  # noqa: SIM118
 
@@ -46,7 +46,7 @@ def is_as_rebuilt(session: Session, live_course: HandLibrary) -> bool:
     session.rollback()
     learner = session.exec(select(Learner)).one()
     before = rows()
-    rebuild(session, learner.id, live_course.get_current_library().cards)
+    rebuild(session, learner.id, live_course.get_current_course().cards)
     session.expire_all()
     same = before == rows()
     session.rollback()

@@ -124,7 +124,7 @@ def test_a_card_forgotten_eight_times_sends_the_learner_to_its_page(
 
 
 def test_everything_put_aside_is_said(client, live_course) -> None:
-    for card in live_course.get_current_library().cards:
+    for card in live_course.get_current_course().cards:
         put_aside(client, card)
 
     assert "Every card of the course is put aside." in client.get("/flashcards").text

@@ -16,7 +16,7 @@ from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition import card_ids as added_cards
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, count_left, fields
-from tests.flashcards.course import HandLibrary
+from tests.flashcards.course import EditableLiveCourse
 from tests.turns import count_open
 
 FORM = "/flashcards/own"
@@ -310,7 +310,7 @@ def test_the_course_text_comes_back_and_what_was_learned_stays(rosa: TestClient,
 
 
 def test_an_edited_card_that_left_the_course_is_left_out(
-    rosa: TestClient, live_course: HandLibrary
+    rosa: TestClient, live_course: EditableLiveCourse
 ):
     edit(rosa, "weights-1")
     live_course.remove("weights-1")
@@ -344,7 +344,7 @@ def test_an_own_card_is_edited_from_where_it_is_reviewed(rosa: TestClient, sessi
 
 
 def test_only_of_a_card_with_formatting_it_is_said_to_be_lost(
-    rosa: TestClient, live_course: HandLibrary
+    rosa: TestClient, live_course: EditableLiveCourse
 ):
     card = live_course.held.cards["weights-1"]
     for html, is_lost in (("<p>Two bytes &lt; 3</p>", False), ("<p>Two <b>bytes</b></p>", True)):

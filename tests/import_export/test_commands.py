@@ -10,7 +10,7 @@ import pytest
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 from app.import_export.formats import READERS, WRITERS
 from tests.amounts import each_of_sample
 
@@ -70,18 +70,18 @@ def test_what_stood_in_the_file_stands_there_still(course_folder: Path, gift: Pa
     take_in(course_folder, gift)
 
     assert quiz.read_text(encoding="utf-8").startswith(before)
-    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load_library(course_folder).questions)
+    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load_course(course_folder).questions)
 
 
 def test_a_second_time_nothing_is_doubled(
     course_folder: Path, gift: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     take_in(course_folder, gift)
-    before = set(load_library(course_folder).questions)
+    before = set(load_course(course_folder).questions)
     capsys.readouterr()
     take_in(course_folder, gift)
 
-    assert set(load_library(course_folder).questions) == before
+    assert set(load_course(course_folder).questions) == before
     assert "the topic has this question already" in capsys.readouterr().out
 
 
@@ -89,14 +89,14 @@ def test_a_second_time_nothing_is_doubled(
 def test_a_course_leaves_and_comes_back(course_folder: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / "out"
     assert main(["export", form, str(target), "--content", str(course_folder)]) == 0
-    known = load_library(course_folder)
+    known = load_course(course_folder)
     for name in ("quiz.md", "cards.md"):
         (course_folder / "topics" / "weights" / name).unlink(missing_ok=True)
-    lost = set(known.questions) - set(load_library(course_folder).questions)
+    lost = set(known.questions) - set(load_course(course_folder).questions)
     take_in(course_folder, target, form)
 
     if form != "aiken":  # knows no ids
-        assert lost <= set(load_library(course_folder).questions)
+        assert lost <= set(load_course(course_folder).questions)
     assert errors(course_folder) == errors(TINY)
 
 
@@ -112,10 +112,10 @@ def test_what_is_not_live_stays_and_is_counted(
     draft(course_folder / "topics" / "kv-cache" / "concept.md")
     draft(course_folder / "topics" / "weights" / "cards.md", status="review")
     draft(course_folder / "topics" / "weights" / "quiz.md", "<!-- q: w-bf16-70b\n")
-    known = load_library(course_folder).with_drafts()
-    live = set(load_library(course_folder).questions)
+    known = load_course(course_folder).with_drafts()
+    live = set(load_course(course_folder).questions)
     assert live
-    assert not load_library(course_folder).cards
+    assert not load_course(course_folder).cards
 
     assert main(["export", form, "-", "--content", str(course_folder)]) == 0
 

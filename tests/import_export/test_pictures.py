@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.import_export.formats import READERS
 from app.import_export.items import decode_image_or_empty, make_image_name_or_empty
 from app.import_export.xml_files import parse_xml_and_locate_elements
@@ -205,7 +205,7 @@ def test_anki_gets_the_pictures_of_cards(course_folder: Path, tmp_path: Path) ->
 def test_a_learner_takes_the_pictures_of_the_courses_cards_along(
     course_folder: Path, settings: Settings, clock
 ) -> None:
-    app = create_app(settings, clock, LiveLibrary(course_folder))
+    app = create_app(settings, clock, LiveCourse(course_folder))
     with TestClient(app) as client:
         answer = client.post("/flashcards/pic-card/reviews", data={"rating": "3", "token": "one"})
         assert answer.status_code < 400

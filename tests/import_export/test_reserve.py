@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.import_export import export_items, import_file
-from app.content.library import load_library
+from app.content.course import load_course
 from tests.amounts import each_of_sample
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -21,7 +21,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     text = quiz.read_text()
     kept = text.replace("q: w-bf16-70b\n", "q: w-bf16-70b\nuse: exam\n")
     quiz.write_text(kept.replace("q: w-smaller\n", "q: w-smaller\nlevel: deeper\n"))
-    before = load_library(course_folder).questions
+    before = load_course(course_folder).questions
     assert before["w-bf16-70b"].is_reserved_for_exams
     assert before["w-smaller"].level == "deeper"
 
@@ -30,7 +30,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     quiz.write_text(text.split("###")[0] + "### Filler\n<!-- q: f -->\n- [x] `a`\n")
     import_file(form.replace("qti21", "qti"), tmp_path / "out", course_folder, "weights")
 
-    after = load_library(course_folder).questions
+    after = load_course(course_folder).questions
     stems = {q.stem.plain: q for q in after.values()}
     assert stems[before["w-bf16-70b"].stem.plain].is_reserved_for_exams
     assert stems[before["w-smaller"].stem.plain].level == "deeper"

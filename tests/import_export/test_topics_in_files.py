@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.import_export import export_items, import_file
-from app.content.library import load_library
+from app.content.course import load_course
 from app.import_export import UnusableFileError
 from app.questions.model import Question
 from tests.amounts import each_of_sample
@@ -48,7 +48,7 @@ def test_topics_use_level_wrong_steps_and_clues_come_back(
 ) -> None:
     file = tmp_path / "out"
     export_items(form, file, course_folder, "", 0)
-    before = load_library(course_folder).questions
+    before = load_course(course_folder).questions
     for path in course_folder.glob("topics/*/quiz.md"):
         path.unlink()
 
@@ -56,7 +56,7 @@ def test_topics_use_level_wrong_steps_and_clues_come_back(
 
     assert "topics/kv-cache/quiz.md" in report
     assert "topics/weights/quiz.md" in report
-    after = load_library(course_folder).questions
+    after = load_course(course_folder).questions
     gone = {"k-cloze"} if form == "gift" else set()  # GIFT has no cloze
     assert set(before) - set(after) == gone
     assert {name: kept(q) for name, q in after.items() if name in before} == {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from app.content.library import Library
+from app.content.course import Course
 from app.estimator.inputs import InputSpec, input_specs
 from app.markup.expressions import ExpressionError, FigureError, require_estimate_spec
 from app.markup.quantities import Quantity
@@ -68,7 +68,7 @@ def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
     return verdict
 
 
-def test_the_course_has_these_exercises_and_no_other(shipped: Library) -> None:
+def test_the_course_has_these_exercises_and_no_other(shipped: Course) -> None:
     found = {q.id for q in shipped.questions.values() if isinstance(q.answer, DesignSpec)}
 
     assert found == {SERVING, TRAINING}
@@ -76,7 +76,7 @@ def test_the_course_has_these_exercises_and_no_other(shipped: Library) -> None:
 
 @pytest.mark.parametrize(("item", "changed", "label", "said"), MISSED)
 def test_an_infeasible_plan_is_told_what_failed_and_by_how_much(
-    shipped: Library, item: str, changed: dict[str, str], label: str, said: str
+    shipped: Course, item: str, changed: dict[str, str], label: str, said: str
 ) -> None:
     verdict = judged(shipped.questions[item], {**GOOD[item], **changed})
 
@@ -88,7 +88,7 @@ def test_an_infeasible_plan_is_told_what_failed_and_by_how_much(
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
 def test_a_plan_that_does_not_run_is_judged_by_what_is_known_of_it(
-    shipped: Library, item: str
+    shipped: Course, item: str
 ) -> None:
     verdict = judged(shipped.questions[item], NO_PLAN[item])
 
@@ -98,7 +98,7 @@ def test_a_plan_that_does_not_run_is_judged_by_what_is_known_of_it(
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
-def test_a_feasible_plan_passes(shipped: Library, item: str) -> None:
+def test_a_feasible_plan_passes(shipped: Course, item: str) -> None:
     verdict = judged(shipped.questions[item], GOOD[item])
 
     assert [mark.given_answer.plain for mark in verdict.part_results if not mark.is_right] == []
@@ -107,7 +107,7 @@ def test_a_feasible_plan_passes(shipped: Library, item: str) -> None:
 
 @each_of_sample("item", [SERVING, TRAINING], 1)
 def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
-    shipped: Library, item: str
+    shipped: Course, item: str
 ) -> None:
     """Every plan of these counts is priced: up to 1,377 and 6,561 of them."""
     question = shipped.questions[item]
@@ -149,7 +149,7 @@ def options_of(field: InputSpec) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
-def test_pressing_the_button_at_once_solves_nothing(shipped: Library, item: str) -> None:
+def test_pressing_the_button_at_once_solves_nothing(shipped: Course, item: str) -> None:
     question = shipped.questions[item]
     assert isinstance(question.answer, DesignSpec)
 
@@ -163,7 +163,7 @@ def test_pressing_the_button_at_once_solves_nothing(shipped: Library, item: str)
     assert verdict.score < 1
 
 
-def test_what_is_given_is_shown(shipped: Library) -> None:
+def test_what_is_given_is_shown(shipped: Course) -> None:
     answer = shipped.questions[TRAINING].answer
     assert isinstance(answer, DesignSpec)
 

@@ -19,7 +19,7 @@ from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, SubmittedResponse, UnreadableResponse
 from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleSpec
 from app.quiz.store import QUESTION
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 TEXT = (Path(__file__).parent / "labs.md").read_text(encoding="utf-8")
 PARSED = parse_file(TEXT, "topics/kv-cache/quiz.md")
@@ -29,8 +29,8 @@ ADDRESS = "/quiz/kv-cache/lab-xid"
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return HandLibrary(XID, MEMORY, POD)
+def live_course() -> EditableLiveCourse:
+    return EditableLiveCourse(XID, MEMORY, POD)
 
 
 def variant(question: Question = XID) -> Variant:

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 
-from app.content.library import Library, load_library
+from app.content.course import Course, load_course
 from app.questions.grading import grade_response
 from app.questions.lab import find_shortest_solution
 from app.questions.model import Question, Variant, draw_variant
@@ -28,8 +28,8 @@ SEEDS = (0, 1, 7, 12345)
 
 
 @pytest.fixture(scope="module", params=["tiny", "shipped", *SCRIPTS])
-def real_course(request: pytest.FixtureRequest, shipped: Library) -> Library:
-    return shipped if request.param == "shipped" else load_library(TINY.parent / request.param)
+def real_course(request: pytest.FixtureRequest, shipped: Course) -> Course:
+    return shipped if request.param == "shipped" else load_course(TINY.parent / request.param)
 
 
 def right_answer(variant: Variant) -> dict[str, list[str]]:
@@ -62,7 +62,7 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
 
 
-def variants(real_course: Library) -> list[Variant]:
+def variants(real_course: Course) -> list[Variant]:
     return [
         draw_variant(question, seed)
         for question in real_course.questions.values()
@@ -71,7 +71,7 @@ def variants(real_course: Library) -> list[Variant]:
     ]
 
 
-def test_the_authored_answer_is_right(real_course: Library) -> None:
+def test_the_authored_answer_is_right(real_course: Course) -> None:
     wrong = []
     for variant in variants(real_course):
         verdict = grade_response(variant, right_answer(variant))
@@ -80,7 +80,7 @@ def test_the_authored_answer_is_right(real_course: Library) -> None:
     assert wrong == []
 
 
-def test_a_foreseen_mistake_is_wrong_and_answered(real_course: Library) -> None:
+def test_a_foreseen_mistake_is_wrong_and_answered(real_course: Course) -> None:
     silent = []
     for variant in variants(real_course):
         if not isinstance(variant.answer, NumericSpec):
@@ -94,7 +94,7 @@ def test_a_foreseen_mistake_is_wrong_and_answered(real_course: Library) -> None:
 
 
 @pytest.mark.drawn
-def test_a_wording_comes_back_from_the_database_as_it_was(real_course: Library) -> None:
+def test_a_wording_comes_back_from_the_database_as_it_was(real_course: Course) -> None:
     """Of each type three questions; `make drills`: all."""
     of_type: dict[type[Answer], list[Question]] = defaultdict(list)
     for question in real_course.questions.values():
@@ -113,7 +113,7 @@ def test_a_wording_comes_back_from_the_database_as_it_was(real_course: Library) 
                 )
 
 
-def test_the_shipped_questions_of_a_kind_give_partial_credit_by_one_rule(shipped: Library) -> None:
+def test_the_shipped_questions_of_a_kind_give_partial_credit_by_one_rule(shipped: Course) -> None:
     """So that one right of “choose two” is worth the same everywhere."""
     rules = defaultdict(set)
     for question in shipped.questions.values():

@@ -11,7 +11,7 @@ from app.quiz import question_page as outcomes
 from app.quiz import question_page as questions
 from app.quiz import store
 from tests.conftest import Clock
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 RIGHT = {
     "single": {"answer": "ghjk"},
@@ -297,7 +297,9 @@ def test_the_run_of_another_learner_is_404(rosa, milo) -> None:
         assert milo.get(address).status_code == 404
 
 
-def test_a_question_that_was_removed_leaves_the_run(client, form, live_course: HandLibrary) -> None:
+def test_a_question_that_was_removed_leaves_the_run(
+    client, form, live_course: EditableLiveCourse
+) -> None:
     run = begin(client, count=3, pick="topic:kv-cache")
     live_course.remove(item_at(form, client.get(f"{run}/1").text))
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
 from app.authoring import store as bench
-from app.content.courses import find_course_folders
+from app.content.live_courses import find_course_folders
 from app.database.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
 from app.settings import Settings

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.authoring.scaffold import create_course
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import sample
@@ -44,7 +44,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(settings: Settings, clock: Clock, folder: Path) -> FastAPI:
-    live = LiveLibrary(folder)
+    live = LiveCourse(folder)
     return create_app(settings.model_copy(update={"content": folder}), clock, live)
 
 

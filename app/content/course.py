@@ -398,7 +398,7 @@ def _build_served_sections(
     return tuple(sections)
 
 
-def compute_library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
+def compute_course_version(parsed_files: Mapping[str, ParsedFile]) -> str:
     """Return a hash that changes with any content, and with the code that parses it."""
     digest = hashlib.sha256(compute_parser_code_hash().encode())
     for path, parsed_file in sorted(parsed_files.items()):
@@ -412,7 +412,7 @@ _NOTHING: Mapping[str, ParsedFile] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Library:
+class Course:
     """One consistent state of the course. `version` changes when any content does.
 
     `outdated_paths` are files shown in their last good version.
@@ -430,7 +430,7 @@ class Library:
     outdated_paths: tuple[str, ...] = ()
     items_with_drafts: ItemsWithDrafts = NO_CONTENT
 
-    def with_drafts(self) -> "Library":
+    def with_drafts(self) -> "Course":
         """Return the course with everything that is not live, for authors only."""
         items = self.items_with_drafts
         if items is NO_CONTENT:
@@ -440,21 +440,21 @@ class Library:
         )
 
 
-def load_library(course_folder: Path, cache_folder: Path | None = None) -> Library:
+def load_course(course_folder: Path, cache_folder: Path | None = None) -> Course:
     """Load the whole course in `course_folder`. `cache_folder` is a folder for parsed files."""
     with pause_garbage_collection():
         parsed_files = (
             CachingCourseFileParser(course_folder, cache_folder).parse_current_files().parsed_files
         )
-        return assemble_library(parsed_files, course_folder)
+        return assemble_course(parsed_files, course_folder)
 
 
-def assemble_library(
+def assemble_course(
     parsed_files: Mapping[str, ParsedFile],
     course_folder: Path,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
-) -> Library:
-    """Assemble parsed files into a library, checked as of today.
+) -> Course:
+    """Assemble parsed files into a course, checked as of today.
 
     `previous_files` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
@@ -463,8 +463,8 @@ def assemble_library(
         parsed_files, course_folder, None, previous_files
     )
     parsed_files = parsed_course.parsed_files
-    return Library(
-        compute_library_version(parsed_files),
+    return Course(
+        compute_course_version(parsed_files),
         parsed_course.syllabus,
         {
             slug: add_image_sizes(topic, course_folder)
@@ -488,7 +488,7 @@ def assemble_library(
 def find_problems(
     parsed_files: Mapping[str, ParsedFile], course_folder: Path, checked_on: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
-    """Return the problems that `assemble_library` would find, without building the library."""
+    """Return the problems that `assemble_course` would find, without building the course."""
     checked_items = _assemble_or_fall_back(parsed_files, course_folder, checked_on).checked_items
     return tuple(
         drop_and_merge_consequential_problems(
