@@ -252,7 +252,7 @@ def test_the_working_cites_its_source_and_the_page_that_explains_it():
 
 
 def test_what_would_change_the_verdict_leads_there():
-    change = reading_of(weights="int4").flips[0]
+    change = reading_of(weights="int4").changes[0]
     assert change.url == "/calculators/sample?weights=int4&gpus=1"
 
 
