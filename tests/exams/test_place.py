@@ -7,13 +7,13 @@ from sqlmodel import select
 
 from app.database.tables import Attempt
 from app.markup.model import ExamBlueprint, SourceLocation
-from app.questions.types.hotspot import HotspotRegion
+from app.questions.types.place import PlaceRegion
 from tests.exams.sitting import answer, begin, finish, save
 from tests.quiz.bank import text
 from tests.quiz.course import EditableLiveCourse
 from tests.quiz.test_place import PLACE
 
-LINE = HotspotRegion("lmnp", text("The line"), False, text("No."), region="line")
+LINE = PlaceRegion("lmnp", text("The line"), False, text("No."), region="line")
 # A mock exam asks for a part among three at least.
 OF_THREE = dataclasses.replace(
     PLACE,

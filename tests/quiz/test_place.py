@@ -18,7 +18,7 @@ from app.questions import types as kinds
 from app.questions.grading import grade_response, render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.hotspot import HotspotRegion, HotspotSpec
+from app.questions.types.place import PlaceRegion, PlaceSpec
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
 from tests.quiz.course import EditableLiveCourse
@@ -58,11 +58,11 @@ def queue() -> SvgFigure:
 
 
 PLACE = question(
-    HotspotSpec(
+    PlaceSpec(
         "queue.svg",
         (
-            HotspotRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
-            HotspotRegion("ghjk", text("The server"), False, text("No."), region="server"),
+            PlaceRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
+            PlaceRegion("ghjk", text("The server"), False, text("No."), region="server"),
         ),
         (queue(),),
     ),
@@ -83,7 +83,7 @@ def live_course() -> EditableLiveCourse:
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
     answer = parse_file(QUIZ, "topics/case/quiz.md").questions[0].answer
 
-    assert isinstance(answer, HotspotSpec)
+    assert isinstance(answer, PlaceSpec)
     assert answer.file == "queue.svg"
     assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
@@ -182,7 +182,7 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "queue.narrow.svg").write_text(SVG)
     after = load_course(tmp_path).questions["wait"]
 
-    assert isinstance(after.answer, HotspotSpec)
+    assert isinstance(after.answer, PlaceSpec)
     assert [d.clickable_regions[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
@@ -199,7 +199,7 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
     shipped: Course,
 ) -> None:
     questions = shipped.questions.values()
-    answers = [q.answer for q in questions if isinstance(q.answer, HotspotSpec)]
+    answers = [q.answer for q in questions if isinstance(q.answer, PlaceSpec)]
 
     assert len(answers) >= 2
     for answer in answers:

@@ -7,18 +7,18 @@ import pytest
 
 from app.content.course import Course, load_course
 from app.questions.grading import grade_response
-from app.questions.lab import find_shortest_solution
+from app.questions.lab_session import find_shortest_solution
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types import Answer
 from app.questions.types.choice import ChoiceSpec
 from app.questions.types.cloze import ClozeSpec
-from app.questions.types.console import ConsoleSpec
 from app.questions.types.design import DesignSpec
-from app.questions.types.hotspot import HotspotSpec
+from app.questions.types.lab import LabSpec
 from app.questions.types.matching import MatchSpec
 from app.questions.types.number_parsing import NumericSpec
 from app.questions.types.ordering import OrderSpec
+from app.questions.types.place import PlaceSpec
 from app.questions.types.short_answer import ShortAnswerSpec
 from app.quiz.store import QUESTION
 from tests.amounts import FACTOR
@@ -50,9 +50,9 @@ def right_answer(variant: Variant) -> dict[str, list[str]]:
 def right_row(answer: Answer) -> dict[str, list[str]]:
     if isinstance(answer, MatchSpec):
         return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
-    if isinstance(answer, HotspotSpec):
+    if isinstance(answer, PlaceSpec):
         return {"answer": [r.key for r in answer.regions if r.right]}
-    if isinstance(answer, ConsoleSpec):
+    if isinstance(answer, LabSpec):
         way = [
             answer.lab.commands[number].sample_line_without_prompt
             for number in find_shortest_solution(answer.lab) or ()
