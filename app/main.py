@@ -22,7 +22,7 @@ from app.authoring import pages as authoring_pages
 from app.authoring.statistics_tables import StatisticsCache
 from app.calculators import hardware_pages, pages
 from app.clock import utc_now
-from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
+from app.content.live_courses import SINGLE_COURSE, CourseRegistry, LiveCourse
 from app.database.backup import run_daily_backups
 from app.database.engine import (
     READERS,
@@ -65,7 +65,7 @@ _SLOTS = {"pages": 8, "forms": 4, "estimates": 8, "files": 32}
 def create_app(
     settings: Settings,
     clock: Callable[[], dt.datetime] = utc_now,
-    library: LiveLibrary | None = None,
+    live_course: LiveCourse | None = None,
 ) -> FastAPI:
     """Create the application. `clock` returns the current time in UTC."""
     app = FastAPI(
@@ -77,12 +77,12 @@ def create_app(
     app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database_url_or_default)
     app.state.reader_slots = asyncio.Semaphore(READERS)
-    app.state.courses = courses = open_courses(settings, library)
-    app.state.library = courses.libraries[courses.default_course_name]
+    app.state.courses = courses = open_courses(settings, live_course)
+    app.state.live_course = courses.live_courses[courses.default_course_name]
     assets = load_assets()
     app.state.static, app.state.templates = assets.static, assets.templates
     app.state.session_cookies = create_session_cookies(settings)
-    app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
+    app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.live_courses}
     app.state.rates = RateLimiter(settings.rate_settings_by_kind)
     app.state.prices = load_price_list(settings.prices)
     app.state.metrics = _create_metrics(app)
@@ -94,7 +94,7 @@ def create_app(
     app.state.downloads = DownloadQueue(app.state.engine, app.state.storage)
     app.state.statistics = {
         name: StatisticsCache(app.state.engine, live, clock, name)
-        for name, live in courses.libraries.items()
+        for name, live in courses.live_courses.items()
     }
     app.state.readiness = ReadinessChecks(
         app.state.engine, settings.data, courses, app.state.storage
@@ -110,14 +110,14 @@ def create_app(
     return app
 
 
-def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegistry:
-    """Return the courses in the content folder, or only the given `library`."""
-    if library is not None:
-        return CourseRegistry({SINGLE_COURSE: library})
+def open_courses(settings: Settings, live_course: LiveCourse | None) -> CourseRegistry:
+    """Return the courses in the content folder, or only the given `live_course`."""
+    if live_course is not None:
+        return CourseRegistry({SINGLE_COURSE: live_course})
     cache_folder, last_good_folder = settings.data / "cache", settings.data / "last-good"
     return CourseRegistry.from_content_folder(
         settings.content,
-        lambda folder: LiveLibrary(folder, cache_folder, _FILE_CHECK_SECONDS, last_good_folder),
+        lambda folder: LiveCourse(folder, cache_folder, _FILE_CHECK_SECONDS, last_good_folder),
     )
 
 
@@ -151,9 +151,9 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         settings.data, settings.database_url_or_default, settings.secret, settings.backups_folder
     )
     mail_server = MailServer(settings.smtp, settings.mail_from, settings.url)
-    for live in state.courses.libraries.values():
+    for live in state.courses.live_courses.values():
         with contextlib.suppress(Exception):  # /readyz and each page say what is wrong with it
-            await run_in_threadpool(live.get_current_library)
+            await run_in_threadpool(live.get_current_course)
     async with contextlib.AsyncExitStack() as background_tasks:
         for task in (
             run_daily_backups(installation, state.clock),

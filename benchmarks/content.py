@@ -15,46 +15,46 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from app.content.library import load_library
+from app.content.course import load_course
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ROOT / "tests" / "courses" / "tiny"
 SHIPPED = ROOT / "content"
 PAGES, QUESTIONS = 200, 2000
 ROUNDS = 5
-LOAD = "from pathlib import Path; from app.content.library import load_library; "
+LOAD = "from pathlib import Path; from app.content.course import load_course; "
 NOW = "os.times()[:5]"  # of this process and its children, and by the clock
-TIMED = f"import os, sys; {LOAD}a = {NOW}; load_library(*map(Path, sys.argv[1:])); b = {NOW}; "
+TIMED = f"import os, sys; {LOAD}a = {NOW}; load_course(*map(Path, sys.argv[1:])); b = {NOW}; "
 TELL = "print(sum(b[:4]) - sum(a[:4]), b[4] - a[4])"
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as made:
-        course, cache = Path(made) / "content", Path(made) / "cache"
-        grow(course)
-        library = load_library(course, cache)
-        print(f"{len(library.topics)} pages, {len(library.questions)} questions")
-        show("cold", 3.0, lambda: loaded(course))
-        show("from the cache", 0.5, lambda: loaded(course, cache))
-        show("check", 1.0, lambda: checked(course))
+        course_folder, cache = Path(made) / "content", Path(made) / "cache"
+        grow(course_folder)
+        course = load_course(course_folder, cache)
+        print(f"{len(course.topics)} pages, {len(course.questions)} questions")
+        show("cold", 3.0, lambda: loaded(course_folder))
+        show("from the cache", 0.5, lambda: loaded(course_folder, cache))
+        show("check", 1.0, lambda: checked(course_folder))
     return 0
 
 
 Seconds = tuple[float, float]  # of the processors, by the clock
 
 
-def loaded(course: Path, *cache: Path) -> Seconds:
+def loaded(course_folder: Path, *cache: Path) -> Seconds:
     """What a fresh process needs for the course, without its own start."""
-    command = [sys.executable, "-c", TIMED + TELL, *map(str, (course, *cache))]
+    command = [sys.executable, "-c", TIMED + TELL, *map(str, (course_folder, *cache))]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     busy, passed = map(float, told.split())
     return busy, passed
 
 
-def checked(course: Path) -> Seconds:
+def checked(course_folder: Path) -> Seconds:
     """What the whole command needs, from its start to its end."""
     before = os.times()
-    command = [sys.executable, "-m", "app", "check", str(course)]
+    command = [sys.executable, "-m", "app", "check", str(course_folder)]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     after = os.times()
     return sum(after[2:4]) - sum(before[2:4]), after.elapsed - before.elapsed
@@ -70,28 +70,28 @@ def show(label: str, aim: float, work: Callable[[], Seconds]) -> None:
     )
 
 
-def grow(course: Path, original: Path = TINY, copies: int = 0) -> None:
+def grow(course_folder: Path, original: Path = TINY, copies: int = 0) -> None:
     """Copy a course until it is large; ids and slugs get a number.
 
     `copies` of each page, the first included; 0 for the pages and questions of the
     aims, no more and no less.
     """
-    shutil.copytree(original, course)
-    originals = sorted((course / "topics").iterdir())
+    shutil.copytree(original, course_folder)
+    originals = sorted((course_folder / "topics").iterdir())
     for number in range(1, copies or PAGES // len(originals)):
         for topic in originals:
             name = f"{topic.name}-{number}"
-            shutil.copytree(topic, course / "topics" / name)
-            for file in (course / "topics" / name).glob("*.md"):
+            shutil.copytree(topic, course_folder / "topics" / name)
+            for file in (course_folder / "topics" / name).glob("*.md"):
                 file.write_text(_renamed(file.read_text(), str(number)))
-    (course / "ids.lock").unlink(missing_ok=True)
+    (course_folder / "ids.lock").unlink(missing_ok=True)
     if not copies:
-        _top_up(course)
+        _top_up(course_folder)
 
 
-def _top_up(course: Path) -> None:
+def _top_up(course_folder: Path) -> None:
     """Ask the first questions of the quizzes once more, until there are enough."""
-    quizzes = sorted(course.glob("topics/*/quiz.md"))
+    quizzes = sorted(course_folder.glob("topics/*/quiz.md"))
     pages = [quiz.with_name("concept.md") for quiz in quizzes]
     asked = sum(len(_ID.findall(file.read_text())) for file in (*quizzes, *pages))
     for number in range(QUESTIONS - asked):

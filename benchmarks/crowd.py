@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, insert, select
 from sqlmodel import SQLModel, col
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import (
     Attempt,
     CardStateRow,
@@ -24,10 +24,10 @@ TEMPLATES = 20  # pasts that are computed; the learners share them
 _AT_ONCE = 100  # learners whose rows are written together
 
 
-def fill(engine: Engine, library: Library, keys: list[str], past: Past) -> None:
+def fill(engine: Engine, course: Course, keys: list[str], past: Past) -> None:
     """Give every key a learner with such a past, made of a few that were computed."""
     now = dt.datetime.now(dt.UTC)
-    pasts = [list(_past(library, past, now, n)) for n in range(TEMPLATES)]
+    pasts = [list(_past(course, past, now, n)) for n in range(TEMPLATES)]
     exam = (now + dt.timedelta(days=24)).date().isoformat()
     learners = [{"key": key, "created_at": 1, "exam_day": exam, "target": 75} for key in keys]
     with engine.connect().execution_options(writes=True) as connection:
@@ -52,16 +52,16 @@ def counts(engine: Engine) -> dict[str, int]:
 
 
 def _past(
-    library: Library, past: Past, now: dt.datetime, seed: int
+    course: Course, past: Past, now: dt.datetime, seed: int
 ) -> Iterator[tuple[type[SQLModel], list[Row]]]:
     """The rows of one learner by table."""
     rng = random.Random(seed)
-    memories, log = remember(library, past, now, rng)
-    given = list(answers(library, past, now, rng))
+    memories, log = remember(course, past, now, rng)
+    given = list(answers(course, past, now, rng))
     yield CardStateRow, memories
     yield Review, log
     yield Attempt, given
-    yield SectionRead, list(readings(library, past, now))
+    yield SectionRead, list(readings(course, past, now))
     days: dict[str, Row] = {}
     for row in (*log, *given):
         day = row["study_day"]

@@ -28,7 +28,7 @@ from sqlalchemy import text
 from sqlmodel import Session
 
 from app.content.course_facts import cached_course_facts
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.content.reading_routes import ESSENTIAL_SHARE, sum_reading_minutes_on_route
 from app.database.schema import upgrade_schema
 from app.main import create_app
@@ -114,14 +114,14 @@ class Player:
 
     def __init__(self, app: FastAPI, clock: Clock, way: Way, seed: int) -> None:
         self.app, self.clock, self.way = app, clock, way
-        self.library = app.state.library.get_current_library()
+        self.course = app.state.live_course.get_current_course()
         self.rng = random.Random(f"{seed} {way}")
         self.browser = TestClient(
             app, headers={"accept-encoding": "identity"}, follow_redirects=False
         )
-        self.facts = cached_course_facts(self.library)
+        self.facts = cached_course_facts(self.course)
         general = self.rng.gauss(_LEVEL, 0.5)
-        self.level = {page: self.rng.gauss(general, 0.5) for page in sorted(self.library.topics)}
+        self.level = {page: self.rng.gauss(general, 0.5) for page in sorted(self.course.topics)}
         self.read: dict[str, float] = {}
         self.cards: set[str] = set()
         self.answered: collections.Counter[str] = collections.Counter()
@@ -225,7 +225,7 @@ class Player:
             if link is None:
                 return
             slug, short = link[1], link[2] == "?route=short"
-            topic = self.library.topics[slug]
+            topic = self.course.topics[slug]
             self.get(f"/concepts/{slug}{link[2]}")
             self.post(f"/concepts/{slug}/readings{link[2]}")
             before = self.read.get(slug, 0.0)
@@ -275,7 +275,7 @@ class Player:
 
         So its mean score is `guess + (1 - guess) * known`, as `true_score` has it.
         """
-        question = self.library.questions[item]
+        question = self.course.questions[item]
         variant = draw_variant(question, seed)
         right, *wrong = (
             raw for _, raw in types.question_type_of(variant).sample_responses(variant.answer)
@@ -316,7 +316,7 @@ class Player:
         return score
 
     def sit(self, address: str) -> None:
-        exam = max(self.library.exams.values(), key=lambda exam: exam.question_count)
+        exam = max(self.course.exams.values(), key=lambda exam: exam.question_count)
         sitting = self.post(f"/exams/{exam.slug}/sittings", token=f"{address} {self.clock.now}")
         sitting = sitting.partition("/questions/")[0]
         for number in range(1, exam.question_count + 1):
@@ -391,7 +391,7 @@ def _hidden(page: str, action: str) -> dict[str, str]:
     return {name: html.unescape(value) for name, value in pairs}
 
 
-def play(way: Way, seed: int, library: LiveLibrary) -> Result:
+def play(way: Way, seed: int, live_course: LiveCourse) -> Result:
     """Play one learner on a server of its own, in this process."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
@@ -403,7 +403,7 @@ def play(way: Way, seed: int, library: LiveLibrary) -> Result:
             rate_writes_browser="off",
         )
         clock = Clock()
-        app = create_app(settings, clock, library)
+        app = create_app(settings, clock, live_course)
         upgrade_schema(app.state.engine)
         try:
             return Player(app, clock, way, seed).play()
@@ -413,9 +413,9 @@ def play(way: Way, seed: int, library: LiveLibrary) -> Result:
 
 def rows(ways: tuple[Way, ...], seeds: range) -> Iterator[tuple[Way, list[Result]]]:
     with tempfile.TemporaryDirectory() as cache:
-        library = LiveLibrary(CONTENT, Path(cache))
+        course = LiveCourse(CONTENT, Path(cache))
         for way in ways:
-            yield way, [play(way, seed, library) for seed in seeds]
+            yield way, [play(way, seed, course) for seed in seeds]
 
 
 def main() -> int:

@@ -35,8 +35,8 @@ from pathlib import Path
 import httpx
 
 from app.cli.people import create_author_link
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.database.engine import make_engine
 from app.database.schema import upgrade_schema
 from app.database.secure_delete import truncate_write_ahead_log
@@ -58,7 +58,7 @@ CROWDS = ((50, PAUSE), (300, PAUSE), (50, (0.0, 0.0)))
 
 def main() -> int:
     given = _arguments()
-    library = LiveLibrary(ROOT / "content").get_current_library()
+    course = LiveCourse(ROOT / "content").get_current_course()
     keys = [f"{n:0>43}" for n in range(given.learners)]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -70,16 +70,16 @@ def main() -> int:
         table: dict[str, dict[str, float]] = {}
         for name, some, column in stages:
             address = _database(folder / name, given.database if name == "full" else "")
-            _fill(address, library, some)
+            _fill(address, course, some)
             key = some[0] if some else "n" * 43
             with _server(folder / name, address, 1) as (port, _):
                 cookie = _author(address, port)
-                table[column] = _pages(port, key, cookie, library)
+                table[column] = _pages(port, key, cookie, course)
             if name == "full":
                 _print(table)
                 for workers in (1, 2):
                     with _server(folder / name, address, workers) as (port, process):
-                        _loads(port, keys, library, given.seconds, workers, process)
+                        _loads(port, keys, course, given.seconds, workers, process)
     return 0
 
 
@@ -96,12 +96,12 @@ def _database(folder: Path, address: str) -> str:
     return address or f"sqlite:///{folder / 'headroom.db'}"
 
 
-def _fill(address: str, library: Library, keys: list[str]) -> None:
+def _fill(address: str, course: Course, keys: list[str]) -> None:
     engine = make_engine(address)
     upgrade_schema(engine)
     begun = time.perf_counter()
     if keys:
-        crowd.fill(engine, library, keys, PAST)
+        crowd.fill(engine, course, keys, PAST)
     truncate_write_ahead_log(Path(engine.url.database or ""))
     found = ", ".join(f"{n:,} {name}" for name, n in crowd.counts(engine).items())
     print(f"{found}; written in {time.perf_counter() - begun:.0f} s", flush=True)
@@ -159,10 +159,10 @@ def _author(address: str, port: int) -> str:
     return "; ".join(f"{n}={v}" for n, v in answer.cookies.items() if "author" in n)
 
 
-def _pages(port: int, key: str, cookie: str, library: Library) -> dict[str, float]:
+def _pages(port: int, key: str, cookie: str, course: Course) -> dict[str, float]:
     """The median time of each page in milliseconds; none where it was refused."""
     count = itertools.count()
-    cards = itertools.cycle(library.cards)
+    cards = itertools.cycle(course.cards)
 
     def get(path: str) -> Callable[[], Request]:
         sign = "&" if "?" in path else "?"
@@ -231,7 +231,7 @@ class Seen:
 def _loads(
     port: int,
     keys: list[str],
-    library: Library,
+    course: Course,
     seconds: float,
     workers: int,
     process: subprocess.Popen[bytes],
@@ -240,7 +240,7 @@ def _loads(
     for count, pause in CROWDS:
         seen = Seen()
         some = keys[:: max(1, len(keys) // count)][:count]
-        asyncio.run(_study(port, some, library, seconds, pause, seen))
+        asyncio.run(_study(port, some, course, seconds, pause, seen))
         whole = len(seen.reads) + len(seen.writes)
         thinking = f"{pause[0]:.0f} to {pause[1]:.0f} s pause" if any(pause) else "none"
         print(
@@ -263,14 +263,14 @@ def _quantiles(name: str, times: list[float]) -> str:
 async def _study(
     port: int,
     keys: list[str],
-    library: Library,
+    course: Course,
     seconds: float,
     pause: tuple[float, float],
     seen: Seen,
 ) -> None:
     clients = [visitor(port, key) for key in keys]
     evenings = [
-        (client, _wishes(key, library), _pauses(key, pause))
+        (client, _wishes(key, course), _pauses(key, pause))
         for client, key in zip(clients, keys, strict=True)
     ]
     # Every process has seen requests of each kind before it counts: the first of a
@@ -309,13 +309,13 @@ def _pauses(key: str, pause: tuple[float, float]) -> Iterator[float]:
         yield chance.uniform(*pause)
 
 
-def _wishes(key: str, library: Library) -> Iterator[Request]:
+def _wishes(key: str, course: Course) -> Iterator[Request]:
     """What a learner does in an evening: half of it reviews, the rest of everything."""
     chance = random.Random(key)
-    cards, topics = list(library.cards), list(library.topics)
+    cards, topics = list(course.cards), list(course.topics)
     asked = [
         (f"/quiz/{q.topic}/{q.id}", q.answer.options[0].key)
-        for q in library.questions.values()
+        for q in course.questions.values()
         if q.type == "single" and isinstance(q.answer, ChoiceSpec) and q.use != "exam"
     ]
     for number in itertools.count():

@@ -22,7 +22,7 @@ from itsdangerous import Signer
 from sqlalchemy import text
 from starlette.types import Message
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.settings import Settings
@@ -42,14 +42,14 @@ def main() -> int:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
     with tempfile.TemporaryDirectory() as made:
         app = stage(Path(made))
-        library: Library = app.state.library.get_current_library()
+        course: Course = app.state.live_course.get_current_course()
         print(
-            f"{len(library.cards)} cards, {len(library.questions)} questions; veteran: "
+            f"{len(course.cards)} cards, {len(course.questions)} questions; veteran: "
             f"{VETERAN.reviews:,} reviews of {VETERAN.cards:,} cards, "
             f"{VETERAN.answers:,} answers, {VETERAN.days} days"
         )
         print(f"{'page':24} {'newcomer ms':>11} {'veteran ms':>10} {'ratio':>6} aim")
-        asyncio.run(compare(app, pages(app, library), times))
+        asyncio.run(compare(app, pages(app, course), times))
         app.state.engine.dispose()
     return 0
 
@@ -60,18 +60,18 @@ def stage(folder: Path) -> FastAPI:
     settings = Settings(data=folder, content=folder / "content", secret=SECRET)
     app = create_app(settings, lambda: NOON)
     upgrade_schema(app.state.engine)
-    library = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     for name, past in (("newcomer", NEWCOMER), ("veteran", VETERAN)):
-        live(app.state.engine, library, KEYS[name], past, NOON)
+        live(app.state.engine, course, KEYS[name], past, NOON)
     return app
 
 
-def pages(app: FastAPI, library: Library) -> dict[str, Ask]:
+def pages(app: FastAPI, course: Course) -> dict[str, Ask]:
     """What is measured: method, address and body, for whom."""
-    new = {who: iter(unanswered(library)) for who in KEYS}
+    new = {who: iter(unanswered(course)) for who in KEYS}
     begun = {
-        "newcomer": itertools.cycle(list(library.cards)[: NEWCOMER.cards]),
-        "veteran": itertools.cycle(list(library.cards)[: VETERAN.cards]),
+        "newcomer": itertools.cycle(list(course.cards)[: NEWCOMER.cards]),
+        "veteran": itertools.cycle(list(course.cards)[: VETERAN.cards]),
     }
     tokens = itertools.count()
 
@@ -80,7 +80,7 @@ def pages(app: FastAPI, library: Library) -> dict[str, Ask]:
         return "POST", f"/flashcards/{next(begun[who])}/reviews", body
 
     def reviewed(who: str) -> tuple[str, str, bytes]:
-        card = library.cards[next(begun[who])]
+        card = course.cards[next(begun[who])]
         grade(app, KEYS[who], card, str(next(tokens)), NOON)
         return "GET", "/", b""
 

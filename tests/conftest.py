@@ -19,9 +19,9 @@ from sqlmodel import Session
 
 from app.cli.people import create_author_link
 from app.content import file_watcher as watched_files
-from app.content.courses import LiveLibrary
+from app.content.course import Course
 from app.content.file_watcher import ParseJob, parse_files, pause_garbage_collection
-from app.content.library import Library
+from app.content.live_courses import LiveCourse
 from app.content.parsed_file import ParsedFile
 from app.main import create_app, load_assets
 from app.settings import Settings
@@ -95,34 +95,34 @@ def _temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def live_library(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
-    return LiveLibrary(TINY, tmp_path_factory.mktemp("cache"))
+def live_course(tmp_path_factory: pytest.TempPathFactory) -> LiveCourse:
+    return LiveCourse(TINY, tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
-def library(live_library: LiveLibrary) -> Library:
+def course(live_course: LiveCourse) -> Course:
     """The tiny course: two domains, two objectives, two topics."""
-    return live_library.get_current_library()
+    return live_course.get_current_course()
 
 
 @pytest.fixture(scope="session")
-def live_shipped() -> LiveLibrary:
+def live_shipped() -> LiveCourse:
     """The course that is shipped, parsed once until it or the code changes.
 
     One process of a run reads it, and the others wait for what it made of it.
     """
     folder = kept("course")
-    live = LiveLibrary(SHIPPED, folder)
+    live = LiveCourse(SHIPPED, folder)
     with folder.with_suffix(".lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        live.get_current_library()
+        live.get_current_course()
     gc.freeze()
     return live
 
 
 @pytest.fixture(scope="session")
-def shipped(live_shipped: LiveLibrary) -> Library:
-    return live_shipped.get_current_library()
+def shipped(live_shipped: LiveCourse) -> Course:
+    return live_shipped.get_current_course()
 
 
 @pytest.fixture(scope="session")
@@ -189,8 +189,8 @@ def settings(_settings: Settings, tmp_path: Path, database: str) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings, clock: Clock, live_library: LiveLibrary) -> FastAPI:
-    return create_app(settings, clock, live_library)
+def app(settings: Settings, clock: Clock, live_course: LiveCourse) -> FastAPI:
+    return create_app(settings, clock, live_course)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
-from app.content.courses import CourseRegistry, LiveLibrary
-from app.content.library import load_library
+from app.content.course import load_course
+from app.content.live_courses import CourseRegistry, LiveCourse
 from app.database.engine import WRITING, make_engine
 from app.database.tables import Attempt, Learner, Regrade
 from app.quiz.store import save_revision_once
@@ -107,11 +107,11 @@ def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path
     assert content
     engine = make_engine(database)
     with Session(engine) as db:
-        for course in ("aid", "sizing"):
-            who = Learner(key=course, course=course, created_at=1)
+        for course_name in ("aid", "sizing"):
+            who = Learner(key=course_name, course=course_name, created_at=1)
             db.add(who)
             db.flush()
-            db.add(an_attempt(who.id or 0, course))
+            db.add(an_attempt(who.id or 0, course_name))
         db.commit()
     engine.dispose()
     file = tmp_path / "attempts.csv"
@@ -125,17 +125,17 @@ def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path
 def test_only_the_answers_of_a_course_are_graded_again(
     content: Path, database: str, capsys
 ) -> None:
-    question = load_library(content / "aid").questions["w-fp32"]
+    question = load_course(content / "aid").questions["w-fp32"]
     engine = make_engine(database)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         save_revision_once(db, question, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
-        for course in ("aid", "sizing"):
-            who = Learner(key=course, course=course, created_at=1)
+        for course_name in ("aid", "sizing"):
+            who = Learner(key=course_name, course=course_name, created_at=1)
             db.add(who)
             db.flush()
             given = an_attempt(who.id or 0, question.id)
-            given.token, given.score = course, 0.0
+            given.token, given.score = course_name, 0.0
             given.revision, given.raw = question.revision, '{"answer": ["15"]}'
             db.add(given)
         db.commit()
@@ -232,9 +232,9 @@ def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
     (content / "draft").mkdir()
     (content / "draft" / "sources.toml").write_text("", encoding="utf-8")
 
-    found = CourseRegistry.from_content_folder(content, LiveLibrary)
+    found = CourseRegistry.from_content_folder(content, LiveCourse)
 
-    assert set(found.libraries) == {"aid", "sizing"}
+    assert set(found.live_courses) == {"aid", "sizing"}
     assert "draft: this folder is not served as a course: it has no" in caplog.text
 
 

@@ -25,7 +25,7 @@ from app.accounts.learner_store import (
 )
 from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
 from app.clock import Now, current_time, from_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import (
     DbSession,
     OpenWriteSession,
@@ -33,7 +33,7 @@ from app.database.engine import (
     run_in_thread_unless_sqlite,
 )
 from app.database.quotas import DailyByteQuota, StorageLimit
-from app.web.dependencies import current_library
+from app.web.dependencies import current_course
 from app.web.render import render_page
 from app.web.request_limits import RateLimiter, client_address_or_network_of_scope
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies, Visitor, describe_user_agent
@@ -44,9 +44,9 @@ _A_DAY = dt.timedelta(days=1)
 async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile:
     """Return the learner of the session cookie; a revoked session makes a new visitor."""
     visitor: Visitor = request.state.visitor
-    course: str = request.state.course
+    course_name: str = request.state.course_name
     learner = await run_in_thread_unless_sqlite(
-        db, lambda: find_learner_by_session(db, visitor.session_key_digest, course)
+        db, lambda: find_learner_by_session(db, visitor.session_key_digest, course_name)
     )
     if learner is not None and not learner.is_session_revoked:
         return learner
@@ -54,13 +54,13 @@ async def get_current_learner(request: Request, db: DbSession) -> LearnerProfile
         cookies: SessionCookies = request.app.state.session_cookies
         visitor = cookies.copy_with_new_session_key(visitor)
         request.state.visitor = visitor
-    return _create_unsaved_profile(visitor, course, visitor.time_zone or "UTC")
+    return _create_unsaved_profile(visitor, course_name, visitor.time_zone or "UTC")
 
 
-def _create_unsaved_profile(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
+def _create_unsaved_profile(visitor: Visitor, course_name: str, zone: str) -> LearnerProfile:
     person = derive_person_key(visitor.session_key)
     return LearnerProfile(
-        derive_learner_key(person, course), person=person, course=course, zone=zone
+        derive_learner_key(person, course_name), person=person, course_name=course_name, zone=zone
     )
 
 
@@ -127,7 +127,7 @@ def _insert_if_new_and_mark_changed(
     # The first write, or another request has just erased the learner.
     new_learner = learner
     if learner.id:
-        new_learner = _create_unsaved_profile(visitor, learner.course, learner.zone)
+        new_learner = _create_unsaved_profile(visitor, learner.course_name, learner.zone)
     learner_id = insert_learner_with_session(db, new_learner, visit)
     increment_change_counter(db, learner_id)
     return dataclasses.replace(
@@ -170,7 +170,7 @@ class RequestContext:
     """What a route works with."""
 
     request: Request
-    library: Library
+    course: Course
     learner: LearnerProfile
     db: Session
     now: dt.datetime
@@ -200,8 +200,8 @@ async def build_request_context(
 ) -> RequestContext:
     """Build the request context; a route that can wait declares `ReadContext` or `WriteContext`."""
     # Called directly: each further dependency costs as much as an SQLite query.
-    library, now = await current_library(request), await current_time(request)
-    return RequestContext(request, library, learner, db, now)
+    course, now = await current_course(request), await current_time(request)
+    return RequestContext(request, course, learner, db, now)
 
 
 async def _build_write_context(

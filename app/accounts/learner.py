@@ -209,7 +209,7 @@ class LearnerProfile:
     key: str
     id: int = 0
     person: str = ""
-    course: str = ""
+    course_name: str = ""
     name: str = ""
     zone: str = "UTC"
     exam_day: dt.date | None = None

@@ -166,12 +166,16 @@ def _revoke_statement(now: dt.datetime) -> Any:
 
 
 # What a learner can set is a column of the table and a field of `LearnerProfile`.
+_FIELD_BY_COLUMN = {"course": "course_name"}
 _COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
 # Ids of course cards contain no colon.
 _edited_card = select(col(OwnCard.id)).where(
     col(OwnCard.learner_id) == col(Learner.id), col(OwnCard.card).not_like("%:%")
 )
-_PROFILE = (*_COLUMNS, _edited_card.exists().label("has_edited_cards"))
+_PROFILE = (
+    *(c.label(_FIELD_BY_COLUMN.get(c.name, c.name)) for c in _COLUMNS),
+    _edited_card.exists().label("has_edited_cards"),
+)
 # Precompiled: every request runs the first and every write the second.
 _FIND = (
     select(col(LearnerSession.revoked_at), col(LearnerSession.last_seen), *_PROFILE)
@@ -235,7 +239,7 @@ def list_people(db: Session) -> list[ListedPerson]:
 
 
 def find_learner_by_session(
-    db: Session, session_key_digest: str, course: str = ""
+    db: Session, session_key_digest: str, course_name: str = ""
 ) -> LearnerProfile | None:
     """Return the learner of the session with this key hash; None before the first write.
 
@@ -251,28 +255,28 @@ def find_learner_by_session(
         "last_seen": columns.pop("last_seen"),
         "row_id_in_any_course": columns["id"],
     }
-    if columns["course"] != course:
-        columns = _find_or_build_row_in_course(db, columns, course)
+    if columns["course_name"] != course_name:
+        columns = _find_or_build_row_in_course(db, columns, course_name)
     return _learner_from_columns(columns, **session)
 
 
 def _find_or_build_row_in_course(
-    db: Session, columns_in_other_course: dict[str, Any], course: str
+    db: Session, columns_in_other_course: dict[str, Any], course_name: str
 ) -> dict[str, Any]:
     """Return the person's row in another course, or a new one with what courses share."""
     person = columns_in_other_course["person"]
     row = (
         db.connection()
-        .execute(_FIND_IN_COURSE, {"person": person, "course": course})
+        .execute(_FIND_IN_COURSE, {"person": person, "course": course_name})
         .mappings()
         .first()
     )
     if row:
         return dict(row)
     shared = {name: columns_in_other_course[name] for name in ("person", *_SHARED_COLUMNS)}
-    key = derive_learner_key(person, course)
-    draft = Learner(key=key, course=course, created_at=0, **shared).model_dump()
-    return {c.name: draft[c.name] for c in _COLUMNS} | {"id": 0}
+    key = derive_learner_key(person, course_name)
+    draft = Learner(key=key, course=course_name, created_at=0, **shared).model_dump()
+    return {_FIELD_BY_COLUMN.get(c.name, c.name): draft[c.name] for c in _COLUMNS} | {"id": 0}
 
 
 def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerProfile:
@@ -290,11 +294,11 @@ def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerPro
     return LearnerProfile(**columns | parsed | session)
 
 
-def derive_learner_key(person_key: str, course: str) -> str:
+def derive_learner_key(person_key: str, course_name: str) -> str:
     """Return the learner key of a person in a course. The person cannot be derived from it."""
-    if not course:
+    if not course_name:
         return person_key
-    return hashlib.sha256(f"{person_key}:{course}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{person_key}:{course_name}".encode()).hexdigest()[:32]
 
 
 _FIND_IN_COURSE = select(*_PROFILE).where(
@@ -314,7 +318,7 @@ def insert_learner_with_session(db: Session, learner: LearnerProfile, visit: Bro
     row = Learner(
         key=learner.key,
         person=learner.person,
-        course=learner.course,
+        course=learner.course_name,
         name=learner.name,
         zone=learner.zone,
         created_at=to_milliseconds(visit.visited_at),
@@ -354,8 +358,8 @@ def update_learner_columns(
         db.execute(update(Learner).where(person_rows).values(**shared))
 
 
-def count_course_learners(db: Session, course: str) -> int:
-    query = select(func.count()).where(col(Learner.course) == course)
+def count_course_learners(db: Session, course_name: str) -> int:
+    query = select(func.count()).where(col(Learner.course) == course_name)
     return db.scalar(query) or 0
 
 
@@ -366,13 +370,13 @@ class LearnerAdoptionCounts(NamedTuple):
     not_moved_count: int
 
 
-def adopt_learners_without_course(db: Session, course: str) -> LearnerAdoptionCounts:
+def adopt_learners_without_course(db: Session, course_name: str) -> LearnerAdoptionCounts:
     """Move learners from when the server had one course, except those with a row in `course`."""
-    people_in_course = select(col(Learner.person)).where(col(Learner.course) == course)
+    people_in_course = select(col(Learner.person)).where(col(Learner.course) == course_name)
     result = db.execute(
         update(Learner)
         .where(col(Learner.course) == "", col(Learner.person).not_in(people_in_course))
-        .values(course=course, changes=Learner.changes + 1)
+        .values(course=course_name, changes=Learner.changes + 1)
     )
     moved = int(result.rowcount)  # type: ignore[attr-defined] # a cursor result
     return LearnerAdoptionCounts(moved, not_moved_count=count_course_learners(db, ""))

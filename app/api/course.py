@@ -12,15 +12,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 
-from app.content.courses import CourseRegistry
+from app.content.course import Course
 from app.content.item_splitter import remove_items_from_page_source
-from app.content.library import Library
+from app.content.live_courses import CourseRegistry
 from app.errors import NotFoundError
 from app.markup.model import CalculatorBlock, HtmlBlock, Piece, QuestionBlock, Topic
 from app.markup.text import slugify
 from app.questions.grading import render_question_card_faces
 from app.questions.model import Question, draw_variant
-from app.web.dependencies import CurrentLibrary, require_topic
+from app.web.dependencies import CurrentCourse, require_topic
 from app.widgets.estimate_view import calculator_url
 
 MAX_SLUG_LENGTH = 100
@@ -178,18 +178,18 @@ class QuestionsOut(_ContentInfoOut):
     questions: list[QuestionOut]
 
 
-def _course_out_fields(library: Library, course_name: str) -> dict[str, Any]:
-    syllabus = library.syllabus
+def _course_out_fields(course: Course, course_name: str) -> dict[str, Any]:
+    syllabus = course.syllabus
     names = {"course": course_name, "exam": syllabus.exam, "title": syllabus.title}
-    return names | _version_license_and_language(library)
+    return names | _version_license_and_language(course)
 
 
-def _version_license_and_language(library: Library) -> dict[str, str]:
-    syllabus = library.syllabus
-    return {"version": library.version, "license": syllabus.license, "language": syllabus.language}
+def _version_license_and_language(course: Course) -> dict[str, str]:
+    syllabus = course.syllabus
+    return {"version": course.version, "license": syllabus.license, "language": syllabus.language}
 
 
-def build_syllabus(library: Library, course_name: str) -> SyllabusOut:
+def build_syllabus(course: Course, course_name: str) -> SyllabusOut:
     domains = [
         DomainOut(
             number=domain.number,
@@ -200,10 +200,10 @@ def build_syllabus(library: Library, course_name: str) -> SyllabusOut:
                 for o in domain.objectives
             ],
         )
-        for domain in library.syllabus.domains
+        for domain in course.syllabus.domains
     ]
-    topics = [TopicOut(**_topic_out_fields(topic)) for topic in library.topics.values()]
-    return SyllabusOut(**_course_out_fields(library, course_name), domains=domains, topics=topics)
+    topics = [TopicOut(**_topic_out_fields(topic)) for topic in course.topics.values()]
+    return SyllabusOut(**_course_out_fields(course, course_name), domains=domains, topics=topics)
 
 
 def _topic_out_fields(topic: Topic) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _topic_out_fields(topic: Topic) -> dict[str, Any]:
     }
 
 
-def build_topic_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
+def build_topic_page(course: Course, topic: Topic, markdown: str | None) -> PageOut:
     """Return a page with its text; `markdown` is the author's source."""
     sources = [
         SourceOut(
@@ -231,7 +231,7 @@ def build_topic_page(library: Library, topic: Topic, markdown: str | None) -> Pa
             isbn=source.isbn,
             read=source.read_on.isoformat() if source.read_on else None,
         )
-        for source in map(library.sources.get, topic.sources)
+        for source in map(course.sources.get, topic.sources)
         if source is not None
     ]
     sections = [
@@ -264,7 +264,7 @@ def _piece_to_html(piece: Piece, topic: Topic) -> str:
     raise TypeError(f"unknown piece of a page: {piece!r}")
 
 
-def build_glossary(library: Library) -> GlossaryOut:
+def build_glossary(course: Course) -> GlossaryOut:
     """Return the terms in alphabetical order."""
     terms = [
         TermOut(
@@ -274,12 +274,12 @@ def build_glossary(library: Library) -> GlossaryOut:
             text=term.meaning.plain,
             see=list(term.see_also_anchors_or_urls),
         )
-        for term in library.glossary.values()
+        for term in course.glossary.values()
     ]
-    return GlossaryOut(**_version_license_and_language(library), terms=terms)
+    return GlossaryOut(**_version_license_and_language(course), terms=terms)
 
 
-def build_cards(library: Library, topic_slug_or_empty: str) -> CardsOut:
+def build_cards(course: Course, topic_slug_or_empty: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
     cards = [
         CardOut(
@@ -291,20 +291,20 @@ def build_cards(library: Library, topic_slug_or_empty: str) -> CardsOut:
             front=card.front.html,
             back=card.back.html,
         )
-        for card in library.cards.values()
+        for card in course.cards.values()
         if topic_slug_or_empty in {"", card.topic}
     ]
-    return CardsOut(**_version_license_and_language(library), cards=cards)
+    return CardsOut(**_version_license_and_language(course), cards=cards)
 
 
-def build_practice_questions(library: Library, topic_slug_or_empty: str) -> QuestionsOut:
+def build_practice_questions(course: Course, topic_slug_or_empty: str) -> QuestionsOut:
     """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
     questions = [
         _build_question(question)
-        for question in library.questions.values()
+        for question in course.questions.values()
         if topic_slug_or_empty in {"", question.topic} and question.use != "exam"
     ]
-    return QuestionsOut(**_version_license_and_language(library), questions=questions)
+    return QuestionsOut(**_version_license_and_language(course), questions=questions)
 
 
 def _build_question(question: Question) -> QuestionOut:
@@ -330,20 +330,20 @@ class ServedCourse:
     """A course with its name in URLs, and the folder of its files."""
 
     name: str
-    library: Library
+    course: Course
     folder: Path
 
 
-def served_courses_by_name(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
+def served_courses_by_name(request: Request, course: CurrentCourse) -> dict[str, ServedCourse]:
     """Return the courses of the server by name; a single course is named after its exam."""
     registry: CourseRegistry = request.app.state.courses
     if not registry.has_several_courses:
-        name = slugify(library.syllabus.exam) or "course"
-        folder = registry.libraries[registry.default_course_name].folder
-        return {name: ServedCourse(name, library, folder)}
+        name = slugify(course.syllabus.exam) or "course"
+        folder = registry.live_courses[registry.default_course_name].folder
+        return {name: ServedCourse(name, course, folder)}
     return {
-        name: ServedCourse(name, live.get_current_library(), live.folder)
-        for name, live in registry.libraries.items()
+        name: ServedCourse(name, live.get_current_course(), live.folder)
+        for name, live in registry.live_courses.items()
     }
 
 
@@ -362,11 +362,11 @@ RequestedCourse = Annotated[ServedCourse, Depends(require_course)]
 
 
 def require_topic_slug_or_empty(
-    course: RequestedCourse,
+    served: RequestedCourse,
     topic: Annotated[str, Query(max_length=MAX_SLUG_LENGTH, description="Of one topic only")] = "",
 ) -> str:
     """Return the topic of the query, empty for all; raises NotFoundError for an unknown one."""
-    return require_topic(course.library, topic).slug if topic else ""
+    return require_topic(served.course, topic).slug if topic else ""
 
 
 TopicOrAll = Annotated[str, Depends(require_topic_slug_or_empty)]
@@ -375,44 +375,44 @@ TopicOrAll = Annotated[str, Depends(require_topic_slug_or_empty)]
 @router.get("", summary="The courses of this server")
 def list_courses(courses: AllCourses) -> CoursesOut:
     course_list = [
-        CourseOut(**_course_out_fields(course.library, course.name)) for course in courses.values()
+        CourseOut(**_course_out_fields(served.course, served.name)) for served in courses.values()
     ]
     return CoursesOut(courses=course_list)
 
 
 @router.get("/{course}", summary="A course: domains, objectives, topics")
-def get_syllabus(course: RequestedCourse) -> SyllabusOut:
-    return build_syllabus(course.library, course.name)
+def get_syllabus(served: RequestedCourse) -> SyllabusOut:
+    return build_syllabus(served.course, served.name)
 
 
 @router.get("/{course}/topics/{topic}", summary="A page, in Markdown and HTML")
-def get_page(course: RequestedCourse, topic: str) -> PageOut:
-    page = require_topic(course.library, topic)
-    return build_topic_page(course.library, page, _read_page_markdown(course, page))
+def get_page(served: RequestedCourse, topic: str) -> PageOut:
+    page = require_topic(served.course, topic)
+    return build_topic_page(served.course, page, _read_page_markdown(served, page))
 
 
 @router.get("/{course}/glossary", summary="The terms of a course")
-def get_glossary(course: RequestedCourse) -> GlossaryOut:
-    return build_glossary(course.library)
+def get_glossary(served: RequestedCourse) -> GlossaryOut:
+    return build_glossary(served.course)
 
 
 @router.get("/{course}/cards", summary="Cards, of a topic or all")
-def get_cards(course: RequestedCourse, topic: TopicOrAll) -> CardsOut:
-    return build_cards(course.library, topic)
+def get_cards(served: RequestedCourse, topic: TopicOrAll) -> CardsOut:
+    return build_cards(served.course, topic)
 
 
 @router.get("/{course}/questions", summary="Questions without their answers")
-def get_questions(course: RequestedCourse, topic: TopicOrAll) -> QuestionsOut:
-    return build_practice_questions(course.library, topic)
+def get_questions(served: RequestedCourse, topic: TopicOrAll) -> QuestionsOut:
+    return build_practice_questions(served.course, topic)
 
 
-def _read_page_markdown(course: ServedCourse, topic: Topic) -> str | None:
+def _read_page_markdown(served: ServedCourse, topic: Topic) -> str | None:
     """Return the Markdown of a page; None if the file is newer than the loaded page."""
     path = topic.place.path
-    if path in course.library.outdated_paths:
+    if path in served.course.outdated_paths:
         return None
     try:
-        text = (course.folder / path).read_text("utf-8-sig")
+        text = (served.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
     return remove_items_from_page_source(text)

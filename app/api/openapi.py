@@ -88,7 +88,7 @@ class TableOut(BaseModel):
 
 
 class ChangeOut(BaseModel):
-    """A verdict flip: the nearest value of an input at which the verdict changes."""
+    """A verdict change: the nearest value of an input at which the verdict changes."""
 
     field: str = Field(description="Name of the input.")
     label: str = Field(description="Name on the page.")

@@ -14,7 +14,7 @@ from app.accounts.author_access import AuthorOnlyRoute, CurrentAuthor
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import ReadContext
 from app.authoring import store
-from app.authoring.course_report import AuthoredLibrary
+from app.authoring.course_report import CourseWithDrafts
 from app.authoring.preview import build_author_url
 from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.authoring.response_table import (
@@ -26,9 +26,9 @@ from app.authoring.response_table import (
 )
 from app.authoring.store import AnswerFilter
 from app.clock import Now
-from app.content.courses import LiveLibrary
 from app.content.file_reader import parse_file
 from app.content.file_watcher import locate_course_file
+from app.content.live_courses import LiveCourse
 from app.content.parse_cache import replace_file_atomically
 from app.database.engine import OpenWriteSession, open_read_only_session
 from app.errors import ConflictError
@@ -87,13 +87,13 @@ class AcceptAnswerForm(BaseModel):
 def show_answers(
     context: ReadContext,
     item: str,
-    library: AuthoredLibrary,
+    course: CourseWithDrafts,
     query: Annotated[AnswerFilterForm, Query()],
 ) -> HTMLResponse:
     """Every response to a question, grouped by how the current key grades it."""
-    question = require_question(library, item)
+    question = require_question(course, item)
     answers = store.list_logged_answers(
-        context.db, context.learner.course, question.id, query.answer_filter
+        context.db, context.learner.course_name, question.id, query.answer_filter
     )
     return context.render_page(
         "authoring/answers.html",
@@ -122,32 +122,32 @@ _OUTCOME_LABELS = {
 async def accept_answer_and_regrade(
     request: Request,
     item: str,
-    library: AuthoredLibrary,
+    course: CourseWithDrafts,
     author: CurrentAuthor,
     now: Now,
     form: Annotated[AcceptAnswerForm, Form()],
 ) -> RedirectResponse:
     """Write an accepted answer into the file, then regrade the answers given before."""
-    question = require_question(library, item)
+    question = require_question(course, item)
     if form.revision != question.revision:
         raise ConflictError(
             "The question was edited while this page was open. Nothing was changed.",
             "Look at its answers again.",
         )
     accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
-    live: LiveLibrary = request.state.live
+    live: LiveCourse = request.state.live
     live_question = await run_in_threadpool(
         _write_accepted_answer_and_wait_until_live, live, question, accepted
     )
     regraded_count = 0
     write_session: OpenWriteSession = request.app.state.open_write_session
     if live_question.status == "live":
-        course: str = request.state.course
+        course_name: str = request.state.course_name
         async with open_read_only_session(request) as db:
-            preview = await run_in_threadpool(preview_regrade, db, course, live_question)
+            preview = await run_in_threadpool(preview_regrade, db, course_name, live_question)
         async with write_session() as db:
             regraded_count = await run_in_threadpool(
-                write_regrades_of_preview, db, course, preview, author.id, now
+                write_regrades_of_preview, db, course_name, preview, author.id, now
             )
     async with write_session() as db:
         subject = f"“{accepted.text}” of {question.id}"[:120]
@@ -157,14 +157,14 @@ async def accept_answer_and_regrade(
 
 
 def _write_accepted_answer_and_wait_until_live(
-    live_library: LiveLibrary, question: Question, accepted_text: AcceptedText
+    live_course: LiveCourse, question: Question, accepted_text: AcceptedText
 ) -> Question:
     """Write the file and return the question as it is live afterward.
 
     Nothing is written unless the question is sound with the new key and accepts the text.
     """
     path = question.place.path
-    file = locate_course_file(live_library.folder, path)
+    file = locate_course_file(live_course.folder, path)
     try:
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:
@@ -188,7 +188,7 @@ def _write_accepted_answer_and_wait_until_live(
         ) from None
     deadline = time.monotonic() + _MAX_SECONDS_UNTIL_LIVE
     while time.monotonic() < deadline:
-        current = live_library.get_current_library().with_drafts().questions.get(question.id)
+        current = live_course.get_current_course().with_drafts().questions.get(question.id)
         if current is not None and current.revision != question.revision:
             return current
         time.sleep(0.02)

@@ -14,21 +14,21 @@ from typing import Annotated
 
 from fastapi import Depends
 
+from app.content.course import Course
 from app.content.course_facts import list_questions_of_objective, map_objectives_to_domains
-from app.content.library import Library
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
 from app.markup.text import reduce_to_words
 from app.questions import types
 from app.questions.model import Question
-from app.web.dependencies import CurrentLibrary
+from app.web.dependencies import CurrentCourse
 
 
-async def get_library_with_drafts(library: CurrentLibrary) -> Library:
+async def get_course_with_drafts(course: CurrentCourse) -> Course:
     """Return the course of the request with its drafts; `async`, because it is only a lookup."""
-    return library.with_drafts()
+    return course.with_drafts()
 
 
-AuthoredLibrary = Annotated[Library, Depends(get_library_with_drafts)]
+CourseWithDrafts = Annotated[Course, Depends(get_course_with_drafts)]
 
 COVERAGE_COLUMN_TITLES = {
     "pages": "pages",
@@ -73,30 +73,30 @@ class ObjectiveCoverage:
         return tuple(_format_cell(getattr(self, field)) for field in COVERAGE_COLUMN_TITLES)
 
 
-def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
+def compute_coverage(course: Course) -> tuple[ObjectiveCoverage, ...]:
     """Return the coverage of every objective, in syllabus order."""
     topics: dict[str, list[Topic]] = {}
-    for topic in sorted(library.topics.values(), key=lambda topic: topic.level):
+    for topic in sorted(course.topics.values(), key=lambda topic: topic.level):
         for number in topic.objectives:
             topics.setdefault(number, []).append(topic)
     return tuple(
-        _count_objective_coverage(library, objective.number, objective.name, topics)
-        for domain in library.syllabus.domains
+        _count_objective_coverage(course, objective.number, objective.name, topics)
+        for domain in course.syllabus.domains
         for objective in domain.objectives
     )
 
 
 def _count_objective_coverage(
-    library: Library,
+    course: Course,
     objective_number: str,
     objective_name: str,
     topics_by_objective: Mapping[str, Sequence[Topic]],
 ) -> ObjectiveCoverage:
     pages = topics_by_objective.get(objective_number, ())
-    questions = list_questions_of_objective(library, objective_number)
-    cards = [c for c in library.cards.values() if objective_number in c.objectives]
+    questions = list_questions_of_objective(course, objective_number)
+    cards = [c for c in course.cards.values() if objective_number in c.objectives]
     keys = {k for p in pages for k in p.sources} | {k for q in questions for k in q.sources}
-    sources = [library.sources[k] for k in keys if k in library.sources]
+    sources = [course.sources[k] for k in keys if k in course.sources]
     reviewed = [page.reviewed for page in pages if page.reviewed]
     sections = [section for page in pages for section in page.sections]
     pieces = [piece for section in sections for piece in section.pieces]
@@ -126,21 +126,21 @@ def _count_pictures(html: str) -> int:
     return html.count("<figure") + outside_figures.count("<img ")
 
 
-def count_exam_questions_by_domain(library: Library) -> Counter[str]:
-    domains = map_objectives_to_domains(library)
+def count_exam_questions_by_domain(course: Course) -> Counter[str]:
+    domains = map_objectives_to_domains(course)
     return Counter(
-        q.find_domain(domains) for q in library.questions.values() if q.may_be_asked_in_exams
+        q.find_domain(domains) for q in course.questions.values() if q.may_be_asked_in_exams
     )
 
 
-def count_disjoint_papers_by_title(library: Library) -> dict[str, int]:
+def count_disjoint_papers_by_title(course: Course) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
-    available = count_exam_questions_by_domain(library)
+    available = count_exam_questions_by_domain(course)
     return {
         exam.title: min(
             (available[d] // n for d, n in exam.question_count_by_domain.items() if n), default=0
         )
-        for exam in library.exams.values()
+        for exam in course.exams.values()
     }
 
 
@@ -255,10 +255,10 @@ class DueContentReview:
     reason: str
 
 
-def list_due_content_reviews(library: Library, today: dt.date) -> list[DueContentReview]:
+def list_due_content_reviews(course: Course, today: dt.date) -> list[DueContentReview]:
     """Return pages and sources due for review, longest overdue first, without drafts."""
     due = []
-    for page in library.with_drafts().topics.values():
+    for page in course.with_drafts().topics.values():
         day, reason = page.reviewed, ""
         if page.status == "review":
             day, reason = None, "waits for a second reader"
@@ -268,7 +268,7 @@ def list_due_content_reviews(library: Library, today: dt.date) -> list[DueConten
             due.append(DueContentReview(page.title, page.place.path, page.slug, day, reason))
     due += [
         DueContentReview(source.key, source.path, "", source.read_on, reason)
-        for source in library.sources.values()
+        for source in course.sources.values()
         if (reason := _explain_review_due(source.read_on, today, ""))
     ]
     return sorted(due, key=lambda d: (d.last_reviewed or dt.date.min, d.file_path, d.name))

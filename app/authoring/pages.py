@@ -17,7 +17,7 @@ from app.authoring import statistics_tables, store
 from app.authoring.answers_page import answers_router
 from app.authoring.course_report import (
     COVERAGE_COLUMN_TITLES,
-    AuthoredLibrary,
+    CourseWithDrafts,
     compute_coverage,
     count_disjoint_papers_by_title,
     list_due_content_reviews,
@@ -51,7 +51,7 @@ from app.authoring.to_do import (
     read_lines_around,
 )
 from app.clock import Now
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import DbSession, OpenWriteSession, open_read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
@@ -68,7 +68,7 @@ from app.questions.model import (
 from app.questions.question_form import OpenQuestion, make_question_title, make_submission_token
 from app.questions.question_type import SubmittedResponse
 from app.quiz.forms import PostedSubmission, QueriedSubmission
-from app.web.dependencies import CurrentLibrary, RowNumber, require_question
+from app.web.dependencies import CurrentCourse, RowNumber, require_question
 from app.web.formatting import format_time_ago
 from app.web.render import is_htmx_request, render_page
 
@@ -107,17 +107,17 @@ def sign_author_out(
 
 @authoring_router.get("/pages/{topic}")
 def preview_topic(
-    request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
+    request: Request, topic: str, course: CourseWithDrafts, learner: CurrentLearner
 ) -> HTMLResponse:
     """The preview of a page; one that cannot be parsed yet shows only its problems."""
-    problems = list_problems_of_topic(library.problems, topic)
-    topic_page = library.topics.get(topic)
+    problems = list_problems_of_topic(course.problems, topic)
+    topic_page = course.topics.get(topic)
     if topic_page is None and not problems:
         raise NotFoundError(f"There is no topic “{topic}”.")
     # Drafts must never enter the page cache of the learners.
     cache = RenderedPageCache(request.app.state.templates)
-    rendered = cache.get_or_render(library, topic_page, "full") if topic_page else None
-    questions = [library.questions[i] for i in topic_page.questions] if topic_page else []
+    rendered = cache.get_or_render(course, topic_page, "full") if topic_page else None
+    questions = [course.questions[i] for i in topic_page.questions] if topic_page else []
     return render_page(
         request,
         "authoring/page.html",
@@ -125,28 +125,28 @@ def preview_topic(
         slug=topic,
         topic=topic_page,
         page=rendered,
-        library=library,
+        course=course,
         problems=problems,
-        outdated=topic_page is not None and topic_page.place.path in library.outdated_paths,
+        outdated=topic_page is not None and topic_page.place.path in course.outdated_paths,
         name_of=make_problem_key_for_url,
-        open_questions=_build_open_questions_of_page(library, rendered) if rendered else {},
+        open_questions=_build_open_questions_of_page(course, rendered) if rendered else {},
         questions=[(q, make_question_title(q)) for q in questions],
-        cards=[library.cards[i] for i in topic_page.cards] if topic_page else [],
+        cards=[course.cards[i] for i in topic_page.cards] if topic_page else [],
     )
 
 
-def _build_open_questions_of_page(library: Library, page: RenderedPage) -> dict[str, OpenQuestion]:
+def _build_open_questions_of_page(course: Course, page: RenderedPage) -> dict[str, OpenQuestion]:
     """Return the questions of the page, with forms that try answers without recording them."""
     return {
         item: OpenQuestion(
-            draw_variant(library.questions[item], 0),
+            draw_variant(course.questions[item], 0),
             make_submission_token(),
             "page",
             back_url=f"/authoring/pages/{page.topic.slug}",
-            submit_url=build_author_url(library.questions[item]),
+            submit_url=build_author_url(course.questions[item]),
         )
         for item in page.embedded_question_ids
-        if item in library.questions
+        if item in course.questions
     }
 
 
@@ -195,12 +195,12 @@ def show_problem_list(
     context: ReadContext, query: Annotated[ProblemFilterForm, Query()]
 ) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
-    listing = build_problem_list(context.library, query.severity, query.file, query.at)
+    listing = build_problem_list(context.course, query.severity, query.file, query.at)
     selected_problem = listing.selected_problem
     folder = context.request.state.live.folder
     return context.render_page(
         "authoring/index.html",
-        library=context.library,
+        course=context.course,
         listing=listing,
         listed_problems=listing.problems[:_MAX_PROBLEMS],
         selected_problem=selected_problem,
@@ -210,14 +210,14 @@ def show_problem_list(
         query=query,
         name_of=make_problem_key_for_url,
         topic_of=find_topic_slug_of_path,
-        reports=store.list_learner_reports(context.db, context.learner.course),
+        reports=store.list_learner_reports(context.db, context.learner.course_name),
     )
 
 
 @authoring_router.get("/changes")
-async def show_course_version(library: CurrentLibrary) -> PlainTextResponse:
+async def show_course_version(course: CurrentCourse) -> PlainTextResponse:
     """The version of the course. An open page polls it and reloads itself."""
-    return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
+    return PlainTextResponse(course.version, headers={"cache-control": "no-store"})
 
 
 @authoring_router.post("/reports/{report}/settlement")
@@ -234,8 +234,8 @@ _ROWS_PER_PAGE = 50  # rows of one page of the table; the CSV has all
 _DESCENDING_FIRST = {"count", "guess"}  # columns that a first click sorts descending
 
 
-async def require_question_in_url(item: str, library: AuthoredLibrary) -> Question:
-    return require_question(library, item)
+async def require_question_in_url(item: str, course: CourseWithDrafts) -> Question:
+    return require_question(course, item)
 
 
 QuestionInUrl = Annotated[Question, Depends(require_question_in_url)]
@@ -259,7 +259,7 @@ def show_statistics(
         return _build_csv_response(
             statistics_tables.write_exams_as_csv(statistics.exam_rows), "exams.csv"
         )
-    items = statistics_tables.list_items_to_fix(context.library, rows, statistics.lapsed_cards)
+    items = statistics_tables.list_items_to_fix(context.course, rows, statistics.lapsed_cards)
     reasons = {item.item_id: item.reasons[0].text for item in items}
     groups = {
         "look": [row for row in rows if row.question.id in reasons],
@@ -269,7 +269,7 @@ def show_statistics(
     group = query.show or ("look" if groups["look"] else "answered")
     return context.render_page(
         "authoring/questions.html",
-        library=context.library,
+        course=context.course,
         items=items,
         reasons=reasons,
         group_sizes={name: len(group) for name, group in groups.items()},
@@ -289,16 +289,16 @@ def show_statistics(
 @authoring_router.get("/mend")
 def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
-    library = context.library
+    course = context.course
     rows = _list_question_rows_with_report_counts(statistics, context)
-    items = statistics_tables.list_items_to_fix(library, rows, statistics.lapsed_cards)
-    due = list_due_content_reviews(library, context.now.date())
+    items = statistics_tables.list_items_to_fix(course, rows, statistics.lapsed_cards)
+    due = list_due_content_reviews(course, context.now.date())
     return context.render_page(
         "authoring/to_do.html",
-        tasks=build_author_tasks(library.problems, items, due),
+        tasks=build_author_tasks(course.problems, items, due),
         max_rows=_ROWS_PER_PAGE,
-        outdated=library.outdated_paths,
-        unfinished=list_unpublished_content(library),
+        outdated=course.outdated_paths,
+        unfinished=list_unpublished_content(course),
     )
 
 
@@ -306,7 +306,7 @@ def show_to_do(statistics: CurrentStatistics, context: ReadContext) -> HTMLRespo
 def show_question(
     statistics: CurrentStatistics,
     context: ReadContext,
-    library: AuthoredLibrary,
+    course: CourseWithDrafts,
     question: QuestionInUrl,
     submission: QueriedSubmission,
 ) -> HTMLResponse:
@@ -317,7 +317,7 @@ def show_question(
     outcome = (
         build_unanswered_question(question, submission)
         if is_open
-        else grade_without_recording(db, library, question, submission)
+        else grade_without_recording(db, course, question, submission)
     )
     variant = draw_variant(question, submission.hidden_fields.seed or 0)
     current_statistics = statistics.statistics_by_revision.get(
@@ -326,9 +326,9 @@ def show_question(
     seen_wordings = store.list_seen_wordings(db, question.id)
     return context.render_page(
         "authoring/question.html",
-        library=library,
+        course=course,
         question=question,
-        topic=library.topics.get(question.topic),
+        topic=course.topics.get(question.topic),
         url=build_author_url(question),
         seed=variant.seed,
         open_question=outcome if isinstance(outcome, OpenQuestion) else None,
@@ -339,13 +339,13 @@ def show_question(
         lines=read_lines_around(
             context.request.state.live.folder, location.path, location.line, 14
         )[-15:],
-        problems=[p for p in library.problems if p.item == question.id],
-        outdated=location.path in library.outdated_paths,
+        problems=[p for p in course.problems if p.item == question.id],
+        outdated=location.path in course.outdated_paths,
         displayed_letters=assign_option_letters(variant),
         variants=_list_variant_rows_until_unsolvable(question),
         variant_count=count_combinations(question.computed) if question.computed else 0,
         reports=store.list_learner_reports(
-            db, context.learner.course, include_settled=True, question_id=question.id
+            db, context.learner.course_name, include_settled=True, question_id=question.id
         ),
         unregraded=statistics.unregraded_count_by_question.get(question.id, 0),
         statistics=current_statistics,
@@ -381,7 +381,7 @@ def show_question_fragment(
 @authoring_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in QuestionInUrl
 def grade_trial_answer(
     request: Request,
-    library: AuthoredLibrary,
+    course: CourseWithDrafts,
     db: DbSession,
     question: QuestionInUrl,
     submission: PostedSubmission,
@@ -391,7 +391,7 @@ def grade_trial_answer(
         seed = submission.hidden_fields.seed or 0
         query = _encode_answer_and_seed_as_query(submission.raw_response, seed)
         return RedirectResponse(f"{build_author_url(question)}{query}", 303)
-    outcome = grade_without_recording(db, library, question, submission)
+    outcome = grade_without_recording(db, course, question, submission)
     if isinstance(outcome, OpenQuestion):
         status = 422 if outcome.parse_error else 200
         return render_page(request, "quiz/_question.html", status=status, open_question=outcome)
@@ -408,7 +408,7 @@ def _count_commonest_response_patterns(
 ) -> dict[str, list[_ResponsePatternCount]]:
     """Return what learners did in a question, by title, most frequent first."""
     newest_responses = store.load_newest_first_responses(
-        context.db, context.learner.course, question.id, question.revision
+        context.db, context.learner.course_name, question.id, question.revision
     )
     responses = (
         SubmittedResponse(draw_variant(question, seed).answer, fields)
@@ -438,7 +438,7 @@ def _list_question_rows_with_report_counts(
     statistics: BankStatistics, context: RequestContext
 ) -> list[statistics_tables.QuestionStatisticsRow]:
     """Return every question with its statistics and the number of open reports about it."""
-    reports = store.list_learner_reports(context.db, context.learner.course)
+    reports = store.list_learner_reports(context.db, context.learner.course_name)
     return statistics_tables.add_report_counts(statistics.question_rows, reports)
 
 
@@ -457,7 +457,7 @@ def _encode_answer_and_seed_as_query(raw: Any, seed: int) -> str:
 
 @authoring_router.get("/coverage")
 def show_coverage(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
+    request: Request, course: CurrentCourse, learner: CurrentLearner, now: Now
 ) -> HTMLResponse:
     """What each objective has, and what the options of the bank give away."""
     return render_page(
@@ -465,10 +465,10 @@ def show_coverage(
         "authoring/coverage.html",
         learner=learner,
         heads=COVERAGE_COLUMN_TITLES.values(),
-        rows=compute_coverage(library),
-        papers=count_disjoint_papers_by_title(library),
-        answer_cues=measure_answer_cues(library.questions.values()),
-        due=list_due_content_reviews(library, now.date()),
+        rows=compute_coverage(course),
+        papers=count_disjoint_papers_by_title(course),
+        answer_cues=measure_answer_cues(course.questions.values()),
+        due=list_due_content_reviews(course, now.date()),
     )
 
 
@@ -507,7 +507,7 @@ _POLICY_TEXTS = {
 def show_regrading(
     context: ReadContext, item: str, query: Annotated[RegradePreviewForm, Query()]
 ) -> HTMLResponse:
-    question = require_question(context.library, item)
+    question = require_question(context.course, item)
     return context.render_page(
         "authoring/regrading.html",
         question=question,
@@ -516,7 +516,7 @@ def show_regrading(
         right=types.question_type_of(question).right_answer_texts(question.answer),
         regrading=preview_regrade(
             context.db,
-            context.learner.course,
+            context.learner.course_name,
             question,
             accept_rewording=query.reworded,
             policy=query.policy,
@@ -531,7 +531,7 @@ def show_regrading(
 async def confirm_regrading(
     request: Request,
     item: str,
-    library: CurrentLibrary,
+    course: CurrentCourse,
     author: CurrentAuthor,
     now: Now,
     form: Annotated[RegradeConfirmForm, Form()],
@@ -541,19 +541,19 @@ async def confirm_regrading(
     They are graded before the write transaction starts, because that can take longer than other
     writers can wait.
     """
-    question = require_question(library, item)
+    question = require_question(course, item)
     if form.revision != question.revision:
         raise ConflictError(
             "The question was edited while this page was open. Nothing was graded.",
             "Look again at what its key changes now.",
         )
-    course: str = request.state.course
+    course_name: str = request.state.course_name
     async with open_read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
                 preview_regrade,
                 db,
-                course,
+                course_name,
                 question,
                 accept_rewording=form.reworded,
                 policy=form.policy,
@@ -562,7 +562,7 @@ async def confirm_regrading(
     write_session: OpenWriteSession = request.app.state.open_write_session
     async with write_session() as db:
         count = await run_in_threadpool(
-            write_regrades_of_preview, db, course, regrading, author.id, now
+            write_regrades_of_preview, db, course_name, regrading, author.id, now
         )
     query = f"graded={count}&policy={form.policy}{'&reworded=true' if form.reworded else ''}"
     return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)

@@ -4,7 +4,7 @@ import dataclasses
 
 from sqlmodel import Session
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions import types
 from app.questions.grading import build_unanswered_result, grade_response
 from app.questions.model import Question, Variant, draw_variant
@@ -85,7 +85,7 @@ def build_unanswered_question(question: Question, submission: QuestionSubmission
 
 
 def grade_without_recording(
-    db: Session, library: Library, question: Question, submission: QuestionSubmission
+    db: Session, course: Course, question: Question, submission: QuestionSubmission
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
     question_form = build_unanswered_question(question, submission)
@@ -120,7 +120,7 @@ def grade_without_recording(
         question_form.back_url, submission_token=question_form.submission_token
     )
     feedback = build_feedback(
-        db, library, attempt, links, GradedVariant(question_form.variant, result)
+        db, course, attempt, links, GradedVariant(question_form.variant, result)
     )
     next_url = build_author_url(question)
     if question_form.context != "page":  # the page adds its own query string

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from app.authoring.course_report import count_exam_questions_by_domain
 from app.content.check import parse_as_if_ids_were_added
+from app.content.course import Course, assemble_course
 from app.content.course_facts import apportion_by_weight
 from app.content.file_watcher import CachingCourseFileParser
-from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import list_used_ids
 from app.import_export.items import append_number_until_unused
@@ -37,13 +37,13 @@ class ScaffoldError(Exception):
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScaffoldTarget:
     course_folder: Path
-    library: Library
+    course: Course
     used_ids: frozenset[str]
 
     @property
     def first_source_key(self) -> str:
         """The key of a source to start with; raises ScaffoldError if there is none."""
-        for key in self.library.sources:
+        for key in self.course.sources:
             return key
         raise ScaffoldError(
             "sources.toml lists no source yet; write one first, for a page without "
@@ -53,9 +53,9 @@ class ScaffoldTarget:
     @property
     def starting_objective(self) -> str:
         """The first objective without a page, otherwise the first of all."""
-        domains = self.library.syllabus.domains
+        domains = self.course.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
-        pages = self.library.with_drafts().topics
+        pages = self.course.with_drafts().topics
         covered = {o for t in pages.values() for o in t.objectives}
         for number in [n for n in numbers if n not in covered] + numbers:
             return number
@@ -73,7 +73,7 @@ def read_scaffold_target(folder: Path) -> ScaffoldTarget:
     today = dt.datetime.now(dt.UTC).date()
     files_with_ids = parse_as_if_ids_were_added(parsed_files, folder, today).parsed_files
     return ScaffoldTarget(
-        folder, assemble_library(files_with_ids, folder), frozenset(list_used_ids(parsed_files))
+        folder, assemble_course(files_with_ids, folder), frozenset(list_used_ids(parsed_files))
     )
 
 
@@ -105,7 +105,7 @@ def create_topic(
     folder = target.course_folder / "topics" / topic_slug
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
-    objectives = {o.number for d in target.library.syllabus.domains for o in d.objectives}
+    objectives = {o.number for d in target.course.syllabus.domains for o in d.objectives}
     if objective and objective not in objectives:
         hint = write_hint_for_unknown_word(objective, objectives)
         raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
@@ -115,7 +115,7 @@ def create_topic(
         "source": target.first_source_key,
         "today": today.isoformat(),
     }
-    page = _fill_page_template(values, with_calculator=target.library.syllabus.offers_calculators)
+    page = _fill_page_template(values, with_calculator=target.course.syllabus.offers_calculators)
     used_ids = set(target.used_ids)
     quiz = [
         _fill_item_template(
@@ -167,10 +167,10 @@ def add_question_or_card(
 
 def _require_topic(target: ScaffoldTarget, topic_slug: str) -> Topic:
     """Return the topic; raises ScaffoldError with the problem that keeps it from being read."""
-    topics = target.library.with_drafts().topics
+    topics = target.course.with_drafts().topics
     if topic_slug in topics:
         return topics[topic_slug]
-    for problem in target.library.problems:
+    for problem in target.course.problems:
         if problem.severity == "error" and topic_slug in problem.path.split("/"):
             reason = f"{problem.path}:{problem.line} {problem.message} {problem.hint}".strip()
             raise ScaffoldError(f"The topic “{topic_slug}” cannot be read: {reason}")
@@ -183,7 +183,7 @@ def _refuse_type_needing_missing_calculators(target: ScaffoldTarget, item_type: 
     estimates = (
         item_type in types.QUESTION_TYPES and types.QUESTION_TYPES[item_type].needs_calculators
     )
-    if estimates and not target.library.syllabus.offers_calculators:
+    if estimates and not target.course.syllabus.offers_calculators:
         raise ScaffoldError(
             f"A question of the type “{item_type}” needs an estimate, and this course has "
             "none: syllabus.toml says calculators = false."
@@ -210,15 +210,15 @@ def create_exam(
         raise ScaffoldError(f"{path} is there already; choose another slug.")
     drafts: list[str] = []
     try:
-        counts = _apportion_questions_to_domains(target.library, question_count)
+        counts = _apportion_questions_to_domains(target.course, question_count)
     except ScaffoldError as error:
         try:
-            counts = _apportion_questions_to_domains(target.library.with_drafts(), question_count)
+            counts = _apportion_questions_to_domains(target.course.with_drafts(), question_count)
         except ScaffoldError:
             raise error from None
-        drafts = _describe_exam_drafts_by_file(target.library)
+        drafts = _describe_exam_drafts_by_file(target.course)
     total = sum(counts.values())
-    titles = {d.number: d.title for d in target.library.syllabus.domains}
+    titles = {d.number: d.title for d in target.course.syllabus.domains}
     values = {
         "heading": _quote_for_yaml_and_toml(title),
         "questions": str(total),
@@ -230,9 +230,9 @@ def create_exam(
     return CreatedExam(file, drafts)
 
 
-def _apportion_questions_to_domains(library: Library, question_count: int) -> dict[str, int]:
-    available = count_exam_questions_by_domain(library)
-    weights = {d.number: d.weight for d in library.syllabus.domains}
+def _apportion_questions_to_domains(course: Course, question_count: int) -> dict[str, int]:
+    available = count_exam_questions_by_domain(course)
+    weights = {d.number: d.weight for d in course.syllabus.domains}
     max_questions = question_count or _MOST_QUESTIONS
     for number in range(max_questions, 0, -1):
         counts = apportion_by_weight(weights, number)
@@ -246,12 +246,12 @@ def _apportion_questions_to_domains(library: Library, question_count: int) -> di
     )
 
 
-def _describe_exam_drafts_by_file(library: Library) -> list[str]:
+def _describe_exam_drafts_by_file(course: Course) -> list[str]:
     """Return how many questions of each file exams would draw if they were live."""
     drafts = (
         question.place.path
-        for question in library.with_drafts().questions.values()
-        if question.may_be_asked_in_exams and question.id not in library.questions
+        for question in course.with_drafts().questions.values()
+        if question.may_be_asked_in_exams and question.id not in course.questions
     )
     return [f"{count} of {path}" for path, count in Counter(drafts).items()]
 

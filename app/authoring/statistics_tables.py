@@ -44,8 +44,8 @@ from app.authoring.to_do import (
     list_card_fix_reasons,
     list_report_and_regrade_fix_reasons,
 )
-from app.content.courses import SINGLE_COURSE, LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import SINGLE_COURSE, LiveCourse
 from app.database.engine import open_snapshot_session
 from app.questions import types
 from app.questions.model import Question, Variant
@@ -166,7 +166,7 @@ def compute_item_statistics_by_revision(
 
 
 def build_question_rows(
-    library: Library,
+    course: Course,
     statistics_by_revision: StatisticsByRevision,
     unregraded_count_by_question: Mapping[str, int],
 ) -> list[QuestionStatisticsRow]:
@@ -175,7 +175,7 @@ def build_question_rows(
     for (item, _), statistics in statistics_by_revision.items():
         counts[item] += statistics.count
     rows = []
-    for question in library.questions.values():
+    for question in course.questions.values():
         current = statistics_by_revision.get(QuestionRevision(question.id, question.revision))
         rows.append(
             QuestionStatisticsRow(
@@ -214,7 +214,7 @@ def sort_question_rows(
 
 
 def list_items_to_fix(
-    library: Library, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
+    course: Course, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
 ) -> list[ItemToFix]:
     """Return the questions and cards to fix, worst first."""
     items = []
@@ -223,7 +223,7 @@ def list_items_to_fix(
         reasons = [*row.fix_reasons, *reasons]
         items.append(build_item_to_fix(row.question.id, "question", row.question.place, reasons))
     for lapses in cards:
-        card = library.cards.get(lapses.card_id)
+        card = course.cards.get(lapses.card_id)
         if card is not None:
             items.append(
                 build_item_to_fix(card.id, "card", card.place, list_card_fix_reasons(lapses))
@@ -232,7 +232,7 @@ def list_items_to_fix(
 
 
 def compute_exam_statistics(
-    library: Library, first_sittings: Sequence[FirstFinishedSitting]
+    course: Course, first_sittings: Sequence[FirstFinishedSitting]
 ) -> list[ExamStatisticsRow]:
     """Return the test statistics of every mock exam of the course.
 
@@ -240,7 +240,7 @@ def compute_exam_statistics(
     item, as Moodle does for randomly drawn questions.
     """
     rows = []
-    for slug, exam in library.exams.items():
+    for slug, exam in course.exams.items():
         responses = [
             ItemResponse(number, str(position), points)
             for number, paper in enumerate(first_sittings)
@@ -495,39 +495,39 @@ class StatisticsCache:
     def __init__(
         self,
         engine: Engine,
-        live_library: LiveLibrary,
+        live_course: LiveCourse,
         clock: Callable[[], dt.datetime],
         course_name: str = SINGLE_COURSE,
     ) -> None:
         self._engine = engine
-        self._library = live_library
+        self._live_course = live_course
         self._clock = clock
-        self._course = course_name
+        self._course_name = course_name
         self._lock = threading.Lock()
         self._statistics: BankStatistics | None = None
-        self._library_version = ""
+        self._live_course_version = ""
         self._log_version: AnswerLogVersion | None = None
         self._valid_until = 0.0  # by the monotonic clock
 
     def get_recent_statistics(self) -> BankStatistics:
         """Return the statistics of now, or of a moment ago if computing them takes long."""
         with self._lock:
-            library = self._library.get_current_library()
-            newest = self._statistics if library.version == self._library_version else None
+            course = self._live_course.get_current_course()
+            newest = self._statistics if course.version == self._live_course_version else None
             if newest is not None and time.monotonic() < self._valid_until:
                 return newest
             start = time.monotonic()
             with open_snapshot_session(self._engine) as db:
-                log_version = store.read_answer_log_version(db, self._course)
+                log_version = store.read_answer_log_version(db, self._course_name)
                 if newest is None or log_version != self._log_version:
-                    newest = _compute_statistics(db, self._course, library, self._clock())
+                    newest = _compute_statistics(db, self._course_name, course, self._clock())
                 else:
-                    lapsed = store.list_lapsed_cards(db, self._course)
+                    lapsed = store.list_lapsed_cards(db, self._course_name)
                     newest = dataclasses.replace(
                         newest, computed_at=self._clock(), lapsed_cards=lapsed
                     )
             self._statistics, self._log_version = newest, log_version
-            self._library_version = library.version
+            self._live_course_version = course.version
             end = time.monotonic()
             duration = end - start
             self._valid_until = end + (_REUSE * duration if duration >= _SLOW else 0)
@@ -535,37 +535,39 @@ class StatisticsCache:
 
 
 def _compute_statistics(
-    db: Session, course: str, library: Library, now: dt.datetime
+    db: Session, course_name: str, course: Course, now: dt.datetime
 ) -> BankStatistics:
     canonical = map_to_newest_equal_revisions(
-        library.with_drafts().questions,
+        course.with_drafts().questions,
         (
             RevisionDigest(item, revision, hash_stored_content_or_use_revision(body, revision))
             for item, revision, body in store.load_stored_revisions(db)
         ),
     )
-    answers = store.load_first_attempts(db, course)
+    answers = store.load_first_attempts(db, course_name)
     items = compute_item_statistics_by_revision(answers, canonical)
     unregraded: dict[str, int] = {}
     for item, revision in items:
-        question = library.questions.get(item)
+        question = course.questions.get(item)
         if question is None or revision == question.revision or item in unregraded:
             continue
         if has_only_key_changed_since(db, question, revision):
-            unregraded[item] = preview_regrade(db, course, question).impact.answers
+            unregraded[item] = preview_regrade(db, course_name, question).impact.answers
     return BankStatistics(
         computed_at=now,
         statistics_by_revision=items,
-        question_rows=build_question_rows(library, items, unregraded),
-        exam_rows=compute_exam_statistics(library, store.load_first_finished_sittings(db, course)),
-        lapsed_cards=store.list_lapsed_cards(db, course),
+        question_rows=build_question_rows(course, items, unregraded),
+        exam_rows=compute_exam_statistics(
+            course, store.load_first_finished_sittings(db, course_name)
+        ),
+        lapsed_cards=store.list_lapsed_cards(db, course_name),
         canonical_revision_by_revision=canonical,
         unregraded_count_by_question=unregraded,
     )
 
 
 def _get_statistics_of_request(request: Request) -> BankStatistics:
-    cache: StatisticsCache = request.app.state.statistics[request.state.course]
+    cache: StatisticsCache = request.app.state.statistics[request.state.course_name]
     return cache.get_recent_statistics()
 
 

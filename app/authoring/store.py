@@ -100,40 +100,41 @@ class FirstFinishedSitting:
     score_by_position: tuple[float, ...]
 
 
-def _learner_of_course_condition(course: str, learner: Any) -> ColumnElement[bool]:
+def _learner_of_course_condition(course_name: str, learner: Any) -> ColumnElement[bool]:
     """Return the condition for learners of one course: another course may use the same ids."""
-    learners = select(col(Learner.id)).where(col(Learner.course) == course)
+    learners = select(col(Learner.id)).where(col(Learner.course) == course_name)
     condition: ColumnElement[bool] = col(learner).in_(learners)
     return condition
 
 
-def read_answer_log_version(db: Session, course: str) -> AnswerLogVersion:
+def read_answer_log_version(db: Session, course_name: str) -> AnswerLogVersion:
     """Return what tells whether the answers changed since the statistics were computed."""
     answers, sum_of_times = db.execute(
         select(func.count(), func.coalesce(func.sum(col(Attempt.at)), 0)).where(
-            col(Attempt.first).is_(True), _learner_of_course_condition(course, Attempt.learner_id)
+            col(Attempt.first).is_(True),
+            _learner_of_course_condition(course_name, Attempt.learner_id),
         )
     ).one()
     regrades, newest_regrade = db.execute(
         select(func.count(), func.coalesce(func.max(col(Regrade.id)), 0)).where(
-            _learner_of_course_condition(course, Regrade.learner_id)
+            _learner_of_course_condition(course_name, Regrade.learner_id)
         )
     ).one()
     sittings = db.execute(
         select(func.count()).where(
             col(Sitting.closed_at).is_not(None),
-            _learner_of_course_condition(course, Sitting.learner_id),
+            _learner_of_course_condition(course_name, Sitting.learner_id),
         )
     ).scalar_one()
     return AnswerLogVersion(answers, int(sum_of_times), regrades, newest_regrade, sittings)
 
 
-def load_first_attempts(db: Session, course: str) -> list[FirstAttempt]:
+def load_first_attempts(db: Session, course_name: str) -> list[FirstAttempt]:
     """Return first answers of all learners in a course, from practice and exams, in log order."""
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
         .select_from(GRADED)
-        .where(col(Attempt.first), _learner_of_course_condition(course, Attempt.learner_id))
+        .where(col(Attempt.first), _learner_of_course_condition(course_name, Attempt.learner_id))
         .order_by(col(Attempt.id))
     )
     return [
@@ -171,12 +172,12 @@ class LoggedAnswer:
 
 
 def list_logged_answers(
-    db: Session, course: str, question_id: str, answer_filter: AnswerFilter
+    db: Session, course_name: str, question_id: str, answer_filter: AnswerFilter
 ) -> list[LoggedAnswer]:
     """Return the answers to a question, in log order; without `include_repeated` only first ones."""
     conditions = [
         col(Attempt.item) == question_id,
-        _learner_of_course_condition(course, Attempt.learner_id),
+        _learner_of_course_condition(course_name, Attempt.learner_id),
     ]
     if not answer_filter.include_repeated:
         conditions.append(col(Attempt.first).is_(True))
@@ -220,10 +221,10 @@ def _build_day_range_conditions(
 
 
 def list_learner_reports(
-    db: Session, course: str, *, include_settled: bool = False, question_id: str = ""
+    db: Session, course_name: str, *, include_settled: bool = False, question_id: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `include_settled` all; optionally of one question."""
-    conditions = [_learner_of_course_condition(course, ItemReport.learner_id)]
+    conditions = [_learner_of_course_condition(course_name, ItemReport.learner_id)]
     if not include_settled:
         conditions.append(col(ItemReport.settled_at).is_(None))
     if question_id:
@@ -261,7 +262,7 @@ def mark_report_settled(db: Session, report_id: int, now: dt.datetime) -> None:
         raise NotFoundError(f"There is no report {report_id}.")
 
 
-def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
+def list_lapsed_cards(db: Session, course_name: str) -> list[CardLapses]:
     """Return cards that any learner forgot, with the number of all their reviews."""
     leech = case((col(CardStateRow.lapses) >= LEECH_LAPSES, 1), else_=0)
     rows = db.execute(
@@ -274,7 +275,7 @@ def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
         )
         .where(
             col(CardStateRow.reviews) > 0,
-            _learner_of_course_condition(course, CardStateRow.learner_id),
+            _learner_of_course_condition(course_name, CardStateRow.learner_id),
         )
         .group_by(col(CardStateRow.card))
         .having(func.sum(col(CardStateRow.lapses)) > 0)
@@ -308,13 +309,13 @@ def load_stored_revisions(db: Session) -> list[StoredRevision]:
     return [StoredRevision(*row) for row in rows]
 
 
-def load_first_finished_sittings(db: Session, course: str) -> list[FirstFinishedSitting]:
+def load_first_finished_sittings(db: Session, course_name: str) -> list[FirstFinishedSitting]:
     """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
         .where(
             col(Sitting.closed_at).is_not(None),
-            _learner_of_course_condition(course, Sitting.learner_id),
+            _learner_of_course_condition(course_name, Sitting.learner_id),
         )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
@@ -416,10 +417,10 @@ class NewScore:
 
 
 def load_regradable_attempts(
-    db: Session, course: str, question_id: str, excluded_revision: str
+    db: Session, course_name: str, question_id: str, excluded_revision: str
 ) -> list[RegradableAttempt]:
     """Return the answers to a question, without those graded by `excluded_revision`."""
-    values = {"course": course, "item": question_id, "excluded_revision": excluded_revision}
+    values = {"course": course_name, "item": question_id, "excluded_revision": excluded_revision}
     rows = db.connection().execute(_GRADED_BY_OTHER_REVISIONS, values)
     return [RegradableAttempt(*row) for row in rows]
 
@@ -446,17 +447,17 @@ class ResponseWithSeed(NamedTuple):
 
 
 def load_newest_first_responses(
-    db: Session, course: str, question_id: str, revision: str
+    db: Session, course_name: str, question_id: str, revision: str
 ) -> Iterator[ResponseWithSeed]:
     """Yield the newest first answers to a revision, at most 500."""
-    values = {"course": course, "item": question_id, "revision": revision}
+    values = {"course": course_name, "item": question_id, "revision": revision}
     for seed, raw in db.connection().execute(_SUBMITTED, values):
         yield ResponseWithSeed(seed, json.loads(raw))
 
 
-def lock_learners_who_answered(db: Session, course: str, question_id: str) -> frozenset[int]:
+def lock_learners_who_answered(db: Session, course_name: str, question_id: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
-    values = {"course": course, "item": question_id}
+    values = {"course": course_name, "item": question_id}
     rows = db.connection().execute(_ANSWERERS, values)
     return frozenset(learner_id for (learner_id,) in rows if learner_id)
 

@@ -21,8 +21,8 @@ from app.authoring.item_statistics import (
     find_probably_right_distractor,
 )
 from app.authoring.store import CardLapses
+from app.content.course import Course
 from app.content.file_watcher import locate_course_file
-from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import find_closing_index, parse_markdown, plain_text
 from app.markup.model import SourceLocation
@@ -61,13 +61,13 @@ class ProblemList:
 
 
 def build_problem_list(
-    library: Library, severity: str, file_path: str, selected_problem_key: str
+    course: Course, severity: str, file_path: str, selected_problem_key: str
 ) -> ProblemList:
     """Return the problems of a severity in a file, both empty for all.
 
     The first one is selected if none has the key.
     """
-    all_problems = sorted(library.problems, key=lambda p: (p.severity, p))
+    all_problems = sorted(course.problems, key=lambda p: (p.severity, p))
     matching = tuple(
         p for p in all_problems if p.severity.startswith(severity) and file_path in {"", p.path}
     )
@@ -397,22 +397,24 @@ class UnpublishedContent(NamedTuple):
     status: str
 
 
-def list_unpublished_content(library: Library) -> list[UnpublishedContent]:
+def list_unpublished_content(course: Course) -> list[UnpublishedContent]:
     """Return the pages that are not live, and the items that are not live on live pages."""
-    course = library.with_drafts()
-    pages = {slug: topic for slug, topic in course.topics.items() if topic.status != "live"}
+    course_with_drafts = course.with_drafts()
+    pages = {
+        slug: topic for slug, topic in course_with_drafts.topics.items() if topic.status != "live"
+    }
     entries = [
         UnpublishedContent(f"/authoring/pages/{slug}", topic.title, str(topic.status))
         for slug, topic in pages.items()
     ]
     entries += [
         UnpublishedContent(f"/authoring/questions/{q.id}", q.id, str(q.status))
-        for q in course.questions.values()
+        for q in course_with_drafts.questions.values()
         if q.status != "live" and q.topic not in pages
     ]
     entries += [
         UnpublishedContent(f"/authoring/pages/{c.topic}", c.id, str(c.status))
-        for c in course.cards.values()
+        for c in course_with_drafts.cards.values()
         if c.status != "live" and c.topic not in pages and not c.is_reverse
     ]
     return entries

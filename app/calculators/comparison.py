@@ -357,13 +357,18 @@ def list_scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProb
 
 
 def build_input_rows(
-    entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinkTargets
+    entry: EstimateSpec, scenarios: Mapping[str, Scenario], link_targets: CourseLinkTargets
 ) -> tuple[InputRow, ...]:
     columns = {
         letter: {
             field.name: field
             for field in build_form_fields(
-                entry, s.typed_by_field, s.inputs, s.problems, element_id=letter, course=course
+                entry,
+                s.typed_by_field,
+                s.inputs,
+                s.problems,
+                element_id=letter,
+                link_targets=link_targets,
             )
         }
         for letter, s in scenarios.items()

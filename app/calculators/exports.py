@@ -43,11 +43,11 @@ def build_estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) ->
                 "field": c.field,
                 "label": c.label,
                 "now": c.current_value,
-                "flips_at": c.flip_value,
+                "flips_at": c.new_value,
                 "becomes": c.verdict_after,
                 "also": {other.field: other.value for other in c.other_changes},
             }
-            for c in estimate.flips
+            for c in estimate.changes
         ],
     }
     sections = [

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from markupsafe import Markup
 
 from app.accounts.current_learner import ReadContext
-from app.content.library import Library
+from app.content.course import Course
 from app.errors import HelpLink, NotFoundError
 from app.estimator import data_files, registry
 from app.estimator.hardware.catalog import Accelerator, System, sparse_peak_rate
@@ -161,12 +161,12 @@ def _can_compute_for_part(estimate_name: str, field: str, part_id: str) -> bool:
     return True
 
 
-def list_topic_links(part: CatalogPart, library: Library) -> tuple[TextLink, ...]:
+def list_topic_links(part: CatalogPart, course: Course) -> tuple[TextLink, ...]:
     """Return links to the pages of the course that link to this part."""
     link = f'href="{part_url(part.id)}#'
     return tuple(
         TextLink(f"/concepts/{topic.slug}", topic.title)
-        for topic in library.topics.values()
+        for topic in course.topics.values()
         if any(
             isinstance(piece, HtmlBlock) and link in piece.html
             for section in topic.sections
@@ -566,7 +566,7 @@ def show_part(ctx: ReadContext, name: str) -> Response:
         rates=draw_dense_and_sparse_rates(part),
         sparse=has_sparse_rates(part),
         calculators=list_calculator_links(part),
-        pages=list_topic_links(part, ctx.library),
+        pages=list_topic_links(part, ctx.course),
         related_parts=list_related_part_links(part),
         others=[p for p in list_parts_in_category(category) if p.id != part.id],
     )

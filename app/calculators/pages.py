@@ -21,7 +21,7 @@ from starlette.routing import Route
 from app.accounts.current_learner import ReadContext, RequestContext
 from app.calculators import accuracy_report, comparison, exports
 from app.calculators.comparison import is_number, split_scenarios
-from app.content.library import Library
+from app.content.course import Course
 from app.errors import HelpLink, InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.estimates.accelerator_choice import list_rankable_gpus
@@ -38,9 +38,9 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
 from app.estimator.units import inflect_unit
 from app.web.dependencies import (
-    CurrentLibrary,
+    CurrentCourse,
     collect_course_link_targets,
-    current_library,
+    current_course,
     public_request_url,
 )
 from app.web.render import render_page
@@ -168,15 +168,21 @@ def group_estimates_for_list() -> dict[str, list[EstimateSpec]]:
     return groups
 
 
-def find_lesson_titles_by_slug(entry: EstimateSpec, course: CourseLinkTargets) -> dict[str, str]:
+def find_lesson_titles_by_slug(
+    entry: EstimateSpec, link_targets: CourseLinkTargets
+) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs_type).values())]
-    return {s: course.topic_titles_by_slug[s] for s in slugs if s in course.topic_titles_by_slug}
+    return {
+        s: link_targets.topic_titles_by_slug[s]
+        for s in slugs
+        if s in link_targets.topic_titles_by_slug
+    }
 
 
-def find_quiz_labels_by_url(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def find_quiz_labels_by_url(entry: EstimateSpec, course: Course) -> dict[str, str]:
     """Return links to course questions on this calculator's topic: URL and label."""
-    topic = library.topics.get(entry.topic)
+    topic = course.topics.get(entry.topic)
     if topic is None or not topic.questions:
         return {}
     return {f"/quiz/{topic.slug}": f"{len(topic.questions)} questions, {topic.title}"}
@@ -384,12 +390,12 @@ quick = (
 async def _render_result_fragment_from_query(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
     typed = _read_query_string_inputs(request)
-    library = await current_library(request)
+    course = await current_course(request)
 
     def work() -> Response:
         if hints := list_hints_for_unfilled_fields(entry, typed):
             return render_page(request, "calculators/_unfilled.html", hints=hints)
-        return _render_result_or_problems(request, entry, typed, library, short=short)
+        return _render_result_or_problems(request, entry, typed, course, short=short)
 
     return await ESTIMATE_RUNNER.run_in_thread_unless_quick(
         entry.name, work, is_search=entry.is_search
@@ -455,19 +461,17 @@ def _normalized_query_or_empty(entry: EstimateSpec, typed_by_field: Mapping[str,
 @router.post("/{name}/result")
 @run_in_thread_if_slow
 def show_posted_result(
-    request: Request, name: str, typed: PostedInputs, library: CurrentLibrary
+    request: Request, name: str, typed: PostedInputs, course: CurrentCourse
 ) -> Response:
-    return _render_result_or_problems(request, _require_calculator(name), typed, library)
+    return _render_result_or_problems(request, _require_calculator(name), typed, course)
 
 
 @router.post("/{name}/reading")
 @run_in_thread_if_slow
 def show_posted_short_result(
-    request: Request, name: str, typed: PostedInputs, library: CurrentLibrary
+    request: Request, name: str, typed: PostedInputs, course: CurrentCourse
 ) -> Response:
-    return _render_result_or_problems(
-        request, _require_calculator(name), typed, library, short=True
-    )
+    return _render_result_or_problems(request, _require_calculator(name), typed, course, short=True)
 
 
 @router.get("/{name}/result.svg")
@@ -505,15 +509,15 @@ def download_estimate(
 @router.get("/{name}/compare")
 @run_in_thread_if_slow
 def show_comparison(ctx: ReadContext, name: str, typed: QueriedInputs) -> Response:
-    entry, course = _require_calculator(name), collect_course_link_targets(ctx.library)
+    entry, link_targets = _require_calculator(name), collect_course_link_targets(ctx.course)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
-        proposed_url = build_calculator_form(entry, typed, course=course).compare_url
+        proposed_url = build_calculator_form(entry, typed, link_targets=link_targets).compare_url
         if "?" in proposed_url:
             return RedirectResponse(proposed_url, status_code=303)
     typed_by_letter = split_scenarios(typed)
     scenarios = comparison.compute_scenarios(entry, typed_by_letter)
-    rows = comparison.build_input_rows(entry, scenarios, course)
+    rows = comparison.build_input_rows(entry, scenarios, link_targets)
     main_rows = [r for r in rows if r.differs] or [r for r in rows if not r.is_advanced]
     problems = comparison.list_scenario_problems(scenarios)
     return ctx.render_page(
@@ -584,8 +588,8 @@ def _render_calculator_page(
     ctx: RequestContext, entry: EstimateSpec, typed_by_field: Mapping[str, str]
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
-    course = collect_course_link_targets(ctx.library)
-    form = build_calculator_form(entry, typed_by_field, course=course)
+    link_targets = collect_course_link_targets(ctx.course)
+    form = build_calculator_form(entry, typed_by_field, link_targets=link_targets)
     numbers = calculator_numbers_by_name()
     return ctx.render_page(
         "calculators/show.html",
@@ -595,8 +599,8 @@ def _render_calculator_page(
         price_links=build_price_links(entry, typed_by_field, ctx.request.app.state.prices),
         number=numbers[entry.name],
         total=len(numbers),
-        lessons=find_lesson_titles_by_slug(entry, course),
-        quizzes=find_quiz_labels_by_url(entry, ctx.library),
+        lessons=find_lesson_titles_by_slug(entry, link_targets),
+        quizzes=find_quiz_labels_by_url(entry, ctx.course),
     )
 
 
@@ -604,7 +608,7 @@ def _render_result_or_problems(
     request: Request,
     entry: EstimateSpec,
     typed_by_field: Mapping[str, str],
-    library: Library,
+    course: Course,
     *,
     short: bool = False,
 ) -> Response:
@@ -614,7 +618,7 @@ def _render_result_or_problems(
         estimate = entry.compute_with_k_suffix_notes(inputs, typed_by_field)
     except InvalidInputsError as error:
         return _render_input_problems(request, error.problems)
-    view = build_estimate_view(entry, inputs, estimate, linkable_topics=library.topics)
+    view = build_estimate_view(entry, inputs, estimate, linkable_topics=course.topics)
     compare = comparison_url(entry, inputs, estimate, view.query)
     return render_page(
         request,

@@ -31,10 +31,14 @@ from app.content.check import (
     format_problems,
     plan_course_file_fixes,
 )
+from app.content.course import assemble_course
 from app.content.course_rules import build_drafts_hint
-from app.content.courses import SINGLE_COURSE, find_course_folders, map_skipped_folders_to_reasons
 from app.content.file_watcher import SHARED_FOLDER, CachingCourseFileParser
-from app.content.library import assemble_library
+from app.content.live_courses import (
+    SINGLE_COURSE,
+    find_course_folders,
+    map_skipped_folders_to_reasons,
+)
 from app.content.reading_routes import (
     has_course_short_route,
     list_short_route_questions_without_answer_on_route,
@@ -74,7 +78,7 @@ def find_course_folder(name: str) -> Path:
 def find_course_name_on_server(folder: Path) -> str | None:
     """Return the course's name on the server; None for any other folder."""
     courses = find_course_folders(read_settings().content)
-    return next((name for name, course in courses.items() if course == folder), None)
+    return next((name for name, course_folder in courses.items() if course_folder == folder), None)
 
 
 def run_check_command(options: argparse.Namespace) -> int:
@@ -135,11 +139,13 @@ def _problems_of_skipped_folders(content: Path) -> list[ContentProblem]:
     ]
 
 
-def _with_path_relative_to_content_folder(course: str, problem: ContentProblem) -> ContentProblem:
+def _with_path_relative_to_content_folder(
+    course_name: str, problem: ContentProblem
+) -> ContentProblem:
     shared = problem.path.startswith(f"{SHARED_FOLDER}/")
-    if shared == bool(course):  # relative to that folder already
+    if shared == bool(course_name):  # relative to that folder already
         return problem
-    parent = ".." if shared else course
+    parent = ".." if shared else course_name
     return dataclasses.replace(problem, path=f"{parent}/{problem.path}")
 
 
@@ -224,7 +230,7 @@ def check_course_at_each_change(
             # Check the files as they are. Only a server keeps the last good version.
             files.last_good.clear()
             parsed_files, stamps = files.parse_current_files()
-            problems = tuple(sorted(assemble_library(parsed_files, folder).problems))
+            problems = tuple(sorted(assemble_course(parsed_files, folder).problems))
             if previous is None:
                 yield format_problems(problems)
             elif problems != previous:
@@ -277,24 +283,24 @@ def _format_problem(p: ContentProblem) -> str:
 
 def run_coverage_command(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
-    library = read_scaffold_target(options.folder or find_course_folder(options.course)).library
-    for row in compute_coverage(library):
+    course = read_scaffold_target(options.folder or find_course_folder(options.course)).course
+    for row in compute_coverage(course):
         print(row.number, row.name)
         for title, cell in zip(COVERAGE_COLUMN_TITLES.values(), row.cells, strict=True):
             print(f"  {title}: {cell}")
-    if has_course_short_route(library.topics.values()):
-        short = measure_short_route_coverage(library)
+    if has_course_short_route(course.topics.values()):
+        short = measure_short_route_coverage(course)
         print(
             f"short route: {short.word_count:,} words, {short.covered_question_count:,} of {short.question_count:,} "
             "exam-level questions"
         )
-        for item in list_short_route_questions_without_answer_on_route(library):
+        for item in list_short_route_questions_without_answer_on_route(course):
             print(f"asked on the short route, which folds its answer: {item}")
-    for title, count in count_disjoint_papers_by_title(library).items():
+    for title, count in count_disjoint_papers_by_title(course).items():
         print(f"{title}: {count} papers without a repeat")
-    for due in list_due_content_reviews(library, dt.datetime.now(dt.UTC).date()):
+    for due in list_due_content_reviews(course, dt.datetime.now(dt.UTC).date()):
         print(f"due for review: {due.file_path} “{due.name}” {due.reason}")
-    for cue in measure_answer_cues(library.questions.values()):
+    for cue in measure_answer_cues(course.questions.values()):
         print(
             f"{cue.cue_description}: {cue.right_share:.1%} right, by chance {cue.chance_share:.1%} "
             f"± {cue.significance_margin:.1%}, of {cue.question_count} questions"
@@ -339,10 +345,10 @@ def _parent_folder_of_new_course(requested: Path | None) -> Path:
 
 
 def _create_topic_question_or_exam(options: argparse.Namespace, folder: Path) -> str:
-    course = read_scaffold_target(folder)
+    target = read_scaffold_target(folder)
     if options.kind == "topic":
         files = scaffold.create_topic(
-            course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
+            target, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
         )
         name = find_course_name_on_server(folder)
         base = f"/courses/{name}" if name else ""
@@ -351,11 +357,11 @@ def _create_topic_question_or_exam(options: argparse.Namespace, folder: Path) ->
             f"at its place in the course.\nSee it at {base}/authoring/pages/{options.slug}"
         )
     if options.kind == "question":
-        path, line = scaffold.add_question_or_card(course, options.topic, options.type, options.id)
+        path, line = scaffold.add_question_or_card(target, options.topic, options.type, options.id)
         return f"Written: {path}:{line}"
-    title = options.title or f"{course.library.syllabus.exam} mock exam".strip()
+    title = options.title or f"{target.course.syllabus.exam} mock exam".strip()
     path, drafts = scaffold.create_exam(
-        course, options.slug, title, options.questions, options.minutes
+        target, options.slug, title, options.questions, options.minutes
     )
     warning = "\nIt cannot be taken yet: too few of its questions are live."
     return f"Written: {path}" + (f"{warning} {build_drafts_hint(drafts)}" if drafts else "")

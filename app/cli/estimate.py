@@ -197,8 +197,8 @@ def _describe_accepted_values(spec: InputSpec) -> str:
 def _format_estimate(estimate: Estimate) -> str:
     verdict = estimate.verdict
     changes = [
-        f"{c.label}: now {c.current_value}; at {c.flip_values_text}: {format_verdict_within_sentence(c.verdict_after)}"
-        for c in estimate.flips
+        f"{c.label}: now {c.current_value}; at {c.new_values_text}: {format_verdict_within_sentence(c.verdict_after)}"
+        for c in estimate.changes
     ]
     parts = [
         textwrap.fill(replace_no_break_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),

@@ -191,12 +191,14 @@ def _can_format_hold_item(file_format: str, item: Item) -> bool:
     )
 
 
-def export_attempts(file_format: str, path: Path, database_url: str, course: str | None) -> str:
+def export_attempts(
+    file_format: str, path: Path, database_url: str, course_name: str | None
+) -> str:
     """Export all attempts of a database to `path` (`-`: standard output); returns the report."""
     engine = _make_engine_or_raise_unusable(database_url)
     try:
         with Session(engine) as session:
-            rows = list(iterate_attempt_rows(session, course))
+            rows = list(iterate_attempt_rows(session, course_name))
     except DBAPIError as error:
         raise UnusableFileError(
             f"the database {redact_passwords_of_url(database_url)} cannot be read "

@@ -33,8 +33,8 @@ from app.cli.content import find_course_folder
 from app.cli.database import get_server_url, open_database, read_settings
 from app.clock import utc_now
 from app.content.check import format_count_noun
-from app.content.courses import find_course_folders
-from app.content.library import load_library
+from app.content.course import load_course
+from app.content.live_courses import find_course_folders
 from app.database.engine import WRITING
 from app.main import create_session_cookies
 from app.markup.problems import replace_unprintable_characters
@@ -160,18 +160,18 @@ def _print_learners(people: Sequence[ListedPerson]) -> int:
     return 0
 
 
-def _adopt_learners_and_print(db: Session, course: str, known_courses: Collection[str]) -> int:
-    if course not in known_courses or not course:
+def _adopt_learners_and_print(db: Session, course_name: str, known_courses: Collection[str]) -> int:
+    if course_name not in known_courses or not course_name:
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
-        print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
+        print(f"headroom: there is no course “{course_name}”; there is {names}.", file=sys.stderr)
         return 1
-    adopted = learner_store.adopt_learners_without_course(db, course)
-    subject = f"{adopted.moved_count} into {course}"
+    adopted = learner_store.adopt_learners_without_course(db, course_name)
+    subject = f"{adopted.moved_count} into {course_name}"
     record_audit_entry(
         db, AuditRecord(utc_now(), COMMAND_LINE_SESSION, "learners adopted", subject)
     )
     db.commit()
-    print(f"{course} has the work of {adopted.moved_count} learners.")
+    print(f"{course_name} has the work of {adopted.moved_count} learners.")
     if adopted.not_moved_count:
         print(
             f"{adopted.not_moved_count} had started again in it; their earlier work stays where it was."
@@ -230,14 +230,14 @@ def run_regrade_command(options: argparse.Namespace) -> int:
     courses = find_course_folders(settings.content)
     if folder not in courses.values():  # the course in the current folder
         courses = find_course_folders(folder)
-    course = next(name for name, course_folder in courses.items() if course_folder == folder)
-    question = _require_live_question(courses, course, options.question)
+    course_name = next(name for name, course_folder in courses.items() if course_folder == folder)
+    question = _require_live_question(courses, course_name, options.question)
     with open_database(settings) as engine, Session(engine) as db:
         if options.yes:
             db.connection(execution_options=WRITING)
         preview = preview_regrade(
             db,
-            course,
+            course_name,
             question,
             accept_rewording=options.reworded,
             policy=RegradePolicy(options.policy),
@@ -245,7 +245,7 @@ def run_regrade_command(options: argparse.Namespace) -> int:
         regraded_count = 0
         if options.yes:
             regraded_count = write_regrades_of_preview(
-                db, course, preview, COMMAND_LINE_SESSION, utc_now()
+                db, course_name, preview, COMMAND_LINE_SESSION, utc_now()
             )
             db.commit()
     if options.json:
@@ -255,15 +255,15 @@ def run_regrade_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _require_live_question(courses: Mapping[str, Path], course: str, item: str) -> Question:
-    library = load_library(courses[course])
-    if item in library.questions:
-        return library.questions[item]
-    if item in library.with_drafts().questions:
+def _require_live_question(courses: Mapping[str, Path], course_name: str, item: str) -> Question:
+    course = load_course(courses[course_name])
+    if item in course.questions:
+        return course.questions[item]
+    if item in course.with_drafts().questions:
         raise CommandError(f"the question “{item}” is not live; only a live key can count.")
-    course_label = f"the course “{course}”" if course else str(courses[course])
+    course_label = f"the course “{course_name}”" if course_name else str(courses[course_name])
     other_courses = [
-        n for n in courses if n != course and item in load_library(courses[n]).questions
+        n for n in courses if n != course_name and item in load_course(courses[n]).questions
     ]
     if other_courses:
         raise CommandError(

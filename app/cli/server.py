@@ -24,8 +24,8 @@ from app.cli.database import (
 from app.cli.people import create_author_link, format_author_link
 from app.clock import utc_now
 from app.content.check import format_count_noun
-from app.content.courses import SINGLE_COURSE, CourseRegistry
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import SINGLE_COURSE, CourseRegistry
 from app.estimator.hardware.prices import PriceList
 from app.main import create_app
 from app.settings import Settings
@@ -93,8 +93,8 @@ def _check_port_available(settings: Settings) -> None:
 
 
 def _announce_start_and_author_link(settings: Settings, courses: CourseRegistry) -> None:
-    for live in courses.libraries.values():
-        _announce_course(live.get_current_library(), live.folder)
+    for live in courses.live_courses.values():
+        _announce_course(live.get_current_course(), live.folder)
     if courses.has_several_courses:
         _announce_learners_without_course(settings)
     print(f"Data:   {settings.data}")
@@ -105,12 +105,12 @@ def _announce_start_and_author_link(settings: Settings, courses: CourseRegistry)
         print(f"Author  {format_author_link(link)}", flush=True)
 
 
-def _announce_course(library: Library, folder: Path) -> None:
-    errors = sum(p.severity == "error" for p in library.problems)
+def _announce_course(course: Course, folder: Path) -> None:
+    errors = sum(p.severity == "error" for p in course.problems)
     counts = (
-        format_count_noun(len(library.topics), "topic"),
-        format_count_noun(len(library.questions), "question"),
-        format_count_noun(len(library.cards), "card"),
+        format_count_noun(len(course.topics), "topic"),
+        format_count_noun(len(course.questions), "question"),
+        format_count_noun(len(course.cards), "card"),
     )
     print(f"Course: {', '.join(counts)} from {folder}")
     if errors:

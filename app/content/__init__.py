@@ -1,1 +1,1 @@
-"""The course: files read, checked and served as a library."""
+"""The course: its files are read, checked and served."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from app.content.course import find_problems
 from app.content.course_rules import (
     ParsedCourse,
     find_id_owners,
@@ -24,7 +25,6 @@ from app.content.file_watcher import (
     pause_garbage_collection,
 )
 from app.content.id_ownership import LOCK_FILE_NAME, IdOwners, ItemIdClaim
-from app.content.library import find_problems
 from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import (

@@ -6,41 +6,41 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeVar
 
-from app.content.library import Library
+from app.content.course import Course
 from app.content.reading_routes import ESSENTIAL_SHARE, PageFraction, sum_reading_minutes_on_route
 from app.markup.model import ExamBlueprint, Topic
 from app.questions import types
 from app.questions.model import Question
 
 
-def list_questions_of_objective(library: Library, objective_number: str) -> tuple[Question, ...]:
+def list_questions_of_objective(course: Course, objective_number: str) -> tuple[Question, ...]:
     """Return the questions that name an objective, design exercises included."""
-    return tuple(q for q in library.questions.values() if objective_number in q.objectives)
+    return tuple(q for q in course.questions.values() if objective_number in q.objectives)
 
 
-def map_objectives_to_domains(library: Library) -> dict[str, str]:
+def map_objectives_to_domains(course: Course) -> dict[str, str]:
     return {
         objective.number: domain.number
-        for domain in library.syllabus.domains
+        for domain in course.syllabus.domains
         for objective in domain.objectives
     }
 
 
-def list_questions_of_topic(library: Library, topic_slug: str) -> tuple[Question, ...]:
+def list_questions_of_topic(course: Course, topic_slug: str) -> tuple[Question, ...]:
     return tuple(
-        library.questions[item]
-        for item in library.topics[topic_slug].questions
-        if item in library.questions
+        course.questions[item]
+        for item in course.topics[topic_slug].questions
+        if item in course.questions
     )
 
 
 def find_unseen_exam_only_question_ids(
-    library: Library, seen_question_ids: Collection[str]
+    course: Course, seen_question_ids: Collection[str]
 ) -> frozenset[str]:
     """Return the questions reserved for mock exams, except those in `seen_question_ids`."""
     return frozenset(
         q.id
-        for q in library.questions.values()
+        for q in course.questions.values()
         if q.is_reserved_for_exams and q.id not in seen_question_ids
     )
 
@@ -60,9 +60,9 @@ def apportion_by_weight(weight_by_name: Mapping[str, float], total: int) -> dict
     return counts
 
 
-def find_main_exam(library: Library) -> ExamBlueprint | None:
+def find_main_exam(course: Course) -> ExamBlueprint | None:
     """Return the mock exam closest to the real exam: the one with the most questions."""
-    exams = sorted(library.exams.values(), key=lambda exam: (-exam.question_count, exam.slug))
+    exams = sorted(course.exams.values(), key=lambda exam: (-exam.question_count, exam.slug))
     return exams[0] if exams else None
 
 
@@ -230,13 +230,13 @@ class TopicInExam(NamedTuple):
     exam_objectives: tuple[str, ...]
 
 
-def compute_course_facts(library: Library) -> CourseFacts:
+def compute_course_facts(course: Course) -> CourseFacts:
     """Return the facts of a course. Takes milliseconds; `cached_course_facts` keeps them."""
-    domains = library.syllabus.domains
+    domains = course.syllabus.domains
     domain_of = {o.number: d.number for d in domains for o in d.objectives}
-    order = dict.fromkeys([*library.syllabus.topics, *library.topics])
+    order = dict.fromkeys([*course.syllabus.topics, *course.topics])
     topics: dict[str, TopicInExam] = {}
-    for topic in (library.topics[slug] for slug in order if slug in library.topics):
+    for topic in (course.topics[slug] for slug in order if slug in course.topics):
         exam_objectives = tuple(o for o in topic.objectives if o in domain_of)
         if exam_objectives and not topic.level:
             topics[topic.slug] = TopicInExam(topic, exam_objectives)
@@ -244,7 +244,7 @@ def compute_course_facts(library: Library) -> CourseFacts:
     for slug, topic_in_exam in topics.items():
         by_objective.setdefault(topic_in_exam.exam_objectives[0], []).append(slug)
     questions = {}
-    for question in library.questions.values():
+    for question in course.questions.values():
         guess = types.question_type_of(question).compute_guess_score(
             question.answer, question.partial
         )
@@ -254,7 +254,7 @@ def compute_course_facts(library: Library) -> CourseFacts:
             questions[question.id] = QuestionFacts(
                 question.id, question.topic, exam_objectives, guess, question.is_reserved_for_exams
             )
-    exam = find_main_exam(library)
+    exam = find_main_exam(course)
     total_weight = sum(d.weight for d in domains) or 1.0
     domain_facts = tuple(
         DomainFacts(
@@ -280,7 +280,7 @@ def compute_course_facts(library: Library) -> CourseFacts:
                 topic.minutes,
                 domain_of[exam_objectives[0]],
                 exam_objectives,
-                tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
+                tuple(c for c in topic.cards if c in course.cards and not course.cards[c].level),
                 tuple(other for other in by_objective[exam_objectives[0]] if other != slug),
                 sum_reading_minutes_on_route(topic, "short"),
                 topic.requires,
@@ -289,7 +289,7 @@ def compute_course_facts(library: Library) -> CourseFacts:
         },
         questions=questions,
         note_by_card={
-            card.id: min(card.id, card.sibling) for card in library.cards.values() if card.sibling
+            card.id: min(card.id, card.sibling) for card in course.cards.values() if card.sibling
         },
         main_exam_slug=exam.slug if exam else "",
         main_exam_minutes=exam.minutes if exam else 0.0,
@@ -316,21 +316,21 @@ def _build_objective_facts(
 T = TypeVar("T")
 
 
-def cache_by_library(compute: Callable[[Library], T]) -> Callable[[Library], T]:
+def cache_by_course(compute: Callable[[Course], T]) -> Callable[[Course], T]:
     """Return the function computing once for each state of a course, for the latest few."""
-    recent: list[tuple[Library, T]] = []
+    recent: list[tuple[Course, T]] = []
 
     @functools.wraps(compute)
-    def compute_once(library: Library) -> T:
-        for cached_library, value in tuple(recent):
-            if cached_library is library:
+    def compute_once(course: Course) -> T:
+        for cached_course, value in tuple(recent):
+            if cached_course is course:
                 return value
-        value = compute(library)
-        recent.insert(0, (library, value))
+        value = compute(course)
+        recent.insert(0, (course, value))
         del recent[_COURSES:]
         return value
 
     return compute_once
 
 
-cached_course_facts = cache_by_library(compute_course_facts)
+cached_course_facts = cache_by_course(compute_course_facts)

@@ -105,11 +105,11 @@ class ParsedCourse:
 
 
 def find_id_owners(
-    course: ParsedCourse, ids_accepted_as_unchanged: Collection[str] = ()
+    parsed_course: ParsedCourse, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> IdOwners:
     """Return the owner of each id; see `assign_id_owners`."""
     return assign_id_owners(
-        course.list_item_id_claims(), course.parsed_files, ids_accepted_as_unchanged
+        parsed_course.list_item_id_claims(), parsed_course.parsed_files, ids_accepted_as_unchanged
     )
 
 
@@ -143,27 +143,29 @@ def map_new_option_keys_to_former_keys(
 _REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "shared/sources.toml")}
 
 
-def check_cross_references(course: ParsedCourse) -> list[ContentProblem]:
+def check_cross_references(parsed_course: ParsedCourse) -> list[ContentProblem]:
     """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
-    topic_files = (r for r in course.parsed_files.values() if r.topic or r.fingerprints)
+    topic_files = (r for r in parsed_course.parsed_files.values() if r.topic or r.fingerprints)
     known_by_kind: dict[str, set[str]] = {
-        "objective": course.list_objective_numbers(),
-        "source": {s.key for r in course.parsed_files.values() for s in r.cited_sources},
+        "objective": parsed_course.list_objective_numbers(),
+        "source": {s.key for r in parsed_course.parsed_files.values() for s in r.cited_sources},
         # One without a page is reported with its items.
         "topic": {r.path.split("/")[1] for r in topic_files},
     }
     unread = {
-        kind for kind, files in _REGISTERS.items() if not course.are_existing_files_readable(files)
+        kind
+        for kind, files in _REGISTERS.items()
+        if not parsed_course.are_existing_files_readable(files)
     }
     hints: dict[tuple[str, str], str] = {}
-    renamed = course.guess_new_slug_by_renamed_topic()
+    renamed = parsed_course.guess_new_slug_by_renamed_topic()
     problems: list[ContentProblem] = []
-    for path, parsed_file in course.parsed_files.items():
+    for path, parsed_file in parsed_course.parsed_files.items():
         for reference in parsed_file.cross_references:
             if reference.kind in unread:
                 continue
             if reference.kind not in known_by_kind:
-                problems += _check_reference_outside_registers(path, reference, course)
+                problems += _check_reference_outside_registers(path, reference, parsed_course)
             elif reference.target not in known_by_kind[reference.kind]:
                 known_values = known_by_kind[reference.kind]
                 hint = _build_moved_topic_hint(path, reference, renamed) or _suggest_known_name(
@@ -186,28 +188,30 @@ def _build_moved_topic_hint(
 
 
 def _check_reference_outside_registers(
-    path: str, reference: CrossReference, course: ParsedCourse
+    path: str, reference: CrossReference, parsed_course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check dates, calculators, pictures, drawings, terms and links (E13, E61, W95 and others)."""
     if reference.kind == "day":
         # One day is allowed, for time zones.
-        if dt.date.fromisoformat(reference.target) > course.checked_on + dt.timedelta(days=1):
+        if dt.date.fromisoformat(reference.target) > parsed_course.checked_on + dt.timedelta(
+            days=1
+        ):
             message = f"“{reference.target}” lies in the future."
             hint = "Write the day on which the page was read last."
             yield make_reference_problem(path, reference, "E13", message, hint)
     elif reference.kind == "calculator":
-        if not course.syllabus.offers_calculators:
+        if not parsed_course.syllabus.offers_calculators:
             message = f"This needs the calculator “{reference.target}”, and the course has none."
             hint = "Take it out, or take calculators = false out of syllabus.toml."
             yield make_reference_problem(path, reference, "W95", message, hint)
     elif reference.kind == "file":
-        yield from check_picture(path, reference, course.fault_by_picture)
+        yield from check_picture(path, reference, parsed_course.fault_by_picture)
     elif reference.kind in {"drawing", "picture"}:
-        yield from check_drawing(path, reference, course.parsed_files)
+        yield from check_drawing(path, reference, parsed_course.parsed_files)
     elif reference.kind == "term":
-        yield from check_see_also_term(path, reference, course.parsed_files)
+        yield from check_see_also_term(path, reference, parsed_course.parsed_files)
     else:
-        yield from check_link_target(path, reference, course.parsed_files)
+        yield from check_link_target(path, reference, parsed_course.parsed_files)
 
 
 def _suggest_known_name(
@@ -234,17 +238,17 @@ def _build_unknown_reference_problem(
     return make_reference_problem(path, reference, code, message, hint)
 
 
-def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
+def check_stale_reviews(parsed_course: ParsedCourse) -> list[ContentProblem]:
     """Report W18: pages and sources that were not reviewed for a year."""
     problems = []
-    for path, parsed_file in course.parsed_files.items():
+    for path, parsed_file in parsed_course.parsed_files.items():
         topic = parsed_file.topic
-        if topic and topic.reviewed and course.checked_on - topic.reviewed > _STALE_AFTER:
+        if topic and topic.reviewed and parsed_course.checked_on - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
             problems.append(make_problem(ProblemLocation(path), "W18", message, hint))
         for source in parsed_file.cited_sources:
-            if source.read_on and course.checked_on - source.read_on > _STALE_AFTER:
+            if source.read_on and parsed_course.checked_on - source.read_on > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read_on}."
                 hint = "See whether it still says so, and write the date of today."
                 line = parsed_file.line_by_register_entry.get(source.key, 1)
@@ -253,12 +257,12 @@ def check_stale_reviews(course: ParsedCourse) -> list[ContentProblem]:
 
 
 def check_near_duplicate_stems(
-    course: ParsedCourse, questions: Mapping[str, Question]
+    parsed_course: ParsedCourse, questions: Mapping[str, Question]
 ) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
     claims = [
         claim
-        for claim in course.list_item_id_claims()
+        for claim in parsed_course.list_item_id_claims()
         if claim.fingerprint.id in questions and claim.fingerprint.has_stem_words
     ]
     stems = {c.fingerprint.id: questions[c.fingerprint.id].stem.plain for c in claims}
@@ -297,22 +301,22 @@ def _have_nearly_same_stem(words: frozenset[str], other_words: frozenset[str]) -
 
 
 def check_topic_order_titles_and_prerequisites(
-    course: ParsedCourse, pages: Mapping[str, Topic]
+    parsed_course: ParsedCourse, pages: Mapping[str, Topic]
 ) -> list[ContentProblem]:
     """Report W36, W37, E39, E03, E11: order, titles, cycles and former slugs of topics."""
     return [
-        *_check_topic_order(course, pages),
+        *_check_topic_order(parsed_course, pages),
         *_check_duplicate_titles(pages),
         *_check_aliases(pages),
-        *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, course)),
+        *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, parsed_course)),
     ]
 
 
 def _check_topic_order(
-    course: ParsedCourse, pages: Mapping[str, Topic]
+    parsed_course: ParsedCourse, pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
-    register = course.parsed_files.get("syllabus.toml")
-    order = course.syllabus.topics
+    register = parsed_course.parsed_files.get("syllabus.toml")
+    order = parsed_course.syllabus.topics
     if register is None or not order:
         return
     lines = {m.target: (m.line, m.column) for m in register.cross_references}
@@ -322,7 +326,7 @@ def _check_topic_order(
             location = ProblemLocation("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(location, "W36", message, "Keep one of them.")
     # These are reported elsewhere, with the hint to update the order.
-    renamed_topics = set(course.guess_new_slug_by_renamed_topic().values())
+    renamed_topics = set(parsed_course.guess_new_slug_by_renamed_topic().values())
     for topic in pages:
         if topic not in {*order, *renamed_topics} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
@@ -355,11 +359,11 @@ def _check_duplicate_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProbl
 
 
 def _check_prerequisite_cycle(
-    slug: str, pages: Mapping[str, Topic], course: ParsedCourse
+    slug: str, pages: Mapping[str, Topic], parsed_course: ParsedCourse
 ) -> Iterator[ContentProblem]:
     """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
-    references = course.parsed_files[page.place.path].cross_references
+    references = parsed_course.parsed_files[page.place.path].cross_references
     for required in page.requires:
         path = _find_prerequisite_path(required, slug, pages)
         if not path:
@@ -389,12 +393,14 @@ def _find_prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) ->
 
 
 def check_links_to_drafts(
-    course: ParsedCourse, pages: Mapping[str, Topic]
+    parsed_course: ParsedCourse, pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
     """Report E61: links from live pages to pages that are not live."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
-        for reference in course.parsed_files[page.place.path].cross_references if hidden else ():
+        for reference in (
+            parsed_course.parsed_files[page.place.path].cross_references if hidden else ()
+        ):
             slug = reference.target.removeprefix("/concepts/").partition("#")[0]
             leads_to_hidden = reference.kind in {"page", "topic"} and slug in hidden
             if leads_to_hidden and page.status == "live":
@@ -423,18 +429,18 @@ _NAMED = 3  # drafts that are named in a message
 
 
 def check_exam_and_objective_coverage(
-    course: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
+    parsed_course: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
 ) -> list[ContentProblem]:
     """Report exams that cannot be filled and objectives without items.
 
     `questions` and `cards` include drafts, which do not count but are mentioned.
     """
     question_list = list(questions)
-    pages = [r.topic for r in course.parsed_files.values() if r.topic]
+    pages = [r.topic for r in parsed_course.parsed_files.values() if r.topic]
     cards_to_learn = [c for c in cards if not c.is_reverse]
     return [
-        *_check_blueprints(course, question_list),
-        *_check_objective_coverage(course, pages, question_list, cards_to_learn),
+        *_check_blueprints(parsed_course, question_list),
+        *_check_objective_coverage(parsed_course, pages, question_list, cards_to_learn),
     ]
 
 
@@ -449,17 +455,17 @@ def build_drafts_hint(draft_labels: Sequence[str]) -> str:
 
 
 def _check_objective_coverage(
-    course: ParsedCourse,
+    parsed_course: ParsedCourse,
     pages: Sequence[Topic],
     questions: Sequence[Question],
     cards: Sequence[Flashcard],
 ) -> Iterable[ContentProblem]:
     """Report W73: objectives without a live page, live questions or live cards."""
-    register = course.parsed_files.get("syllabus.toml")
+    register = parsed_course.parsed_files.get("syllabus.toml")
     lines = register.line_by_register_entry if register else {}
     kinds: dict[str, Sequence[Topic | Question | Flashcard]]
     kinds = {"page": pages, "questions": questions, "cards": cards}
-    for number in sorted(course.list_objective_numbers()):
+    for number in sorted(parsed_course.list_objective_numbers()):
         items_by_kind = {n: [i for i in kinds[n] if number in i.objectives] for n in kinds}
         missing_kinds = [n for n in kinds if all(i.status != "live" for i in items_by_kind[n])]
         if not missing_kinds:
@@ -479,10 +485,10 @@ def _check_objective_coverage(
 
 
 def _check_blueprints(
-    course: ParsedCourse, questions: Iterable[Question]
+    parsed_course: ParsedCourse, questions: Iterable[Question]
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
-    domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
+    domain_of = {o.number: o.domain for d in parsed_course.syllabus.domains for o in d.objectives}
     exam_questions = [(q.find_domain(domain_of), q) for q in questions if q.may_be_asked_in_exams]
     live_counts = Counter(domain for domain, q in exam_questions if q.status == "live")
     excluded_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -495,8 +501,8 @@ def _check_blueprints(
     for domain, question in exam_questions:
         if question.status != "live":
             drafts[domain][question.place.path] += 1
-    domains = {d.number for d in course.syllabus.domains}
-    for path, parsed_file in course.parsed_files.items():
+    domains = {d.number for d in parsed_course.syllabus.domains}
+    for path, parsed_file in parsed_course.parsed_files.items():
         lines = parsed_file.line_by_register_entry
         for number, needed in (
             parsed_file.exam.question_count_by_domain.items() if parsed_file.exam else ()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from app.content.library import Library
+from app.content.course import Course
 from app.markup.model import QuestionBlock, Section, Topic
 from app.markup.text import add_boundaries_in_unspaced_scripts, count_words
 from app.questions import types
@@ -95,20 +95,20 @@ class ShortRouteCoverage:
     question_count: int
 
 
-def measure_short_route_coverage(library: Library) -> ShortRouteCoverage:
+def measure_short_route_coverage(course: Course) -> ShortRouteCoverage:
     """Count the exam-level questions that the short route covers.
 
     A question is covered if the essential sections of its page have three quarters of the
     words of its right answer, of those that the page has at all. A word weighs more the
     fewer sections of the course have it: ln(sections / sections with the word).
     """
-    topics = library.topics.values()
+    topics = course.topics.values()
     weights = _compute_inverse_section_frequencies(topics)
     exam_questions = [
-        q for q in library.questions.values() if not q.level and q.topic in library.topics
+        q for q in course.questions.values() if not q.level and q.topic in course.topics
     ]
     covered = sum(
-        _is_answer_on_short_route(q, library.topics[q.topic], weights) for q in exam_questions
+        _is_answer_on_short_route(q, course.topics[q.topic], weights) for q in exam_questions
     )
     word_count = sum(
         count_words(s.plain) for t in topics for s in list_sections_on_route(t, "short")
@@ -116,24 +116,24 @@ def measure_short_route_coverage(library: Library) -> ShortRouteCoverage:
     return ShortRouteCoverage(word_count, covered, len(exam_questions))
 
 
-def list_short_route_questions_without_answer_on_route(library: Library) -> tuple[str, ...]:
+def list_short_route_questions_without_answer_on_route(course: Course) -> tuple[str, ...]:
     """Return the questions that pages ask on the short route though it folds their answer.
 
     A question on a page is covered by its essential sections as `measure_short_route_coverage` says. For a
     number, whose digits say little, the section that shares most with the question is essential, too.
     """
-    weights = _compute_inverse_section_frequencies(library.topics.values())
+    weights = _compute_inverse_section_frequencies(course.topics.values())
     return tuple(
         piece.question
-        for topic in library.topics.values()
+        for topic in course.topics.values()
         for section in list_sections_on_route(topic, "short")
         for piece in section.pieces
         if isinstance(piece, QuestionBlock)
-        and piece.question in library.questions
+        and piece.question in course.questions
         and not (
-            _is_answer_on_short_route(library.questions[piece.question], topic, weights)
+            _is_answer_on_short_route(course.questions[piece.question], topic, weights)
             and _is_closest_section_essential_if_numeric(
-                library.questions[piece.question], topic, weights
+                course.questions[piece.question], topic, weights
             )
         )
     )

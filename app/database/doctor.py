@@ -13,7 +13,7 @@ from typing import Literal
 from sqlalchemy.exc import DBAPIError
 
 from app.content.check import check_course
-from app.content.courses import find_course_folders
+from app.content.live_courses import find_course_folders
 from app.database import database_copies
 from app.database.backup import BackupReader, list_automatic_backups, open_backup
 from app.database.engine import redact_passwords_in_message, redact_passwords_of_url

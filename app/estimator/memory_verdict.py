@@ -1,4 +1,4 @@
-"""Compare a need with a memory limit, and find the input value at which the verdict flips."""
+"""Compare a need with a memory limit, and find the input value at which the verdict changes."""
 
 import bisect
 import dataclasses
@@ -10,7 +10,7 @@ from app.estimator.formula_steps import extra_decimals_for_exact_sum
 from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 from app.estimator.inputs import input_specs
 from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
-from app.estimator.result import FieldChange, Status, Verdict, VerdictFlip
+from app.estimator.result import InputChange, Status, Verdict, VerdictChange
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 TIGHT = 0.1
@@ -170,7 +170,7 @@ MOST_SEQUENCES = ("max_sequences", f"Most sequences of the engine ({MAX_NUM_SEQS
 """The field of what vLLM calls max-num-seqs, and its label as a change of its own."""
 
 
-def build_max_num_seqs_flips(refusal: MaxNumSeqsRefusal | None) -> tuple[VerdictFlip, ...]:
+def build_max_num_seqs_changes(refusal: MaxNumSeqsRefusal | None) -> tuple[VerdictChange, ...]:
     """Return the most sequences with which vLLM starts, if it refuses those it has."""
     if refusal is None or not refusal.advised_sequences:
         return ()
@@ -178,22 +178,24 @@ def build_max_num_seqs_flips(refusal: MaxNumSeqsRefusal | None) -> tuple[Verdict
         format_number(refusal.refused_sequences),
         format_number(refusal.advised_sequences),
     )
-    return (VerdictFlip(*MOST_SEQUENCES, now, then, "vLLM starts."),)
+    return (VerdictChange(*MOST_SEQUENCES, now, then, "vLLM starts."),)
 
 
-def add_max_num_seqs_change(flip: VerdictFlip, refusal: MaxNumSeqsRefusal | None) -> VerdictFlip:
-    """Return a flip with fewer sequences as a second change, if vLLM refuses to start with it alone.
+def add_max_num_seqs_change(
+    change: VerdictChange, refusal: MaxNumSeqsRefusal | None
+) -> VerdictChange:
+    """Return a change with fewer sequences as a second change, if vLLM refuses to start with it alone.
 
     `refusal` are the sequences that it refuses then.
     """
     if refusal is None or not refusal.advised_sequences:
-        return flip
+        return change
     most = format_number(refusal.advised_sequences)
-    if flip.field == MOST_SEQUENCES[0]:
-        return dataclasses.replace(flip, flip_value=most)
+    if change.field == MOST_SEQUENCES[0]:
+        return dataclasses.replace(change, new_value=most)
     return dataclasses.replace(
-        flip,
-        other_changes=(*flip.other_changes, FieldChange(MOST_SEQUENCES[0], MAX_NUM_SEQS, most)),
+        change,
+        other_changes=(*change.other_changes, InputChange(MOST_SEQUENCES[0], MAX_NUM_SEQS, most)),
     )
 
 
@@ -332,7 +334,7 @@ def find_root_by_secants(
 
 
 def format_rounded_past_limit(value: float, *, rounds_up: bool) -> str:
-    """Round to three digits, toward the side on which the verdict has flipped.
+    """Round to three digits, toward the side on which the verdict has changed.
 
     >>> format_rounded_past_limit(4.9862, rounds_up=True), format_rounded_past_limit(4.9862, rounds_up=False)
     ('4.99', '4.98')
@@ -351,7 +353,7 @@ def is_allowed_after_rounding(inputs_type: type, field: str, value: float) -> bo
     return low * 1.01 <= value <= high * 0.99
 
 
-def build_number_flip(
+def build_number_change(
     inputs: Any,
     field: str,
     value: float,
@@ -360,8 +362,8 @@ def build_number_flip(
     unit: str,
     unit_factor: float = 1.0,
     rounds_up: bool,
-) -> tuple[VerdictFlip, ...]:
-    """Return the flip at a value in base units, rounded past it; none if the field forbids it.
+) -> tuple[VerdictChange, ...]:
+    """Return the change at a value in base units, rounded past it; none if the field forbids it.
 
     `unit` is written behind the number, `unit_factor` that of the unit to the base unit.
     """
@@ -370,4 +372,4 @@ def build_number_flip(
         return ()
     now = f"{format_number(getattr(inputs, field) / unit_factor)}{unit}"
     then = f"{format_rounded_past_limit(value / unit_factor, rounds_up=rounds_up)}{unit}"
-    return (VerdictFlip(field, input_specs(inputs_type)[field].label, now, then, verdict_after),)
+    return (VerdictChange(field, input_specs(inputs_type)[field].label, now, then, verdict_after),)

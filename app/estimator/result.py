@@ -1,4 +1,4 @@
-"""The result of an estimate: verdict, figures, charts, tables, formula steps, flips."""
+"""The result of an estimate: verdict, figures, charts, tables, formula steps, verdict changes."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -245,7 +245,7 @@ def label_in_sentence(label: str) -> str:
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
-class FieldChange(NamedTuple):
+class InputChange(NamedTuple):
     """Another value of an input, with its field and label."""
 
     field: str
@@ -254,8 +254,8 @@ class FieldChange(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class VerdictFlip:
-    """An input near which the verdict flips: the nearest value that flips it.
+class VerdictChange:
+    """A change of one input that changes the verdict: the nearest value that does.
 
     `other_changes` are inputs that must change together with it, if one alone is not enough.
     """
@@ -263,25 +263,25 @@ class VerdictFlip:
     field: str
     label: str
     current_value: str
-    flip_value: str
+    new_value: str
     verdict_after: str
-    other_changes: tuple[FieldChange, ...] = ()
+    other_changes: tuple[InputChange, ...] = ()
 
     @property
-    def flip_values_text(self) -> str:
-        """Return the value at which the verdict flips, with the other inputs that change.
+    def new_values_text(self) -> str:
+        """Return the value at which the verdict changes, with the other inputs that change.
 
-        >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").flip_values_text
+        >>> VerdictChange("saving", "While saving", "waits", "goes on", "Fits.").new_values_text
         'goes on'
         """
         other_changes = (
             f"{label_in_sentence(other.label)} {other.value}" for other in self.other_changes
         )
-        return ", ".join((self.flip_value, *other_changes))
+        return ", ".join((self.new_value, *other_changes))
 
     @property
     def typed_values_by_field(self) -> Mapping[str, str]:
-        return {self.field: self.flip_value} | {
+        return {self.field: self.new_value} | {
             other.field: other.value for other in self.other_changes
         }
 
@@ -328,7 +328,7 @@ class EstimateLink:
 class Estimate:
     """The whole result of one estimate.
 
-    `notes` are its assumptions; `flips` the input changes that would flip the verdict;
+    `notes` are its assumptions; `changes` those of single inputs that would change the verdict;
     `sections` the results of other estimates that it is made of; `links` lead on to others.
     Figures are looked up by name: `estimate["weights"].value`.
     """
@@ -340,15 +340,15 @@ class Estimate:
     pictures: tuple[Picture, ...] = ()
     tables: tuple[ResultTable, ...] = ()
     notes: tuple[str, ...] = ()
-    flips: tuple[VerdictFlip, ...] = ()
+    changes: tuple[VerdictChange, ...] = ()
     sections: tuple[SubEstimate, ...] = ()
     links: tuple[EstimateLink, ...] = ()
 
     def find_figure(self, name: str) -> Figure | None:
         return next((figure for figure in self.figures if figure.name == name), None)
 
-    def find_flip(self, field: str) -> VerdictFlip | None:
-        return next((flip for flip in self.flips if flip.field == field), None)
+    def find_verdict_change(self, field: str) -> VerdictChange | None:
+        return next((change for change in self.changes if change.field == field), None)
 
     def __getitem__(self, name: str) -> Figure:
         figure = self.find_figure(name)

@@ -18,8 +18,8 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import to_milliseconds
+from app.content.course import Course
 from app.content.course_facts import map_objectives_to_domains
-from app.content.library import Library
 from app.content.reading_routes import are_essential_sections_read
 from app.database.engine import write_during_read_request
 from app.errors import ConflictError, NotFoundError
@@ -120,10 +120,10 @@ class ExamOffer:
 
 def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     """Return the exam in the URL, or the derived one; raises NotFoundError."""
-    questions = list_solvable_questions(ctx.library)
-    exam = ctx.library.exams.get(slug)
+    questions = list_solvable_questions(ctx.course)
+    exam = ctx.course.exams.get(slug)
     if exam is None:
-        whole_exam = ctx.library.exams.get(assembly.strip_derived_exam_suffix(slug))
+        whole_exam = ctx.course.exams.get(assembly.strip_derived_exam_suffix(slug))
         derived = (
             _yield_startable_derived_exams(ctx, whole_exam, _count_all_and_missed_by_domain(ctx))
             if whole_exam
@@ -140,30 +140,30 @@ def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     )
 
 
-def format_exam_title(library: Library, slug: str) -> str:
+def format_exam_title(course: Course, slug: str) -> str:
     """Return the title of an exam, derived ones included."""
-    titles = {domain.number: domain.title for domain in library.syllabus.domains}
-    return assembly.find_exam_title(slug, library.exams, titles)
+    titles = {domain.number: domain.title for domain in course.syllabus.domains}
+    return assembly.find_exam_title(slug, course.exams, titles)
 
 
 def _yield_startable_derived_exams(
     ctx: RequestContext, exam: ExamBlueprint, counts: assembly.DomainQuestionCounts
 ) -> Iterator[ExamBlueprint]:
-    return assembly.yield_exams_derived_from(exam, ctx.library.syllabus.domains, counts)
+    return assembly.yield_exams_derived_from(exam, ctx.course.syllabus.domains, counts)
 
 
 def _count_all_and_missed_by_domain(ctx: RequestContext) -> assembly.DomainQuestionCounts:
-    questions = list_solvable_questions(ctx.library)
+    questions = list_solvable_questions(ctx.course)
     missed = _list_questions_missed_last_time(ctx, questions)
     return assembly.DomainQuestionCounts(
-        _count_drawable_by_domain(ctx.library, questions),
-        _count_drawable_by_domain(ctx.library, missed),
+        _count_drawable_by_domain(ctx.course, questions),
+        _count_drawable_by_domain(ctx.course, missed),
     )
 
 
-def _count_drawable_by_domain(library: Library, questions: Iterable[Question]) -> Counter[str]:
+def _count_drawable_by_domain(course: Course, questions: Iterable[Question]) -> Counter[str]:
     """Return how many of the questions an exam can draw from each domain."""
-    drawable = list_drawable_questions_by_domain(questions, map_objectives_to_domains(library))
+    drawable = list_drawable_questions_by_domain(questions, map_objectives_to_domains(course))
     return Counter({domain: len(candidates) for domain, candidates in drawable.items()})
 
 
@@ -174,13 +174,13 @@ def _list_questions_missed_last_time(
     return [q for q in questions if q.id in attempts and attempts[q.id].was_last_missed]
 
 
-def _build_past_sitting(library: Library, finished: store.FinishedSitting) -> PastSitting:
+def _build_past_sitting(course: Course, finished: store.FinishedSitting) -> PastSitting:
     sitting = finished.sitting
     used_seconds = ((sitting.closed_at or sitting.deadline) - sitting.started_at).total_seconds()
     return PastSitting(
         sitting_id=sitting.sitting_id,
-        title=format_exam_title(library, sitting.exam_slug),
-        is_full_exam=sitting.exam_slug in library.exams,
+        title=format_exam_title(course, sitting.exam_slug),
+        is_full_exam=sitting.exam_slug in course.exams,
         started_at=sitting.started_at,
         score=finished.score,
         question_count=len(sitting.items),
@@ -197,9 +197,9 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 def list_exams(ctx: ReadContext) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
     running = _find_running_sitting(ctx)
-    full_exams = sorted(ctx.library.exams.values(), key=lambda e: (-e.question_count, e.slug))
+    full_exams = sorted(ctx.course.exams.values(), key=lambda e: (-e.question_count, e.slug))
     sittings = store.load_finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
-    finished = [_build_past_sitting(ctx.library, sitting) for sitting in sittings]
+    finished = [_build_past_sitting(ctx.course, sitting) for sitting in sittings]
     counts = _count_all_and_missed_by_domain(ctx)
     return ctx.render_page(
         "exams/index.html",
@@ -210,7 +210,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
         if full_exams
         else [],
         missed_count=counts.count_missed_for(full_exams[0]) if full_exams else 0,
-        all_missed_count=len(_list_questions_missed_last_time(ctx, ctx.library.questions.values())),
+        all_missed_count=len(_list_questions_missed_last_time(ctx, ctx.course.questions.values())),
         running=running,
         resume_url=_build_resume_url(ctx, running) if running else "",
         finished=finished,
@@ -252,7 +252,7 @@ class PaperLengths(NamedTuple):
 
 def _compute_paper_lengths(ctx: RequestContext, offer: ExamOffer) -> PaperLengths:
     available = (
-        _count_drawable_by_domain(ctx.library, questions)
+        _count_drawable_by_domain(ctx.course, questions)
         for questions in (keep_choice_questions(offer.drawable_questions), offer.drawable_questions)
     )
     wanted = Counter(offer.exam.question_count_by_domain)
@@ -268,17 +268,17 @@ def _render_start_page(
 ) -> HTMLResponse:
     exam = offer.exam
     running = _find_running_sitting(ctx)
-    all_counts = _count_drawable_by_domain(ctx.library, offer.drawable_questions)
+    all_counts = _count_drawable_by_domain(ctx.course, offer.drawable_questions)
     return ctx.render_page(
         "exams/start.html",
         status=status,
         exam=exam,
         is_exam_of_missed=is_exam_of_missed_questions(exam.slug),
         domains=[
-            d for d in ctx.library.syllabus.domains if d.number in exam.question_count_by_domain
+            d for d in ctx.course.syllabus.domains if d.number in exam.question_count_by_domain
         ],
         choice_counts=_count_drawable_by_domain(
-            ctx.library, keep_choice_questions(offer.drawable_questions)
+            ctx.course, keep_choice_questions(offer.drawable_questions)
         ),
         all_counts=all_counts,
         drawable_count=sum(all_counts[domain] for domain in exam.question_count_by_domain),
@@ -318,7 +318,7 @@ def _draw_sitting_or_respond(
     running = _find_running_sitting(ctx)
     if running is not None:
         return RedirectResponse(_build_resume_url(ctx, running), 303)
-    if not ctx.library.questions:
+    if not ctx.course.questions:
         raise ConflictError("This course has no questions yet.")
     if typed.kinds is None:
         typed = dataclasses.replace(typed, kinds=_propose_question_types(ctx, offer))
@@ -334,7 +334,7 @@ def _draw_sitting_or_respond(
     sitting_request = SittingRequest(
         offer.exam, offer.drawable_questions, typed.validated_form, target
     )
-    return draw_sitting(ctx.db, ctx.library, ctx.learner.id, sitting_request)
+    return draw_sitting(ctx.db, ctx.course, ctx.learner.id, sitting_request)
 
 
 def _compute_target_right_answers(ctx: RequestContext, exam: ExamBlueprint) -> int | None:
@@ -347,14 +347,14 @@ def _resume_or_start_sitting(ctx: RequestContext, sitting: DrawnSitting) -> int:
     running = store.find_running_sitting(ctx.db, ctx.learner.id)
     if running is not None:
         return running.sitting_id
-    return start_sitting(ctx.db, ctx.library, ctx.learner.id, sitting, ctx.now)
+    return start_sitting(ctx.db, ctx.course, ctx.learner.id, sitting, ctx.now)
 
 
 def _build_resume_url(ctx: RequestContext, sitting: SittingState) -> str:
     """Return the URL of the first open question of a sitting in progress, or else of its review."""
     answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
-    unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
-    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    unreadable = find_unreadable_answers_by_number(ctx.db, ctx.course, sitting, answers)
+    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.course, sitting, answers)
     rows = build_paper_rows(sitting.items, answers, {}, unreadable, incomplete)
     number = next((row.question_number for row in rows if not row.is_answered), None)
     return f"/exams/sittings/{sitting.sitting_id}/" + (
@@ -418,7 +418,7 @@ def review_answers(ctx: ReadContext, sitting: RowNumber, show: Filter = "all") -
     excerpts = {
         slot.question_number: excerpt_for_title(
             draw_variant(
-                load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision),
+                load_question_in_revision(ctx.db, ctx.course, slot.question_id, slot.revision),
                 slot.seed,
             ).stem
         )
@@ -442,7 +442,7 @@ def submit_exam(ctx: WriteContext, sitting: RowNumber) -> Response:
     state = _load_and_close_overdue_sitting_in_write(ctx, sitting)
     if state.closed_at is not None:
         return _respond_exam_closed(ctx, state)
-    close_and_grade_sitting(ctx.db, ctx.library, state, "learner", ctx.now)
+    close_and_grade_sitting(ctx.db, ctx.course, state, "learner", ctx.now)
     return RedirectResponse(f"/exams/sittings/{state.sitting_id}/report", 303)
 
 
@@ -451,7 +451,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     state = _load_and_close_overdue_sitting(ctx, sitting)
     if state.closed_at is None:
         return RedirectResponse(_build_resume_url(ctx, state), 303)
-    paper = load_graded_items(ctx.db, ctx.library, state)
+    paper = load_graded_items(ctx.db, ctx.course, state)
     earlier = [
         finished
         for finished in store.load_finished_sittings(ctx.db, ctx.learner.id)
@@ -468,7 +468,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     return ctx.render_page(
         "exams/report.html",
         sitting=state,
-        title=format_exam_title(ctx.library, state.exam_slug),
+        title=format_exam_title(ctx.course, state.exam_slug),
         report=report,
         drawn=draw_report_charts(
             report, paper, state.target_right_answers, state.time_limit_seconds
@@ -485,14 +485,14 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
         },
         titles={
             row.question_id: make_question_title(
-                ctx.library.questions[row.question_id], seeds[row.question_id]
+                ctx.course.questions[row.question_id], seeds[row.question_id]
             )
             for row in to_repeat
-            if row.question_id in ctx.library.questions
+            if row.question_id in ctx.course.questions
         },
-        syllabus=ctx.library.syllabus,
-        topics=find_first_page_by_objective(ctx.library),
-        names=list_short_names_by_objective(ctx.library),
+        syllabus=ctx.course.syllabus,
+        topics=find_first_page_by_objective(ctx.course),
+        names=list_short_names_by_objective(ctx.course),
         to_read_next=_find_page_to_read_next(ctx, paper),
         has_first_answers=store.has_first_answers(ctx.db, state),
         earlier=earlier[:5],
@@ -504,7 +504,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
 def _find_page_to_read_next(
     ctx: RequestContext, paper: Sequence[GradedItem]
 ) -> PageToReadNext | None:
-    topics = ctx.library.topics
+    topics = ctx.course.topics
     anchors, todays = load_anchors_read_by_topic(ctx.db, ctx.learner.id), load_stored_day_list(ctx)
     read = {s for s in topics if are_essential_sections_read(topics[s], anchors.get(s, ()))}
     lists = {"today": todays and todays.day_list, "next": build_next_day_list(ctx)}
@@ -515,7 +515,7 @@ def _find_page_to_read_next(
         for page in task.pages
         if page.slug in topics and page.slug not in read
     ]
-    return choose_page_to_read_next(ctx.library, paper, read, listed)
+    return choose_page_to_read_next(ctx.course, paper, read, listed)
 
 
 @router.post("/sittings/{sitting}/practice")
@@ -526,7 +526,7 @@ def practice_questions_of_exam(
     state = _load_and_close_overdue_sitting_in_write(ctx, sitting)
     if state.closed_at is None:
         raise ConflictError("This exam is not over yet.", "End it first.")
-    report = build_score_report(load_graded_items(ctx.db, ctx.library, state))
+    report = build_score_report(load_graded_items(ctx.db, ctx.course, state))
     items = _list_practicable_questions(
         ctx, report.missed_items if form.pick == "missed" else report.unanswered_items
     )
@@ -543,7 +543,7 @@ def _list_practicable_questions(
 ) -> list[str]:
     """Return the questions that practice can ask, in learning order."""
     excluded = list_questions_excluded_from_practice(ctx)
-    items = sort_in_course_order(ctx.library, [row.question_id for row in graded_items])
+    items = sort_in_course_order(ctx.course, [row.question_id for row in graded_items])
     return [item for item in items if item not in excluded]
 
 
@@ -554,7 +554,7 @@ def _sort_in_learning_order(
 
     Those that are no longer in the course come last.
     """
-    order = sort_in_course_order(ctx.library, [row.question_id for row in graded_items])
+    order = sort_in_course_order(ctx.course, [row.question_id for row in graded_items])
     index_by_item = {item: index for index, item in enumerate(order)}
     return sorted(
         graded_items, key=lambda row: index_by_item.get(row.question_id, len(index_by_item))
@@ -572,7 +572,7 @@ def _list_numbers_with_card(ctx: RequestContext, graded_items: Sequence[GradedIt
     return sorted(
         number_by_card[a.card_id]
         for a in added
-        if not a.is_suspended_or_declined and is_source_in_course(ctx.library, a.card_id)
+        if not a.is_suspended_or_declined and is_source_in_course(ctx.course, a.card_id)
     )
 
 
@@ -583,7 +583,7 @@ def _load_and_close_overdue_sitting(ctx: RequestContext, sitting: int) -> Sittin
 def _load_and_close_overdue_sitting_in_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
     state = store.load_sitting(ctx.db, ctx.learner.id, sitting)
-    return close_sitting_if_past_deadline(ctx.db, ctx.library, state, ctx.now)
+    return close_sitting_if_past_deadline(ctx.db, ctx.course, state, ctx.now)
 
 
 def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
@@ -602,7 +602,7 @@ def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingStat
     from_thread.run(
         write_during_read_request,
         ctx.request,
-        lambda db: close_sitting_if_past_deadline(db, ctx.library, sitting, ctx.now),
+        lambda db: close_sitting_if_past_deadline(db, ctx.course, sitting, ctx.now),
     )
     ctx.db.rollback()
     return store.load_sitting(ctx.db, ctx.learner.id, sitting.sitting_id)
@@ -623,7 +623,7 @@ def _build_answer_change(
     ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
     variant = draw_variant(
-        load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision), slot.seed
+        load_question_in_revision(ctx.db, ctx.course, slot.question_id, slot.revision), slot.seed
     )
     return AnswerChange(
         question_number=slot.question_number,
@@ -676,7 +676,7 @@ def _build_open_exam_question(
     unreadable: UnreadableResponse | None = frame["unreadable"].get(slot.question_number)
     return OpenQuestion(
         variant=draw_variant(
-            load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision),
+            load_question_in_revision(ctx.db, ctx.course, slot.question_id, slot.revision),
             slot.seed,
         ),
         submission_token="",
@@ -694,15 +694,15 @@ def _build_exam_template_variables(
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
     answers = store.load_answers_by_number(ctx.db, sitting.sitting_id)
-    unreadable = find_unreadable_answers_by_number(ctx.db, ctx.library, sitting, answers)
-    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.library, sitting, answers)
+    unreadable = find_unreadable_answers_by_number(ctx.db, ctx.course, sitting, answers)
+    incomplete = find_incomplete_answers_by_number(ctx.db, ctx.course, sitting, answers)
     palette = build_paper_rows(sitting.items, answers, {}, unreadable, incomplete)
     answered = sum(row.is_answered for row in palette)
     saved = answers.get(number) or SavedAnswer(number, {})
     last_saved = max((k.saved_at for k in answers.values() if k.saved_at), default=None)
     return {
         "sitting": sitting,
-        "title": format_exam_title(ctx.library, sitting.exam_slug),
+        "title": format_exam_title(ctx.course, sitting.exam_slug),
         "number": number,
         "palette": palette,
         "answered": answered,
@@ -724,9 +724,9 @@ def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
     refuse_if_excluded_from_practice(
-        ctx, load_question_in_revision(ctx.db, ctx.library, slot.question_id, slot.revision)
+        ctx, load_question_in_revision(ctx.db, ctx.course, slot.question_id, slot.revision)
     )
-    paper = {row.question_number: row for row in load_graded_items(ctx.db, ctx.library, sitting)}
+    paper = {row.question_number: row for row in load_graded_items(ctx.db, ctx.course, sitting)}
     to_repeat = build_score_report(list(paper.values())).questions_to_repeat
     numbers = [row.question_number for row in _sort_in_learning_order(ctx, to_repeat)]
     index = numbers.index(slot.question_number) if slot.question_number in numbers else -1
@@ -754,7 +754,7 @@ def _build_answer_feedback(
     ) or SavedAnswer(slot.question_number, {})
     graded_slot = replace_with_graded_revision(slot, item_score)
     question = load_question_in_revision(
-        ctx.db, ctx.library, graded_slot.question_id, graded_slot.revision
+        ctx.db, ctx.course, graded_slot.question_id, graded_slot.revision
     )
     answer = RecordedAttempt(
         item_score.attempt_id if item_score else 0,
@@ -772,7 +772,7 @@ def _build_answer_feedback(
     )
     url = f"/exams/sittings/{sitting.sitting_id}/questions/{slot.question_number}"
     links = AnswerFeedbackLinks(this_feedback_url=url, submission_token=make_submission_token())
-    outcome = build_feedback(ctx.db, ctx.library, answer, links)
+    outcome = build_feedback(ctx.db, ctx.course, answer, links)
     if item_score is None:
         verdict = build_unanswered_result(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)

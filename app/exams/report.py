@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from app.content.course import Course
 from app.content.course_facts import is_enough_of_paper_answered
-from app.content.library import Library
 from app.markup.model import Topic
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
 from app.study_plan.day_list import PageToRead
@@ -269,7 +269,7 @@ class PageToReadNext(NamedTuple):
 
 
 def choose_page_to_read_next(
-    library: Library,
+    course: Course,
     graded: Sequence[GradedItem],
     read: Collection[str],
     listed: Sequence[tuple[str, PageToRead]],
@@ -279,10 +279,10 @@ def choose_page_to_read_next(
     One of the `listed` comes first, which are on the list of today or the next one; then one with
     questions missed. If all are read, it is a page of the objective that cost most.
     """
-    topics, missed = library.topics, collections.Counter[tuple[str, str]]()
+    topics, missed = course.topics, collections.Counter[tuple[str, str]]()
     for item in graded:
-        if item.is_answered and item.score < 1 and item.question_id in library.questions:
-            missed[item.objective_number, library.questions[item.question_id].topic] += 1
+        if item.is_answered and item.score < 1 and item.question_id in course.questions:
+            missed[item.objective_number, course.questions[item.question_id].topic] += 1
     objectives = list_missed_objectives(graded)
     for objective, is_read in (*((o, False) for o in objectives), *((o, True) for o in objectives)):
         number = objective.number_or_title
@@ -331,18 +331,18 @@ def _objective_sort_key(name: str) -> tuple[float | str, ...]:
         return (math.inf, name)
 
 
-def find_first_page_by_objective(library: Library) -> dict[str, str]:
+def find_first_page_by_objective(course: Course) -> dict[str, str]:
     """Return the slug of the first page on each objective."""
     topics: dict[str, str] = {}
-    for topic in library.topics.values():
+    for topic in course.topics.values():
         for objective in topic.objectives:
             topics.setdefault(objective, topic.slug)
     return topics
 
 
-def list_short_names_by_objective(library: Library) -> dict[str, str]:
+def list_short_names_by_objective(course: Course) -> dict[str, str]:
     """Return the short name of each objective by its number."""
-    domains = library.syllabus.domains
+    domains = course.syllabus.domains
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
 
 

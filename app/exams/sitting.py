@@ -19,9 +19,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner_row
-from app.content.course_facts import cache_by_library, map_objectives_to_domains
-from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.course_facts import cache_by_course, map_objectives_to_domains
+from app.content.live_courses import SINGLE_COURSE, CourseRegistry, LiveCourse
 from app.database.engine import WRITING
 from app.exams import store
 from app.exams.assembly import (
@@ -60,12 +60,12 @@ class SittingRequest:
 
 
 def draw_sitting(
-    db: Session, library: Library, learner_id: int, sitting_request: SittingRequest
+    db: Session, course: Course, learner_id: int, sitting_request: SittingRequest
 ) -> DrawnSitting:
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
     blueprint, form = sitting_request.exam, sitting_request.start_form
-    domain_of = map_objectives_to_domains(library)
+    domain_of = map_objectives_to_domains(course)
     questions: Sequence[Question] = list(
         filter(has_solvable_variant, sitting_request.drawable_questions)
     )
@@ -87,13 +87,13 @@ def draw_sitting(
 
 
 def start_sitting(
-    db: Session, library: Library, learner_id: int, sitting: DrawnSitting, now: dt.datetime
+    db: Session, course: Course, learner_id: int, sitting: DrawnSitting, now: dt.datetime
 ) -> int:
     """Start the clock of a paper; returns the sitting, also if sent twice."""
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
     # in item order, so that two learners starting at once cannot deadlock.
     for slot in sorted(sitting.paper.items, key=lambda s: s.question_id):
-        quiz_store.save_revision_once(db, library.questions[slot.question_id], now)
+        quiz_store.save_revision_once(db, course.questions[slot.question_id], now)
     started = dataclasses.replace(
         sitting, submission_token=f"{learner_id}-{sitting.submission_token}"
     )
@@ -106,16 +106,16 @@ def is_past_deadline(deadline: dt.datetime, now: dt.datetime) -> bool:
 
 
 def close_sitting_if_past_deadline(
-    db: Session, library: Library, sitting: SittingState, now: dt.datetime
+    db: Session, course: Course, sitting: SittingState, now: dt.datetime
 ) -> SittingState:
     """Return the sitting, closed if its time is up."""
     if sitting.closed_at is None and is_past_deadline(sitting.deadline, now):
-        return close_and_grade_sitting(db, library, sitting, "time", sitting.deadline)
+        return close_and_grade_sitting(db, course, sitting, "time", sitting.deadline)
     return sitting
 
 
 def close_and_grade_sitting(
-    db: Session, library: Library, sitting: SittingState, closed_by: str, closed_at: dt.datetime
+    db: Session, course: Course, sitting: SittingState, closed_by: str, closed_at: dt.datetime
 ) -> SittingState:
     """Close a sitting and grade its answers; a second call changes nothing."""
     lock_learner_row(
@@ -125,7 +125,7 @@ def close_and_grade_sitting(
         answers = store.load_answers_by_number(db, sitting.sitting_id)
         graded = [
             _grade_paper_item(
-                quiz_store.load_question_in_revision(db, library, slot.question_id, slot.revision),
+                quiz_store.load_question_in_revision(db, course, slot.question_id, slot.revision),
                 slot,
                 answers[slot.question_number],
             )
@@ -133,14 +133,14 @@ def close_and_grade_sitting(
             if slot.question_number in answers and answers[slot.question_number].is_answered
         ]
         store.record_graded_answers(db, sitting, graded, closed_at)
-        missed = _list_cards_of_missed_questions(library, sitting, graded, max(answers, default=0))
+        missed = _list_cards_of_missed_questions(course, sitting, graded, max(answers, default=0))
         store.schedule_missed_questions_if_wanted(db, sitting, missed, closed_at)
         store.increment_learner_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.sitting_id)
 
 
 def _list_cards_of_missed_questions(
-    library: Library, sitting: SittingState, graded: Sequence[GradedAnswer], last_reached: int
+    course: Course, sitting: SittingState, graded: Sequence[GradedAnswer], last_reached: int
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
 
@@ -153,11 +153,11 @@ def _list_cards_of_missed_questions(
     return [
         CardToAdd(build_question_card_id(slot.question_id), question.topic, slot.seed)
         for slot in missed
-        if (question := library.questions.get(slot.question_id)) and is_usable_as_card(question)
+        if (question := course.questions.get(slot.question_id)) and is_usable_as_card(question)
     ]
 
 
-def load_graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
+def load_graded_items(db: Session, course: Course, sitting: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
     item_scores = store.load_scores_by_question(db, sitting)
     answers = store.load_answers_by_number(db, sitting.sitting_id)
@@ -166,7 +166,7 @@ def load_graded_items(db: Session, library: Library, sitting: SittingState) -> l
         item_score = item_scores.get(slot.question_id)
         graded_slot = replace_with_graded_revision(slot, item_score)
         question = quiz_store.load_question_in_revision(
-            db, library, graded_slot.question_id, graded_slot.revision
+            db, course, graded_slot.question_id, graded_slot.revision
         )
         saved = answers.get(slot.question_number) or SavedAnswer(slot.question_number, {})
         rows.append(
@@ -208,10 +208,10 @@ def _grade_first_answer(question: Question, slot: PaperItem, saved: SavedAnswer)
     return _grade_paper_item(question, slot, first).score
 
 
-@cache_by_library
-def list_solvable_questions(library: Library) -> tuple[Question, ...]:
+@cache_by_course
+def list_solvable_questions(course: Course) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer."""
-    return tuple(filter(has_solvable_variant, library.questions.values()))
+    return tuple(filter(has_solvable_variant, course.questions.values()))
 
 
 def has_solvable_variant(question: Question) -> bool:
@@ -226,12 +226,12 @@ def has_solvable_variant(question: Question) -> bool:
 
 
 def find_unreadable_answers_by_number(
-    db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
+    db: Session, course: Course, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     unreadable = {
         slot.question_number: _find_unreadable_response(
-            quiz_store.load_question_in_revision(db, library, slot.question_id, slot.revision),
+            quiz_store.load_question_in_revision(db, course, slot.question_id, slot.revision),
             slot,
             answers[slot.question_number],
         )
@@ -242,7 +242,7 @@ def find_unreadable_answers_by_number(
 
 
 def find_incomplete_answers_by_number(
-    db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
+    db: Session, course: Course, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, str]:
     """Return the answers so far that lack a part, such as “1 of 3 chosen”, by number."""
     incomplete = {}
@@ -250,7 +250,7 @@ def find_incomplete_answers_by_number(
         saved = answers.get(slot.question_number)
         if saved and saved.is_answered:
             question = quiz_store.load_question_in_revision(
-                db, library, slot.question_id, slot.revision
+                db, course, slot.question_id, slot.revision
             )
             incomplete[slot.question_number] = types.question_type_of(
                 question
@@ -426,7 +426,7 @@ async def close_overdue_sittings_in_background(
 
 
 def close_overdue_sittings(
-    engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = SINGLE_COURSE
+    engine: Engine, live_course: LiveCourse, now: dt.datetime, course_name: str = SINGLE_COURSE
 ) -> int:
     """Close every overdue sitting of a course; returns how many.
 
@@ -434,12 +434,12 @@ def close_overdue_sittings(
     end at the same moment.
     """
     with Session(engine) as db:
-        overdue = store.load_overdue_sittings(db, now, course)
+        overdue = store.load_overdue_sittings(db, now, course_name)
     for sitting in overdue:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
             close_and_grade_sitting(
-                db, library.get_current_library(), sitting, "time", sitting.deadline
+                db, live_course.get_current_course(), sitting, "time", sitting.deadline
             )
             db.commit()
         time.sleep(_PAUSE_SECONDS)
@@ -452,7 +452,7 @@ async def _close_overdue_sittings_repeatedly(
     while True:
         await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
         try:
-            for name, live in courses.libraries.items():
+            for name, live in courses.live_courses.items():
                 await asyncio.to_thread(close_overdue_sittings, engine, live, clock(), name)
         except SQLAlchemyError:
             # The next round tries again. A locked database must not stop the task.

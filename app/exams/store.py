@@ -191,7 +191,7 @@ def find_running_sitting(db: Session, learner_id: int) -> SittingState | None:
     return _sitting_from_row(row) if row else None
 
 
-def load_overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
+def load_overdue_sittings(db: Session, now: dt.datetime, course_name: str) -> list[SittingState]:
     """Return every open sitting of a course whose time is up."""
     rows = db.exec(
         select(Sitting)
@@ -199,7 +199,7 @@ def load_overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[Si
         .where(
             col(Sitting.closed_at).is_(None),
             Sitting.deadline_at < to_milliseconds(now),
-            Learner.course == course,
+            Learner.course == course_name,
         )
         .order_by(col(Sitting.learner_id))
     )

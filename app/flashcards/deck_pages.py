@@ -17,7 +17,7 @@ from app.accounts.current_learner import (
     run_in_write_transaction,
 )
 from app.clock import from_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.errors import InvalidInputError, NotFoundError
 from app.flashcards.forms import CardWantedForm, ManualEditForm, ReviewFilterQuery
 from app.flashcards.review_page import (
@@ -157,7 +157,7 @@ def _load_planned_review_days(ctx: RequestContext) -> Mapping[str, dt.date]:
     """Return the day on which the plan asks for each started card, read once per request."""
     if "planned review days" not in ctx.lookup_cache:
         calendar = ctx.learner.plan_calendar_as_of(ctx.study_day)
-        started, *_ = load_card_facts(ctx.db, ctx.learner.id, ctx.library, ctx.study_day)
+        started, *_ = load_card_facts(ctx.db, ctx.learner.id, ctx.course, ctx.study_day)
         days = {card.card: compute_planned_review_day(card, calendar) for card in started}
         ctx.lookup_cache["planned review days"] = days
     found: Mapping[str, dt.date] = ctx.lookup_cache["planned review days"]
@@ -218,32 +218,32 @@ def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
 
 
 def _yield_matching_card_ids(ctx: RequestContext, words: list[str]) -> Iterator[str]:
-    db, learner, library = ctx.db, ctx.learner.id, ctx.library
+    db, learner, course = ctx.db, ctx.learner.id, ctx.course
     if learner:
         for card in added_cards.search_own_card_ids(db, learner, words):
-            if is_source_in_course(library, card):  # an edited course card may have left it
+            if is_source_in_course(course, card):  # an edited course card may have left it
                 yield card
         for kind in (QUESTION, TERM):
             for card in sorted(list_undeclined_cards_of_kind(db, learner, kind)):
-                if _contains_all_words(library, card, words):
+                if _contains_all_words(course, card, words):
                     yield card
-    for card in library.cards:
-        if _contains_all_words(library, card, words):
+    for card in course.cards:
+        if _contains_all_words(course, card, words):
             yield card
 
 
-def _contains_all_words(library: Library, card: str, words: list[str]) -> bool:
+def _contains_all_words(course: Course, card: str, words: list[str]) -> bool:
     """Return whether a course card, or the source of an added card, contains every word."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
-        question = library.questions.get(name)
+        question = course.questions.get(name)
         parts = [question.stem.plain, question.explanation.plain] if question else []
     elif kind == TERM:
-        term = library.glossary.get(name)
+        term = course.glossary.get(name)
         parts = [term.name, term.meaning.plain] if term else []
     else:
-        card_content = library.cards[card]
-        title = library.topics[card_content.topic].title
+        card_content = course.cards[card]
+        title = course.topics[card_content.topic].title
         parts = [card_content.front.plain, card_content.back.plain, title, *card_content.tags]
     text = normalize_search_text(" ".join(parts))
     return all(word in text for word in words)
@@ -259,7 +259,7 @@ def _yield_listed_cards(ctx: RequestContext, card_ids: list[str]) -> Iterator[Li
         if name in added:
             yield build_listed_added_card(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
-            topic = ctx.library.topics[ctx.library.cards[name].topic]
+            topic = ctx.course.topics[ctx.course.cards[name].topic]
             yield _build_listed_course_card(ctx, name, statuses.get(name), topic.title)
 
 
@@ -269,8 +269,8 @@ router = APIRouter()
 @router.get("/deck")
 def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
     """How many cards there are, and those of a topic; with a search query those that match it."""
-    topics = [t for t in ctx.library.topics.values() if t.cards]
-    topic = require_topic(ctx.library, query.topic) if query.topic else None
+    topics = [t for t in ctx.course.topics.values() if t.cards]
+    topic = require_topic(ctx.course, query.topic) if query.topic else None
     suspended = review_log.list_suspended_cards(ctx.db, ctx.learner.id) if ctx.learner.id else ()
     resolved = load_cards_with_origin(ctx, [*(topic.cards if topic else ()), *suspended])
     statuses = (
@@ -281,14 +281,14 @@ def show_deck(ctx: ReadContext, query: ReviewFilterQuery) -> HTMLResponse:
         topics=topics,
         topic=topic,
         day=ctx.study_day,
-        card_count=len(ctx.library.cards),
+        card_count=len(ctx.course.cards),
         started_count=review_log.count_started_cards(ctx.db, ctx.learner.id),
         rows=[_build_listed_course_card(ctx, c, statuses.get(c)) for c in topic.cards]
         if topic
         else [],
         own=build_added_cards_page(ctx, query.added_cards_page),
         matches=search_cards(ctx, query.q),
-        suspended_cards=[resolved[c].card for c in suspended if c in ctx.library.cards],
+        suspended_cards=[resolved[c].card for c in suspended if c in ctx.course.cards],
     )
 
 
@@ -299,9 +299,9 @@ def add_or_decline_card(
     """Add a glossary term to the learner's cards, or add again or decline a card of theirs."""
     kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:
-        if name not in ctx.library.glossary:
+        if name not in ctx.course.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
-        new_card = CardToAdd(card, find_topic_of_added_card(ctx.library, card))
+        new_card = CardToAdd(card, find_topic_of_added_card(ctx.course, card))
         add_cards(ctx.db, ctx.learner.id, [new_card], ctx.study_day, ctx.now)
     was_added = set_card_declined_if_added(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not was_added and kind != TERM:
@@ -321,7 +321,7 @@ def _respond_after_adding_or_declining(
         return render_page(
             ctx.request, "flashcards/_comeback.html", comeback=missed_card, back=back
         )
-    term = ctx.library.glossary.get(name)
+    term = ctx.course.glossary.get(name)
     if term is None:
         return Response(status_code=204)
     return render_page(

@@ -248,7 +248,7 @@ def show_own_card_form(ctx: ReadContext, card: str) -> HTMLResponse:
     typed = own_card and restore_typed_draft(own_card.typed_source_json, own_card.faces)
     if typed:
         return _render_card_form(ctx, typed, card)
-    shown = build_own_card(card, own_card.faces) if own_card else ctx.library.cards[card]
+    shown = build_own_card(card, own_card.faces) if own_card else ctx.course.cards[card]
     tags = (
         side.html.removeprefix("<p>").removesuffix("</p>") for side in (shown.front, shown.back)
     )
@@ -287,7 +287,7 @@ def _save_changed_card(ctx: RequestContext, card: str, rendered: RenderedCard) -
 @router.post("/own/{card}/original")
 def restore_course_text(ctx: WriteContext, card: str) -> Response:
     """Show a course card with the course's text again; what was learned stays."""
-    if card not in ctx.library.cards:
+    if card not in ctx.course.cards:
         raise NotFoundError(f"There is no card “{card}” in the course.")
     added_cards.delete_own_text_of_course_card(ctx.db, ctx.learner.id, card)
     return RedirectResponse(f"/flashcards?card={quote(card)}", 303)
@@ -296,7 +296,7 @@ def restore_course_text(ctx: WriteContext, card: str) -> Response:
 def _load_text_of_editable_card(ctx: RequestContext, card: str) -> OwnCardContent | None:
     """Return the learner's text of a card; None for a course card that they did not edit."""
     own_card = added_cards.load_own_card(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
-    if own_card is None and card not in ctx.library.cards:
+    if own_card is None and card not in ctx.course.cards:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return own_card
 
@@ -323,7 +323,7 @@ def _render_card_form(
     ctx: RequestContext, draft: OwnCardDraft, card: str = "", *, token: str = "", **more: Any
 ) -> HTMLResponse:
     defaults = {"lacks_formatting": False, "problems": []}
-    learner_id, course_cards = ctx.learner.id, [card] if card in ctx.library.cards else []
+    learner_id, course_cards = ctx.learner.id, [card] if card in ctx.course.cards else []
     return ctx.render_page(
         "flashcards/own.html",
         draft=draft,

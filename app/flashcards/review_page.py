@@ -280,7 +280,7 @@ def build_card_view(
 ) -> CardView:
     """Return a card for the review page, with rating buttons once its answer is shown."""
     resolved = require_visible_card(ctx, record.card_id)
-    card, sources = resolved.card, ctx.library.sources
+    card, sources = resolved.card, ctx.course.sources
     return CardView(
         card=card,
         showing_token=showing_token or build_showing_token(record.card_id, record.log_row_count),
@@ -359,10 +359,10 @@ def _build_no_cards_due_info(
     next_due = store.find_next_due_day(ctx.db, ctx.learner.id, scope)
     state = queue.first_card.card_state if queue.first_card else None
     unseen = store.count_unseen_cards_by_topic(
-        ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
+        ctx.db, ctx.learner.id, ctx.course, scope, begun_first=listed is not None
     )
     new = take_first_unseen_cards(ctx, scope, unseen, 1)
-    topic = ctx.library.topics.get(ctx.library.cards[new[0]].topic) if new else None
+    topic = ctx.course.topics.get(ctx.course.cards[new[0]].topic) if new else None
     offered = (
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
     )
@@ -377,7 +377,7 @@ def _build_no_cards_due_info(
         tasks = (
             [t for t in plan.tasks if t.done_count + t.begun_count < t.total_count] if plan else []
         )
-        next_task = build_task_view(tasks[0], ctx.library) if tasks else None
+        next_task = build_task_view(tasks[0], ctx.course) if tasks else None
         waiting_questions = store.count_waiting_missed_questions(ctx.db, ctx.learner.id, scope)
     return NoCardsDueInfo(
         next_day=next_due.day if next_due else None,
@@ -407,7 +407,7 @@ def is_too_late_for_new_cards(ctx: RequestContext) -> bool:
 def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = "") -> ReviewFilter:
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if sent.topic:
-        require_topic(ctx.library, sent.topic)
+        require_topic(ctx.course, sent.topic)
     visible_card = card if card and is_card_visible(ctx, card) else ""
     return ReviewFilter(sent.topic, sent.more, sent.task, visible_card)
 
@@ -527,7 +527,7 @@ def show_review(
         earlier_rating=earlier_rating or query.saved_rating,
     )
     has_due = page.no_cards_due and page.no_cards_due.next_day
-    has_cards = ctx.library.cards or page.card_view or page.cards_done_today or has_due
+    has_cards = ctx.course.cards or page.card_view or page.cards_done_today or has_due
     return ctx.render_page(
         "flashcards/index.html", table=page, review_filter=review_filter, empty=not has_cards
     )
@@ -615,7 +615,7 @@ def _undo_and_get_card(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
     parse_review_filter(ctx, undone)  # validate before anything is written
     undone_card = review_log.undo_log_row_if_last(
-        ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.study_day, ctx.library.cards
+        ctx.db, ctx.learner.id, undone.review, ctx.now, ctx.study_day, ctx.course.cards
     )
     return undone_card or ""
 

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from app.content.library import Library
+from app.content.course import Course
 from app.import_export.anki.card_templates import CardSides
 from app.import_export.anki.package_format import (
     CollectionStart,
@@ -52,17 +52,17 @@ _NOTES_AT_ONCE = 50
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExportedCourse:
-    library: Library
+    course: Course
     folder: Path
 
     @property
     def title(self) -> str:
         """The name of its exam, or of its folder."""
-        return self.library.syllabus.exam or self.folder.resolve().name
+        return self.course.syllabus.exam or self.folder.resolve().name
 
 
 def write_learner_cards_to_anki_package(
-    course: ExportedCourse,
+    exported: ExportedCourse,
     learner_cards: LearnerCards,
     package: PackageArchiveWriter,
     learner_local_now: dt.datetime,
@@ -80,7 +80,7 @@ def write_learner_cards_to_anki_package(
         int(learner_local_now.timestamp()), today, first_study_day, collection_start
     )
     pictures = _PicturePacker(learner_cards.read_picture, package)
-    notes = _NoteBuilder(course, pictures.of_course)
+    notes = _NoteBuilder(exported, pictures.of_course)
     write_notes_and_finish_package(
         map(pictures.add_pictures_and_rewrite_urls, notes.build_notes(learner_cards)),
         dates,
@@ -88,19 +88,19 @@ def write_learner_cards_to_anki_package(
     )
 
 
-def can_card_still_be_shown(library: Library, own_card_ids: Collection[str], card_id: str) -> bool:
+def can_card_still_be_shown(course: Course, own_card_ids: Collection[str], card_id: str) -> bool:
     """Return whether a card can still be shown; `own_card_ids` are the learner's own cards."""
     kind, name = parse_card_id(card_id)
     if kind == OWN:
         return card_id in own_card_ids
-    question = library.questions.get(name) if kind == QUESTION else None
-    return is_source_in_course(library, card_id) and (
+    question = course.questions.get(name) if kind == QUESTION else None
+    return is_source_in_course(course, card_id) and (
         question is None or is_usable_as_card(question)
     )
 
 
 def group_cards_by_note(
-    library: Library, card_ids: Collection[str], origin_by_card: Mapping[str, AnkiOrigin]
+    course: Course, card_ids: Collection[str], origin_by_card: Mapping[str, AnkiOrigin]
 ) -> dict[str, tuple[str, ...]]:
     """Group cards into notes, by note name.
 
@@ -119,7 +119,7 @@ def group_cards_by_note(
             names = tuple(name for _, name in sorted(group.items()))
             notes[min(names)] = names
         else:
-            course_card = library.cards.get(card)
+            course_card = course.cards.get(card)
             names = (card, course_card.sibling) if course_card and course_card.sibling else (card,)
             notes[min(names)] = tuple(sorted(names))
     return notes
@@ -159,9 +159,9 @@ class _NoteBuilder:
     `pictures` collects those of the course, by stored name.
     """
 
-    def __init__(self, course: ExportedCourse, picture_by_stored_name: dict[str, bytes]) -> None:
-        self._course = course
-        self._library = course.library
+    def __init__(self, exported: ExportedCourse, picture_by_stored_name: dict[str, bytes]) -> None:
+        self._exported = exported
+        self._course = exported.course
         self._pictures = picture_by_stored_name
         self._studied = CardStudyData({}, frozenset(), {}, {}, {})
         self._sides_by_file: dict[str, dict[str, CardSides]] = {}
@@ -169,9 +169,9 @@ class _NoteBuilder:
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         origins = cards.map_own_cards_to_anki_origins()
         available_cards = [
-            c for c in cards.list_card_ids() if can_card_still_be_shown(self._library, origins, c)
+            c for c in cards.list_card_ids() if can_card_still_be_shown(self._course, origins, c)
         ]
-        notes = list(group_cards_by_note(self._library, available_cards, origins).items())
+        notes = list(group_cards_by_note(self._course, available_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
             batch = notes[begin : begin + _NOTES_AT_ONCE]
             self._studied = cards.read_study_data([name for _, names in batch for name in names])
@@ -188,12 +188,12 @@ class _NoteBuilder:
         if kind == QUESTION:
             return self._build_question_note(note_name, name)
         if kind == TERM:
-            term = self._library.glossary[name]
+            term = self._course.glossary[name]
             sides = CardSides(
                 html.escape(term.name), make_html_portable_without_pictures(term.meaning.html)
             )
             return self._build_note((note_name,), "terms", sides)
-        card = self._library.cards[note_name]
+        card = self._course.cards[note_name]
         own_text = self._studied.own_text_by_card.get(note_name)
         if own_text is None:
             sides = self._render_course_card(card)
@@ -225,7 +225,7 @@ class _NoteBuilder:
     def _build_question_note(self, note_name: str, question_id: str) -> AnkiNote | None:
         seed = self._studied.added_info_by_card.get(note_name, AddedCardInfo()).seed or 0
         try:
-            variant = draw_variant(self._library.questions[question_id], seed)
+            variant = draw_variant(self._course.questions[question_id], seed)
         except (ExpressionError, ArithmeticError):
             return None
         faces = render_question_card_faces(variant, lambda hint: f"[{hint or '…'}]")
@@ -258,7 +258,7 @@ class _NoteBuilder:
         return dataclasses.replace(history, state=state)
 
     def _make_deck_name(self, subdeck_name: str) -> str:
-        return f"Headroom::{self._course.title}::{subdeck_name}"
+        return f"Headroom::{self._exported.title}::{subdeck_name}"
 
     def _render_course_card(self, card: Flashcard) -> CardSides:
         """Return the text as `headroom export apkg` writes it, from the author's file."""
@@ -272,7 +272,7 @@ class _NoteBuilder:
 
     def _render_cards_of_file(self, path: str) -> dict[str, CardSides]:
         """Return the sides of the cards in a file by card id; empty if it cannot be read."""
-        file = self._course.folder / path
+        file = self._exported.folder / path
         try:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):

@@ -24,8 +24,8 @@ from app.accounts.current_learner import (
 from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import list_question_ids_in_running_exam
 from app.clock import Now, time_zone_or_utc
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
 from app.import_export import (
@@ -50,7 +50,7 @@ from app.import_export.anki_package_import import (
 from app.import_export.card_import_store import ImportedCard
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import delete_empty_day_totals
-from app.web.dependencies import CurrentLibrary
+from app.web.dependencies import CurrentCourse
 from app.web.render import render_page
 from app.web.request_limits import client_address_or_network_of_scope
 
@@ -66,24 +66,24 @@ RemovalTarget = Literal["deck", "grades"]
 
 @router.get("/cards.apkg")
 async def export_cards(
-    request: Request, library: CurrentLibrary, now: Now, newest: Annotated[bool, Query()] = False
+    request: Request, course: CurrentCourse, now: Now, newest: Annotated[bool, Query()] = False
 ) -> Response:
     """Export every card that the learner has started or added, with all reviews.
 
     Cards of questions in a mock exam in progress are left out until it is over. `newest` compresses
     the package as newer versions of Anki do.
     """
-    return await _create_package_download(library, request, now, newer_format=newest)
+    return await _create_package_download(course, request, now, newer_format=newest)
 
 
 @router.get("/cards.colpkg")
-async def export_cards_as_colpkg(request: Request, library: CurrentLibrary, now: Now) -> Response:
+async def export_cards_as_colpkg(request: Request, course: CurrentCourse, now: Now) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
-    return await _create_package_download(library, request, now, newer_format=True)
+    return await _create_package_download(course, request, now, newer_format=True)
 
 
 async def _create_package_download(
-    library: Library, request: Request, now: dt.datetime, *, newer_format: bool
+    course: Course, request: Request, now: dt.datetime, *, newer_format: bool
 ) -> Response:
     if newer_format and import_zstd_or_none() is None:
         raise NotFoundError(
@@ -91,8 +91,8 @@ async def _create_package_download(
             "Take the package for all versions at Cards and Anki.",
         )
     learner = await load_learner_in_separate_db_session(request)
-    live: LiveLibrary = request.state.live
-    course = ExportedCourse(library, live.folder)
+    live: LiveCourse = request.state.live
+    exported = ExportedCourse(course, live.folder)
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(
@@ -100,7 +100,7 @@ async def _create_package_download(
         )
         package = PackageArchiveWriter(file, newer_format=newer_format)
         local_now = now.astimezone(time_zone_or_utc(learner.zone))
-        write_learner_cards_to_anki_package(course, cards, package, local_now)
+        write_learner_cards_to_anki_package(exported, cards, package, local_now)
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
@@ -116,7 +116,7 @@ def show_cards(ctx: ReadContext) -> HTMLResponse:
 @router.post("/cards", dependencies=[Depends(refuse_cards_when_storage_or_quota_full)])
 async def import_cards_file(
     request: Request,
-    library: CurrentLibrary,
+    course: CurrentCourse,
     now: Now,
     file: Annotated[UploadFile | None, File()] = None,
 ) -> Response:
@@ -130,7 +130,7 @@ async def import_cards_file(
     ) as import_slot:
         name = " ".join(((file and file.filename) or "").split())[:80]
         try:
-            package = await run_in_threadpool(_read_and_match_upload, library, file, name)
+            package = await run_in_threadpool(_read_and_match_upload, course, file, name)
             sizes = await run_in_read_session(
                 request,
                 lambda ctx: card_import_store.load_picture_sizes_in_all_courses(
@@ -158,7 +158,7 @@ async def import_cards_file(
 
 
 def _read_and_match_upload(
-    library: Library, file: UploadFile | None, file_name: str
+    course: Course, file: UploadFile | None, file_name: str
 ) -> MatchedPackage:
     """Return the content of an uploaded package; raises UnusableFileError."""
     if file is None or not file_name:
@@ -167,7 +167,7 @@ def _read_and_match_upload(
         raise UnusableFileError(f"“{file_name}” is too large. {_WANTED_FILE}")
     content: IO[bytes] = file.file
     try:
-        return match_package_with_course(read_package(content), library)
+        return match_package_with_course(read_package(content), course)
     except UnusableFileError as error:
         raise UnusableFileError(f"“{file_name}” cannot be used. {error} {_WANTED_FILE}") from None
 
@@ -265,7 +265,7 @@ def show_removal_form(
 @router.post("/cards/removal")
 async def remove_own_deck_or_imported_reviews(
     request: Request,
-    library: CurrentLibrary,
+    course: CurrentCourse,
     removal_target: Annotated[RemovalTarget, Form(alias="what")],
     deck: Annotated[str, Form(max_length=120)] = "",
 ) -> Response:
@@ -283,7 +283,7 @@ async def remove_own_deck_or_imported_reviews(
                 _remove_own_cards_or_imported_reviews,
                 ctx.db,
                 ctx.learner.id,
-                library,
+                course,
                 removal_target,
                 cards,
             )
@@ -304,7 +304,7 @@ def _batch_cards_touched_by_removal(
 def _remove_own_cards_or_imported_reviews(
     db: Session,
     learner_id: int,
-    library: Library,
+    course: Course,
     removal_target: RemovalTarget,
     card_ids: Sequence[str],
 ) -> None:
@@ -312,17 +312,17 @@ def _remove_own_cards_or_imported_reviews(
         card_import_store.delete_own_cards(db, learner_id, card_ids)
     else:
         card_import_store.delete_imported_reviews_of_course_cards(
-            db, learner_id, card_ids, lambda card: find_note_and_topic(library, card)
+            db, learner_id, card_ids, lambda card: find_note_and_topic(course, card)
         )
 
 
 def _render_anki_cards_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
-    db, library, learner = ctx.db, ctx.library, ctx.learner
+    db, course, learner = ctx.db, ctx.course, ctx.learner
     own_cards = export_store.list_own_card_ids(db, learner.id) if learner.id else frozenset[str]()
     all_cards = card_import_store.list_undeclined_card_ids_with_state(db, learner.id)
     in_exam = _list_card_ids_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
-    available_count = sum(can_card_still_be_shown(library, own_cards, card) for card in cards)
+    available_count = sum(can_card_still_be_shown(course, own_cards, card) for card in cards)
     return ctx.render_page(
         "import_export/cards.html",
         status=422 if problem else 200,

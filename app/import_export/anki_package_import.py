@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import increment_change_counter
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import OpenWriteSession
 from app.errors import ConflictError
 from app.import_export import card_import_job_store, card_import_store
@@ -81,9 +81,9 @@ class MatchedPackage:
     lost_media_count: int
 
 
-def match_package_with_course(package: AnkiPackage, library: Library) -> MatchedPackage:
+def match_package_with_course(package: AnkiPackage, course: Course) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own cards."""
-    course_cards = _map_note_guids_to_course_cards(library)
+    course_cards = _map_note_guids_to_course_cards(course)
     skipped_cards: collections.Counter[str] = collections.Counter()
     skipped_log_rows: collections.Counter[str] = collections.Counter()
     lost_media_count = 0
@@ -109,7 +109,7 @@ def match_package_with_course(package: AnkiPackage, library: Library) -> Matched
             skipped_cards[reason] += 1
             continue
         lost_media_count += content.lost_media_count
-        note, topic = find_note_and_topic(library, card_id)
+        note, topic = find_note_and_topic(course, card_id)
         cards[card_id] = ImportedCard(
             card_id=card_id,
             note_name=note,
@@ -128,16 +128,16 @@ def match_package_with_course(package: AnkiPackage, library: Library) -> Matched
     return MatchedPackage(tuple(cards.values()), skipped_cards, skipped_log_rows, lost_media_count)
 
 
-def _map_note_guids_to_course_cards(library: Library) -> dict[str, tuple[str, ...]]:
+def _map_note_guids_to_course_cards(course: Course) -> dict[str, tuple[str, ...]]:
     """Return the cards of a note, by ordinal, for each GUID that our export writes."""
     notes: list[tuple[str, ...]] = [
         (card.id, card.sibling) if card.sibling else (card.id,)
-        for card in library.cards.values()
+        for card in course.cards.values()
         if card.id <= (card.sibling or card.id)
     ]
-    questions = filter(is_usable_as_card, library.questions.values())
+    questions = filter(is_usable_as_card, course.questions.values())
     notes += [(build_question_card_id(question.id),) for question in questions]
-    notes += [(build_term_card_id(anchor),) for anchor in library.glossary]
+    notes += [(build_term_card_id(anchor),) for anchor in course.glossary]
     return {make_note_guid(cards[0]): cards for cards in notes}
 
 
@@ -245,11 +245,11 @@ def _convert_revlog_entry(
     return None
 
 
-def find_note_and_topic(library: Library, card_id: str) -> NoteAndTopic:
+def find_note_and_topic(course: Course, card_id: str) -> NoteAndTopic:
     """Return the note and the topic of a card; from its id alone if it left the course."""
-    course_card = library.cards.get(card_id)
+    course_card = course.cards.get(card_id)
     if course_card is None:
-        return NoteAndTopic(card_id, find_topic_of_added_card(library, card_id))
+        return NoteAndTopic(card_id, find_topic_of_added_card(course, card_id))
     return NoteAndTopic(min(card_id, course_card.sibling or card_id), course_card.topic)
 
 

@@ -285,11 +285,11 @@ def _map_picture_digests_to_names(course_folder: Path, topic_slug: str) -> dict[
 
 
 def load_shown_pictures_into_item(topic_folder: Path, item: Item) -> Item:
-    course = topic_folder.parent.parent
+    course_folder = topic_folder.parent.parent
     usable_names = (
         name
         for name in list_shown_picture_names(item)
-        if not explain_unshowable_image(course, f"topics/{topic_folder.name}/{name}")
+        if not explain_unshowable_image(course_folder, f"topics/{topic_folder.name}/{name}")
     )
     pictures = tuple(
         encode_image(name, (topic_folder / name).read_bytes()) for name in usable_names

@@ -40,7 +40,7 @@ from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
 from app.questions import model, types
-from app.questions.lab import Lab, find_shortest_solution
+from app.questions.lab_session import Lab, find_shortest_solution
 from app.questions.model import Question
 from app.questions.option_parsing import (
     ParsedOption,
@@ -48,11 +48,11 @@ from app.questions.option_parsing import (
     sole_code_span_or_none,
 )
 from app.questions.question_type import ItemComment, ItemParts, ItemSource
-from app.questions.types.console import ConsoleSpec
-from app.questions.types.hotspot import split_region_and_label
+from app.questions.types.lab import LabSpec
 from app.questions.types.matching import read_table_cells
 from app.questions.types.number_parsing import AnswerRange, NumericSpec
 from app.questions.types.numeric import fill_in_computed_ranges
+from app.questions.types.place import split_region_and_label
 
 _KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
@@ -173,7 +173,7 @@ def _convert_parsed_item(
     body = (
         "" if is_answer else convert_tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
     )
-    if isinstance(question.answer, ConsoleSpec):
+    if isinstance(question.answer, LabSpec):
         body = f"{body}\n\n{_write_solution_transcript(question.answer.lab)}".strip()
     loss = _LOSS_OF_TYPE.get(question.type)
     return dataclasses.replace(

@@ -16,8 +16,8 @@ from app.accounts.current_learner import (
     WriteContext,
 )
 from app.clock import round_minutes
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library
 from app.content.link_and_picture_rules import PICTURE_SUFFIXES
 from app.content.reading_routes import (
     ReadingRoute,
@@ -46,7 +46,7 @@ from app.study_plan.loader import (
     load_stored_day_list,
 )
 from app.study_plan.score import ScoreEstimate
-from app.web.dependencies import CurrentLibrary, require_topic
+from app.web.dependencies import CurrentCourse, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
 ObjectiveState = Literal["ready", "begun", "new"]
@@ -85,7 +85,7 @@ class DomainProgress:
 
 
 def build_domain_progress(
-    library: Library,
+    course: Course,
     ready_objectives: Collection[str],
     estimate: ScoreEstimate | None,
     opened_pages: Collection[str],
@@ -101,10 +101,10 @@ def build_domain_progress(
     answered_objectives = {
         number
         for item in answered_questions
-        if item in library.questions
-        for number in library.questions[item].objectives
+        if item in course.questions
+        for number in course.questions[item].objectives
     }
-    topics = [library.topics[slug] for slug in library.syllabus.topics if slug in library.topics]
+    topics = [course.topics[slug] for slug in course.syllabus.topics if slug in course.topics]
 
     def measure(objective: Objective) -> ObjectiveProgress:
         pages = [topic.slug for topic in topics if objective.number in topic.objectives]
@@ -119,7 +119,7 @@ def build_domain_progress(
         ):
             state = "begun"
         unread = [
-            page for page in pages if page not in read_pages and not library.topics[page].level
+            page for page in pages if page not in read_pages and not course.topics[page].level
         ]
         page = (unread or pages or [""])[0]
         return ObjectiveProgress(
@@ -132,7 +132,7 @@ def build_domain_progress(
 
     return tuple(
         DomainProgress(domain, tuple(map(measure, domain.objectives)))
-        for domain in library.syllabus.domains
+        for domain in course.syllabus.domains
     )
 
 
@@ -182,10 +182,10 @@ def measure_progress_if_on_route(
     )
 
 
-def build_outline(library: Library) -> tuple[OutlineDomain, ...]:
+def build_outline(course: Course) -> tuple[OutlineDomain, ...]:
     """Return every objective of the syllabus with its pages."""
-    ordered = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    ordered += [t for s, t in library.topics.items() if t not in ordered]
+    ordered = [course.topics[s] for s in course.syllabus.topics if s in course.topics]
+    ordered += [t for s, t in course.topics.items() if t not in ordered]
     return tuple(
         OutlineDomain(
             domain,
@@ -198,7 +198,7 @@ def build_outline(library: Library) -> tuple[OutlineDomain, ...]:
                 for o in domain.objectives
             ),
         )
-        for domain in library.syllabus.domains
+        for domain in course.syllabus.domains
     )
 
 
@@ -219,12 +219,12 @@ class GlossaryEntry:
     see_also_links: tuple[SeeAlsoLink, ...]
 
 
-def build_sorted_glossary_entries(library: Library) -> list[GlossaryEntry]:
+def build_sorted_glossary_entries(course: Course) -> list[GlossaryEntry]:
     """Return every term in alphabetical order."""
-    terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
-    pages = {slug: topic.title for slug, topic in library.topics.items()}
+    terms = sorted(course.glossary.values(), key=lambda t: t.name.casefold())
+    pages = {slug: topic.title for slug, topic in course.topics.items()}
     return [
-        GlossaryEntry(t, _initial_letter(t.name), _build_see_also_links(t, library.glossary, pages))
+        GlossaryEntry(t, _initial_letter(t.name), _build_see_also_links(t, course.glossary, pages))
         for t in terms
     ]
 
@@ -261,18 +261,18 @@ _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 async def require_rendered_page(
     request: Request,
     topic: str,
-    library: CurrentLibrary,
+    course: CurrentCourse,
     reading_route: Annotated[ReadingRoute, Query(alias="route")] = "full",
 ) -> RenderedPage:
     """Return the page in the URL on the route in the query; raises NotFoundError.
 
     `async`, because finding a cached page costs less than a thread.
     """
-    page_cache: RenderedPageCache = request.app.state.sheets[request.state.course]
-    page_topic = require_topic(library, topic)
-    page = page_cache.get_if_rendered(library, page_topic, reading_route)
+    page_cache: RenderedPageCache = request.app.state.sheets[request.state.course_name]
+    page_topic = require_topic(course, topic)
+    page = page_cache.get_if_rendered(course, page_topic, reading_route)
     if page is None:
-        page = await run_in_threadpool(page_cache.get_or_render, library, page_topic, reading_route)
+        page = await run_in_threadpool(page_cache.get_or_render, course, page_topic, reading_route)
     return page
 
 
@@ -296,7 +296,7 @@ class NextPage:
 
 
 def find_first_unread_page(
-    library: Library,
+    course: Course,
     todays: DayList | None,
     sections_read: Mapping[str, Collection[str]],
     reading_route: ReadingRoute,
@@ -311,9 +311,9 @@ def find_first_unread_page(
     routes: dict[str, ReadingRoute] = {
         page.slug: "short" if page.short else "full" for page in pages
     }
-    listed = [slug for slug in routes if slug in library.topics]
-    for slug in listed or cached_course_facts(library).pages:
-        topic, anchors = library.topics[slug], sections_read.get(slug, ())
+    listed = [slug for slug in routes if slug in course.topics]
+    for slug in listed or cached_course_facts(course).pages:
+        topic, anchors = course.topics[slug], sections_read.get(slug, ())
         is_read = are_essential_sections_read(topic, anchors)
         if routes.get(slug) == "full":
             is_read = all(not s.anchor or s.anchor in anchors for s in topic.sections)
@@ -334,20 +334,20 @@ def find_next_page_across_day_lists(
     made now, with or without an exam day. If neither has pages, it is the first unread page of the
     course, but none once no day before the exam has pages.
     """
-    library, todays = ctx.library, load_stored_day_list(ctx)
+    course, todays = ctx.course, load_stored_day_list(ctx)
     if sections_read is None:
         sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     if todays is not None:
-        listed = find_first_unread_page(library, todays.day_list, sections_read, reading_route)
+        listed = find_first_unread_page(course, todays.day_list, sections_read, reading_route)
         if listed.is_on_day_list and listed.topic:
             return listed
         coming = build_next_day_list(ctx)
         if coming is None:
             return NextPage(None, reading_route, is_on_day_list=False)
-        following = find_first_unread_page(library, coming, sections_read, reading_route)
+        following = find_first_unread_page(course, coming, sections_read, reading_route)
         if following.is_on_day_list:
             return following
-    return find_first_unread_page(library, None, sections_read, reading_route)
+    return find_first_unread_page(course, None, sections_read, reading_route)
 
 
 def _find_next_page_after_reading(
@@ -364,7 +364,7 @@ def _find_next_page_after_reading(
     todays = load_stored_day_list(ctx)
     day_list = todays.day_list if todays else None
     following = find_first_unread_page(
-        ctx.library, day_list, sections_read, reading_route, left_page=slug
+        ctx.course, day_list, sections_read, reading_route, left_page=slug
     )
     has_plan = (
         todays is not None or ctx.learner.plan_calendar_as_of(ctx.study_day).exam_day is not None
@@ -377,12 +377,12 @@ def _find_next_page_after_reading(
 
 
 def _list_pages_with_essentials_read(
-    library: Library, sections_read: Mapping[str, Collection[str]]
+    course: Course, sections_read: Mapping[str, Collection[str]]
 ) -> set[str]:
     return {
         slug
         for slug, anchors in sections_read.items()
-        if slug in library.topics and are_essential_sections_read(library.topics[slug], anchors)
+        if slug in course.topics and are_essential_sections_read(course.topics[slug], anchors)
     }
 
 
@@ -401,19 +401,19 @@ def show_course(
 
     A page counts as read once its essential sections are.
     """
-    library = ctx.library
+    course = ctx.course
     todays_list, estimate, *_ = load_stored_day_list(ctx) or (None, None)
     sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
     reading_route = reading_route or find_planned_route(ctx)
     pages = {
         slug: page
-        for slug, topic in library.topics.items()
+        for slug, topic in course.topics.items()
         if (page := measure_progress_if_on_route(topic, reading_route, sections_read.get(slug, ())))
     }
-    every_read = _list_pages_with_essentials_read(library, sections_read)
+    every_read = _list_pages_with_essentials_read(course, sections_read)
     read = every_read & pages.keys()
     progress = build_domain_progress(
-        library,
+        course,
         todays_list.ready if todays_list else (),
         estimate,
         sections_read,
@@ -422,8 +422,8 @@ def show_course(
     )
     return ctx.render_page(
         "lessons/index.html",
-        syllabus=library.syllabus,
-        outline=build_outline(library),
+        syllabus=course.syllabus,
+        outline=build_outline(course),
         states={
             objective.objective.number: objective.state
             for domain in progress
@@ -435,16 +435,16 @@ def show_course(
         progress=pages,
         read=read,
         next=find_next_page_across_day_lists(ctx, reading_route, sections_read),
-        pages=[slug for slug in cached_course_facts(library).pages if slug in pages],
+        pages=[slug for slug in cached_course_facts(course).pages if slug in pages],
         route=reading_route,
         minutes={
             r: sum(
-                round_minutes(sum_reading_minutes_on_route(library.topics[s], r))
-                for s in cached_course_facts(library).pages
+                round_minutes(sum_reading_minutes_on_route(course.topics[s], r))
+                for s in cached_course_facts(course).pages
             )
             for r in get_args(ReadingRoute)
         },
-        has_routes=has_course_short_route(library.topics.values()),
+        has_routes=has_course_short_route(course.topics.values()),
     )
 
 
@@ -455,15 +455,15 @@ def show_lesson(
     earlier_seeds = store.load_attempt_seeds_by_question(
         ctx.db, ctx.learner.id, page.embedded_question_ids
     )
-    library, slug = ctx.library, page.topic.slug
+    course, slug = ctx.course, page.topic.slug
     sections_read = store.load_anchors_read_by_topic(ctx.db, ctx.learner.id)
-    read = _list_pages_with_essentials_read(library, sections_read)
+    read = _list_pages_with_essentials_read(course, sections_read)
     return ctx.render_page(
         "lessons/show.html",
         open_questions=_build_open_questions_by_id(
-            ctx.library, page, ctx.learner.key, earlier_seeds
+            ctx.course, page, ctx.learner.key, earlier_seeds
         ),
-        labs=_map_lab_urls_to_headings(ctx.library, page),
+        labs=_map_lab_urls_to_headings(ctx.course, page),
         past=earlier_seeds,
         missed_questions=store.list_questions_missed_last_time(
             ctx.db, ctx.learner.id, page.embedded_question_ids
@@ -471,9 +471,9 @@ def show_lesson(
         flagged=store.filter_flagged_questions(ctx.db, ctx.learner.id, page.embedded_question_ids),
         notes=store.load_notes_by_section(ctx.db, ctx.learner.id, page.topic.slug),
         before=[
-            library.topics[slug_before]
+            course.topics[slug_before]
             for slug_before in page.topic.requires
-            if slug_before in library.topics and slug_before not in read
+            if slug_before in course.topics and slug_before not in read
         ],
         next=_find_next_page_after_reading(ctx, slug, sections_read, page.route),
         **_section_list_context(page, frozenset(sections_read.get(slug, ()))),
@@ -514,9 +514,9 @@ def record_sections_read(
 
 @router.get("/concepts/{topic}/files/{name:path}")
 def serve_lesson_picture(
-    request: Request, topic: str, name: str, library: CurrentLibrary
+    request: Request, topic: str, name: str, course: CurrentCourse
 ) -> FileResponse:
-    slug = require_topic(library, topic).slug
+    slug = require_topic(course, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
     # Search among the existing files. Never build a path from the URL.
     files_in_folder = folder.rglob("*") if folder.is_dir() else ()
@@ -529,25 +529,25 @@ def serve_lesson_picture(
 
 @router.get("/cheatsheets")
 def list_cheat_sheets(
-    request: Request, library: CurrentLibrary, learner: CurrentLearner
+    request: Request, course: CurrentCourse, learner: CurrentLearner
 ) -> HTMLResponse:
-    domains = library.syllabus.domains
+    domains = course.syllabus.domains
     return render_page(request, "lessons/cheatsheets.html", learner=learner, domains=domains)
 
 
 @router.get("/cheatsheets/{number}")
 def show_cheat_sheet(ctx: ReadContext, number: str) -> HTMLResponse:
-    domains = ctx.library.syllabus.domains
+    domains = ctx.course.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in list_pages_with_home_domain(ctx.library, domain)]
+    slugs = [topic.slug for topic in list_pages_with_home_domain(ctx.course, domain)]
     notes = store.list_note_texts(ctx.db, ctx.learner.id, slugs)
     return ctx.render_page(
         "lessons/cheatsheet.html",
-        syllabus=ctx.library.syllabus,
-        exam=max(ctx.library.exams.values(), key=lambda e: e.question_count, default=None),
-        cheat_sheet=build_cheat_sheet(ctx.library, domain, notes),
+        syllabus=ctx.course.syllabus,
+        exam=max(ctx.course.exams.values(), key=lambda e: e.question_count, default=None),
+        cheat_sheet=build_cheat_sheet(ctx.course, domain, notes),
     )
 
 
@@ -558,7 +558,7 @@ def show_glossary(
     """Every term; with `cards`, each with a button that makes it a card."""
     return ctx.render_page(
         "lessons/glossary.html",
-        terms=build_sorted_glossary_entries(ctx.library),
+        terms=build_sorted_glossary_entries(ctx.course),
         choosing=choosing,
         cards={
             parse_card_id(card).source_id
@@ -570,18 +570,18 @@ def show_glossary(
 @router.get("/sources")
 def show_sources(
     request: Request,
-    library: CurrentLibrary,
+    course: CurrentCourse,
     learner: CurrentLearner,
     show_pages: Annotated[bool, Query(alias="used")] = False,
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> HTMLResponse:
     """A part of the bibliography, by title; with `used`, each source with the pages that cite it."""
-    sources = sorted(library.sources.values(), key=lambda s: s.title.casefold())
+    sources = sorted(course.sources.values(), key=lambda s: s.title.casefold())
     page_count = max(1, math.ceil(len(sources) / _SOURCES_ON_A_PAGE))
     page = min(page, page_count)
     first = (page - 1) * _SOURCES_ON_A_PAGE
     topics_by_source = {
-        key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
+        key: [t for t in course.topics.values() if key in t.sources] for key in course.sources
     }
     return render_page(
         request,
@@ -596,7 +596,7 @@ def show_sources(
 
 
 def _build_open_questions_by_id(
-    library: Library,
+    course: Course,
     page: RenderedPage,
     learner_key: str,
     seeds_by_question: Mapping[str, Sequence[int]],
@@ -604,21 +604,21 @@ def _build_open_questions_by_id(
     """Return the questions of the page as this learner sees them."""
     return {
         item: build_open_question(
-            library.questions[item],
+            course.questions[item],
             learner_key=learner_key,
             earlier_seeds=seeds_by_question.get(item, ()),
             context="page",
             back_url=f"/concepts/{page.topic.slug}{'?route=short' if page.route == 'short' else ''}#q-{item}",
         )
         for item in page.embedded_question_ids
-        if item in library.questions
+        if item in course.questions
     }
 
 
-def _map_lab_urls_to_headings(library: Library, page: RenderedPage) -> dict[str, str]:
+def _map_lab_urls_to_headings(course: Course, page: RenderedPage) -> dict[str, str]:
     """Return the headings of the labs of the page's topic, by URL."""
     questions = (
-        library.questions[item] for item in page.topic.questions if item in library.questions
+        course.questions[item] for item in page.topic.questions if item in course.questions
     )
     labs = (question for question in questions if question.type == "console")
     return {f"/quiz/{lab.topic}/{lab.id}": excerpt_first_line(lab) for lab in labs}

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, Field
 
 from app.accounts.current_learner import CurrentLearner, ReadContext, WriteContext
-from app.content.library import Library
+from app.content.course import Course
 from app.content.reading_routes import ReadingRoute
 from app.database.engine import DbSession
 from app.errors import InvalidInputError
@@ -17,7 +17,7 @@ from app.lessons import store
 from app.lessons.store import SavedNote
 from app.markup.model import Topic
 from app.questions.question_type import normalize_search_text, split_search_query
-from app.web.dependencies import CurrentLibrary, public_base_url, require_topic
+from app.web.dependencies import CurrentCourse, public_base_url, require_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
 
@@ -60,16 +60,16 @@ def pair_sections_with_notes(
 
 
 def group_notes_by_page(
-    library: Library, saved_notes: Sequence[SavedNote]
+    course: Course, saved_notes: Sequence[SavedNote]
 ) -> tuple[PageWithNotes, ...]:
     """Return all notes by page in course order; those of removed pages come last."""
     by_topic: dict[str, list[SavedNote]] = {}
     for note in saved_notes:
         by_topic.setdefault(note.topic, []).append(note)
-    order = [s for s in (*library.syllabus.topics, *library.topics) if s in by_topic]
+    order = [s for s in (*course.syllabus.topics, *course.topics) if s in by_topic]
     ordered = dict.fromkeys([*order, *by_topic])
     return tuple(
-        _build_notes_of_course_page(library.topics, slug, by_topic[slug]) for slug in ordered
+        _build_notes_of_course_page(course.topics, slug, by_topic[slug]) for slug in ordered
     )
 
 
@@ -175,14 +175,14 @@ def _normalize_line_ends_and_trim(text: str) -> str:
 router = APIRouter(include_in_schema=False)
 
 
-async def require_topic_in_url(topic: str, library: CurrentLibrary) -> Topic:
+async def require_topic_in_url(topic: str, course: CurrentCourse) -> Topic:
     """Return the topic in the URL; raises NotFoundError."""
-    return require_topic(library, topic)
+    return require_topic(course, topic)
 
 
 @router.get("/notes")
 def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    pages = group_notes_by_page(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
+    pages = group_notes_by_page(ctx.course, store.load_saved_notes(ctx.db, ctx.learner.id))
     return ctx.render_page(
         "lessons/notes.html", leaves=filter_notes(pages, q), written=bool(pages), q=q
     )
@@ -190,7 +190,7 @@ def show_all_notes(ctx: ReadContext, q: Annotated[str, Query(max_length=200)] = 
 
 @router.get("/notes.md")
 def download_notes(ctx: ReadContext) -> Response:
-    pages = group_notes_by_page(ctx.library, store.load_saved_notes(ctx.db, ctx.learner.id))
+    pages = group_notes_by_page(ctx.course, store.load_saved_notes(ctx.db, ctx.learner.id))
     return Response(
         format_notes_as_markdown(pages, public_base_url(ctx.request)),
         media_type="text/markdown; charset=utf-8",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from jinja2 import Environment
 from markupsafe import Markup
 
-from app.content.library import Library
+from app.content.course import Course
 from app.content.reading_routes import (
     ReadingRoute,
     has_course_short_route,
@@ -84,37 +84,37 @@ class RenderedPageCache:
         self._made: dict[tuple[str, ReadingRoute], RenderedPage] = {}
 
     def get_if_rendered(
-        self, library: Library, topic: Topic, reading_route: ReadingRoute
+        self, course: Course, topic: Topic, reading_route: ReadingRoute
     ) -> RenderedPage | None:
         """Return the page of a topic for this course version, if it is already rendered."""
-        if library.version != self._version:
+        if course.version != self._version:
             return None
         return self._made.get((topic.slug, reading_route))
 
     def get_or_render(
-        self, library: Library, topic: Topic, reading_route: ReadingRoute
+        self, course: Course, topic: Topic, reading_route: ReadingRoute
     ) -> RenderedPage:
         """Return the page of a topic for this course version."""
-        if library.version != self._version:
+        if course.version != self._version:
             self._made = {}
-            self._version = library.version
+            self._version = course.version
         pages = self._made
         page = pages.get((topic.slug, reading_route))
         if page is None:
             page = pages[topic.slug, reading_route] = self._render_page(
-                library, topic, reading_route
+                course, topic, reading_route
             )
         return page
 
     def _render_page(
-        self, library: Library, topic: Topic, reading_route: ReadingRoute
+        self, course: Course, topic: Topic, reading_route: ReadingRoute
     ) -> RenderedPage:
         head_context, foot_context = (
-            _build_head_context(library, topic, reading_route),
-            _build_sources_and_navigation_context(library, topic, reading_route),
+            _build_head_context(course, topic, reading_route),
+            _build_sources_and_navigation_context(course, topic, reading_route),
         )
         sections = tuple(
-            self._render_section(library, section, index)
+            self._render_section(course, section, index)
             for index, section in enumerate(topic.sections)
         )
         if reading_route == "short":
@@ -127,9 +127,9 @@ class RenderedPageCache:
         return RenderedPage(
             topic=topic,
             route=reading_route,
-            head_html=self._render(library, "lessons/_head.html", **head_context),
+            head_html=self._render(course, "lessons/_head.html", **head_context),
             sections=sections,
-            foot_html=self._render(library, "lessons/_foot.html", **foot_context),
+            foot_html=self._render(course, "lessons/_foot.html", **foot_context),
             calculator_count=sum(
                 isinstance(piece, CalculatorBlock)
                 for section in topic.sections
@@ -137,7 +137,7 @@ class RenderedPageCache:
             ),
         )
 
-    def _render_section(self, library: Library, section: Section, index: int) -> RenderedSection:
+    def _render_section(self, course: Course, section: Section, index: int) -> RenderedSection:
         return RenderedSection(
             anchor=section.anchor,
             title=section.title,
@@ -145,17 +145,17 @@ class RenderedPageCache:
             minutes=section.minutes,
             parts=_join_adjacent_html_parts(
                 [
-                    self._render_piece(library, piece, f"c{index}-{number}")
+                    self._render_piece(course, piece, f"c{index}-{number}")
                     for number, piece in enumerate(section.pieces)
                 ]
             ),
         )
 
-    def _render_piece(self, library: Library, piece: Piece, form_id: str) -> RenderedPart:
+    def _render_piece(self, course: Course, piece: Piece, form_id: str) -> RenderedPart:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
-            english = create_language_variables(library.syllabus.language)["english"]
+            english = create_language_variables(course.syllabus.language)["english"]
             label_in_english = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, label_in_english)
             return Markup(_TERM.sub(_add_definition_popover_to_link, html))  # noqa: S704 - app.content sanitized it
@@ -165,14 +165,14 @@ class RenderedPageCache:
         block = build_calculator_form(
             entry,
             piece.starting_inputs,
-            course=collect_course_link_targets(library),
+            link_targets=collect_course_link_targets(course),
             element_id=form_id,
             is_short_block=True,
         )
-        return self._render(library, "calculators/_form.html", instrument=block)
+        return self._render(course, "calculators/_form.html", instrument=block)
 
-    def _render(self, library: Library, template: str, **context: Any) -> Markup:
-        variables = {**create_language_variables(library.syllabus.language), **context}
+    def _render(self, course: Course, template: str, **context: Any) -> Markup:
+        variables = {**create_language_variables(course.syllabus.language), **context}
         html = self._templates.get_template(template).render(variables)
         return Markup(html)  # noqa: S704 - a template escaped it
 
@@ -194,11 +194,11 @@ def _join_adjacent_html_parts(parts: Sequence[RenderedPart]) -> tuple[RenderedPa
 
 
 def _build_head_context(
-    library: Library, topic: Topic, reading_route: ReadingRoute
+    course: Course, topic: Topic, reading_route: ReadingRoute
 ) -> dict[str, Any]:
     domain_by_objective = {
         objective.number: domain
-        for domain in library.syllabus.domains
+        for domain in course.syllabus.domains
         for objective in domain.objectives
     }
     domains = {
@@ -215,21 +215,21 @@ def _build_head_context(
     }
 
 
-def list_topics_by_objective(library: Library) -> list[Topic]:
+def list_topics_by_objective(course: Course) -> list[Topic]:
     """Return the pages as the course lists them: by first objective, those beyond the exam last."""
-    objectives = [o.number for domain in library.syllabus.domains for o in domain.objectives]
-    order = dict.fromkeys([*library.syllabus.topics, *library.topics])
-    topics = [library.topics[slug] for slug in order if slug in library.topics]
+    objectives = [o.number for domain in course.syllabus.domains for o in domain.objectives]
+    order = dict.fromkeys([*course.syllabus.topics, *course.topics])
+    topics = [course.topics[slug] for slug in order if slug in course.topics]
     listed = [topic for o in objectives for topic in topics if o in topic.objectives[:1]]
     return sorted(listed, key=lambda topic: bool(topic.level))
 
 
 def _build_sources_and_navigation_context(
-    library: Library, topic: Topic, reading_route: ReadingRoute
+    course: Course, topic: Topic, reading_route: ReadingRoute
 ) -> dict[str, Any]:
     order = [
         page
-        for page in list_topics_by_objective(library)
+        for page in list_topics_by_objective(course)
         if page is topic or list_sections_on_route(page, reading_route)
     ]
     index = order.index(topic) if topic in order else len(order)
@@ -237,8 +237,8 @@ def _build_sources_and_navigation_context(
     following = order[index + 1] if index + 1 < len(order) else None
     return {
         "topic": topic,
-        "sources": [library.sources[k] for k in topic.sources if k in library.sources],
-        "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
+        "sources": [course.sources[k] for k in topic.sources if k in course.sources],
+        "terms": [course.glossary[a] for a in topic.terms if a in course.glossary],
         "query": "?route=short" if reading_route == "short" else "",
         "previous": previous,
         "following": following,
@@ -322,7 +322,7 @@ class CheatSheet:
 
 
 def build_cheat_sheet(
-    library: Library, domain: Domain, note_texts: Sequence[str] = (), letter_limit: int = LETTERS
+    course: Course, domain: Domain, note_texts: Sequence[str] = (), letter_limit: int = LETTERS
 ) -> CheatSheet:
     """Return the sheet of a domain. Hooks and what is tested come first.
 
@@ -330,9 +330,9 @@ def build_cheat_sheet(
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
     own_lines = tuple(_shorten_first_line(line) for line in note_texts if line.strip())[:_OWN]
-    topics = list_pages_with_home_domain(library, domain)
+    topics = list_pages_with_home_domain(course, domain)
     entries = [_build_entry_without_errors_and_terms(topic) for topic in topics]
-    elsewhere = tuple(_yield_other_domains_covering(library, domain))
+    elsewhere = tuple(_yield_other_domains_covering(course, domain))
     letters_left = (
         letter_limit - CheatSheet(domain, tuple(entries), own_lines, elsewhere).letter_count
     )
@@ -342,7 +342,7 @@ def build_cheat_sheet(
         [_list_common_error_sentences(topic) for topic in topics], letters_left
     )
     terms, _ = _take_fitting_items_in_turn(
-        [_list_introduced_terms(library, topic) for topic in topics], letters_left
+        [_list_introduced_terms(course, topic) for topic in topics], letters_left
     )
     filled = (
         dataclasses.replace(entry, common_errors=error_sentences, terms=term_pairs)
@@ -351,26 +351,26 @@ def build_cheat_sheet(
     return CheatSheet(domain, tuple(filled), own_lines, elsewhere)
 
 
-def list_pages_with_home_domain(library: Library, domain: Domain) -> list[Topic]:
+def list_pages_with_home_domain(course: Course, domain: Domain) -> list[Topic]:
     """Return the pages of a domain; each page of the course is in one domain only.
 
     Pages beyond the exam are in none. A page is in the domain of most of its objectives, and in the
     later one if two tie, because an introduction comes before what it leads to.
     """
-    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    order = [course.topics[s] for s in course.syllabus.topics if s in course.topics]
     return [
         topic
         for topic in order
         if not topic.level
-        and _find_home_domain_number(library.syllabus.domains, topic) == domain.number
+        and _find_home_domain_number(course.syllabus.domains, topic) == domain.number
     ]
 
 
-def _yield_other_domains_covering(library: Library, domain: Domain) -> Iterator[CoveringDomain]:
+def _yield_other_domains_covering(course: Course, domain: Domain) -> Iterator[CoveringDomain]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
-    for other in library.syllabus.domains:
+    for other in course.syllabus.domains:
         covered_numbers = {
-            o for topic in list_pages_with_home_domain(library, other) for o in topic.objectives
+            o for topic in list_pages_with_home_domain(course, other) for o in topic.objectives
         }
         shared_numbers = [o.number for o in domain.objectives if o.number in covered_numbers]
         if shared_numbers and other is not domain:
@@ -406,19 +406,19 @@ def _list_common_error_sentences(topic: Topic) -> list[str]:
     return [sentence for text in texts if (sentence := _extract_first_sentence_if_short(text))]
 
 
-def _list_introduced_terms(library: Library, topic: Topic) -> list[TermSentence]:
+def _list_introduced_terms(course: Course, topic: Topic) -> list[TermSentence]:
     """Return the terms that this page introduces, with the first sentence of each definition."""
     earlier: set[str] = set()
-    for slug in library.syllabus.topics:
+    for slug in course.syllabus.topics:
         if slug == topic.slug:
             break
-        if slug in library.topics:
-            earlier.update(library.topics[slug].terms)
-    new_terms = [a for a in topic.terms if a in library.glossary and a not in earlier]
+        if slug in course.topics:
+            earlier.update(course.topics[slug].terms)
+    new_terms = [a for a in topic.terms if a in course.glossary and a not in earlier]
     terms_and_sentences = [
         TermSentence(
-            library.glossary[a].name,
-            _extract_first_sentence_if_short(library.glossary[a].meaning.plain),
+            course.glossary[a].name,
+            _extract_first_sentence_if_short(course.glossary[a].meaning.plain),
         )
         for a in new_terms
     ]

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from app.accounts.current_learner import ReadContext, RequestContext
-from app.content.library import Library
+from app.content.course import Course
 from app.estimator import registry
 from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
@@ -133,7 +133,7 @@ _NAMES = {"gpus": "GPUs"}
 
 
 def list_search_documents(
-    library: Library, calculators: Iterable[EstimateSpec]
+    course: Course, calculators: Iterable[EstimateSpec]
 ) -> list[SearchDocument]:
     """Return page sections, terms, card fronts, calculators, hardware, and app pages.
 
@@ -141,11 +141,11 @@ def list_search_documents(
     cards are left out, because their front is the answer of the other card.
     """
     documents = [
-        *_yield_section_documents(library),
-        *_yield_term_documents(library),
-        *_yield_card_documents(library),
+        *_yield_section_documents(course),
+        *_yield_term_documents(course),
+        *_yield_card_documents(course),
     ]
-    if not library.syllabus.offers_calculators:
+    if not course.syllabus.offers_calculators:
         return [*(p for p in _PLACES if p.url != "/hardware"), *documents]
     return [
         *_PLACES,
@@ -155,9 +155,9 @@ def list_search_documents(
     ]
 
 
-def _yield_section_documents(library: Library) -> Iterator[SearchDocument]:
-    for topic in library.topics.values():
-        cards = [library.cards[c] for c in topic.cards if c in library.cards]
+def _yield_section_documents(course: Course) -> Iterator[SearchDocument]:
+    for topic in course.topics.values():
+        cards = [course.cards[c] for c in topic.cards if c in course.cards]
         for section in topic.sections:
             body = _to_one_line(_remove_card_backs(section.plain, cards))
             if section.anchor:
@@ -181,17 +181,17 @@ def _remove_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     return plain
 
 
-def _yield_term_documents(library: Library) -> Iterator[SearchDocument]:
-    for term in library.glossary.values():
+def _yield_term_documents(course: Course) -> Iterator[SearchDocument]:
+    for term in course.glossary.values():
         body = _POINTER.sub("", _to_one_line(term.meaning.plain))
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
-def _yield_card_documents(library: Library) -> Iterator[SearchDocument]:
-    for card in library.cards.values():
+def _yield_card_documents(course: Course) -> Iterator[SearchDocument]:
+    for card in course.cards.values():
         if card.is_reverse:
             continue
-        topic = library.topics.get(card.topic)
+        topic = course.topics.get(card.topic)
         front, where = _to_one_line(card.front.plain), topic.title if topic else ""
         yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
 
@@ -543,7 +543,7 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 
 
 def search_course(
-    library: Library, query: str, limit_per_kind: int = _MOST_OF_A_KIND
+    course: Course, query: str, limit_per_kind: int = _MOST_OF_A_KIND
 ) -> SearchResults:
     """Search the course for all of the words, as prefixes.
 
@@ -553,20 +553,20 @@ def search_course(
     search_words = split_query_without_fillers(query)
     if not search_words:
         return SearchResults()
-    return _build_index(_LibraryCacheKey(library)).search(search_words, limit_per_kind)
+    return _build_index(_CourseVersionKey(course)).search(search_words, limit_per_kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _LibraryCacheKey:
+class _CourseVersionKey:
     """A version of the course, compared and hashed by its version only."""
 
-    library: Library
+    course: Course
 
     def __hash__(self) -> int:
-        return hash(self.library.version)
+        return hash(self.course.version)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _LibraryCacheKey) and other.library.version == self.library.version
+        return isinstance(other, _CourseVersionKey) and other.course.version == self.course.version
 
 
 class _SearchIndex:
@@ -705,8 +705,8 @@ def _cut_to_whole_sentences(marked_text: str) -> str:
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
-def _build_index(course_version: _LibraryCacheKey) -> _SearchIndex:
-    return _SearchIndex(list_search_documents(course_version.library, registry.list_estimates()))
+def _build_index(course_version: _CourseVersionKey) -> _SearchIndex:
+    return _SearchIndex(list_search_documents(course_version.course, registry.list_estimates()))
 
 
 _MOST_OWN_OF_A_KIND = 5
@@ -725,7 +725,7 @@ def search_notes_and_own_cards(ctx: RequestContext, query: str) -> list[SearchHi
 
 
 def _yield_note_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[SearchHit]:
-    for page in group_notes_by_page(ctx.library, load_saved_notes(ctx.db, ctx.learner.id)):
+    for page in group_notes_by_page(ctx.course, load_saved_notes(ctx.db, ctx.learner.id)):
         for section in page.sections:
             folded = normalize_search_text(section.note.text)
             if all(word in folded for word in words):
@@ -740,7 +740,7 @@ def _yield_own_card_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[
     cards = list(itertools.islice(found, 2 * _MOST_OWN_OF_A_KIND))  # some may have been removed
     records = added_cards.load_added_card_records(ctx.db, ctx.learner.id, cards)
     details = added_cards.load_added_card_contents(ctx.db, ctx.learner.id, cards, ctx.now)
-    of_course = [c for c in cards if c in ctx.library.cards and not ctx.library.cards[c].is_reverse]
+    of_course = [c for c in cards if c in ctx.course.cards and not ctx.course.cards[c].is_reverse]
     edited = added_cards.load_own_texts_of_course_cards(ctx.db, ctx.learner.id, of_course)
     for card in cards:
         faces = edited.get(card)
@@ -756,7 +756,7 @@ def search_course_without_edited_cards(
     ctx: RequestContext, query: str, limit_per_kind: int = _MOST_OF_A_KIND
 ) -> SearchResults:
     """Search the course; cards that the learner edited are found among the own ones instead."""
-    results = search_course(ctx.library, query, limit_per_kind)
+    results = search_course(ctx.course, query, limit_per_kind)
     card_by_url = {hit.url: hit.url.partition("=")[2] for hit in results.hits if hit.kind == "card"}
     edited = added_cards.load_own_texts_of_course_cards(
         ctx.db, ctx.learner.id, [*card_by_url.values()]

@@ -22,8 +22,8 @@ from app.accounts.learner import PlanCalendar, move_mock_exam_day
 from app.accounts.learner_store import update_learner_columns
 from app.accounts.settings_page import Problems, SettingsPageForm, build_settings_form
 from app.clock import Now
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts, find_main_exam
-from app.content.library import Library
 from app.content.reading_routes import ReadingRoute
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
@@ -46,14 +46,14 @@ from app.study_plan.loader import (
     load_study_plan,
 )
 from app.study_plan.store import load_learner_facts, load_newest_list, load_sitting_days
-from app.web.dependencies import CurrentLibrary, public_base_url
+from app.web.dependencies import CurrentCourse, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
 _WIDE = 75  # octets of a line, without its line end
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 
-def describe_task(task: TaskProgress, library: Library) -> str:
+def describe_task(task: TaskProgress, course: Course) -> str:
     """Return what a task asks for, in a few words."""
     count = task.total_count
     if task.kind == "review":
@@ -63,9 +63,9 @@ def describe_task(task: TaskProgress, library: Library) -> str:
     if task.kind == "practice":
         return format_count_with_noun(count, "question")
     if task.kind == "mock":
-        exam = library.exams.get(task.task.exam)
+        exam = course.exams.get(task.task.exam)
         return exam.title if exam else "Mock exam"
-    topics = (library.topics.get(page.slug) for page in task.task.pages)
+    topics = (course.topics.get(page.slug) for page in task.task.pages)
     return "Read: " + "; ".join(topic.title for topic in topics if topic)
 
 
@@ -108,7 +108,7 @@ def _yield_calendar_events(
     ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None, exam_title: str
 ) -> Iterator[CalendarEvent]:
     if plan is not None and plan.tasks:
-        parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
+        parts = [describe_task(task, ctx.course).replace(NBSP, " ") for task in plan.tasks]
         title = f"Headroom: {format_minutes_at_least_one(plan.minutes_today)}".replace(NBSP, " ")
         yield CalendarEvent(ctx.study_day, title, parts)
     days_with_tasks = {ctx.study_day} if plan is not None and plan.tasks else set()
@@ -299,18 +299,23 @@ def _judge_minutes_a_day(
     if plan and not today and (coming := build_next_day_list(ctx)) and coming.route:
         reading_route = coming.route
     if learner.id:
-        facts = load_learner_facts(ctx.db, learner, ctx.library, ctx.study_day)
+        facts = load_learner_facts(ctx.db, learner, ctx.course, ctx.study_day)
     minutes = learner.minutes_ignoring_days_off(ctx.study_day)
     later = compute_reading_minutes_after_today(facts, calendar, minutes, learner.card_amount)
-    course, by_route = cached_course_facts(ctx.library), dict[ReadingRoute, ReadingTimeVerdict]()
+    course_facts, by_route = (
+        cached_course_facts(ctx.course),
+        dict[ReadingRoute, ReadingTimeVerdict](),
+    )
     for counted in (reading_route, "short"):
-        unread = list_unread_pages(course, facts, counted)
+        unread = list_unread_pages(course_facts, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
         by_route[counted] = ReadingTimeVerdict(
             unread_count, begun_count, counted, needed, today + later, today
         )
-    whole = round(sum(p.minutes for p in list_unread_pages(course, facts, "full") if not p.is_rest))
+    whole = round(
+        sum(p.minutes for p in list_unread_pages(course_facts, facts, "full") if not p.is_rest)
+    )
     verdict, essentials = by_route[reading_route], by_route["short"]
     if whole and reading_route == "full" and not verdict.does_reading_fit_if_lists_finished:
         unread_only = dataclasses.replace(verdict, needed_minutes=whole, begun_page_count=0)
@@ -372,7 +377,7 @@ def _render_plan_page(
     """Render the plan, with the typed values and status 422 if there are problems."""
     learner, day = ctx.learner, ctx.study_day
     plan, planned = load_study_plan(ctx), learner.plan_calendar_as_of(day)
-    sitting_days = load_sitting_days(ctx.db, learner, ctx.library) if learner.mock_days else []
+    sitting_days = load_sitting_days(ctx.db, learner, ctx.course) if learner.mock_days else []
     calendar = planned.without_mock_exams_taken_early(sitting_days)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
@@ -383,7 +388,7 @@ def _render_plan_page(
         problems=problems or [],
         saved=saved,
         has_new_mock_days=has_new_mock_days,
-        exam=find_main_exam(ctx.library),
+        exam=find_main_exam(ctx.course),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
@@ -392,7 +397,7 @@ def _render_plan_page(
         weeks=build_plan_weeks(ctx, calendar, record),
         verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
-        tasks=build_task_views(plan, ctx.library),
+        tasks=build_task_views(plan, ctx.course),
         latest=calendar.exam_day - _DAY if calendar.exam_day else None,
         last_new=compute_last_day_for_new_cards(calendar),
         feed=f"{public_base_url(ctx.request)}/calendar/{key}.ics" if key else "",
@@ -450,22 +455,22 @@ calendar_router = APIRouter()
 
 @calendar_router.get("/calendar/{key}.ics")
 def serve_calendar_feed(
-    request: Request, key: str, library: CurrentLibrary, db: DbSession, now: Now
+    request: Request, key: str, course: CurrentCourse, db: DbSession, now: Now
 ) -> Response:
     """The calendar feed, for any client that knows the URL."""
     feed = progress_store.find_feed_owner(db, key)
     learner = load_learner_by_id(db, feed.learner_id) if feed else None
-    if learner and learner.course != request.state.course and learner.course:
-        return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
-    if feed is None or learner is None or learner.course != request.state.course:
+    if learner and learner.course_name != request.state.course_name and learner.course_name:
+        return RedirectResponse(f"../../{learner.course_name}/calendar/{key}.ics", 307)
+    if feed is None or learner is None or learner.course_name != request.state.course_name:
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
-    ctx = RequestContext(request, library, learner, db, now)
+    ctx = RequestContext(request, course, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.
-    cache_key = f"{key} {feed.change_count} {ctx.study_day} {library.version}"
+    cache_key = f"{key} {feed.change_count} {ctx.study_day} {course.version}"
     etag = f'W/"{hashlib.sha256(cache_key.encode()).hexdigest()[:32]}"'
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": etag})
-    exam_name = library.syllabus.exam or library.syllabus.title
+    exam_name = course.syllabus.exam or course.syllabus.title
     plan = None if learner.is_exam_over(ctx.study_day) else load_study_plan(ctx)
     text = format_icalendar(ctx, plan, exam_name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": etag})

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from app.accounts.current_learner import ReadContext, RequestContext
 from app.clock import from_milliseconds
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library
 from app.lessons.course_pages import build_domain_progress
 from app.progress import store as progress_store
 from app.progress.calibration import build_calibration_chart
@@ -205,7 +205,7 @@ def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     # Without a mock exam there is no result to compare a prediction with.
     predictions = progress_store.load_score_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
-    predicted_exams = {prediction.exam for prediction in predictions} | ctx.library.exams.keys()
+    predicted_exams = {prediction.exam for prediction in predictions} | ctx.course.exams.keys()
     results = tuple(result for result in results if result.exam in predicted_exams)
     return build_prediction_chart(
         attach_predictions_to_results(results, predictions),
@@ -237,17 +237,17 @@ class ObjectiveAnswers:
 
 
 def count_answered_questions_by_objective(
-    library: Library, answered_questions: Collection[str]
+    course: Course, answered_questions: Collection[str]
 ) -> Mapping[str, ObjectiveAnswers]:
     """Return the answers to questions of the estimate, by objective number."""
-    course = cached_course_facts(library)
+    course_facts = cached_course_facts(course)
     answered, unanswered = collections.Counter[str](), collections.Counter[str]()
-    for question_id, facts in course.questions.items():
+    for question_id, facts in course_facts.questions.items():
         if question_id in answered_questions:
             answered.update(facts.objectives)
         elif not facts.is_exam_only:
             unanswered.update(facts.objectives)
-    return {n: ObjectiveAnswers(answered[n], unanswered[n]) for n in course.objectives}
+    return {n: ObjectiveAnswers(answered[n], unanswered[n]) for n in course_facts.objectives}
 
 
 router = APIRouter()
@@ -259,9 +259,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
     plan, record = load_study_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
     predictions = progress_store.load_score_predictions(ctx.db, learner.id) if learner.id else ()
-    trend = build_score_trend(
-        predictions, cached_course_facts(ctx.library).main_exam_slug, estimate
-    )
+    trend = build_score_trend(predictions, cached_course_facts(ctx.course).main_exam_slug, estimate)
     target = compute_target_right_answers(plan, learner.target)
     first_answer_counts = (
         progress_store.count_first_answers_by_confidence_and_correctness(ctx.db, learner.id)
@@ -279,17 +277,17 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         trend=draw_score_trend(trend, target),
         chance=describe_chance_of_target(estimate, learner.target),
         target_questions=target,
-        guessing=cached_course_facts(ctx.library).describe_guessing_score(),
+        guessing=cached_course_facts(ctx.course).describe_guessing_score(),
         progress=plan,
         domains=build_domain_progress(
-            ctx.library,
+            ctx.course,
             plan.ready_objectives if plan else (),
             estimate,
             record.opened_topics,
             record.essentials_read_day_by_topic,
             plan.questions_answered_today if plan else (),
         ),
-        answers_by_objective=count_answered_questions_by_objective(ctx.library, answered),
+        answers_by_objective=count_answered_questions_by_objective(ctx.course, answered),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
         log=build_study_heatmap(record.activity_by_day, ctx.study_day, first_day)

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from app.accounts.current_learner import RequestContext
 from app.accounts.learner import PlanCalendar
 from app.clock import from_milliseconds
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library
 from app.content.reading_routes import are_essential_sections_read
 from app.progress import store as progress_store
 from app.progress.store import OpenedPage
@@ -65,14 +65,14 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
         essentials_read_day_by_topic={
             page.topic: learner.study_day(from_milliseconds(page.last_read_ms))
             for page in pages
-            if has_page_essentials_read(ctx.library, page)
+            if has_page_essentials_read(ctx.course, page)
         },
     )
 
 
-def has_page_essentials_read(library: Library, page: OpenedPage) -> bool:
+def has_page_essentials_read(course: Course, page: OpenedPage) -> bool:
     """Return whether every essential section of a page is read."""
-    topic = library.topics.get(page.topic)
+    topic = course.topics.get(page.topic)
     return topic is not None and are_essential_sections_read(topic, page.read_ms_by_section)
 
 
@@ -160,11 +160,11 @@ def load_last_seven_days_summary(
     known_before = progress_store.load_known_card_count_of_first_list(
         ctx.db, ctx.learner.id, days[-1]
     )
-    course = cached_course_facts(ctx.library)
+    course_facts = cached_course_facts(ctx.course)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
         pages_read=sum(
-            slug in course.pages and day in days
+            slug in course_facts.pages and day in days
             for slug, day in record.essentials_read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),

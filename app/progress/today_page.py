@@ -13,8 +13,8 @@ from markupsafe import Markup
 from app.accounts.current_learner import ReadContext, RequestContext, WriteContext
 from app.accounts.learner_store import update_learner_columns
 from app.clock import from_milliseconds, to_milliseconds
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts, find_main_exam
-from app.content.library import Library
 from app.content.reading_routes import ReadingRoute, sum_reading_minutes_on_route
 from app.errors import ConflictError
 from app.lessons.course_pages import build_domain_progress, find_next_page_across_day_lists
@@ -68,13 +68,13 @@ class FirstVisitOffer:
 
 
 def build_first_visit_offer(
-    library: Library, exam: ExamBlueprint | None, seed: str, reading_route: ReadingRoute
+    course: Course, exam: ExamBlueprint | None, seed: str, reading_route: ReadingRoute
 ) -> FirstVisitOffer:
     """Return the placement test and the first page of the course."""
     placement = draw_placement_test(
-        list(library.questions.values()), library.syllabus.domains, {}, seed
+        list(course.questions.values()), course.syllabus.domains, {}, seed
     )
-    topics = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    topics = [course.topics[s] for s in course.syllabus.topics if s in course.topics]
     first_topic = topics[0] if topics else None
     whole, planned = (
         sum_reading_minutes_on_route(first_topic, length) if first_topic else 0.0
@@ -119,17 +119,17 @@ router = APIRouter()
 
 @router.get("/", name="today")
 def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
-    library, learner = ctx.library, ctx.learner
+    course, learner = ctx.course, ctx.learner
     running, placement = None, None
     if learner.id:
         running = _find_running_exam_with_title(ctx)
-        placement = find_placement_test(ctx.db, learner.id, library.questions)
+        placement = find_placement_test(ctx.db, learner.id, course.questions)
     plan = load_study_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
         "learner": learner,
-        "library": library,
-        "syllabus": library.syllabus,
+        "course": course,
+        "syllabus": course.syllabus,
         "day": ctx.study_day,
         "days_left": (exam - ctx.study_day).days if exam else None,
         "is_after_exam": learner.is_exam_over(ctx.study_day),
@@ -138,7 +138,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "placement_test": placement if placement and placement.unanswered_count else None,
         "offers_placement": placement is None
         and bool(plan and plan.estimate and plan.estimate.answers < PLACEMENT_HELPS_BELOW),
-        "exam": find_main_exam(library),
+        "exam": find_main_exam(course),
         "estimate": plan.estimate if plan else None,
         "change": ScoreChange(),
         "trend": "",
@@ -146,11 +146,11 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(
-            library, find_main_exam(library), learner.key, find_planned_route(ctx)
+            course, find_main_exam(course), learner.key, find_planned_route(ctx)
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = _add_result_of_todays_mock_exam(ctx, plan, build_task_views(plan, library))
+    tasks = _add_result_of_todays_mock_exam(ctx, plan, build_task_views(plan, course))
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(
@@ -176,9 +176,7 @@ def _progress_context(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> Mapping[str, Any]:
     scores = progress_store.load_score_predictions(ctx.db, ctx.learner.id)
-    trend = build_score_trend(
-        scores, cached_course_facts(ctx.library).main_exam_slug, plan.estimate
-    )
+    trend = build_score_trend(scores, cached_course_facts(ctx.course).main_exam_slug, plan.estimate)
     calendar = load_calendar(ctx, ctx.study_day)
     return {
         "change": trend.change_since_first(),
@@ -188,7 +186,7 @@ def _progress_context(
         "mock_days": calendar.mock_exam_days,
         "summary": load_last_seven_days_summary(ctx, plan, record),
         "domains": build_domain_progress(
-            ctx.library,
+            ctx.course,
             plan.ready_objectives,
             plan.estimate,
             record.opened_topics,
@@ -217,7 +215,7 @@ def _find_running_exam_with_title(ctx: RequestContext) -> RunningExam | None:
     running = progress_store.find_running_exam(ctx.db, ctx.learner.id, to_milliseconds(ctx.now))
     if running is None:
         return None
-    exam = ctx.library.exams.get(running.title_or_slug)
+    exam = ctx.course.exams.get(running.title_or_slug)
     return dataclasses.replace(running, title_or_slug=exam.title if exam else "Mock exam")
 
 

@@ -29,8 +29,8 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import update_learner_columns
 from app.clock import Now
-from app.content.courses import CourseRegistry
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import CourseRegistry
 from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
@@ -116,7 +116,7 @@ If it wasn't you, do nothing: you'll get no other email."""
 
 def send_due_confirmations_and_summaries(
     engine: Engine,
-    libraries_by_course: dict[str, Library],
+    course_by_name: dict[str, Course],
     server: MailServer,
     now: dt.datetime,
     send: Callable[[str, str, str, str], None],
@@ -132,7 +132,7 @@ def send_due_confirmations_and_summaries(
     for subscription in subscriptions:
         with Session(engine) as db:
             learner = load_learner_by_id(db, subscription.learner_id)
-            if learner is None or learner.course not in libraries_by_course:
+            if learner is None or learner.course_name not in course_by_name:
                 continue
             day = learner.study_day(now)
             monday = day - dt.timedelta(days=day.weekday())
@@ -142,12 +142,12 @@ def send_due_confirmations_and_summaries(
                 else subscription.last_mail_day
             ):
                 continue
-            course = f"/courses/{learner.course}" if learner.course else ""
-            base_url = server.app_base_url.rstrip("/") + course
+            course_path = f"/courses/{learner.course_name}" if learner.course_name else ""
+            base_url = server.app_base_url.rstrip("/") + course_path
             mail_url = f"{base_url}/mail/{subscription.link_key}"
             if subscription.confirmed:
                 request = Request({"type": "http"})  # only rendering a page needs more
-                ctx = RequestContext(request, libraries_by_course[learner.course], learner, db, now)
+                ctx = RequestContext(request, course_by_name[learner.course_name], learner, db, now)
                 summary = build_weekly_summary_mail(ctx)
                 if summary is None:
                     continue
@@ -188,12 +188,14 @@ async def _send_mails_in_loop(
 ) -> None:
     while True:
         await asyncio.sleep(_EVERY)
-        libraries = {name: live.get_current_library() for name, live in courses.libraries.items()}
+        course_by_name = {
+            name: live.get_current_course() for name, live in courses.live_courses.items()
+        }
         try:
             await asyncio.to_thread(
                 send_due_confirmations_and_summaries,
                 engine,
-                libraries,
+                course_by_name,
                 server,
                 clock(),
                 server.send,

@@ -80,7 +80,7 @@ class UnclosedQuoteError(ValueError):
 @functools.cache
 def load_program_specs() -> Mapping[str, Mapping[str, Any]]:
     """Return the options, aliases and manual of each program that labs and learners use."""
-    file = Path(__file__).parent / "types" / "console_programs.toml"
+    file = Path(__file__).parent / "types" / "lab_programs.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 

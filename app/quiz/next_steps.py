@@ -10,8 +10,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from app.clock import round_minutes
+from app.content.course import Course
 from app.content.course_facts import map_objectives_to_domains
-from app.content.library import Library
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, add_boundaries_in_unspaced_scripts
 from app.spaced_repetition.card_ids import is_own_card_id
@@ -64,7 +64,7 @@ class RunSummary:
 
 
 def summarize_run(
-    library: Library,
+    course: Course,
     scores_by_question: Mapping[str, float],
     questions_in_order: list[str],
 ) -> RunSummary:
@@ -73,33 +73,33 @@ def summarize_run(
     `scores_by_question` has the answered questions, `questions_in_order` all in their order.
     """
     scores_by_topic: dict[str, list[float]] = collections.defaultdict(list)
-    for item in sort_in_course_order(library, scores_by_question):
-        scores_by_topic[library.questions[item].topic].append(scores_by_question[item])
+    for item in sort_in_course_order(course, scores_by_question):
+        scores_by_topic[course.questions[item].topic].append(scores_by_question[item])
     return RunSummary(
         topics_without_miss=tuple(
-            FullyRightTopic(library.topics[slug].title, len(topic_scores))
+            FullyRightTopic(course.topics[slug].title, len(topic_scores))
             for slug, topic_scores in scores_by_topic.items()
             if min(topic_scores) >= 1
         ),
         missed_questions=tuple(
-            MissedQuestion(place, library.topics[library.questions[item].topic].title)
+            MissedQuestion(place, course.topics[course.questions[item].topic].title)
             for place, item in enumerate(questions_in_order, 1)
             if scores_by_question.get(item, 1) < 1
         ),
-        costliest_domain=_find_costliest_domain(library, scores_by_question),
+        costliest_domain=_find_costliest_domain(course, scores_by_question),
     )
 
 
 def _find_costliest_domain(
-    library: Library, scores_by_question: Mapping[str, float]
+    course: Course, scores_by_question: Mapping[str, float]
 ) -> DomainResult | None:
-    domain_of = map_objectives_to_domains(library)
+    domain_of = map_objectives_to_domains(course)
     results = []
-    for domain in library.syllabus.domains:
+    for domain in course.syllabus.domains:
         domain_scores = [
             score
             for item, score in scores_by_question.items()
-            if library.questions[item].find_domain(domain_of) == domain.number
+            if course.questions[item].find_domain(domain_of) == domain.number
         ]
         if domain_scores:
             right = sum(score >= 1 for score in domain_scores)
@@ -108,10 +108,10 @@ def _find_costliest_domain(
     return costliest if costliest and costliest.exam_share_at_risk else None
 
 
-def sort_in_course_order(library: Library, questions: Iterable[str]) -> list[str]:
+def sort_in_course_order(course: Course, questions: Iterable[str]) -> list[str]:
     """Return the questions in the order in which the course teaches their topics."""
-    known = [item for item in questions if item in library.questions]
-    return sorted(known, key=lambda item: _make_course_order_key(library, item))
+    known = [item for item in questions if item in course.questions]
+    return sorted(known, key=lambda item: _make_course_order_key(course, item))
 
 
 class CourseOrderKey(NamedTuple):
@@ -122,9 +122,9 @@ class CourseOrderKey(NamedTuple):
     question_index: int
 
 
-def _make_course_order_key(library: Library, item: str) -> CourseOrderKey:
-    topics, slug = library.syllabus.topics, library.questions[item].topic
-    questions = library.topics[slug].questions
+def _make_course_order_key(course: Course, item: str) -> CourseOrderKey:
+    topics, slug = course.syllabus.topics, course.questions[item].topic
+    questions = course.topics[slug].questions
     topic_index = topics.index(slug) if slug in topics else len(topics)
     question_index = questions.index(item) if item in questions else len(questions)
     return CourseOrderKey(topic_index, slug, question_index)
@@ -228,15 +228,15 @@ _REASONS = {
 }
 
 
-def _find_title_of_requiring_page(page: PageToRead, library: Library) -> str:
+def _find_title_of_requiring_page(page: PageToRead, course: Course) -> str:
     """Return the title of the page for which the reason holds; empty if the page is its own."""
-    is_required = _REASONS[page.reason] and not page.is_rest and page.required_by in library.topics
-    return library.topics[page.required_by].title if is_required else ""
+    is_required = _REASONS[page.reason] and not page.is_rest and page.required_by in course.topics
+    return course.topics[page.required_by].title if is_required else ""
 
 
-def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) -> str:
+def _describe_reading(task: TaskProgress, page: PageToRead, course: Course) -> str:
     reason = _REASONS[page.reason]
-    if _find_title_of_requiring_page(page, library):
+    if _find_title_of_requiring_page(page, course):
         reason = {
             "begun": "which you started",
             "missed in the mock exam": "where you lost points",
@@ -246,23 +246,23 @@ def _describe_reading(task: TaskProgress, page: PageToRead, library: Library) ->
     return f"{NBSP}· ".join(filter(None, parts))
 
 
-def build_task_views(plan: StudyPlan | None, library: Library) -> list[TaskView]:
+def build_task_views(plan: StudyPlan | None, course: Course) -> list[TaskView]:
     """Return the tasks of the day; a placement test that was taken before them leads."""
     if plan is None:
         return []
-    tasks = [build_task_view(task, library) for task in plan.tasks]
+    tasks = [build_task_view(task, course) for task in plan.tasks]
     if minutes := round_minutes(plan.placement_minutes):
         tasks.insert(0, TaskView("placement", "Placement test taken", "", minutes, is_done=True))
     return tasks
 
 
-def build_task_view(task: TaskProgress, library: Library) -> TaskView:
+def build_task_view(task: TaskProgress, course: Course) -> TaskView:
     """Return a task as the page shows it; until it is done, with its unread pages."""
     is_done = task.is_done
     minutes = round_minutes(task.task.minutes if is_done else task.minutes_left)
     if task.kind == "read":
         pages = [
-            page for page in task.unread_pages or task.task.pages if page.slug in library.topics
+            page for page in task.unread_pages or task.task.pages if page.slug in course.topics
         ]
         short = bool(pages) and pages[0].short
         verb = "Read the rest of" if pages and pages[0].is_rest else "Read"
@@ -275,15 +275,15 @@ def build_task_view(task: TaskProgress, library: Library) -> TaskView:
             "Read",
             minutes,
             is_done,
-            tuple(library.topics[page.slug].title for page in pages),
-            "" if is_done or not pages else _describe_reading(task, pages[0], library),
+            tuple(course.topics[page.slug].title for page in pages),
+            "" if is_done or not pages else _describe_reading(task, pages[0], course),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
             needed_for=""
             if is_done or not pages
-            else _find_title_of_requiring_page(pages[0], library),
+            else _find_title_of_requiring_page(pages[0], course),
         )
     if task.kind == "mock":
-        exam = library.exams.get(task.task.exam)
+        exam = course.exams.get(task.task.exam)
         names = (exam.title,) if exam else ("Mock exam",)
         detail = (
             f"{format_count_with_noun(exam.question_count, 'question')}, as on the day"

@@ -16,6 +16,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import list_question_ids_in_past_exams
 from app.clock import to_milliseconds
+from app.content.course import Course
 from app.content.course_facts import (
     cached_course_facts,
     find_unseen_exam_only_question_ids,
@@ -23,7 +24,6 @@ from app.content.course_facts import (
     list_questions_of_topic,
     map_objectives_to_domains,
 )
-from app.content.library import Library
 from app.content.reading_routes import ESSENTIAL_SHARE
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
@@ -117,14 +117,14 @@ class TopicPractice(NamedTuple):
 def show_practice(ctx: ReadContext) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
     past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
-    questions = list(ctx.library.questions.values())
+    questions = list(ctx.course.questions.values())
     kept = _list_questions_still_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
     order = list_objectives_by_exam_gain(ctx)
     known = load_estimates_by_objective(ctx)
-    objectives = cached_course_facts(ctx.library).objectives
-    names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
-    placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.library.questions)
+    objectives = cached_course_facts(ctx.course).objectives
+    names = {o.number: o for d in ctx.course.syllabus.domains for o in d.objectives}
+    placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.course.questions)
     tally = _count_questions(questions, past)
     return ctx.render_page(
         "quiz/index.html",
@@ -134,7 +134,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         new_count=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_list_topic_practices(ctx, past),
         topics_beyond_exam=sum(
-            bool(topic.level) for topic in ctx.library.topics.values() if topic.questions
+            bool(topic.level) for topic in ctx.course.topics.values() if topic.questions
         ),
         domains=_list_domain_practices(ctx, past),
         labs=[
@@ -147,7 +147,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         weakest_share=objectives[order[0]].exam_share if order else 0.0,
         run=build_run_progress(newest, 0) if newest and newest.has_unanswered_question else None,
         flagged=len(
-            store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()
+            store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.course.questions.keys()
         ),
         token=make_submission_token(),
     )
@@ -156,20 +156,20 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
 @router.get("/objectives/{number}")
 def show_objective_practice(ctx: ReadContext, number: str, count: Count = 10) -> HTMLResponse:
     """The questions of one objective from all pages, and a form to start a run of them."""
-    goals = (o for d in ctx.library.syllabus.domains for o in d.objectives)
+    goals = (o for d in ctx.course.syllabus.domains for o in d.objectives)
     objective = next((goal for goal in goals if goal.number == number), None)
     if objective is None:
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{objective.number} {objective.name}"
-    questions = list_questions_of_objective(ctx.library, number)
+    questions = list_questions_of_objective(ctx.course, number)
     return _render_question_list(ctx, title, f"objective:{number}", questions, count)
 
 
 @router.get("/{topic}")
 def show_topic_practice(ctx: ReadContext, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
-    title = require_topic(ctx.library, topic).title
-    questions = list_questions_of_topic(ctx.library, topic)
+    title = require_topic(ctx.course, topic).title
+    questions = list_questions_of_topic(ctx.course, topic)
     return _render_question_list(ctx, title, f"topic:{topic}", questions, count)
 
 
@@ -226,7 +226,7 @@ def _format_title_as_asked(ctx: RequestContext, question: Question, *, use_last_
 def _list_questions_still_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
     met = list_question_ids_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
-    return find_unseen_exam_only_question_ids(ctx.library, met)
+    return find_unseen_exam_only_question_ids(ctx.course, met)
 
 
 def _count_questions(
@@ -241,22 +241,22 @@ def _list_topic_practices(
     ctx: RequestContext, past_by_question: Mapping[str, PastAttempts]
 ) -> list[TopicPractice]:
     """Return the topics with questions, in reading order."""
-    library = ctx.library
-    order = [s for s in library.syllabus.topics if s in library.topics]
+    course = ctx.course
+    order = [s for s in course.syllabus.topics if s in course.topics]
     return [
-        TopicPractice(slug, library.topics[slug].title, _count_questions(pool, past_by_question))
-        for slug in dict.fromkeys([*order, *library.topics])
-        if (pool := list_questions_of_topic(library, slug))
+        TopicPractice(slug, course.topics[slug].title, _count_questions(pool, past_by_question))
+        for slug in dict.fromkeys([*order, *course.topics])
+        if (pool := list_questions_of_topic(course, slug))
     ]
 
 
 def _list_domain_practices(
     ctx: RequestContext, past_by_question: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
-    parts, domains = [], map_objectives_to_domains(ctx.library)
-    questions = ctx.library.questions.values()
+    parts, domains = [], map_objectives_to_domains(ctx.course)
+    questions = ctx.course.questions.values()
     known = load_estimates_by_objective(ctx)
-    for domain in ctx.library.syllabus.domains:
+    for domain in ctx.course.syllabus.domains:
         goals = [
             ObjectivePractice(
                 objective,
@@ -264,7 +264,7 @@ def _list_domain_practices(
                 known[objective.number].chance_percent if objective.number in known else None,
             )
             for objective in domain.objectives
-            if (pool := list_questions_of_objective(ctx.library, objective.number))
+            if (pool := list_questions_of_objective(ctx.course, objective.number))
         ]
         mine = [q for q in questions if q.find_domain(domains) == domain.number]
         parts.append(DomainPractice(domain, tuple(goals), _count_questions(mine, past_by_question)))
@@ -339,7 +339,7 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         {
             "place": place,
             "words": _format_title_as_asked(
-                ctx, ctx.library.questions[item], use_last_seed=item in scores
+                ctx, ctx.course.questions[item], use_last_seed=item in scores
             ),
         }
         for place, item in enumerate(state.question_ids, 1)
@@ -361,20 +361,20 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
             coming = build_next_day_list(ctx, _list_todays_pages_as_read(plan, ctx))
         if counts or coming:
             tasks = coming.tasks if coming else [progress.task for progress in plan.tasks]
-            pages = _list_first_three_pages(tasks, ctx.library)
+            pages = _list_first_three_pages(tasks, ctx.course)
     named = {page.slug for page in pages}
-    summary = summarize_run(ctx.library, scores, list(state.question_ids))
+    summary = summarize_run(ctx.course, scores, list(state.question_ids))
     return ctx.render_page(
         "quiz/result.html",
         plan=plan,
-        tasks=build_task_views(plan, ctx.library),
+        tasks=build_task_views(plan, ctx.course),
         estimate=plan.estimate if plan and is_new else None,
-        guessing=cached_course_facts(ctx.library).describe_guessing_score(),
+        guessing=cached_course_facts(ctx.course).describe_guessing_score(),
         run=build_run_progress(state, 0),
         rows=rows,
         summary=summary,
         missed_by_title=collections.Counter(q.topic_title for q in summary.missed_questions),
-        topics=ctx.library.topics,
+        topics=ctx.course.topics,
         counts=counts,
         days_to_list=(coming.day - ctx.study_day).days if coming else 0,
         day_of_list=coming.day if coming else ctx.study_day,
@@ -397,18 +397,18 @@ def _list_todays_pages_as_read(plan: StudyPlan, ctx: RequestContext) -> list[Rea
     ]
 
 
-def _list_first_three_pages(tasks: Iterable[Task], library: Library) -> list[PageToRead]:
-    return [page for task in tasks for page in task.pages if page.slug in library.topics][:3]
+def _list_first_three_pages(tasks: Iterable[Task], course: Course) -> list[PageToRead]:
+    return [page for task in tasks for page in task.pages if page.slug in course.topics][:3]
 
 
 def _find_unread_pages_with_misses(ctx: RequestContext, scores: Mapping[str, float]) -> set[str]:
     """Return the pages of the exam with a missed question whose essentials aren't read."""
-    facts = load_learner_facts(ctx.db, ctx.learner, ctx.library, ctx.study_day)
+    facts = load_learner_facts(ctx.db, ctx.learner, ctx.course, ctx.study_day)
     read = sum_readings_by_page(facts.readings)
-    missed = {ctx.library.questions[item].topic for item, score in scores.items() if score < 1}
+    missed = {ctx.course.questions[item].topic for item, score in scores.items() if score < 1}
     return {
         slug
-        for slug in missed & cached_course_facts(ctx.library).pages.keys()
+        for slug in missed & cached_course_facts(ctx.course).pages.keys()
         if not read[slug].covers_essential_sections
     }
 
@@ -432,11 +432,11 @@ def show_run_question(
     frame = build_run_progress(state, place)
     if submission.hidden_fields.review:
         summary = summarize_run(
-            ctx.library, _list_scores_by_question(state), list(state.question_ids)
+            ctx.course, _list_scores_by_question(state), list(state.question_ids)
         )
         review = tuple(question.place_in_run for question in summary.missed_questions)
         frame = dataclasses.replace(frame, places_to_review=review)
-    question = ctx.library.questions[state.question_ids[place - 1]]
+    question = ctx.course.questions[state.question_ids[place - 1]]
     kind = "placement" if state.mode == "placement" else "practice"
     form = submission.hidden_fields.model_copy(update={"run": state.id, "context": kind})
     submission = QuestionSubmission(form, submission.raw_response)
@@ -455,7 +455,7 @@ def show_run_question(
 def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
     """Return the run, limited to questions that are still in the course."""
     run = store.find_run(ctx.db, ctx.learner.id, number)
-    left = tuple(item for item in run.question_ids if item in ctx.library.questions)
+    left = tuple(item for item in run.question_ids if item in ctx.course.questions)
     if not left:
         raise NotFoundError("The questions of this run are no longer in the course.")
     return dataclasses.replace(run, question_ids=left)
@@ -463,13 +463,13 @@ def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
 
 def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) -> tuple[str, ...]:
     hidden = list_questions_excluded_from_practice(ctx)
-    questions = [q for q in ctx.library.questions.values() if q.id not in hidden]
+    questions = [q for q in ctx.course.questions.values() if q.id not in hidden]
     past = store.load_past_attempts_by_question(ctx.db, ctx.learner.id)
     seed = f"{ctx.learner.key}:{ctx.now.timestamp()}"
     if practice_request.mode == "today":
         return tuple(q for q in load_questions_on_day_list(ctx) if q not in hidden)
     if practice_request.mode == "placement":
-        return draw_placement_test(questions, ctx.library.syllabus.domains, past, seed)
+        return draw_placement_test(questions, ctx.course.syllabus.domains, past, seed)
     if practice_request.mode == "flagged":
         marked = store.load_flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]

@@ -20,8 +20,8 @@ from app.accounts.learner_store import (
     list_question_ids_in_running_exam,
 )
 from app.clock import to_milliseconds
+from app.content.course import Course
 from app.content.course_facts import find_unseen_exam_only_question_ids
-from app.content.library import Library
 from app.database.engine import open_read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
@@ -54,7 +54,7 @@ from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
 from app.spaced_repetition.card_ids import is_usable_as_card
 from app.web.dependencies import (
-    CurrentLibrary,
+    CurrentCourse,
     collect_course_link_targets,
     require_question,
     require_topic,
@@ -130,24 +130,24 @@ class AnswerFeedbackLinks:
 
 def build_feedback(
     db: Session,
-    library: Library,
+    course: Course,
     attempt: RecordedAttempt,
     links: AnswerFeedbackLinks,
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to an answer: `graded` now, or graded as it was at the time."""
-    seen = graded or _load_variant_as_answered(db, library, attempt)
+    seen = graded or _load_variant_as_answered(db, course, attempt)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
-    topic = library.topics.get(question.topic)
-    current = library.questions.get(question.id)
+    topic = course.topics.get(question.topic)
+    current = course.questions.get(question.id)
     return AnswerFeedback(
         variant=variant,
         verdict=verdict,
         attempt=attempt,
-        sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
+        sources=tuple(course.sources[k] for k in question.sources if k in course.sources),
         page_url=_find_page_url_at_answer(topic, variant, verdict, links.back_url) if topic else "",
-        estimate_view=_build_estimate_view(_build_calculator_url(variant, verdict), library),
+        estimate_view=_build_estimate_view(_build_calculator_url(variant, verdict), course),
         back_url=links.back_url,
         retry_url=f"/quiz/{question.topic}/{question.id}" if current else "",
         next_url=links.next_url,
@@ -174,10 +174,10 @@ def _find_page_url_at_answer(
 
 
 def _load_variant_as_answered(
-    db: Session, library: Library, attempt: RecordedAttempt
+    db: Session, course: Course, attempt: RecordedAttempt
 ) -> GradedVariant:
     variant = draw_variant(
-        store.load_question_in_revision(db, library, attempt.question_id, attempt.revision),
+        store.load_question_in_revision(db, course, attempt.question_id, attempt.revision),
         attempt.seed,
     )
     if not attempt.raw_response:
@@ -199,7 +199,7 @@ def _build_calculator_url(variant: Variant, verdict: GradeResult) -> str:
     return planned or variant.calculator_url
 
 
-def _build_estimate_view(calculator_address: str, library: Library) -> EstimateView | None:
+def _build_estimate_view(calculator_address: str, course: Course) -> EstimateView | None:
     """Return the estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator_address)
     entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
@@ -207,7 +207,7 @@ def _build_estimate_view(calculator_address: str, library: Library) -> EstimateV
         return None
     inputs = dict(parse_qsl(address.query))
     return build_calculator_form(
-        entry, inputs, course=collect_course_link_targets(library), is_short_block=True
+        entry, inputs, link_targets=collect_course_link_targets(course), is_short_block=True
     ).estimate
 
 
@@ -316,7 +316,7 @@ def list_questions_excluded_from_practice(ctx: RequestContext) -> frozenset[str]
     """
     db, learner = ctx.db, ctx.learner.id
     kept = find_unseen_exam_only_question_ids(
-        ctx.library, list_question_ids_in_past_exams(db, learner, ctx.now)
+        ctx.course, list_question_ids_in_past_exams(db, learner, ctx.now)
     )
     return kept | list_question_ids_in_running_exam(db, learner, ctx.now)
 
@@ -376,12 +376,12 @@ def build_feedback_with_next_links(
     elif (home := _describe_back_link(back)) in {_PRACTICE, _CARDS}:
         onward, words = back, f"Back to {home}"
     else:
-        question = ctx.library.questions.get(attempt.question_id)
+        question = ctx.course.questions.get(attempt.question_id)
         onward = f"/quiz/{question.topic}" if question else "/quiz"
         words = "All questions of this topic"
     here = build_feedback_url(attempt, run_progress, submission)
     links = AnswerFeedbackLinks(back, onward, words, here, make_submission_token())
-    outcome = build_feedback(ctx.db, ctx.library, attempt, links, graded)
+    outcome = build_feedback(ctx.db, ctx.course, attempt, links, graded)
     return add_missed_card_to_feedback(ctx, outcome)
 
 
@@ -390,7 +390,7 @@ def add_missed_card_to_feedback(ctx: RequestContext, feedback: AnswerFeedback) -
     day = ctx.learner.study_day(ctx.now)
     item = feedback.question.id
     comeback = None
-    if item in ctx.library.questions:
+    if item in ctx.course.questions:
         comeback = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
     return dataclasses.replace(feedback, missed_question_card=comeback)
 
@@ -436,10 +436,10 @@ def render_question_page(
         template,
         home=_describe_back_link(view.back_url),
         status=status,
-        topic=ctx.library.topics.get(question.topic),
+        topic=ctx.course.topics.get(question.topic),
         objectives=[
             f"{objective.number} {objective.name}"
-            for domain in ctx.library.syllabus.domains
+            for domain in ctx.course.syllabus.domains
             for objective in domain.objectives
             if objective.number in question.objectives
         ],
@@ -456,7 +456,7 @@ def _build_flag_button(
     ctx: RequestContext, view: OpenQuestion | AnswerFeedback, run_progress: RunProgress | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
-    if view.question.id not in ctx.library.questions:
+    if view.question.id not in ctx.course.questions:
         return None
     question = view.question
     back = f"/quiz/{question.topic}/{question.id}"
@@ -473,11 +473,11 @@ def _build_flag_button(
 router = APIRouter()
 
 
-async def get_question_in_url(topic: str, question: str, library: CurrentLibrary) -> Question:
+async def get_question_in_url(topic: str, question: str, course: CurrentCourse) -> Question:
     """Return the question in the URL; raises NotFoundError."""
-    requested = require_question(library, question)
+    requested = require_question(course, question)
     if requested.topic != topic:
-        require_topic(library, topic)
+        require_topic(course, topic)
         raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
     return requested
 

@@ -201,7 +201,7 @@ def _hash_shuffle_key(seed: str, word: str) -> str:
 def list_objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
     """Return the objectives that have questions, the one with most to gain in the exam first."""
     known = load_estimates_by_objective(ctx)
-    objectives = cached_course_facts(ctx.library).objectives.values()
+    objectives = cached_course_facts(ctx.course).objectives.values()
     gains = {
         o.number: o.exam_share * (1 - known[o.number].chance if o.number in known else 1)
         for o in objectives
@@ -220,4 +220,4 @@ def load_questions_on_day_list(ctx: RequestContext) -> tuple[str, ...]:
     """Return the questions on the list of the study day that the course still has."""
     plan = load_study_plan(ctx)
     listed = (q for task in (plan.tasks if plan else ()) for q in task.task.questions)
-    return tuple(q for q in listed if q in ctx.library.questions)
+    return tuple(q for q in listed if q in ctx.course.questions)

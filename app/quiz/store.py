@@ -11,7 +11,7 @@ from sqlalchemy import and_, delete, func, or_, select
 from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE, insert_if_absent
 from app.database.quotas import MOST_RUNS, OPEN_REPORTS, raise_if_row_quota_exceeded
 from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
@@ -217,9 +217,9 @@ def load_question_if_stored(db: Session, item: str, revision: str) -> Question |
     return QUESTION.validate_json(body) if body else None
 
 
-def load_question_in_revision(db: Session, library: Library, item: str, revision: str) -> Question:
+def load_question_in_revision(db: Session, course: Course, item: str, revision: str) -> Question:
     """Return a question in a revision that was saved when it was drawn or first answered."""
-    current = library.questions.get(item)
+    current = course.questions.get(item)
     if current is not None and current.revision == revision:
         return current
     earlier = load_question_if_stored(db, item, revision)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from app.accounts.current_learner import RequestContext
-from app.content.library import Library
+from app.content.course import Course
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard, GlossaryTerm
 from app.questions.model import Question
@@ -53,9 +53,9 @@ class CardWithOrigin:
     is_hidden_by_running_exam: bool = False
 
 
-def _list_page_links(library: Library, slug: str, anchor: str = "") -> tuple[CardLink, ...]:
+def _list_page_links(course: Course, slug: str, anchor: str = "") -> tuple[CardLink, ...]:
     """Return the link to a page, none if the course has no such page."""
-    topic = library.topics.get(slug)
+    topic = course.topics.get(slug)
     if topic is None:
         return ()
     address = f"/concepts/{slug}#{anchor}" if anchor else f"/concepts/{slug}"
@@ -63,13 +63,13 @@ def _list_page_links(library: Library, slug: str, anchor: str = "") -> tuple[Car
 
 
 def _find_course_card_with_origin(
-    library: Library, card: str, own_text: CardFacesHtml | None
+    course: Course, card: str, own_text: CardFacesHtml | None
 ) -> CardWithOrigin | None:
     """Return a course card, with the learner's text if they edited it; None if it left the course."""
-    known = library.cards.get(card)
+    known = course.cards.get(card)
     if known is None:
         return None
-    links = _list_page_links(library, known.topic)
+    links = _list_page_links(course, known.topic)
     if own_text is None:
         return CardWithOrigin(known, links)
     own = build_own_card(card, own_text)
@@ -84,10 +84,10 @@ def _find_added_card_with_origin(
     """Return the added card with its current text; None if its source left the course."""
     kind, name = parse_card_id(details.card_id)
     if kind == QUESTION:
-        return _find_question_card_with_origin(ctx, details, ctx.library.questions.get(name))
+        return _find_question_card_with_origin(ctx, details, ctx.course.questions.get(name))
     if kind == TERM:
         return _find_term_card_with_origin(
-            ctx.library, details.card_id, ctx.library.glossary.get(name)
+            ctx.course, details.card_id, ctx.course.glossary.get(name)
         )
     if kind == OWN and details.own_faces is not None:
         card = build_own_card(details.card_id, details.own_faces)
@@ -109,7 +109,7 @@ def _find_question_card_with_origin(
     )
     return CardWithOrigin(
         card,
-        _list_page_links(ctx.library, question.topic, question.section),
+        _list_page_links(ctx.course, question.topic, question.section),
         question_url=f"/quiz/{question.topic}/{question.id}",
         origin_sentence=f"A question you missed {missed_on}.",
         is_hidden_by_running_exam=details.is_in_running_exam,
@@ -117,12 +117,12 @@ def _find_question_card_with_origin(
 
 
 def _find_term_card_with_origin(
-    library: Library, card: str, term: GlossaryTerm | None
+    course: Course, card: str, term: GlossaryTerm | None
 ) -> CardWithOrigin | None:
     if term is None:
         return None
-    slug = find_topic_of_added_card(library, card)
-    links = (*_list_page_links(library, slug), CardLink("Glossary", f"/glossary#{term.anchor}"))
+    slug = find_topic_of_added_card(course, card)
+    links = (*_list_page_links(course, slug), CardLink("Glossary", f"/glossary#{term.anchor}"))
     return CardWithOrigin(
         build_term_card(term, slug), links, origin_sentence="A term of the glossary."
     )
@@ -170,11 +170,11 @@ def load_cards_with_origin(
     new = [card for card in cards if card not in ctx.lookup_cache]
     added_cards = [card for card in new if is_added_card_id(card)]
     details = load_added_card_contents(ctx.db, ctx.learner.id, added_cards, ctx.now)
-    course_cards = [c for c in new if c in ctx.library.cards and ctx.learner.has_edited_cards]
+    course_cards = [c for c in new if c in ctx.course.cards and ctx.learner.has_edited_cards]
     own_texts = load_own_texts_of_course_cards(ctx.db, ctx.learner.id, course_cards)
     for card in new:
         if not is_added_card_id(card):
-            resolved = _find_course_card_with_origin(ctx.library, card, own_texts.get(card))
+            resolved = _find_course_card_with_origin(ctx.course, card, own_texts.get(card))
         else:
             resolved = _find_added_card_with_origin(ctx, details[card]) if card in details else None
         if resolved is not None:

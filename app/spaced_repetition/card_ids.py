@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import nh3
 
-from app.content.library import Library
+from app.content.course import Course
 from app.markup.mathml import convert_html_formulas_to_mathml
 from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
@@ -65,17 +65,17 @@ def parse_card_id(card: str) -> CardId:
     return CardId(kind, name) if colon else CardId("", card)
 
 
-def is_source_in_course(library: Library, card: str) -> bool:
+def is_source_in_course(course: Course, card: str) -> bool:
     """Return whether the course still has the source of a card; own cards need none."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
-        return name in library.questions
+        return name in course.questions
     if kind == TERM:
-        return name in library.glossary
-    return kind == OWN or name in library.cards
+        return name in course.glossary
+    return kind == OWN or name in course.cards
 
 
-def find_topic_of_added_card(library: Library, card: str) -> str:
+def find_topic_of_added_card(course: Course, card: str) -> str:
     """Return the topic of an added card, empty if it has none.
 
     For a question it is the question's topic, for a term the first page in reading order that uses
@@ -83,12 +83,12 @@ def find_topic_of_added_card(library: Library, card: str) -> str:
     """
     kind, name = parse_card_id(card)
     if kind == QUESTION:
-        question = library.questions.get(name)
+        question = course.questions.get(name)
         return question.topic if question else ""
     if kind == TERM:
-        ordered = (*library.syllabus.topics, *library.topics)
-        slugs = (s for s in ordered if s in library.topics)
-        return next((s for s in slugs if name in library.topics[s].terms), "")
+        ordered = (*course.syllabus.topics, *course.topics)
+        slugs = (s for s in ordered if s in course.topics)
+        return next((s for s in slugs if name in course.topics[s].terms), "")
     return ""
 
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import BROUGHT
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, is_source_in_course
@@ -336,7 +336,7 @@ _SEEN = select(CARD_STATES.c.card, CARD_STATES.c.note, _today.label("today")).wh
 def count_unseen_cards_by_topic(
     db: Session,
     learner_id: int,
-    library: Library,
+    course: Course,
     scope: QueueScope,
     *,
     begun_first: bool = False,
@@ -345,7 +345,7 @@ def count_unseen_cards_by_topic(
 
     With `begun_first` those of which a card was seen come first: their pages are read.
     """
-    topics = [scope.topic] if scope.topic else _list_topics_in_queue_order(library)
+    topics = [scope.topic] if scope.topic else _list_topics_in_queue_order(course)
     counts = collections.Counter[str]()
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
@@ -354,7 +354,7 @@ def count_unseen_cards_by_topic(
         counts[moved.old_topic] -= 1
         if moved.new_topic:
             counts[moved.new_topic] += 1
-    size = {topic: len(library.topics[topic].cards) for topic in topics if topic in library.topics}
+    size = {topic: len(course.topics[topic].cards) for topic in topics if topic in course.topics}
     left = {topic: cards - counts[topic] for topic, cards in size.items() if cards > counts[topic]}
     if begun_first:
         return dict(sorted(left.items(), key=lambda item: item[1] == size[item[0]]))
@@ -362,7 +362,7 @@ def count_unseen_cards_by_topic(
 
 
 def yield_unseen_cards(
-    db: Session, learner_id: int, library: Library, scope: QueueScope, topics: Iterable[str]
+    db: Session, learner_id: int, course: Course, scope: QueueScope, topics: Iterable[str]
 ) -> Iterator[str]:
     """Yield all such cards in order. Each topic is queried only when it is reached."""
     values = {"learner": learner_id, "day": scope.day.isoformat()}
@@ -370,14 +370,14 @@ def yield_unseen_cards(
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
         seen = {row.card for row in rows}.union(scope.gone_and_moved_cards.topic_change_by_card)
         notes = {row.note for row in rows if row.today}
-        mine = library.topics[topic].cards
-        for card in sorted(mine, key=lambda card: library.cards[card].level):
-            if card not in seen and find_note_id_of_card(library, card) not in notes:
+        mine = course.topics[topic].cards
+        for card in sorted(mine, key=lambda card: course.cards[card].level):
+            if card not in seen and find_note_id_of_card(course, card) not in notes:
                 yield card
 
 
-def find_note_id_of_card(library: Library, card: str) -> str:
-    sibling = library.cards[card].sibling
+def find_note_id_of_card(course: Course, card: str) -> str:
+    sibling = course.cards[card].sibling
     return min(card, sibling) if sibling else card
 
 
@@ -446,7 +446,7 @@ def _load_card_statuses_where(
 _GONE_AND_MOVED: LearnerCache[str, GoneAndMovedCards] = LearnerCache()
 
 
-def find_gone_and_moved_cards(db: Session, learner_id: int, library: Library) -> GoneAndMovedCards:
+def find_gone_and_moved_cards(db: Session, learner_id: int, course: Course) -> GoneAndMovedCards:
     """Return the orphaned cards of a learner, computed once per state of the course.
 
     Reviews are only of cards in the course, so no new ones appear within one state.
@@ -456,13 +456,13 @@ def find_gone_and_moved_cards(db: Session, learner_id: int, library: Library) ->
     return _GONE_AND_MOVED.get_or_load(
         db,
         learner_id,
-        library.version,
-        lambda: _compute_gone_and_moved_cards(db, learner_id, library),
+        course.version,
+        lambda: _compute_gone_and_moved_cards(db, learner_id, course),
     )
 
 
 def _compute_gone_and_moved_cards(
-    db: Session, learner_id: int, library: Library
+    db: Session, learner_id: int, course: Course
 ) -> GoneAndMovedCards:
     rows = db.connection().execute(
         select(CARD_STATES.c.card, CARD_STATES.c.topic).where(
@@ -472,10 +472,10 @@ def _compute_gone_and_moved_cards(
     gone, moved = set(), {}
     for card, topic in rows:
         if is_added_card_id(card):
-            if not is_source_in_course(library, card):
+            if not is_source_in_course(course, card):
                 gone.add(card)
             continue
-        known = library.cards.get(card)
+        known = course.cards.get(card)
         if known is None:
             gone.add(card)
             moved[card] = TopicChange(topic, "")
@@ -484,10 +484,10 @@ def _compute_gone_and_moved_cards(
     return GoneAndMovedCards(frozenset(gone), moved)
 
 
-def _list_topics_in_queue_order(library: Library) -> Iterable[str]:
-    first = [s for s in library.syllabus.topics if s in library.topics]
-    every = [*first, *(s for s in library.topics if s not in first)]
-    return sorted(every, key=lambda slug: library.topics[slug].level)
+def _list_topics_in_queue_order(course: Course) -> Iterable[str]:
+    first = [s for s in course.syllabus.topics if s in course.topics]
+    every = [*first, *(s for s in course.topics if s not in first)]
+    return sorted(every, key=lambda slug: course.topics[slug].level)
 
 
 _LOG = TABLES["review"]

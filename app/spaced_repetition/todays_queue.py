@@ -151,7 +151,7 @@ def load_todays_queue(
         unseen = {}
         if allowed:
             unseen = queue.count_unseen_cards_by_topic(
-                ctx.db, ctx.learner.id, ctx.library, scope, begun_first=listed is not None
+                ctx.db, ctx.learner.id, ctx.course, scope, begun_first=listed is not None
             )
         new = take_first_unseen_cards(ctx, scope, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
@@ -173,7 +173,7 @@ def count_new_cards_begun_beyond_list(listed: CardsOnDayList, queue: ReviewQueue
 
 
 def _load_scope(ctx: RequestContext, topic: str) -> QueueScope:
-    changed = queue.find_gone_and_moved_cards(ctx.db, ctx.learner.id, ctx.library)
+    changed = queue.find_gone_and_moved_cards(ctx.db, ctx.learner.id, ctx.course)
     return QueueScope(ctx.study_day, to_milliseconds(ctx.now), topic, changed)
 
 
@@ -181,10 +181,10 @@ def take_first_unseen_cards(
     ctx: RequestContext, scope: QueueScope, topics: Iterable[str], count: int
 ) -> tuple[str, ...]:
     """Return the first `count` cards of these topics never seen, but no card with its reverse."""
-    cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.library, scope, topics)
+    cards = queue.yield_unseen_cards(ctx.db, ctx.learner.id, ctx.course, scope, topics)
     chosen: dict[str, str] = {}
     for card in cards if count else ():
-        chosen.setdefault(find_note_id_of_card(ctx.library, card), card)
+        chosen.setdefault(find_note_id_of_card(ctx.course, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
@@ -192,9 +192,13 @@ def take_first_unseen_cards(
 
 def _list_unstarted_cards_of_list(ctx: RequestContext, listed: CardsOnDayList) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
-    course = [card for card in listed.new_card_ids if card in ctx.library.cards]
-    known = queue.load_statuses_by_card(ctx.db, ctx.learner.id, course) if course else {}
-    return tuple(card for card in course if card not in known)
+    course_card_ids = [card for card in listed.new_card_ids if card in ctx.course.cards]
+    known = (
+        queue.load_statuses_by_card(ctx.db, ctx.learner.id, course_card_ids)
+        if course_card_ids
+        else {}
+    )
+    return tuple(card for card in course_card_ids if card not in known)
 
 
 _ON_LIST = select(
@@ -287,7 +291,7 @@ def load_cards_until_tomorrow(
         unseen = {}
         if count:
             unseen = queue.count_unseen_cards_by_topic(
-                ctx.db, ctx.learner.id, ctx.library, stack.scope
+                ctx.db, ctx.learner.id, ctx.course, stack.scope
             )
         cards = take_first_unseen_cards(ctx, stack.scope, unseen, count)
     new = [review_log.load_card_record(ctx.db, ctx.learner.id, card) for card in cards]

@@ -72,16 +72,16 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
     made = _make_list_to_store(ctx) or load_stored_day_list(ctx)
     if made is None:
         return None
-    day_list, course = made.day_list, cached_course_facts(ctx.library)
-    done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
+    day_list, course_facts = made.day_list, cached_course_facts(ctx.course)
+    done = store.load_day_activity(ctx.db, ctx.learner, ctx.course, day_list)
     return StudyPlan(
         tasks=measure_task_progress(day_list.tasks, done),
         estimate=made.score_estimate,
         ready_objectives=day_list.ready,
         questions_answered_today=done.answered_questions,
-        objective_count=len(course.objectives),
-        read_page_count=len(course.pages.keys() & done.essentials_read),
-        page_count=len(course.pages),
+        objective_count=len(course_facts.objectives),
+        read_page_count=len(course_facts.pages.keys() & done.essentials_read),
+        page_count=len(course_facts.pages),
         known_card_count=day_list.known_cards,
         started_card_count=day_list.started_cards,
         placement_minutes=day_list.placement_minutes,
@@ -90,7 +90,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
 def load_calendar(ctx: RequestContext, day: dt.date) -> PlanCalendar:
     """Return the dates of the plan as of `day`, without mock exams that were taken early."""
-    sat = store.load_sitting_days(ctx.db, ctx.learner, ctx.library) if ctx.learner.mock_days else ()
+    sat = store.load_sitting_days(ctx.db, ctx.learner, ctx.course) if ctx.learner.mock_days else ()
     return ctx.learner.plan_calendar_as_of(day).without_mock_exams_taken_early(sat)
 
 
@@ -100,11 +100,11 @@ def find_planned_route(ctx: RequestContext) -> ReadingRoute:
     made = load_stored_day_list(ctx) or _build_unsaved_list(ctx, day)
     if made and made.day_list.route and made.day_list.made_for == _build_settings_key(learner, day):
         return made.day_list.route
-    course, calendar = cached_course_facts(ctx.library), learner.plan_calendar_as_of(day)
+    course_facts, calendar = cached_course_facts(ctx.course), learner.plan_calendar_as_of(day)
     minutes, facts = learner.minutes_ignoring_days_off(day), LearnerFacts(day)
     if learner.id:
-        facts = store.load_learner_facts(ctx.db, learner, ctx.library, day)
-    return choose_route(course, facts, calendar, minutes, learner.page_route)
+        facts = store.load_learner_facts(ctx.db, learner, ctx.course, day)
+    return choose_route(course_facts, facts, calendar, minutes, learner.page_route)
 
 
 def build_next_day_list(ctx: RequestContext, assumed: Sequence[ReadingFact] = ()) -> DayList | None:
@@ -132,7 +132,7 @@ def load_cards_on_day_list(ctx: RequestContext) -> CardsOnDayList | None:
 
 
 def _load_task_progress(ctx: RequestContext, day_list: DayList) -> tuple[TaskProgress, ...]:
-    done = store.load_day_activity(ctx.db, ctx.learner, ctx.library, day_list)
+    done = store.load_day_activity(ctx.db, ctx.learner, ctx.course, day_list)
     return measure_task_progress(day_list.tasks, done)
 
 
@@ -153,16 +153,16 @@ def _build_unsaved_list(
 
     None until something was read or answered, and while a first placement test is unfinished.
     """
-    newest, db, learner, library = _load_newest_list(ctx), ctx.db, ctx.learner, ctx.library
+    newest, db, learner, course = _load_newest_list(ctx), ctx.db, ctx.learner, ctx.course
     if not learner.id or (not newest and store.is_placement_finished(db, learner, day) is False):
         return None
-    facts = store.load_learner_facts(db, learner, library, day)
+    facts = store.load_learner_facts(db, learner, course, day)
     if day > ctx.study_day:
         facts = dataclasses.replace(facts, last_exam_day=day, readings=[*facts.readings, *assumed])
-    course = cached_course_facts(library)
+    course_facts = cached_course_facts(course)
     if not (facts.readings or facts.first_answers):
         return None
-    estimate, ready = estimate_score(course, facts), set[str]()
+    estimate, ready = estimate_score(course_facts, facts), set[str]()
     length, made_for = learner.page_route, _build_settings_key(learner, day)
     if newest is not None:
         last, before, is_tested, has_exam = newest
@@ -182,7 +182,7 @@ def _build_unsaved_list(
     if estimate is not None:
         ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
     day_list = make_day_list(
-        course,
+        course_facts,
         facts,
         load_calendar(ctx, day),
         estimate,
@@ -230,7 +230,7 @@ async def ensure_day_list(request: Request, ctx: ReadContext) -> None:
     """
     if (made := await run_in_threadpool(_make_list_to_store, ctx)) is None:
         return
-    exam = cached_course_facts(ctx.library).main_exam_slug
+    exam = cached_course_facts(ctx.course).main_exam_slug
     try:
         await write_during_read_request(
             request, lambda db: store.save_day_list(db, ctx.learner, made, exam, ctx.now)

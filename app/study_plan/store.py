@@ -10,8 +10,8 @@ from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library
 from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
@@ -44,24 +44,24 @@ _QUESTION_SECONDS, _TRUST = 72.0, 15  # the usual time counts as much as this ma
 
 
 def load_learner_facts(
-    db: Session, learner: LearnerProfile, library: Library, day: dt.date
+    db: Session, learner: LearnerProfile, course: Course, day: dt.date
 ) -> LearnerFacts:
     """Return what the learner did until now, without counts of unfinished tasks."""
     values = {"learner": learner.id}
     answers, missed, seconds = _load_answers_misses_and_pace(db, values, day)
-    cards, added, unavailable = load_card_facts(db, learner.id, library, day)
+    cards, added, unavailable = load_card_facts(db, learner.id, course, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
     return LearnerFacts(
         day=day,
-        readings=_load_readings(db, values, learner, library),
+        readings=_load_readings(db, values, learner, course),
         first_answers=answers,
         miss_day_by_question=missed,
         started_cards=cards,
         due_added_cards=added,
         unavailable_cards=unavailable,
         paces=Paces(review, pace.new_card_seconds / 60, seconds / 60),
-        last_exam_day=max(load_sitting_days(db, learner, library), default=None),
+        last_exam_day=max(load_sitting_days(db, learner, course), default=None),
     )
 
 
@@ -73,11 +73,11 @@ _READ = (
 
 
 def _load_readings(
-    db: Session, bind_values: dict[str, Any], learner: LearnerProfile, library: Library
+    db: Session, bind_values: dict[str, Any], learner: LearnerProfile, course: Course
 ) -> list[ReadingFact]:
     readings = []
     for topic, section, at in db.connection().execute(_READ, bind_values):
-        page = library.topics.get(topic)
+        page = course.topics.get(topic)
         parts = map_sections_to_page_fractions(page) if page else {}
         if (part := parts.get(section)) is not None:
             day = learner.study_day(from_milliseconds(at))
@@ -121,14 +121,14 @@ _CARDS = select(*CARD_STATES.c[_COLUMNS]).where(CARD_STATES.c.learner_id == _lea
 
 
 def load_card_facts(
-    db: Session, learner_id: int, library: Library, day: dt.date
+    db: Session, learner_id: int, course: Course, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""
     days = count_review_days_by_card(db, learner_id)
     cards, added, unavailable = [], [], set()
     values = {"learner": learner_id}
     for row in db.connection().execute(_CARDS.order_by(CARD_STATES.c.card), values):
-        of_course = row.card in library.cards
+        of_course = row.card in course.cards
         if row.suspended or not (of_course or is_added_card_id(row.card)):
             unavailable.add(row.card)
         elif not row.last_day or not row.stability:
@@ -140,14 +140,14 @@ def load_card_facts(
             later = LATER_REVIEWS if row.set_day > day.isoformat() else days.get(row.card, 1) - 1
             written = row.first_day or row.last_day, row.last_day, row.due_day
             first, last, due = map(dt.date.fromisoformat, written)
-            page = library.cards[row.card].topic if of_course else ""
+            page = course.cards[row.card].topic if of_course else ""
             cards.append(CardFact(row.card, row.note, page, row.stability, first, last, due, later))
     return cards, added, frozenset(unavailable)
 
 
-def load_sitting_days(db: Session, learner: LearnerProfile, library: Library) -> list[dt.date]:
+def load_sitting_days(db: Session, learner: LearnerProfile, course: Course) -> list[dt.date]:
     """Return the study days of the finished sittings of the mock exam that is planned."""
-    exam = cached_course_facts(library).main_exam_slug
+    exam = cached_course_facts(course).main_exam_slug
     mine = _SITTING.c.learner_id == learner.id, _SITTING.c.exam == exam
     sat = select(_SITTING.c.started_at).where(*mine, _SITTING.c.closed_at.is_not(None))
     return [learner.study_day(from_milliseconds(at)) for at in db.connection().scalars(sat)]
@@ -173,14 +173,14 @@ _ANSWERED = (
 
 
 def load_day_activity(
-    db: Session, learner: LearnerProfile, library: Library, day_list: DayList
+    db: Session, learner: LearnerProfile, course: Course, day_list: DayList
 ) -> DayActivity:
     """Return what was done on the day of a list or since, and which pages are read at all."""
     values = {"learner": learner.id, "day": day_list.day.isoformat()}
-    read = sum_readings_by_page(_load_readings(db, values, learner, library))
-    pages = {page.slug for task in day_list.tasks for page in task.pages} | library.topics.keys()
-    left = pages - library.topics.keys()  # pages that left the course
-    sat = load_sitting_days(db, learner, library) if day_list.exam else []
+    read = sum_readings_by_page(_load_readings(db, values, learner, course))
+    pages = {page.slug for task in day_list.tasks for page in task.pages} | course.topics.keys()
+    left = pages - course.topics.keys()  # pages that left the course
+    sat = load_sitting_days(db, learner, course) if day_list.exam else []
     cards = db.connection().execute(_CARDS_OF_DAY, values).all()
     answered = db.connection().execute(_ANSWERED, values).all()
     return DayActivity(

@@ -6,8 +6,8 @@ import json
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.courses import CourseRegistry
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import CourseRegistry
 from app.errors import NotFoundError
 from app.web.render import StaticAssets, create_language_variables, render_page
 
@@ -19,12 +19,12 @@ def show_course_chooser(request: Request) -> Response:
     courses: CourseRegistry = request.app.state.courses
     if not courses.has_several_courses:
         raise NotFoundError("There is no page at this address.")
-    if request.state.course:
+    if request.state.course_name:
         return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
     named = [
-        (name, library, create_language_variables(library.syllabus.language)["lang"])
-        for name, live in courses.libraries.items()
-        for library in (live.get_current_library(),)
+        (name, course, create_language_variables(course.syllabus.language)["lang"])
+        for name, live in courses.live_courses.items()
+        for course in (live.get_current_course(),)
     ]
     return render_page(request, "shared/courses.html", courses=named)
 
@@ -60,13 +60,13 @@ def serve_service_worker(request: Request) -> Response:
     Above the courses of a server with several, serve a worker that removes itself.
     """
     courses: CourseRegistry = request.app.state.courses
-    if courses.has_several_courses and not request.state.course:
+    if courses.has_several_courses and not request.state.course_name:
         return Response(_FAREWELL, media_type="text/javascript")
-    library: Library = request.state.library
+    course: Course = request.state.course
     static: StaticAssets = request.app.state.static
     lines = (
         '"use strict";',
-        f"const VERSION = {json.dumps(_service_worker_version(library, static))};",
+        f"const VERSION = {json.dumps(_service_worker_version(course, static))};",
         f"const FILES = {json.dumps([static.versioned_url(name) for name in _FILES])};",
         static.files["js/worker.js"].body.decode(),
     )
@@ -79,6 +79,6 @@ def serve_offline_page(request: Request) -> HTMLResponse:
     return render_page(request, "shared/unreachable.html")
 
 
-def _service_worker_version(library: Library, static: StaticAssets) -> str:
-    words = [library.version, *(static.versioned_url(name) for name in sorted(static.files))]
+def _service_worker_version(course: Course, static: StaticAssets) -> str:
+    words = [course.version, *(static.versioned_url(name) for name in sorted(static.files))]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

@@ -9,51 +9,51 @@ from fastapi.routing import iter_route_contexts
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.types import Scope
 
-from app.content.library import Library
+from app.content.course import Course
 from app.errors import NotFoundError, TopicMovedError
 from app.markup.model import Topic
 from app.questions.model import Question
 from app.widgets.calculator_form import CourseLinkTargets
 
 
-async def current_library(request: Request) -> Library:
+async def current_course(request: Request) -> Course:
     """Return the course that the middleware selected. `async`, to avoid a thread."""
-    library: Library = request.state.library
-    return library
+    course: Course = request.state.course
+    return course
 
 
-CurrentLibrary = Annotated[Library, Depends(current_library)]
+CurrentCourse = Annotated[Course, Depends(current_course)]
 
 
-async def require_calculators(library: CurrentLibrary) -> None:
+async def require_calculators(course: CurrentCourse) -> None:
     """Raise NotFoundError if this course has no calculators."""
-    if not library.syllabus.offers_calculators:
+    if not course.syllabus.offers_calculators:
         raise NotFoundError("This course has no calculators.")
 
 
-def require_topic(library: Library, current_or_former_slug: str) -> Topic:
+def require_topic(course: Course, current_or_former_slug: str) -> Topic:
     """Return the topic `current_or_former_slug`. Raises NotFoundError, or MovedError for a former slug."""
-    topic = library.topics.get(current_or_former_slug)
+    topic = course.topics.get(current_or_former_slug)
     if topic is None:
-        for other in library.topics.values():
+        for other in course.topics.values():
             if current_or_former_slug in other.aliases:
                 raise TopicMovedError(current_or_former_slug, other.slug)
         raise NotFoundError(f"This course has no page “{current_or_former_slug}”.")
     return topic
 
 
-def require_question(library: Library, question_id: str) -> Question:
+def require_question(course: Course, question_id: str) -> Question:
     """Return the question with the id `question_id`. Raises NotFoundError."""
-    question = library.questions.get(question_id)
+    question = course.questions.get(question_id)
     if question is None:
         raise NotFoundError(f"There is no question “{question_id}”.")
     return question
 
 
-def collect_course_link_targets(library: Library) -> CourseLinkTargets:
+def collect_course_link_targets(course: Course) -> CourseLinkTargets:
     """Return the page titles and glossary terms that calculator forms can link to."""
-    titles = {slug: topic.title for slug, topic in library.topics.items()}
-    return CourseLinkTargets(titles, library.glossary.keys())
+    titles = {slug: topic.title for slug, topic in course.topics.items()}
+    return CourseLinkTargets(titles, course.glossary.keys())
 
 
 LAST_ROW = 2**31 - 1
@@ -107,8 +107,8 @@ def public_base_url(request: Request) -> str:
     told: str = request.app.state.settings.url
     if not told:
         return str(request.base_url).rstrip("/")
-    course: str = request.state.course
-    return told.rstrip("/") + (f"/courses/{course}" if course else "")
+    course_name: str = request.state.course_name
+    return told.rstrip("/") + (f"/courses/{course_name}" if course_name else "")
 
 
 def is_secure_context(request: Request) -> bool:

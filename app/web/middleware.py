@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.content.courses import SINGLE_COURSE, CourseRegistry, LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import SINGLE_COURSE, CourseRegistry, LiveCourse
 from app.web import error_responses, monitoring
 from app.web.dependencies import RouteTemplates
 from app.web.monitoring import Metrics
@@ -278,7 +278,7 @@ def resolve_course_or_redirect(
         return CourseRoute(scope)
     if path.startswith("/courses/"):
         name, slash, _ = path.removeprefix("/courses/").partition("/")
-        if name not in courses.libraries:
+        if name not in courses.live_courses:
             return CourseRoute(scope)
         if not slash:
             return CourseRoute(scope, name, f"/courses/{name}/{query}")
@@ -290,8 +290,8 @@ def resolve_course_or_redirect(
             {**scope, "root_path": f"{site}/courses/{name}"}, name, set_cookie_line=line
         )
     # a URL without a course: the same page in the last one
-    if last not in courses.libraries:
-        if len(courses.libraries) > 1 and not path.startswith(_PATH_STARTS_OF_ANY_COURSE):
+    if last not in courses.live_courses:
+        if len(courses.live_courses) > 1 and not path.startswith(_PATH_STARTS_OF_ANY_COURSE):
             return CourseRoute(scope, redirect_url="/courses")
         last = courses.default_course_name
     return CourseRoute(scope, redirect_url=f"/courses/{last}{quote(path)}{query}")
@@ -363,16 +363,16 @@ class EdgeMiddleware:
     async def _call_app_and_send_response(
         self, route: CourseRoute, receive: Receive, exchange: HttpExchange
     ) -> None:
-        live = self._config.courses.libraries[
+        live = self._config.courses.live_courses[
             route.course_name or self._config.courses.default_course_name
         ]
         exchange.request_id = secrets.token_hex(4)
         state = {
             "visitor": exchange.visitor,
             "request_id": exchange.request_id,
-            "library": await _load_current_course(live),
+            "course": await _load_current_course(live),
             "live": live,
-            "course": route.course_name,
+            "course_name": route.course_name,
         }
         method = "GET" if exchange.method == "HEAD" else exchange.method
         inner = {
@@ -478,13 +478,13 @@ def _ensure_path_prefix(scope: Scope, prefix: str) -> Scope:
     return {**scope, "root_path": prefix, "path": f"{prefix}{path}"}
 
 
-async def _load_current_course(live: LiveLibrary) -> Library:
+async def _load_current_course(live: LiveCourse) -> Course:
     """Return the current course.
 
     Checks the files in a thread, because reading an author's changes may take a second
     of processor time.
     """
-    recent = live.get_recently_checked_library()
+    recent = live.get_recently_checked_course()
     if recent is not None:
         return recent
-    return await to_thread.run_sync(live.get_current_library, limiter=_COURSE_THREAD)
+    return await to_thread.run_sync(live.get_current_course, limiter=_COURSE_THREAD)

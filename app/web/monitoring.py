@@ -54,7 +54,7 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlmodel import Session, SQLModel
 
-from app.content.courses import CourseRegistry, LiveLibrary
+from app.content.live_courses import CourseRegistry, LiveCourse
 from app.database.engine import OpenWriteSession
 from app.database.file_guards import DatabaseGoneError, expect_same_database_file
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE, StorageLimit
@@ -217,7 +217,7 @@ class ReadinessChecks:
             _CachedCheck("database", lambda: _check_database(engine)),
             _CachedCheck("disk", lambda: _check_disk_and_quota(folders, storage), _DISK_SECONDS),
         ]
-        for name, live in courses.libraries.items():
+        for name, live in courses.live_courses.items():
             check = functools.partial(_check_course, name, live)
             self._checks.append(_CachedCheck("content", check))
         self._lock = asyncio.Lock()
@@ -256,10 +256,10 @@ class _CachedCheck:
         return self._result
 
 
-def _check_course(name: str, live: LiveLibrary) -> HealthCheckResult:
+def _check_course(name: str, live: LiveCourse) -> HealthCheckResult:
     subject = f"content {name}" if name else "content"
     try:
-        course = live.get_current_library()
+        course = live.get_current_course()
     except Exception:  # noqa: BLE001 - any error is reported
         return HealthCheckResult(subject, f"The course cannot be read. {_CHECK_CONTENT}")
     if not course.topics:

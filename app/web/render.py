@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from app.content.courses import CourseRegistry
+from app.content.live_courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.text import same_language, text_direction
 from app.web.dependencies import is_secure_context
@@ -274,7 +274,7 @@ def is_htmx_request(request: Request) -> bool:
 
 
 def _footer_note(request: Request) -> str:
-    notes: tuple[str, ...] = request.state.library.syllabus.notes
+    notes: tuple[str, ...] = request.state.course.syllabus.notes
     return notes[0] if notes else ""
 
 
@@ -285,16 +285,16 @@ def _should_link_author_pages(request: Request) -> bool:
 
 def _has_several_courses(request: Request) -> bool:
     courses: CourseRegistry = request.app.state.courses
-    return len(courses.libraries) > 1
+    return len(courses.live_courses) > 1
 
 
 def _has_calculators(request: Request) -> bool:
-    return bool(request.state.library.syllabus.offers_calculators)
+    return bool(request.state.course.syllabus.offers_calculators)
 
 
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
-    language = request.state.library.syllabus.language
+    language = request.state.course.syllabus.language
     whole = {"request": request, **create_language_variables(language), **context}
     html = environment.get_template(template).render(whole)
     return isolate_left_to_right_text(html) if text_direction(language) == "rtl" else html

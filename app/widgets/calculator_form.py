@@ -54,7 +54,7 @@ def encode_typed_query(typed_by_field: Mapping[str, str]) -> str:
     return urlencode({name: value for name, value in typed_by_field.items() if value})
 
 
-class InputChange(NamedTuple):
+class TypedValue(NamedTuple):
     """A field and another value for it, as typed."""
 
     field: str
@@ -63,15 +63,15 @@ class InputChange(NamedTuple):
 
 def find_result_changing_input(
     entry: EstimateSpec, inputs: Any, query_values: Mapping[str, str], estimate: Estimate
-) -> InputChange | None:
+) -> TypedValue | None:
     """Return a change of one field that changes the result; None if none was found.
 
-    Tries the value that flips the verdict, then the next choice of a field that has
+    Tries the value that changes the verdict, then the next choice of a field that has
     choices, a doubled count, another model or GPU, and a list without its last element.
     Of these, one that does not fit is taken only if no other changes the result.
     """
-    if estimate.flips:
-        return InputChange(estimate.flips[0].field, estimate.flips[0].flip_value)
+    if estimate.changes:
+        return TypedValue(estimate.changes[0].field, estimate.changes[0].new_value)
     unfit_change = None
     for change in _alternative_inputs(entry.inputs_type, inputs):
         other = _compute_estimate_if_different(
@@ -92,13 +92,13 @@ def _verdict_fits(estimate: Estimate) -> bool:
 _TRIED = 3  # Models or GPUs that are tried before giving up.
 
 
-def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[InputChange]:
+def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[TypedValue]:
     """Yield other values for fields, starting with the fields that people vary first."""
     fields = given_inputs.input_specs(inputs_type)
     for vary in (_alternative_choices, _doubled_count, _alternative_models_gpus_or_lists):
         for name, spec in fields.items():
             value = getattr(inputs, name)
-            yield from (InputChange(name, other) for other in vary(spec, value))
+            yield from (TypedValue(name, other) for other in vary(spec, value))
 
 
 def _alternative_choices(spec: InputSpec, value: Any) -> list[str]:
@@ -303,7 +303,7 @@ def build_calculator_form(
     entry: EstimateSpec,
     typed_by_field: Mapping[str, str],
     *,
-    course: CourseLinkTargets = NO_COURSE,
+    link_targets: CourseLinkTargets = NO_COURSE,
     element_id: str = "calc",
     is_short_block: bool = False,
 ) -> CalculatorForm:
@@ -324,12 +324,12 @@ def build_calculator_form(
     else:
         height = {"bar_height": _BLOCK_BAR} if is_short_block else {}
         view = build_estimate_view(
-            entry, inputs, estimate, linkable_topics=course.topic_titles_by_slug, **height
+            entry, inputs, estimate, linkable_topics=link_targets.topic_titles_by_slug, **height
         )
         query = view.query
         compare = comparison_url(entry, inputs, estimate, query)
     fields = build_form_fields(
-        entry, typed_by_field, inputs, problems, element_id=element_id, course=course
+        entry, typed_by_field, inputs, problems, element_id=element_id, link_targets=link_targets
     )
     groups = _split_shown_and_folded(entry, fields, typed_by_field, is_short_block=is_short_block)
     return CalculatorForm(
@@ -354,7 +354,7 @@ def build_form_fields(
     problems: Sequence[InputProblem],
     *,
     element_id: str,
-    course: CourseLinkTargets = NO_COURSE,
+    link_targets: CourseLinkTargets = NO_COURSE,
 ) -> tuple[FormField, ...]:
     """Return every field of the form in the order of its declaration.
 
@@ -384,8 +384,8 @@ def build_form_fields(
                 allowed_range=_allowed_range_hint(spec),
                 min_value=f"{spec.minimum:g}" if spec.minimum is not None else "",
                 steps_by_doubling=name.endswith(_DOUBLED),
-                topic=spec.topic if spec.topic in course.topic_titles_by_slug else "",
-                glossary_term=spec.term if spec.term in course.glossary_anchors else "",
+                topic=spec.topic if spec.topic in link_targets.topic_titles_by_slug else "",
+                glossary_term=spec.term if spec.term in link_targets.glossary_anchors else "",
                 error=wrong.get(name, ""),
                 is_changed=name in typed_by_field and (inputs is None or meant != defaults[name]),
                 value_if_empty=usual,

@@ -26,7 +26,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     SubEstimate,
-    VerdictFlip,
+    VerdictChange,
 )
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets.bar_charts import choose_segment_styles, draw_stacked_bar
@@ -152,12 +152,12 @@ class ChartView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FlipView:
-    """An input that flips the verdict, with the URL of the calculator after the change."""
+class VerdictChangeView:
+    """An input that changes the verdict, with the URL of the calculator after the change."""
 
     label: str
     current_value: str
-    flip_value: str
+    new_value: str
     verdict_after: str
     url: str
 
@@ -208,7 +208,7 @@ class EstimateView:
     hardware_links: tuple[TextLink, ...]
     pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
-    flips: tuple[FlipView, ...]
+    changes: tuple[VerdictChangeView, ...]
     steps: tuple[StepView, ...]
     notes: tuple[str, ...]
     url: str
@@ -257,7 +257,7 @@ def build_estimate_view(
         hardware_links=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(render_result_table(t, keys) for t in estimate.tables),
-        flips=tuple(_flip_view(entry.name, c, text) for c in estimate.flips),
+        changes=tuple(_change_view(entry.name, c, text) for c in estimate.changes),
         steps=tuple(_step_view(s, linkable_topics) for s in estimate.steps),
         notes=estimate.notes,
         url=calculator_url(entry.name, query) if short else "",
@@ -470,13 +470,15 @@ def _chart_views(
     return tuple(shown)
 
 
-def _flip_view(calculator: str, flip: VerdictFlip, query_values: Mapping[str, str]) -> FlipView:
-    query = encode_inputs_query({**query_values, **flip.typed_values_by_field})
-    return FlipView(
-        label=flip.label,
-        current_value=flip.current_value,
-        flip_value=flip.flip_values_text,
-        verdict_after=format_verdict_within_sentence(flip.verdict_after),
+def _change_view(
+    calculator: str, change: VerdictChange, query_values: Mapping[str, str]
+) -> VerdictChangeView:
+    query = encode_inputs_query({**query_values, **change.typed_values_by_field})
+    return VerdictChangeView(
+        label=change.label,
+        current_value=change.current_value,
+        new_value=change.new_values_text,
+        verdict_after=format_verdict_within_sentence(change.verdict_after),
         url=calculator_url(calculator, query) if len(query) <= LONGEST_LINK else "",
     )
 

@@ -261,9 +261,9 @@ def test_the_last_use_is_written_at_most_once_a_day(
 
 
 def test_a_link_works_and_a_session_ends_in_whatever_process(
-    app: FastAPI, settings: Settings, live_library, clock: Clock, capsys
+    app: FastAPI, settings: Settings, live_course, clock: Clock, capsys
 ):
-    twin = create_app(settings, clock, live_library)
+    twin = create_app(settings, clock, live_course)
     with visit(twin) as client:
         enter(client, token_of(link(app)))
         key = client.cookies[AUTHOR_COOKIE]

@@ -271,9 +271,9 @@ def test_the_slowest_reader_gives_way_to_who_waits(app: FastAPI, monkeypatch: py
     assert 1 <= ended < 16
 
 
-def test_who_is_sent_a_file_holds_no_slot_of_the_server(settings: Settings, clock, live_library):
+def test_who_is_sent_a_file_holds_no_slot_of_the_server(settings: Settings, clock, live_course):
     one = settings.model_copy(update={"client_requests": 1})
-    app = create_app(one, clock, live_library)
+    app = create_app(one, clock, live_course)
     path = "/settings/export"
     scope = {
         "type": "http",

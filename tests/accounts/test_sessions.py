@@ -151,9 +151,9 @@ def test_what_a_signed_out_browser_sends_is_nobodys_of_before(
 
 
 def test_another_server_process_knows_at_once(
-    settings: Settings, live_library, rosa: TestClient, phone: TestClient
+    settings: Settings, live_course, rosa: TestClient, phone: TestClient
 ):
-    twin = create_app(settings, library=live_library)
+    twin = create_app(settings, live_course=live_course)
     with TestClient(twin, cookies=phone.cookies) as elsewhere:
         for _ in range(2):  # the second from the kept pages
             assert "Rosa Meyer" in elsewhere.get("/glossary").text

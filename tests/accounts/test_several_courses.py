@@ -19,9 +19,11 @@ NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)
 
 
-def begin(db: Session, course: str, name: str = "") -> int:
-    key = derive_learner_key("rosa", course)
-    learner = LearnerProfile(key, person="rosa", course=course, name=name, zone="Europe/Berlin")
+def begin(db: Session, course_name: str, name: str = "") -> int:
+    key = derive_learner_key("rosa", course_name)
+    learner = LearnerProfile(
+        key, person="rosa", course_name=course_name, name=name, zone="Europe/Berlin"
+    )
     return store.insert_learner_with_session(db, learner, HERE)
 
 
@@ -32,11 +34,11 @@ def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> Non
 
     assert first != second == again
     assert len(session.exec(select(LearnerSession)).all()) == 1
-    for course, number in (("aid", first), ("sizing", second)):
-        found = find_learner_by_session(session, HERE.session_key_digest, course)
+    for course_name, number in (("aid", first), ("sizing", second)):
+        found = find_learner_by_session(session, HERE.session_key_digest, course_name)
         assert found
         assert (found.id, found.row_id_in_any_course, found.person) == (number, first, "rosa")
-        assert found.key == derive_learner_key("rosa", course)
+        assert found.key == derive_learner_key("rosa", course_name)
 
 
 def test_a_course_begins_with_name_and_zone_and_nothing_else(session: Session) -> None:

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlmodel import Session, select
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.database.quotas import LEAST_FREE, DailyByteQuota, StorageLimit
 from app.database.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError
@@ -27,9 +27,9 @@ from tests.import_export.test_cards_out import review
 
 
 @pytest.fixture
-def full(settings: Settings, clock, live_library: LiveLibrary) -> FastAPI:
+def full(settings: Settings, clock, live_course: LiveCourse) -> FastAPI:
     """A server whose database has reached its limit."""
-    return create_app(settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_library)
+    return create_app(settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_course)
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ def test_the_last_tenth_is_kept_for_learners_who_began_a_day_ago(
     assert "Front" in new.text or bring_cards is bring  # the form comes back
 
 
-def test_an_address_adds_so_much_in_a_day(settings: Settings, clock, live_library: LiveLibrary):
+def test_an_address_adds_so_much_in_a_day(settings: Settings, clock, live_course: LiveCourse):
     few = settings.model_copy(update={"client_data_mb": 0.0001})
-    app = create_app(few, clock, live_library)
+    app = create_app(few, clock, live_course)
     now = 10 * 86_400.0
     app.state.daily_quota._clock = lambda: now
     statuses, answer = [], None

@@ -6,8 +6,8 @@ import re
 import pytest
 from httpx2 import Response
 
+from app.content.course import Course
 from app.content.item_splitter import remove_items_from_page_source
-from app.content.library import Library
 from app.main import create_app
 from app.questions import types as kinds
 from app.questions.model import Question
@@ -23,17 +23,17 @@ def name(client) -> str:
     return course["course"]
 
 
-def test_a_course_says_what_it_is(client, name, library) -> None:
+def test_a_course_says_what_it_is(client, name, course) -> None:
     told = client.get(f"{BASE}/{name}").json()
 
-    assert told["exam"] == library.syllabus.exam
-    assert told["version"] == library.version
-    assert [t["topic"] for t in told["topics"]] == list(library.topics)
-    assert [d["weight"] for d in told["domains"]] == [d.weight for d in library.syllabus.domains]
+    assert told["exam"] == course.syllabus.exam
+    assert told["version"] == course.version
+    assert [t["topic"] for t in told["topics"]] == list(course.topics)
+    assert [d["weight"] for d in told["domains"]] == [d.weight for d in course.syllabus.domains]
 
 
-def test_a_page_is_told_in_markdown_and_in_html(client, name, library) -> None:
-    for topic in library.topics.values():
+def test_a_page_is_told_in_markdown_and_in_html(client, name, course) -> None:
+    for topic in course.topics.values():
         told = client.get(f"{BASE}/{name}/topics/{topic.slug}").json()
 
         assert [s["title"] for s in told["sections"]] == [s.title for s in topic.sections]
@@ -42,22 +42,22 @@ def test_a_page_is_told_in_markdown_and_in_html(client, name, library) -> None:
         assert not told["markdown"].startswith("---")
 
 
-def test_terms_and_cards_are_all_there(client, name, library) -> None:
+def test_terms_and_cards_are_all_there(client, name, course) -> None:
     terms = client.get(f"{BASE}/{name}/glossary").json()["terms"]
     cards = client.get(f"{BASE}/{name}/cards").json()["cards"]
 
-    assert {t["term"] for t in terms} == set(library.glossary)
-    assert {c["card"] for c in cards} == set(library.cards)
+    assert {t["term"] for t in terms} == set(course.glossary)
+    assert {c["card"] for c in cards} == set(course.cards)
 
 
-def test_of_one_topic_only_what_belongs_to_it(client, name, library) -> None:
-    slug = next(q.topic for q in library.questions.values())
+def test_of_one_topic_only_what_belongs_to_it(client, name, course) -> None:
+    slug = next(q.topic for q in course.questions.values())
     told = client.get(f"{BASE}/{name}/questions?topic={slug}").json()
 
     assert {q["topic"] for q in told["questions"]} == {slug}
 
 
-def topics_of_every_type(course: Library) -> list[str]:
+def topics_of_every_type(course: Course) -> list[str]:
     """The slugs of a few topics with questions of each type and use; `make drills`: of all."""
     types = {
         topic: {(q.type, q.use) for q in course.questions.values() if q.topic == topic}
@@ -84,10 +84,10 @@ def test_no_answer_tells_a_key(live_shipped, shipped, settings, clock) -> None:
         check_keys([q for q in shipped.questions.values() if q.topic == topic], answered)
 
 
-def test_no_answer_about_a_whole_course_tells_a_key(client, name, library) -> None:
+def test_no_answer_about_a_whole_course_tells_a_key(client, name, course) -> None:
     answered = client.get(f"{BASE}/{name}/questions")
 
-    check_keys([*library.questions.values()], answered)
+    check_keys([*course.questions.values()], answered)
 
 
 def check_keys(questions: list[Question], answered: Response) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions import types
 from app.questions.grading import grade_response
 from app.questions.model import Question, draw_variant
@@ -48,12 +48,12 @@ def prepare_course(folder: Path) -> Path:
     return folder
 
 
-def play_class(session: Session, library: Library, learners: Iterable[int]) -> None:
+def play_class(session: Session, course: Course, learners: Iterable[int]) -> None:
     """Let thirty learners of rising skill answer every question of the course."""
     mix = random.Random(4)  # noqa: S311 - repeatable, not secret
     for place, learner in enumerate(learners):
         skill = 0.25 + 0.7 * place / CLASS
-        for question in library.questions.values():
+        for question in course.questions.values():
             if types.question_type_of(question).is_allowed_in_exams:
                 play(session, question, learner, place, knows=mix.random() < skill)
     session.commit()

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import insert
 from sqlmodel import Session
 
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.database.tables import Attempt, ItemRevision, Learner
 from app.settings import Settings
 from tests.authoring.mended import Author
@@ -34,15 +34,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def live_library(request: pytest.FixtureRequest, folder: Path) -> LiveLibrary:
+def live_course(request: pytest.FixtureRequest, folder: Path) -> LiveCourse:
     """The course as it is now; a file is read once for all tests in which it says the same."""
     request.getfixturevalue("read_once")
-    return LiveLibrary(folder)
+    return LiveCourse(folder)
 
 
 @pytest.fixture
-def library(live_library: LiveLibrary) -> Library:
-    return live_library.get_current_library()
+def course(live_course: LiveCourse) -> Course:
+    return live_course.get_current_course()
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def htmx(htmx: TestClient) -> TestClient:
 
 
 @pytest.fixture
-def author(folder: Path, live_library: LiveLibrary) -> Author:
+def author(folder: Path, live_course: LiveCourse) -> Author:
     """Somebody who edits the course of the test."""
-    return Author(folder, live_library)
+    return Author(folder, live_course)
 
 
 @dataclasses.dataclass

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.authoring.regrading import preview_regrade, write_regrades_of_preview
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.database.engine import WRITING
 from app.database.tables import Attempt
 from app.questions.model import Question
@@ -30,11 +30,11 @@ class Author:
     """`author.mends(words)` marks another option of the question right."""
 
     folder: Path
-    live: LiveLibrary
+    live: LiveCourse
 
     @property
     def question(self) -> Question:
-        return self.live.get_current_library().questions[ITEM]
+        return self.live.get_current_course().questions[ITEM]
 
     def key_of(self, words: str) -> str:
         options = self.question.answer.options

@@ -12,8 +12,8 @@ from sqlmodel import Session, select
 
 from app.authoring.response_table import ResponseOutcome, build_response_table
 from app.authoring.store import AnswerFilter, list_logged_answers
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.database.tables import Attempt, Learner
 from app.import_export.export_store import iterate_attempt_rows
 from app.questions.grading import grade_response
@@ -31,10 +31,10 @@ def folder(folder: Path) -> Path:
 
 
 @pytest.fixture
-def class_of_thirty(session: Session, crowd, library: Library) -> list[int]:
+def class_of_thirty(session: Session, crowd, course: Course) -> list[int]:
     """Thirty learners who answered every question of the course."""
     learners = crowd.join(CLASS)
-    play_class(session, library, learners)
+    play_class(session, course, learners)
     return learners
 
 
@@ -57,11 +57,11 @@ def answers_page(client: TestClient, item: str, query: str = "") -> str:
 
 @pytest.mark.usefixtures("class_of_thirty")
 def test_every_table_agrees_with_the_log(
-    client: TestClient, session: Session, library: Library, subtests: pytest.Subtests
+    client: TestClient, session: Session, course: Course, subtests: pytest.Subtests
 ) -> None:
     for item in KINDS:
         with subtests.test(item):
-            question, log = library.questions[item], log_of(session, item)
+            question, log = course.questions[item], log_of(session, item)
             logged = list_logged_answers(session, "", item, AnswerFilter())
             table = build_response_table(question, logged)
 
@@ -87,10 +87,10 @@ def test_every_table_agrees_with_the_log(
 
 @pytest.mark.usefixtures("class_of_thirty")
 def test_typed_answers_are_grouped_by_what_they_are_graded_as(
-    session: Session, library: Library
+    session: Session, course: Course
 ) -> None:
     logged = list_logged_answers(session, "", "k-phase", AnswerFilter())
-    table = build_response_table(library.questions["k-phase"], logged)
+    table = build_response_table(course.questions["k-phase"], logged)
 
     found = {g.outcome: {r.text: r.count for r in g.responses} for g in table.response_groups}
     assert found == {
@@ -111,9 +111,9 @@ def test_the_wrong_key_is_found_and_no_good_question_flagged(client: TestClient)
 
 @pytest.mark.usefixtures("class_of_thirty")
 def test_a_spelling_is_accepted_in_the_file_and_regraded(
-    client: TestClient, session: Session, folder: Path, live_library: LiveLibrary
+    client: TestClient, session: Session, folder: Path, live_course: LiveCourse
 ) -> None:
-    revision = live_library.get_current_library().questions["k-phase"].revision
+    revision = live_course.get_current_course().questions["k-phase"].revision
     form = {"answer": "prefill phase", "revision": revision}
     before = log_of(session, "k-phase")
 
@@ -142,9 +142,9 @@ def test_a_spelling_is_accepted_in_the_file_and_regraded(
     ],
 )
 def test_what_is_accepted_stands_in_the_file(
-    client: TestClient, folder: Path, library: Library, item: str, answer: str, gap, old, new
+    client: TestClient, folder: Path, course: Course, item: str, answer: str, gap, old, new
 ) -> None:
-    question = library.questions[item]
+    question = course.questions[item]
     key = question.answer.blanks[gap].key if gap != "" else ""
     quiz = folder / "topics/kv-cache/quiz.md"
     before = quiz.read_text()
@@ -171,11 +171,11 @@ def test_what_is_accepted_stands_in_the_file(
     ],
 )
 def test_what_cannot_be_accepted_changes_nothing(
-    client: TestClient, folder: Path, library: Library, item: str, answer: str
+    client: TestClient, folder: Path, course: Course, item: str, answer: str
 ) -> None:
     quiz = folder / "topics/kv-cache/quiz.md"
     before = quiz.read_bytes()
-    question = library.questions[item]
+    question = course.questions[item]
     gap = getattr(question.answer, "blanks", None)
     form = {
         "answer": answer,
@@ -193,7 +193,7 @@ def test_line_endings_of_the_file_stay(client: TestClient, folder: Path) -> None
     quiz = folder / "topics/kv-cache/quiz.md"
     quiz.write_bytes(quiz.read_text().replace("\n", "\r\n").encode())
     page = answers_page(client, "k-phase")
-    question = LiveLibrary(folder).get_current_library().questions["k-phase"]
+    question = LiveCourse(folder).get_current_course().questions["k-phase"]
     assert "Nobody has answered it yet." in page
 
     form = {"answer": "reading", "revision": question.revision}
@@ -205,9 +205,9 @@ def test_line_endings_of_the_file_stay(client: TestClient, folder: Path) -> None
 
 
 def test_answers_are_filtered_by_date_place_and_when_learners_joined(
-    session: Session, crowd, library: Library
+    session: Session, crowd, course: Course
 ) -> None:
-    question = library.questions["k-stay"]
+    question = course.questions["k-stay"]
     early, late = crowd.join(2)
     session.get(Learner, late).created_at = 1000 * 86_400 * 20_000  # 2024-10-04
     raw = json.dumps({"answer": [question.answer.options[0].key]})
@@ -240,10 +240,10 @@ def test_answers_are_filtered_by_date_place_and_when_learners_joined(
     ],
 )
 def test_policies_say_which_score_counts(
-    client: TestClient, session: Session, crowd, folder: Path, library: Library, policy, scores
+    client: TestClient, session: Session, crowd, folder: Path, course: Course, policy, scores
 ) -> None:
     """Three learners answered before the key was corrected: A (right now), B (was right), C."""
-    question = library.questions["k-trade"]
+    question = course.questions["k-trade"]
     keys = {option.text.plain: option.key for option in question.answer.options}
     order = ("Memory for compute", "Bandwidth for latency", "Accuracy for speed")
     for number, (learner, name) in enumerate(zip(crowd.join(3), order, strict=True)):

@@ -34,9 +34,9 @@ def environment(settings: Settings, monkeypatch) -> None:
 
 
 @pytest.fixture
-def now_app(settings: Settings, live_library):
+def now_app(settings: Settings, live_course):
     """The app with the clock of the machine, as commands have it."""
-    app = create_app(settings, library=live_library)
+    app = create_app(settings, live_course=live_course)
     yield app
     app.state.engine.dispose()
 
@@ -176,12 +176,12 @@ def test_of_a_learner_who_is_not_there_nothing_is_made(wanted: str, session, cap
 
 @pytest.mark.usefixtures("environment")
 def test_a_lost_secret_loses_no_learner(
-    settings: Settings, live_library, browser: TestClient, monkeypatch, capsys
+    settings: Settings, live_course, browser: TestClient, monkeypatch, capsys
 ):
     rename(browser, "Rosa Meyer")
     monkeypatch.setenv("HEADROOM_SECRET", "another one, since the first was lost")
     changed = settings.model_copy(update={"secret": os.environ["HEADROOM_SECRET"]})
-    app = create_app(changed, library=live_library)
+    app = create_app(changed, live_course=live_course)
     with visit(app) as client:
         client.cookies.update(browser.cookies)
         assert "Rosa Meyer" not in client.get("/settings").text

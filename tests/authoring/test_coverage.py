@@ -13,7 +13,7 @@ from app.authoring.course_report import (
     measure_answer_cues,
 )
 from app.cli import main
-from app.content.library import Library
+from app.content.course import Course
 from app.markup.model import RichText
 from app.questions.model import Question
 from app.questions.option_parsing import Choice
@@ -60,13 +60,13 @@ def test_a_bank_without_choices_has_no_cues() -> None:
     assert measure_answer_cues([]) == ()
 
 
-def test_every_objective_is_counted(library: Library) -> None:
-    rows = {row.number: row for row in compute_coverage(library)}
+def test_every_objective_is_counted(course: Course) -> None:
+    rows = {row.number: row for row in compute_coverage(course)}
 
-    for domain in library.syllabus.domains:
+    for domain in course.syllabus.domains:
         for objective in domain.objectives:
             row = rows[objective.number]
-            named = [q for q in library.questions.values() if objective.number in q.objectives]
+            named = [q for q in course.questions.values() if objective.number in q.objectives]
             assert row.questions == len(named) == sum(row.questions_by_type.values())
             assert row.computed_questions == sum(q.computed is not None for q in named)
 
@@ -84,14 +84,14 @@ def test_pictures_are_figures_and_images_outside_of_them(html: str, count: int) 
     assert course_report._count_pictures(html) == count
 
 
-def test_publishers_of_one_number_stand_by_name(library: Library) -> None:
-    for row in compute_coverage(library):
+def test_publishers_of_one_number_stand_by_name(course: Course) -> None:
+    for row in compute_coverage(course):
         said = list(row.sources_by_publisher.items())
         assert said == sorted(said, key=lambda one: (-one[1], one[0]))
 
 
-def test_papers_without_a_repeat_are_counted(library: Library) -> None:
-    assert set(count_disjoint_papers_by_title(library)) == {e.title for e in library.exams.values()}
+def test_papers_without_a_repeat_are_counted(course: Course) -> None:
+    assert set(count_disjoint_papers_by_title(course)) == {e.title for e in course.exams.values()}
 
 
 def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,9 +103,9 @@ def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -
     assert "by chance" in said
 
 
-def test_the_bench_shows_the_same(client: TestClient, library: Library) -> None:
+def test_the_bench_shows_the_same(client: TestClient, course: Course) -> None:
     html = client.get("/authoring/coverage").text
 
-    for row in compute_coverage(library):
+    for row in compute_coverage(course):
         assert f"{row.number} {row.name}" in html
     assert "the longest" in html

@@ -7,7 +7,7 @@ import pytest
 
 from app.authoring.item_statistics import ItemResponse, compute_item_statistics
 from app.authoring.to_do import find_fix_reasons_in_statistics
-from app.content.library import Library
+from app.content.course import Course
 from app.questions.model import Question
 from tests.amounts import each_of_sample
 
@@ -16,9 +16,9 @@ CLASSES = {10: 60, 15: 60, 30: 40}  # simulated classes of each size
 
 
 @pytest.fixture
-def question(library: Library) -> Question:
+def question(course: Course) -> Question:
     """A single choice of three options."""
-    return library.questions["k-trade"]
+    return course.questions["k-trade"]
 
 
 def simulated_class(

@@ -5,7 +5,7 @@ import re
 
 from app.authoring.course_report import list_due_content_reviews
 from app.authoring.to_do import build_author_tasks
-from app.content.library import load_library
+from app.content.course import load_course
 from app.markup.problems import make_problem
 
 AT = "/authoring/mend"
@@ -23,9 +23,9 @@ def names(html):
 
 
 def test_an_error_comes_before_a_report_and_a_report_before_a_warning(
-    client, folder, crowd, library
+    client, folder, crowd, course
 ):
-    crowd.all_answer([*library.questions.values()], crowd.join(60), wrong_key="w-grow")
+    crowd.all_answer([*course.questions.values()], crowd.join(60), wrong_key="w-grow")
     change(folder, "topics/kv-cache/quiz.md", "[x]", "[y]")
     change(folder, "topics/weights/concept.md", "\nsummary:", "\ntags: a\n#")
 
@@ -77,7 +77,7 @@ def test_options_are_named_as_the_preview_shows_them(client):
 
 
 def test_pages_are_due_a_month_before_their_year_ends(folder):
-    made = load_library(folder)
+    made = load_course(folder)
     day = min(t.reviewed for t in made.topics.values())
     year = dt.timedelta(days=365)
 
@@ -90,7 +90,7 @@ def test_pages_are_due_a_month_before_their_year_ends(folder):
 
 def test_a_page_that_waits_for_a_reader_is_due(folder):
     change(folder, "topics/kv-cache/concept.md", "\n---\n", "\nstatus: review\n---\n")
-    made = load_library(folder)
+    made = load_course(folder)
 
     found = list_due_content_reviews(made, min(t.reviewed for t in made.topics.values()))
 

@@ -123,8 +123,8 @@ def test_the_footer_leads_to_the_bench(client):
     assert 'href="/authoring"' in client.get("/glossary").text
 
 
-def test_switched_off_there_is_no_bench(settings: Settings, clock, live_library):
-    app = create_app(settings.model_copy(update={"authoring": False}), clock, live_library)
+def test_switched_off_there_is_no_bench(settings: Settings, clock, live_course):
+    app = create_app(settings.model_copy(update={"authoring": False}), clock, live_course)
     with visit(app) as client:
         for path in ("", "/questions", "/questions/k-trade", "/pages/weights"):
             assert client.get(f"/authoring{path}").status_code == 404

@@ -15,8 +15,8 @@ from tests.amounts import sample
 AT = "/authoring/questions"
 
 
-def every_item(library) -> list[str]:
-    return list(library.questions)
+def every_item(course) -> list[str]:
+    return list(course.questions)
 
 
 def test_an_unknown_item_is_404(client):
@@ -35,9 +35,9 @@ def test_the_open_question_shows_file_and_line_and_gives_nothing_away(client):
 
 
 @pytest.mark.drawn
-def test_every_state_of_every_question_can_be_seen(client, library):
+def test_every_state_of_every_question_can_be_seen(client, course):
     seen = {}
-    for item in sample(every_item(library), 5, "states"):
+    for item in sample(every_item(course), 5, "states"):
         html = client.get(f"{AT}/{item}").text
         links = re.findall(rf'href="({AT}/{item}[^"]*)#seen"', html)
         seen[item] = len(links)
@@ -47,8 +47,8 @@ def test_every_state_of_every_question_can_be_seen(client, library):
     assert min(seen.values()) >= 3, seen
 
 
-def test_the_states_hold_the_right_answer_and_wrong_ones(library):
-    for question in library.questions.values():
+def test_the_states_hold_the_right_answer_and_wrong_ones(course):
+    for question in course.questions.values():
         if question.type == "design":
             continue
         results = {state.result_name for state in grade_sample_responses(draw_variant(question, 3))}
@@ -56,8 +56,8 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
         assert results & {"wrong", "partly"}, question.id
 
 
-def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(library):
-    states = grade_sample_responses(draw_variant(library.questions["k-size"], 0))
+def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(course):
+    states = grade_sample_responses(draw_variant(course.questions["k-size"], 0))
 
     assert {"right", "wrong", "near", "refused"} <= {s.result_name for s in states}
 
@@ -71,8 +71,8 @@ def test_a_number_says_from_where_to_where_it_counts():
     assert labels[:2] == ["78 % (from 76.44 to 79.56%)", "50% (from 49 to 51%)"]
 
 
-def test_a_verdict_is_what_a_learner_would_read(client, library):
-    right = next(o.key for o in library.questions["k-trade"].answer.options if o.right)
+def test_a_verdict_is_what_a_learner_would_read(client, course):
+    right = next(o.key for o in course.questions["k-trade"].answer.options if o.right)
 
     html = client.get(f"{AT}/k-trade?answer={right}").text
 
@@ -94,8 +94,8 @@ def test_an_answer_in_the_preview_that_cannot_be_read_is_refused_in_place(htmx):
     assert 'role="alert"' in refused.text
 
 
-def test_what_an_author_tries_is_not_recorded(client, htmx, session, library):
-    right = next(o.key for o in library.questions["k-trade"].answer.options if o.right)
+def test_what_an_author_tries_is_not_recorded(client, htmx, session, course):
+    right = next(o.key for o in course.questions["k-trade"].answer.options if o.right)
     body = {"answer": right, "seed": "5"}
 
     plain = client.post(f"{AT}/k-trade/attempts", data=body)
@@ -120,8 +120,8 @@ def test_hints_and_moves_work_on_the_bench(client):
     assert re.findall(r'name="(place\.\w+)"', moved)[0] == names[1]
 
 
-def test_options_have_counts_and_the_rest_of_those_who_chose_them(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(40))
+def test_options_have_counts_and_the_rest_of_those_who_chose_them(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(40))
 
     table = client.get(f"{AT}/k-trade").text.split("Mean of the rest")[1]
     cells = re.findall(r'<td class="n">([^<]*)</td>', table.split("</table>")[0])
@@ -134,8 +134,8 @@ def test_options_have_counts_and_the_rest_of_those_who_chose_them(client, crowd,
     assert wrong < right
 
 
-def test_each_wording_has_statistics_of_its_own(client, crowd, library):
-    question = library.questions["k-trade"]
+def test_each_wording_has_statistics_of_its_own(client, crowd, course):
+    question = course.questions["k-trade"]
     crowd.worded("k-trade", "old", 1_780_000_000_000)
     crowd.worded("k-trade", question.revision, 1_780_900_000_000)
     for number, learner in enumerate(crowd.join(40)):

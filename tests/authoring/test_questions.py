@@ -16,15 +16,15 @@ def rows_of(text: str) -> dict[str, dict[str, str]]:
     return {row["item"]: row for row in csv.DictReader(io.StringIO(text[1:]))}
 
 
-def test_without_answers_nothing_is_shown(client, library):
+def test_without_answers_nothing_is_shown(client, course):
     html = client.get("/authoring/questions").text
 
     assert "Nobody has answered anything yet." in html
-    assert f"All, {len(library.questions)}" in html
+    assert f"All, {len(course.questions)}" in html
 
 
-def test_under_ten_answers_there_is_a_count_and_no_index(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(9))
+def test_under_ten_answers_there_is_a_count_and_no_index(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(9))
 
     row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
 
@@ -33,8 +33,8 @@ def test_under_ten_answers_there_is_a_count_and_no_index(client, crowd, library)
     assert "too few answers" in client.get("/authoring/questions?show=all").text
 
 
-def test_a_discrimination_has_an_interval(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(30))
+def test_a_discrimination_has_an_interval(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(30))
 
     answer = client.get("/authoring/questions?format=csv").text
     row = rows_of(answer)["k-trade"]
@@ -46,8 +46,8 @@ def test_a_discrimination_has_an_interval(client, crowd, library):
     assert re.search(rf"{low:.0f} to\s+{high:.0f}</span>".replace("-", "−"), html)
 
 
-def test_only_first_attempts_count(client, crowd, library):
-    question = library.questions["k-trade"]
+def test_only_first_attempts_count(client, crowd, course):
+    question = course.questions["k-trade"]
     for learner in crowd.join(10):
         crowd.answer(question, learner, 1.0, "x")
         crowd.answer(question, learner, 0.0, "x", first=False)
@@ -58,8 +58,8 @@ def test_only_first_attempts_count(client, crowd, library):
     assert (row["count"], row["facility"]) == ("10", "100")
 
 
-def test_answers_of_every_room_count(client, crowd, library):
-    question = library.questions["k-trade"]
+def test_answers_of_every_room_count(client, crowd, course):
+    question = course.questions["k-trade"]
     rooms = ("exam", "quiz", "practice", "page") * 3
     for learner, room in zip(crowd.join(12), rooms, strict=True):
         crowd.answer(question, learner, 1.0, context=room)
@@ -70,8 +70,8 @@ def test_answers_of_every_room_count(client, crowd, library):
     assert row["count"] == "12"
 
 
-def test_an_edited_question_starts_anew(client, crowd, library):
-    question = library.questions["k-trade"]
+def test_an_edited_question_starts_anew(client, crowd, course):
+    question = course.questions["k-trade"]
     for learner in crowd.join(10):
         crowd.answer(question, learner, 0.0, revision="before")
     crowd.session.commit()
@@ -81,8 +81,8 @@ def test_an_edited_question_starts_anew(client, crowd, library):
     assert (row["count"], row["answers_before"], row["facility"]) == ("0", "10", "")
 
 
-def test_the_csv_names_file_line_and_options(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(20))
+def test_the_csv_names_file_line_and_options(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(20))
 
     answer = client.get("/authoring/questions?format=csv")
     row = rows_of(answer.text)["k-trade"]
@@ -94,8 +94,8 @@ def test_the_csv_names_file_line_and_options(client, crowd, library):
     assert float(row["guess"]) == round(100 / 3, 2)
 
 
-def test_the_table_is_sorted_by_a_link(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(40))
+def test_the_table_is_sorted_by_a_link(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(40))
 
     def order(sort: str) -> list[float]:
         text = client.get(f"/authoring/questions?format=csv&sort={sort}").text
@@ -112,8 +112,8 @@ def test_an_order_that_is_none_is_that_of_discrimination(client):
     assert client.get("/authoring/questions?sort=color").status_code == 200
 
 
-def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(60), wrong_key="k-trade")
+def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(60), wrong_key="k-trade")
 
     html = client.get("/authoring/questions").text
     first = html.split("Fix these first")[1].split("</li>")[0]
@@ -123,8 +123,8 @@ def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, libr
     assert "kv-cache/quiz.md:7" in first
 
 
-def test_a_distractor_nobody_takes_is_named(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(60))
+def test_a_distractor_nobody_takes_is_named(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(60))
 
     assert "Nobody chooses “Bandwidth for latency”." in client.get("/authoring/questions").text
 
@@ -153,8 +153,8 @@ def test_a_card_that_many_forget_is_to_be_mended(client, crowd, session):
     assert "weights/cards.md:" in html
 
 
-def test_a_mock_exam_has_its_alpha_from_ten_learners_on(client, crowd, library, session):
-    questions = list(library.questions.values())[:5]
+def test_a_mock_exam_has_its_alpha_from_ten_learners_on(client, crowd, course, session):
+    questions = list(course.questions.values())[:5]
     paper = json.dumps([[n, q.id, q.revision, 1, "1"] for n, q in enumerate(questions, 1)])
     for skill, learner in enumerate(crowd.join(12)):
         for sitting_of_learner in range(2):
@@ -206,16 +206,16 @@ def test_under_ten_learners_the_sheet_of_exams_holds_no_index(client):
 
 
 @pytest.mark.drawn
-def test_thousands_of_attempts_are_answered(client, crowd, library):
-    questions = list(library.questions.values())
+def test_thousands_of_attempts_are_answered(client, crowd, course):
+    questions = list(course.questions.values())
     learners = crowd.join(2_000 * FACTOR // len(questions))
     crowd.all_answer(questions, learners)
     for path in ("/authoring/questions?show=all", "/authoring/questions/k-trade"):
         assert client.get(path).status_code == 200, path
 
 
-def test_a_long_table_goes_on_by_a_link(client, library):
-    count = len(library.questions)
+def test_a_long_table_goes_on_by_a_link(client, course):
+    count = len(course.questions)
 
     html = client.get(f"/authoring/questions?show=all&start={count - 1}").text
 

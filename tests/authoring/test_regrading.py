@@ -226,10 +226,10 @@ def test_who_erased_everything_meanwhile_is_left_out(
 
 @given(keys=st.lists(st.sampled_from([ACCURACY, MEMORY, BANDWIDTH]), min_size=1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, keys: list[str]):
+def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, course, keys: list[str]):
     """Keys come and go; each is confirmed twice, and the last one counts."""
-    wordings = {words: with_key(library.questions[ITEM], words) for words in keys}
-    begun = library.questions[ITEM]
+    wordings = {words: with_key(course.questions[ITEM], words) for words in keys}
+    begun = course.questions[ITEM]
     with Session(app.state.engine) as db:
         db.connection(execution_options=WRITING)
         learner = Learner(key="k", created_at=0)

@@ -10,7 +10,7 @@ from app.authoring.statistics_tables import (
     hash_stored_content_or_use_revision,
     map_to_newest_equal_revisions,
 )
-from app.content.library import load_library
+from app.content.course import load_course
 from app.quiz.store import QUESTION, save_revision_once
 
 ITEM = "w-bf16-70b"
@@ -27,7 +27,7 @@ MAJOR = [
 
 def edited(folder, old, new):
     """The question before and after its part of the file was changed."""
-    before = load_library(folder).questions[ITEM]
+    before = load_course(folder).questions[ITEM]
     quiz = folder / "topics/weights/quiz.md"
     text = quiz.read_text()
     at = text.index(f"q: {ITEM}")
@@ -37,7 +37,7 @@ def edited(folder, old, new):
     if old not in part:
         pytest.skip("the course has no such part")
     quiz.write_text(text[:start] + part.replace(old, new, 1) + text[end:])
-    return before, load_library(folder).questions[ITEM]
+    return before, load_course(folder).questions[ITEM]
 
 
 @pytest.mark.parametrize(("old", "new"), MINOR)
@@ -55,8 +55,8 @@ def test_stem_and_options_matter(folder, old, new):
     assert hash_statistically_relevant_content(before) != hash_statistically_relevant_content(after)
 
 
-def test_the_key_matters(library):
-    question = library.questions[ITEM]
+def test_the_key_matters(course):
+    question = course.questions[ITEM]
     options = tuple(dataclasses.replace(o, right=not o.right) for o in question.answer.options)
     answer = dataclasses.replace(question.answer, options=options)
 
@@ -65,8 +65,8 @@ def test_the_key_matters(library):
     ) != hash_statistically_relevant_content(question)
 
 
-def test_a_kept_wording_is_compared_as_the_question_is(library):
-    for question in library.questions.values():
+def test_a_kept_wording_is_compared_as_the_question_is(course):
+    for question in course.questions.values():
         body = QUESTION.dump_json(question).decode()
         assert hash_stored_content_or_use_revision(
             body, "x"
@@ -78,8 +78,8 @@ def test_a_wording_that_cannot_be_read_is_like_no_other():
     assert hash_stored_content_or_use_revision("not JSON", "older") == "older"
 
 
-def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
-    question = library.questions[ITEM]
+def test_a_wording_counts_as_the_newest_that_asks_the_same(course):
+    question = course.questions[ITEM]
     same = hash_statistically_relevant_content(question)
     known = [(ITEM, "first", same), (ITEM, "other", "x"), (ITEM, "third", "x")]
 
@@ -93,8 +93,8 @@ def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
     }
 
 
-def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_library):
-    before = live_library.get_current_library().questions[ITEM]
+def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_course):
+    before = live_course.get_current_course().questions[ITEM]
     save_revision_once(crowd.session, before, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
     for learner in crowd.join(12):
         crowd.answer(before, learner, 1.0)
@@ -103,6 +103,6 @@ def test_statistics_go_on_over_an_edited_reason(client, crowd, folder, live_libr
 
     html = client.get(f"/authoring/questions/{ITEM}").text
 
-    assert live_library.get_current_library().questions[ITEM].revision != before.revision
+    assert live_course.get_current_course().questions[ITEM].revision != before.revision
     assert "12 first answers" in html.replace("\xa0", " ")
     assert '<th scope="row">Before' not in html

@@ -11,8 +11,8 @@ from app.authoring import scaffold as new_files
 from app.authoring.scaffold import ITEM_TYPES
 from app.cli import main
 from app.content.check import check_course
+from app.content.course import load_course
 from app.content.course_facts import apportion_by_weight
-from app.content.library import load_library
 from tests.amounts import each_of_sample, sample
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -45,7 +45,7 @@ def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
     assert lacking(folder) == []
-    made = load_library(folder)
+    made = load_course(folder)
     assert f"weights-{kind}" in {**made.questions, **made.cards}
 
 
@@ -85,7 +85,7 @@ def test_a_topic_without_a_quiz_gets_one(folder):
     assert new(folder, "question", "--topic", "weights", "--type", "card") == 0
 
     assert lacking(folder) == []
-    assert load_library(folder).cards["weights-card"].objectives == ("1.1",)
+    assert load_course(folder).cards["weights-card"].objectives == ("1.1",)
 
 
 def test_an_id_is_taken_once(folder, capsys):
@@ -121,7 +121,7 @@ def test_a_topic_passes_the_check_with_nothing_lacking(folder, title):
     assert new(folder, "topic", "power", "--title", title) == 0
 
     assert lacking(folder) == []
-    topic = load_library(folder).topics["power"]
+    topic = load_course(folder).topics["power"]
     assert topic.title == title
     assert len(topic.questions) == 5
     assert topic.reviewed
@@ -133,7 +133,7 @@ def test_two_topics_begun_alike_pass_the_check(folder):
     new(folder, "topic", "cooling", "--title", "Cooling", "--objective", "2.1")
 
     assert lacking(folder) == []
-    assert load_library(folder).topics["cooling"].objectives == ("2.1",)
+    assert load_course(folder).topics["cooling"].objectives == ("2.1",)
 
 
 def test_nothing_is_written_over(folder, capsys):
@@ -171,7 +171,7 @@ def test_an_exam_follows_the_weights_and_passes_the_check(folder):
     assert new(folder, "exam", "longer", "--questions", "10", "--minutes", "9") == 0
 
     assert lacking(folder) == []
-    exam = load_library(folder).exams["longer"]
+    exam = load_course(folder).exams["longer"]
     assert (exam.question_count, exam.minutes) == (10, 9)
     assert exam.question_count_by_domain == {"1": 6, "2": 4}
 
@@ -249,7 +249,7 @@ def test_a_folder_that_is_none_is_one_sentence(tmp_path, capsys):
 def test_a_course_to_begin_with_names_no_license(tmp_path):
     new_files.create_course(tmp_path / "c", "Backups", "", dt.date(2026, 6, 9))
 
-    assert load_library(tmp_path / "c").syllabus.license == ""
+    assert load_course(tmp_path / "c").syllabus.license == ""
 
 
 def test_questions_are_parted_by_weight():
@@ -262,7 +262,7 @@ def test_what_was_begun_is_seen_by_authors_alone(folder):
     new(folder, "topic", "power", "--title", "Power")
     new(folder, "question", "--topic", "weights")
 
-    made = load_library(folder)
+    made = load_course(folder)
 
     assert "power" not in made.topics
     assert "weights-single" not in made.questions

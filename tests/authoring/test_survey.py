@@ -30,17 +30,17 @@ def read(app: FastAPI) -> list[str]:
     return statements
 
 
-def test_new_answers_count_at_once(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(12))
+def test_new_answers_count_at_once(client, crowd, course):
+    crowd.all_answer(course.questions.values(), crowd.join(12))
     assert counts(client)["k-trade"] == "12"
 
-    crowd.all_answer(library.questions.values(), crowd.join(3))
+    crowd.all_answer(course.questions.values(), crowd.join(3))
 
     assert counts(client)["k-trade"] == "15"
 
 
-def test_without_new_answers_none_is_read(client, crowd, library, read):
-    crowd.all_answer(library.questions.values(), crowd.join(12))
+def test_without_new_answers_none_is_read(client, crowd, course, read):
+    crowd.all_answer(course.questions.values(), crowd.join(12))
 
     counts(client)
     counts(client)
@@ -48,9 +48,9 @@ def test_without_new_answers_none_is_read(client, crowd, library, read):
     assert len(read) == 1
 
 
-def test_who_erased_everything_leaves_the_statistics(client, crowd, library):
+def test_who_erased_everything_leaves_the_statistics(client, crowd, course):
     learners = crowd.join(12)
-    crowd.all_answer(library.questions.values(), learners)
+    crowd.all_answer(course.questions.values(), learners)
     counts(client)
 
     crowd.session.execute(delete(Learner).where(Learner.id == learners[0]))
@@ -59,8 +59,8 @@ def test_who_erased_everything_leaves_the_statistics(client, crowd, library):
     assert counts(client)["k-trade"] == "11"
 
 
-def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, crowd, library):
-    one, other = library.questions["k-trade"], library.questions["w-bf16-70b"]
+def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, crowd, course):
+    one, other = course.questions["k-trade"], course.questions["w-bf16-70b"]
     learners = crowd.join(12)
     for learner in learners:
         crowd.answer(one, learner, 1.0)
@@ -76,12 +76,12 @@ def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, cr
     assert (found["k-trade"], found["w-bf16-70b"]) == ("11", "1")
 
 
-def test_those_that_took_long_are_shown_with_their_age(client, crowd, library, clock, monkeypatch):
+def test_those_that_took_long_are_shown_with_their_age(client, crowd, course, clock, monkeypatch):
     monkeypatch.setattr("app.authoring.statistics_tables._SLOW", 0)
     monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
-    crowd.all_answer(library.questions.values(), crowd.join(12))
+    crowd.all_answer(course.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
-    crowd.all_answer(library.questions.values(), crowd.join(3))
+    crowd.all_answer(course.questions.values(), crowd.join(3))
     clock.tick(minutes=2)
 
     html = client.get("/authoring/questions").text
@@ -90,20 +90,20 @@ def test_those_that_took_long_are_shown_with_their_age(client, crowd, library, c
     assert counts(client)["k-trade"] == "12"
 
 
-def test_those_that_were_quick_are_of_this_moment(client, crowd, library, clock, monkeypatch):
+def test_those_that_were_quick_are_of_this_moment(client, crowd, course, clock, monkeypatch):
     monkeypatch.setattr("app.authoring.statistics_tables._SLOW", 1e9)
     monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
-    crowd.all_answer(library.questions.values(), crowd.join(12))
+    crowd.all_answer(course.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
-    crowd.all_answer(library.questions.values(), crowd.join(3))
+    crowd.all_answer(course.questions.values(), crowd.join(3))
     clock.tick(minutes=2)
 
     assert "Computed just now." in client.get("/authoring/questions").text
     assert counts(client)["k-trade"] == "15"
 
 
-def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, library, read):
-    crowd.all_answer(library.questions.values(), crowd.join(12))
+def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, course, read):
+    crowd.all_answer(course.questions.values(), crowd.join(12))
     cache: StatisticsCache = app.state.statistics[""]
 
     with ThreadPoolExecutor(8) as threads:
@@ -111,6 +111,6 @@ def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, lib
 
     assert len(read) == 1
     assert {
-        result.statistics_by_revision["k-trade", library.questions["k-trade"].revision].count
+        result.statistics_by_revision["k-trade", course.questions["k-trade"].revision].count
         for result in results
     } == {12}

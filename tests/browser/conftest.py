@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from app.clock import study_day_at, utc_now
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from tests.browser.install import find
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import SHIPPED, TINY
@@ -52,7 +52,7 @@ def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]
 
 @pytest.fixture(scope="session")
 def parsed(
-    live_shipped: LiveLibrary, tmp_path_factory: pytest.TempPathFactory
+    live_shipped: LiveCourse, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Path], Path]:
     """Give a data folder what its server would parse of the shipped course."""
     kept = tmp_path_factory.mktemp("parsed") / "cache"
@@ -123,13 +123,13 @@ def sign_in(page: Page, server: Server) -> Page:
     return page
 
 
-def nine_questions(course: Path) -> Path:
+def nine_questions(course_folder: Path) -> Path:
     """Make the tiny course with a mock exam of all questions of one domain."""
-    shutil.copytree(TINY, course)
-    exam = course / "exams" / "short.toml"
+    shutil.copytree(TINY, course_folder)
+    exam = course_folder / "exams" / "short.toml"
     wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
     exam.write_text(wanted.replace("questions = 5", "questions = 9"))
-    return course
+    return course_folder
 
 
 def by_hand(page: Page) -> Page:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions.types.choice import ChoiceSpec
 from tests.browser.server import Server
 
@@ -15,7 +15,7 @@ OUT = "Not in your cards."
 
 
 @pytest.fixture(scope="module")
-def wrong(shipped: Library) -> tuple[str, str, str]:
+def wrong(shipped: Course) -> tuple[str, str, str]:
     """Topic, id and a wrong option of a question that has one right answer."""
     for question in shipped.questions.values():
         answer = question.answer

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlmodel import Session
 
-from app.content.library import load_library
+from app.content.course import load_course
 from app.database.engine import make_engine
 from app.database.tables import Learner
 from tests.authoring.classroom import CLASS, play_class, prepare_course
@@ -22,26 +22,26 @@ BENCH = "/authoring/questions"
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return prepare_course(Path(shutil.copytree(TINY, tmp_path / "course")))
 
 
 @pytest.fixture
-def bench(tmp_path: Path, course: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", course, **UNLIMITED) as running:
+def bench(tmp_path: Path, course_folder: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", course_folder, **UNLIMITED) as running:
         engine = make_engine(f"sqlite:///{running.data / 'headroom.db'}")
         with Session(engine) as db:
             learners = [Learner(key=f"key-{n}", created_at=0) for n in range(CLASS)]
             db.add_all(learners)
             db.flush()
-            play_class(db, load_library(course), [row.id or 0 for row in learners])
+            play_class(db, load_course(course_folder), [row.id or 0 for row in learners])
         engine.dispose()
         yield running
 
 
 @pytest.mark.drill  # tests/authoring/test_class.py asks the same pages
 def test_an_author_finds_the_wrong_key_and_accepts_a_spelling(
-    page: Page, bench: Server, course: Path
+    page: Page, bench: Server, course_folder: Path
 ) -> None:
     sign_in(page, bench)
     page.goto(f"{bench.url}/authoring/mend")
@@ -62,4 +62,4 @@ def test_an_author_finds_the_wrong_key_and_accepts_a_spelling(
     row = page.get_by_role("row").filter(has_text="Prefill phase")
     expect(row).to_contain_text("Right")
     expect(row.get_by_role("button")).to_have_count(0)
-    assert "- [x] `Prefill phase`" in (course / "topics/kv-cache/quiz.md").read_text()
+    assert "- [x] `Prefill phase`" in (course_folder / "topics/kv-cache/quiz.md").read_text()

@@ -18,16 +18,16 @@ TOPIC = "weights"
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small course: each save has all of it put together anew."""
     copy = tmp_path_factory.mktemp("bench") / "course"
     return Path(shutil.copytree(TINY, copy))
 
 
 @pytest.fixture(scope="module")
-def only_server(course: Path) -> Iterator[Server]:
+def only_server(course_folder: Path) -> Iterator[Server]:
     """The server of all tests here: each starts with the course as it was."""
-    with Server(course.with_name("data"), course, **UNLIMITED) as running:
+    with Server(course_folder.with_name("data"), course_folder, **UNLIMITED) as running:
         yield running
 
 
@@ -37,11 +37,11 @@ def bench(only_server: Server) -> Server:
 
 
 @pytest.fixture
-def folder(course: Path) -> Iterator[Path]:
+def folder(course_folder: Path) -> Iterator[Path]:
     """The course, to be edited; what a test has done to its page is undone."""
-    yield course
+    yield course_folder
     page = Path("topics", TOPIC, "concept.md")
-    shutil.copyfile(TINY / page, course / page)
+    shutil.copyfile(TINY / page, course_folder / page)
 
 
 @pytest.fixture

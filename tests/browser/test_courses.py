@@ -79,9 +79,9 @@ def erase(page: Page, school: Server) -> None:
     expect(page).to_have_url(re.compile("/erased"))
 
 
-def on_the_bench(page: Page, school: Server, course: str) -> tuple[str, str]:
+def on_the_bench(page: Page, school: Server, course_name: str) -> tuple[str, str]:
     """What it counts in a course: answers to its one answered question, and exams."""
-    page.goto(f"{school.url}{course}/authoring/questions")
+    page.goto(f"{school.url}{course_name}/authoring/questions")
     question = page.get_by_role("row").filter(has_text="r-tempo")
     told = question.get_by_role("cell").nth(_ANSWERS).inner_text()
     sat = page.get_by_role("row").filter(has_text="Kurze Probe")

@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.drill]
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """A small course, and time for a mock exam with many kills."""
-    course = nine_questions(tmp_path / "course")
-    exam = course / "exams" / "short.toml"
+    course_folder = nine_questions(tmp_path / "course")
+    exam = course_folder / "exams" / "short.toml"
     exam.write_text(exam.read_text().replace("minutes = 6", "minutes = 90"))
-    with Server(tmp_path / "data", course, **UNLIMITED) as running:
+    with Server(tmp_path / "data", course_folder, **UNLIMITED) as running:
         yield running
 
 

@@ -26,10 +26,10 @@ SLEEP = """
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The tiny course with a mock exam of 60 minutes."""
     folder = tmp_path_factory.mktemp("clock")
-    course = nine_questions(folder / "course")
-    exam = course / "exams" / "short.toml"
+    course_folder = nine_questions(folder / "course")
+    exam = course_folder / "exams" / "short.toml"
     exam.write_text(re.sub(r"minutes = \d+", "minutes = 60", exam.read_text()))
-    with Server(folder / "data", course, **UNLIMITED) as running:
+    with Server(folder / "data", course_folder, **UNLIMITED) as running:
         yield running
 
 

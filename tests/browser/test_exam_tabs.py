@@ -65,19 +65,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield one
 
 
-def two_questions(course: Path) -> Path:
+def two_questions(course_folder: Path) -> Path:
     for name in ("syllabus.toml", "sources.toml", "glossary.md"):
-        (course / name).parent.mkdir(parents=True, exist_ok=True)
-        (course / name).write_text((TINY / name).read_text())
+        (course_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (course_folder / name).write_text((TINY / name).read_text())
     for topic, objective in (("weights", "1.1"), ("kv-cache", "2.1")):
-        page = course / "topics" / topic / "concept.md"
+        page = course_folder / "topics" / topic / "concept.md"
         page.parent.mkdir(parents=True)
         page.write_text(CONCEPT.format(topic=topic, objective=objective))
-    (course / "topics" / "kv-cache" / "quiz.md").write_text(QUIZ)
+    (course_folder / "topics" / "kv-cache" / "quiz.md").write_text(QUIZ)
     exam = 'title = "Short"\nquestions = 2\nminutes = 60\n\n[domains]\n2 = 2\n'
-    (course / "exams").mkdir()
-    (course / "exams" / "short.toml").write_text(exam)
-    return course
+    (course_folder / "exams").mkdir()
+    (course_folder / "exams" / "short.toml").write_text(exam)
+    return course_folder
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions.types.choice import ChoiceSpec
 from tests.browser.conftest import WITH_WORKER
 from tests.browser.server import Server
@@ -19,16 +19,11 @@ pytestmark = [pytest.mark.browser, WITH_WORKER]
 
 
 @pytest.fixture(scope="module")
-def course(shipped: Library) -> Library:
-    return shipped
-
-
-@pytest.fixture(scope="module")
-def question(course: Library) -> str:
+def question(shipped: Course) -> str:
     """A single choice that is asked on the page of the topic."""
     return next(
         q.id
-        for q in course.questions.values()
+        for q in shipped.questions.values()
         if q.topic == TOPIC
         and q.section
         and isinstance(q.answer, ChoiceSpec)
@@ -37,9 +32,9 @@ def question(course: Library) -> str:
     )
 
 
-def keys_of(course: Library, item: str) -> tuple[str, str]:
+def keys_of(shipped: Course, item: str) -> tuple[str, str]:
     """The key of the right option and of a wrong one."""
-    answer = course.questions[item].answer
+    answer = shipped.questions[item].answer
     assert isinstance(answer, ChoiceSpec)
     right = next(o.key for o in answer.options if o.right)
     wrong = next(o.key for o in answer.options if not o.right)
@@ -67,7 +62,7 @@ def arrive(page: Page, address: str) -> None:
 
 
 def test_an_evening_by_keyboard_alone(
-    server: Server, page: Page, course: Library, question: str
+    server: Server, page: Page, shipped: Course, question: str
 ) -> None:
     # Today, and from there to the first page.
     page.goto(server.url)
@@ -97,7 +92,7 @@ def test_an_evening_by_keyboard_alone(
     )
 
     # A question on the page: wrong first, then right.
-    right, wrong = keys_of(course, question)
+    right, wrong = keys_of(shipped, question)
     box = f"#q-{question}"
     tab_to(page, f"{box} input[name=answer]")
     choose(page, box, wrong)
@@ -148,7 +143,7 @@ def choose(page: Page, box: str, key: str) -> None:
 
 @pytest.mark.drill  # each of its steps is done without JavaScript in its own test
 def test_the_same_evening_without_javascript(
-    server: Server, plain_page: Page, course: Library, question: str
+    server: Server, plain_page: Page, shipped: Course, question: str
 ) -> None:
     page = plain_page
     page.goto(server.url)
@@ -165,7 +160,7 @@ def test_the_same_evening_without_javascript(
     expect(page.locator(".verdict").first).to_contain_text("Does not fit.")
     page.go_back()
 
-    right, wrong = keys_of(course, question)
+    right, wrong = keys_of(shipped, question)
     answer(page, question, wrong)
     expect(page.locator(".verdict").first).to_contain_text("Not right.")
     page.get_by_role("link", name=re.compile("^Try again")).click()

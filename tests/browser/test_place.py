@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from tests.amounts import FACTOR, each_of_sample, sample
 from tests.browser.server import Server
 from tests.browser.test_access import violations
@@ -121,11 +121,11 @@ GATHER = """async (addresses) => {
 
 @pytest.mark.drawn
 def test_no_letter_covers_a_word_in_any_drawing(
-    page: Page, server: Server, live_shipped: LiveLibrary
+    page: Page, server: Server, live_shipped: LiveCourse
 ) -> None:
     questions = [
         q
-        for q in live_shipped.get_current_library().questions.values()
+        for q in live_shipped.get_current_course().questions.values()
         if q.type == "place" and not q.is_reserved_for_exams and not q.level
     ]
     assert len(questions) > 30

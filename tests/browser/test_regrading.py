@@ -18,18 +18,18 @@ ITEM = "k-trade"
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
 @pytest.fixture
-def bench(tmp_path: Path, course: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", course, **UNLIMITED) as running:
+def bench(tmp_path: Path, course_folder: Path) -> Iterator[Server]:
+    with Server(tmp_path / "data", course_folder, **UNLIMITED) as running:
         yield running
 
 
-def mend(course: Path) -> None:
-    file = course / "topics/kv-cache/quiz.md"
+def mend(course_folder: Path) -> None:
+    file = course_folder / "topics/kv-cache/quiz.md"
     text = file.read_text().replace("[x] Memory for", "[ ] Memory for")
     file.write_text(text.replace("[ ] Accuracy for", "[x] Accuracy for"))
 
@@ -50,7 +50,7 @@ def look_until(page: Page, address: str, words: str, times: int) -> None:
 
 @each_of_sample("name", ["page", "plain_page"], 1)
 def test_an_author_looks_and_confirms(
-    request: pytest.FixtureRequest, name: str, bench: Server, course: Path
+    request: pytest.FixtureRequest, name: str, bench: Server, course_folder: Path
 ) -> None:
     page: Page = request.getfixturevalue(name)
     sign_in(page, bench)
@@ -58,7 +58,7 @@ def test_an_author_looks_and_confirms(
     page.get_by_label("Accuracy for speed").check()
     page.get_by_role("button", name="Think so").click()
     expect(page.get_by_text("Not right.")).to_be_visible()
-    mend(course)
+    mend(course_folder)
 
     question = f"{bench.url}/authoring/questions/{ITEM}"
     look_until(page, question, "would score differently", 1)

@@ -10,13 +10,13 @@ from pathlib import Path
 import app.cli.content
 import app.cli.people
 import app.cli.server  # noqa: F401
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.content.parse_cache import compute_parser_code_hash
 from app.main import list_routes_in_matching_order, load_assets
 from tests.kept import keep_compiled
 
 compute_parser_code_hash()
-LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").get_current_library()
+LiveCourse(Path(__file__).parents[1] / "courses" / "tiny").get_current_course()
 list_routes_in_matching_order(authoring=True)
 _templates = load_assets().templates
 keep_compiled(_templates)

@@ -17,7 +17,7 @@ from app.estimator.result import (
     Timeline,
     TimelineSpan,
     Verdict,
-    VerdictFlip,
+    VerdictChange,
 )
 from app.estimator.units import format_value
 
@@ -123,7 +123,7 @@ def compute(inputs: SampleInputs) -> Estimate:
         pictures=(bar, chart, timeline),
         tables=(ResultTable("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),),
         notes=("Overhead is assumed.",),
-        flips=(VerdictFlip("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
+        changes=(VerdictChange("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
     )
 
 

@@ -206,7 +206,7 @@ def test_the_form_works_without_and_with_htmx(templates):
 
 
 def test_fields_point_to_pages_and_terms_that_the_course_has(templates):
-    html = html_of(templates, build_calculator_form(ENTRY, {}, course=COURSE))
+    html = html_of(templates, build_calculator_form(ENTRY, {}, link_targets=COURSE))
     assert 'href="/concepts/weights">Explain it to me' in html
     assert 'href="/glossary#kv-cache"' in html
     bare = html_of(templates, build_calculator_form(ENTRY, {}))
@@ -252,7 +252,7 @@ def test_the_working_cites_its_source_and_the_page_that_explains_it():
 
 
 def test_what_would_change_the_verdict_leads_there():
-    change = reading_of(weights="int4").flips[0]
+    change = reading_of(weights="int4").changes[0]
     assert change.url == "/calculators/sample?weights=int4&gpus=1"
 
 
@@ -267,7 +267,7 @@ def test_inputs_too_long_for_an_address_have_no_link():
 
 
 def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):
-    html = html_of(templates, build_calculator_form(ENTRY, {}, course=COURSE))
+    html = html_of(templates, build_calculator_form(ENTRY, {}, link_targets=COURSE))
     assert not re.search(r'\sstyle="|\son\w+="|<script', html)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import format_problems
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from tests.amounts import FACTOR
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -81,34 +81,34 @@ Workplace = tuple[Path, Path]
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     """A copy of the tiny course with a lock, and the cache of its readings."""
     folder = tmp_path_factory.mktemp("any-bytes")
-    course = Path(shutil.copytree(TINY, folder / "course"))
-    (course / "ids.lock").write_bytes(LOCK)
-    LiveLibrary(course, folder / "cache").get_current_library()
-    return course, folder / "cache"
+    course_folder = Path(shutil.copytree(TINY, folder / "course"))
+    (course_folder / "ids.lock").write_bytes(LOCK)
+    LiveCourse(course_folder, folder / "cache").get_current_course()
+    return course_folder, folder / "cache"
 
 
-def served(workplace: Workplace, path: str, content: bytes) -> Library:
+def served(workplace: Workplace, path: str, content: bytes) -> Course:
     """What a server that starts now serves of the course with these bytes in a file."""
-    course, cache = workplace
-    before = (course / path).read_bytes()
-    (course / path).write_bytes(content)
+    course_folder, cache = workplace
+    before = (course_folder / path).read_bytes()
+    (course_folder / path).write_bytes(content)
     try:
-        return LiveLibrary(course, cache).get_current_library()
+        return LiveCourse(course_folder, cache).get_current_course()
     finally:
-        (course / path).write_bytes(before)
+        (course_folder / path).write_bytes(before)
 
 
-def assert_sound(library: Library, path: str) -> None:
+def assert_sound(course: Course, path: str) -> None:
     lost = {"weights"} if path == "topics/weights/concept.md" else set()
-    assert {"weights", "kv-cache"} - lost <= set(library.topics)
-    for problem in library.problems:
+    assert {"weights", "kv-cache"} - lost <= set(course.topics)
+    for problem in course.problems:
         assert problem.line >= 1
         assert problem.column >= 1
         assert problem.path
         assert problem.message
         assert "Headroom failed" not in problem.message
     for form in ("text", "json", "github"):
-        format_problems(library.problems, form).encode("utf-8", "strict")
+        format_problems(course.problems, form).encode("utf-8", "strict")
 
 
 @st.composite
@@ -162,6 +162,6 @@ def test_what_is_said_of_hostile_bytes_can_be_kept(workplace: Workplace) -> None
         alike = READERS[nth % len(READERS)]
         in_turn = [alike[nth // len(READERS) % len(alike)]]
         for path in in_turn if FACTOR == 1 else PATHS:
-            library = served(workplace, path, (workplace[0] / path).read_bytes() + piece)
-            assert_sound(library, path)
-            assert json.dumps([p.message for p in library.problems])
+            course = served(workplace, path, (workplace[0] / path).read_bytes() + piece)
+            assert_sound(course, path)
+            assert json.dumps([p.message for p in course.problems])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 from tests.amounts import sample
 from tests.content.test_cases import DAY, PAGE, TINY, lay_out, put_back
 
@@ -80,7 +80,7 @@ def test_what_is_broken_is_reported_with_place_and_code(kind: str, tmp_path: Pat
 
 def items(folder: Path) -> list[str]:
     """The first words of all that is asked, whatever its id."""
-    course = load_library(folder).with_drafts()
+    course = load_course(folder).with_drafts()
     fronts = [card.front.plain for card in course.cards.values()]
     return sorted([q.stem.plain[:20] for q in course.questions.values()] + fronts)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import FACTOR, sample
@@ -32,49 +32,49 @@ def names(item: Item) -> str:
     return case.stem if isinstance(case, Path) else f"{kind}: {case['cause']}"
 
 
-def break_in(item: Item, course: Path) -> set[str]:
+def break_in(item: Item, course_folder: Path) -> set[str]:
     """Break a course in one way; the topics that are not broken."""
     kind, case = item
     if isinstance(case, Path):
-        put(case, course)
+        put(case, course_folder)
     else:
         files = KINDS[kind].get("files", {})
-        lay(files, course)
-        edit(files, case["edits"], course)
+        lay(files, course_folder)
+        edit(files, case["edits"], course_folder)
     return {
         slug
         for slug in NEIGHBORS
         if all(
-            (course / "topics" / slug / file.name).read_bytes() == file.read_bytes()
+            (course_folder / "topics" / slug / file.name).read_bytes() == file.read_bytes()
             for file in (SOUND / slug).iterdir()
-            if (course / "topics" / slug / file.name).is_file()
+            if (course_folder / "topics" / slug / file.name).is_file()
         )
-        and len(list((course / "topics" / slug).glob("*.md"))) == 3
+        and len(list((course_folder / "topics" / slug).glob("*.md"))) == 3
     }
 
 
-def age(course: Path) -> None:
+def age(course_folder: Path) -> None:
     """Make what was just written as old as what an editor saved a second ago.
 
     A file that is younger may still be written to, and is read for each page anew.
     """
     saved = time.time_ns() - 10**9
-    for file in course.rglob("*"):
+    for file in course_folder.rglob("*"):
         if file.is_file() and file.stat().st_mtime_ns > saved:
             os.utime(file, ns=(saved, saved))
 
 
-def served(library: Library, slugs: set[str]) -> set[str]:
+def served(course: Course, slugs: set[str]) -> set[str]:
     """Every page, question and card of some topics."""
-    every = [*library.questions.values(), *library.cards.values()]
-    return (slugs & set(library.topics)) | {i.id for i in every if i.topic in slugs}
+    every = [*course.questions.values(), *course.cards.values()]
+    return (slugs & set(course.topics)) | {i.id for i in every if i.topic in slugs}
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    course = tmp_path_factory.mktemp("sound") / "course"
-    lay_out(course)
-    return LiveLibrary(course).get_current_library()
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course_folder = tmp_path_factory.mktemp("sound") / "course"
+    lay_out(course_folder)
+    return LiveCourse(course_folder).get_current_course()
 
 
 def test_there_are_six_hundred_of_which_the_check_tells_something() -> None:
@@ -99,19 +99,22 @@ def representatives() -> list[Item]:
 @pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("kind", sorted({kind for kind, _ in ITEMS}))
 def test_its_neighbors_are_served_from_the_start_and_while_it_breaks(
-    kind: str, sound: Library, tmp_path: Path
+    kind: str, sound: Course, tmp_path: Path
 ) -> None:
-    course = tmp_path / "course"
-    before = lay_out(course)
-    running, lost = LiveLibrary(course), []
+    course_folder = tmp_path / "course"
+    before = lay_out(course_folder)
+    running, lost = LiveCourse(course_folder), []
     for item in (item for item in representatives() if item[0] == kind):
-        whole = break_in(item, course)
-        age(course)
-        for library in (LiveLibrary(course).get_current_library(), running.get_current_library()):
-            failed = [p for p in library.problems if "Headroom failed" in p.message]
-            if failed or served(library, whole) != served(sound, whole):
+        whole = break_in(item, course_folder)
+        age(course_folder)
+        for course in (
+            LiveCourse(course_folder).get_current_course(),
+            running.get_current_course(),
+        ):
+            failed = [p for p in course.problems if "Headroom failed" in p.message]
+            if failed or served(course, whole) != served(sound, whole):
                 lost.append((names(item), failed))
-        put_back(before, course)
+        put_back(before, course_folder)
 
     assert lost == []
 
@@ -122,20 +125,20 @@ def test_no_page_of_a_running_server_stops(
     settings: Settings, clock: Clock, tmp_path: Path
 ) -> None:
     """Some of its pages for each item in turn; `make drills`: all."""
-    course = tmp_path / "course"
-    before = lay_out(course)
-    app = create_app(settings.model_copy(update={"content": course}), clock)
+    course_folder = tmp_path / "course"
+    before = lay_out(course_folder)
+    app = create_app(settings.model_copy(update={"content": course_folder}), clock)
     stopped = []
     with visit(app) as client:
         for nth, item in enumerate(representatives()):
-            whole = break_in(item, course)
-            age(course)
+            whole = break_in(item, course_folder)
+            age(course_folder)
             pages = [*PAGES, *(f"/concepts/{slug}" for slug in sorted(whole))]
             if FACTOR == 1:
                 pages = pages[nth % len(pages) :: len(PAGES)]
             answers = {page: client.get(page).status_code for page in pages}
             stopped += [(names(item), a) for a in answers.items() if a[1] >= 400]
-            put_back(before, course)
+            put_back(before, course_folder)
     app.state.engine.dispose()
 
     assert stopped == []

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
@@ -25,10 +25,12 @@ def change(file: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["draft", "review"])
-def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(course: Path, status: str) -> None:
-    change(course / "topics/weights/quiz.md", "q: w-grow", f"q: w-grow\nstatus: {status}")
+def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(
+    course_folder: Path, status: str
+) -> None:
+    change(course_folder / "topics/weights/quiz.md", "q: w-grow", f"q: w-grow\nstatus: {status}")
 
-    made = load_library(course)
+    made = load_course(course_folder)
 
     assert "w-grow" not in made.questions
     assert "w-grow" not in made.topics["weights"].questions
@@ -37,20 +39,20 @@ def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(course: Path, s
     assert "w-grow" in authored.topics["weights"].questions
 
 
-def test_an_item_says_live_in_a_file_of_drafts(course: Path) -> None:
-    change(course / "topics/weights/quiz.md", "\n---\n", "\nstatus: draft\n---\n")
-    change(course / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: live")
+def test_an_item_says_live_in_a_file_of_drafts(course_folder: Path) -> None:
+    change(course_folder / "topics/weights/quiz.md", "\n---\n", "\nstatus: draft\n---\n")
+    change(course_folder / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: live")
 
-    held = {q.id for q in load_library(course).questions.values() if q.topic == "weights"}
+    held = {q.id for q in load_course(course_folder).questions.values() if q.topic == "weights"}
 
     assert "w-grow" in held
     assert "w-bf16-70b" not in held
 
 
-def test_a_page_that_is_not_live_takes_its_items_along(course: Path) -> None:
-    change(course / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
+def test_a_page_that_is_not_live_takes_its_items_along(course_folder: Path) -> None:
+    change(course_folder / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
 
-    made = load_library(course)
+    made = load_course(course_folder)
 
     assert set(made.topics) == {"kv-cache"}
     assert {q.topic for q in made.questions.values()} == {"kv-cache"}
@@ -58,25 +60,25 @@ def test_a_page_that_is_not_live_takes_its_items_along(course: Path) -> None:
     assert set(made.with_drafts().topics) == {"weights", "kv-cache"}
 
 
-def test_a_course_without_drafts_is_the_same_to_authors(course: Path) -> None:
-    made = load_library(course)
+def test_a_course_without_drafts_is_the_same_to_authors(course_folder: Path) -> None:
+    made = load_course(course_folder)
 
     assert made.with_drafts().topics == made.topics
 
 
-def test_an_item_that_had_been_live_keeps_its_id(course: Path) -> None:
-    check_course(course, apply_fixes=True, today=DAY)
-    lock = (course / "ids.lock").read_text()
-    change(course / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: draft")
+def test_an_item_that_had_been_live_keeps_its_id(course_folder: Path) -> None:
+    check_course(course_folder, apply_fixes=True, today=DAY)
+    lock = (course_folder / "ids.lock").read_text()
+    change(course_folder / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: draft")
 
-    assert check_course(course, apply_fixes=True, today=DAY) == []
+    assert check_course(course_folder, apply_fixes=True, today=DAY) == []
 
-    assert "\nw-grow " in (course / "ids.lock").read_text()
-    assert (course / "ids.lock").read_text().count("\n") == lock.count("\n")
+    assert "\nw-grow " in (course_folder / "ids.lock").read_text()
+    assert (course_folder / "ids.lock").read_text().count("\n") == lock.count("\n")
 
 
-def told(course: Path, code: str) -> list[tuple[str, str]]:
-    found = check_course(course, today=DAY)
+def told(course_folder: Path, code: str) -> list[tuple[str, str]]:
+    found = check_course(course_folder, today=DAY)
     return [(p.message, p.hint) for p in found if p.code == code]
 
 
@@ -87,15 +89,15 @@ FINISH = (
 
 
 def test_drafts_that_would_serve_an_objective_or_fill_an_exam_are_named(
-    course: Path,
+    course_folder: Path,
 ) -> None:
     for name in ("concept.md", "quiz.md", "cards.md"):
-        change(course / "topics/kv-cache" / name, "\n---\n", "\nstatus: draft\n---\n")
+        change(course_folder / "topics/kv-cache" / name, "\n---\n", "\nstatus: draft\n---\n")
     at = "topics/kv-cache"
     every = f"{at}/concept.md, {at}/quiz.md, {at}/cards.md"
 
-    [(uncovered, finish)] = told(course, "W73")
-    [(unfilled, count)] = told(course, "E71")
+    [(uncovered, finish)] = told(course_folder, "W73")
+    [(unfilled, count)] = told(course_folder, "E71")
 
     assert uncovered == (
         "Objective 2.1 has no page and no questions and no cards that learners see."
@@ -106,13 +108,13 @@ def test_drafts_that_would_serve_an_objective_or_fill_an_exam_are_named(
 
 
 def test_cards_and_questions_of_a_live_page_that_are_drafts_are_named(
-    course: Path,
+    course_folder: Path,
 ) -> None:
     for name in ("quiz.md", "cards.md"):
-        change(course / "topics/kv-cache" / name, "\n---\n", "\nstatus: draft\n---\n")
+        change(course_folder / "topics/kv-cache" / name, "\n---\n", "\nstatus: draft\n---\n")
     title, at = "The cache of a conversation", "topics/kv-cache"
 
-    asked, learned = told(course, "W87")
+    asked, learned = told(course_folder, "W87")
 
     assert asked == (
         f"“{title}” has 1 question that is live, not five.",
@@ -124,44 +126,44 @@ def test_cards_and_questions_of_a_live_page_that_are_drafts_are_named(
     )
 
 
-def test_what_drafts_do_not_hold_is_asked_for_beside_them(course: Path) -> None:
-    change(course / "topics/kv-cache/cards.md", "\n---\n", "\nstatus: draft\n---\n")
-    change(course / "exams/short.toml", "2 = 2", "2 = 40")
+def test_what_drafts_do_not_hold_is_asked_for_beside_them(course_folder: Path) -> None:
+    change(course_folder / "topics/kv-cache/cards.md", "\n---\n", "\nstatus: draft\n---\n")
+    change(course_folder / "exams/short.toml", "2 = 2", "2 = 40")
     change(
-        course / "topics/kv-cache/quiz.md",
+        course_folder / "topics/kv-cache/quiz.md",
         "objective: 2.1",
         "objective: 2.1\nstatus: review",
     )
 
-    assert told(course, "W73")[0][1].startswith("Drafts would count: topics/kv-cache/")
-    assert told(course, "E71")[0][1].endswith("Write 32 more beside them, or ask fewer.")
+    assert told(course_folder, "W73")[0][1].startswith("Drafts would count: topics/kv-cache/")
+    assert told(course_folder, "E71")[0][1].endswith("Write 32 more beside them, or ask fewer.")
 
 
-def test_what_exams_never_draw_is_counted_beside_what_they_lack(course: Path) -> None:
-    change(course / "exams/short.toml", "2 = 2", "2 = 40")
-    change(course / "topics/kv-cache/quiz.md", "\n---\n", "\nlevel: deeper\n---\n")
+def test_what_exams_never_draw_is_counted_beside_what_they_lack(course_folder: Path) -> None:
+    change(course_folder / "exams/short.toml", "2 = 2", "2 = 40")
+    change(course_folder / "topics/kv-cache/quiz.md", "\n---\n", "\nlevel: deeper\n---\n")
 
-    [(message, hint)] = told(course, "E71")
+    [(message, hint)] = told(course_folder, "E71")
 
     assert message == "The exam asks 40 questions of domain 2, the course has 1 for exams."
     assert hint.startswith("Write more questions, or ask fewer. Exams never draw “level: deeper” (")
 
 
-def test_a_live_page_that_leads_to_a_draft_is_told(course: Path) -> None:
-    change(course / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
+def test_a_live_page_that_leads_to_a_draft_is_told(course_folder: Path) -> None:
+    change(course_folder / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
 
-    found = [p for p in check_course(course, today=DAY) if p.code == "E61"]
+    found = [p for p in check_course(course_folder, today=DAY) if p.code == "E61"]
 
     assert found
     assert {p.message for p in found} == {"“weights” is no live page (status: draft)."}
     assert {p.path for p in found} == {"topics/kv-cache/concept.md"}
 
 
-def test_an_unknown_status_is_a_draft_and_told(course: Path) -> None:
-    quiz = course / "topics/weights/quiz.md"
+def test_an_unknown_status_is_a_draft_and_told(course_folder: Path) -> None:
+    quiz = course_folder / "topics/weights/quiz.md"
     change(quiz, "q: w-grow", "q: w-grow\nstatus: finished")
 
-    found = check_course(course, today=DAY)
+    found = check_course(course_folder, today=DAY)
 
     assert [(p.code, p.hint) for p in found] == [("E13", "Write status: draft, review or live.")]
-    assert "w-grow" not in load_library(course).questions
+    assert "w-grow" not in load_course(course_folder).questions

@@ -121,50 +121,52 @@ def test_it_is_named_with_its_line_in_headings_lists_tables_and_items() -> None:
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     lay_out(tmp_path)
     return tmp_path
 
 
-def problems(course: Path) -> list[tuple[str, int, str]]:
-    return [(p.path, p.line, p.code) for p in check_course(course, today=DAY)]
+def problems(course_folder: Path) -> list[tuple[str, int, str]]:
+    return [(p.path, p.line, p.code) for p in check_course(course_folder, today=DAY)]
 
 
-def test_the_glossary_is_looked_at_as_well(course: Path) -> None:
-    glossary = course / "glossary.md"
+def test_the_glossary_is_looked_at_as_well(course_folder: Path) -> None:
+    glossary = course_folder / "glossary.md"
     glossary.write_text(glossary.read_text() + "\n## Mark\n\nA ==word== is marked.[^herd]\n")
     line = len(glossary.read_text().splitlines())
 
-    assert ("glossary.md", line, "W74") in problems(course)
-    assert ("glossary.md", line, "W96") in problems(course)
+    assert ("glossary.md", line, "W74") in problems(course_folder)
+    assert ("glossary.md", line, "W96") in problems(course_folder)
 
 
-def test_a_file_with_a_slip_in_its_name_is_named(course: Path) -> None:
-    (course / "glossary.md").rename(course / "glossery.md")
-    (course / "README.md").write_text("Words.")
-    (course / "LICENSE").write_text("Words.")
-    (course / "docs").mkdir()
-    (course / "exam").mkdir()
+def test_a_file_with_a_slip_in_its_name_is_named(course_folder: Path) -> None:
+    (course_folder / "glossary.md").rename(course_folder / "glossery.md")
+    (course_folder / "README.md").write_text("Words.")
+    (course_folder / "LICENSE").write_text("Words.")
+    (course_folder / "docs").mkdir()
+    (course_folder / "exam").mkdir()
 
-    found = [p for p in check_course(course, today=DAY) if p.code == "E00"]
+    found = [p for p in check_course(course_folder, today=DAY) if p.code == "E00"]
     assert {p.path: p.hint for p in found} == {
         "exam": "Is it to be exams?",
         "glossery.md": "Is it to be glossary.md?",
     }
 
 
-def test_a_topic_inside_of_another_folder_is_named(course: Path) -> None:
-    (course / "topics" / "week1" / "dough").mkdir(parents=True)
-    shutil.copy(PAGE, course / "topics" / "week1" / "dough" / "concept.md")
+def test_a_topic_inside_of_another_folder_is_named(course_folder: Path) -> None:
+    (course_folder / "topics" / "week1" / "dough").mkdir(parents=True)
+    shutil.copy(PAGE, course_folder / "topics" / "week1" / "dough" / "concept.md")
 
-    assert ("topics/week1/dough/concept.md", 1, "E00") in problems(course)
+    assert ("topics/week1/dough/concept.md", 1, "E00") in problems(course_folder)
 
 
-def test_a_title_that_yaml_would_cut_is_named_and_kept(course: Path) -> None:
-    page = course / "topics" / "case" / "concept.md"
+def test_a_title_that_yaml_would_cut_is_named_and_kept(course_folder: Path) -> None:
+    page = course_folder / "topics" / "case" / "concept.md"
     page.write_text(page.read_text().replace("title: Case", "title: Case #1 of two"))
 
-    found = [p for p in check_course(course, today=DAY) if p.path.endswith("case/concept.md")]
+    found = [
+        p for p in check_course(course_folder, today=DAY) if p.path.endswith("case/concept.md")
+    ]
     assert [(p.line, p.code, p.hint) for p in found] == [
         (2, "E10", 'Write title: "Case #1 of two"')
     ]
@@ -176,37 +178,37 @@ def test_marks_that_begin_or_end_nothing_are_named() -> None:
     assert foreign(r"2 ** 3, \*\*kwargs and `**kwargs`") == []
 
 
-def test_markup_in_a_title_is_named(course: Path) -> None:
-    page = course / "topics" / "case" / "concept.md"
+def test_markup_in_a_title_is_named(course_folder: Path) -> None:
+    page = course_folder / "topics" / "case" / "concept.md"
     page.write_text(page.read_text().replace("title: Case", 'title: "A **case** of $x$"'))
 
-    assert ("topics/case/concept.md", 2, "W74") in problems(course)
+    assert ("topics/case/concept.md", 2, "W74") in problems(course_folder)
 
 
-def test_options_on_a_card_are_named(course: Path) -> None:
-    page = course / "topics" / "case" / "concept.md"
+def test_options_on_a_card_are_named(course_folder: Path) -> None:
+    page = course_folder / "topics" / "case" / "concept.md"
     page.write_text(page.read_text().replace("One of many.", "- [x] One\n- [ ] Many"))
 
-    found = [p for p in check_course(course, today=DAY) if p.code == "E24"]
+    found = [p for p in check_course(course_folder, today=DAY) if p.code == "E24"]
     assert [p.message for p in found] == ["A card reads no options in boxes."]
 
 
-def test_a_number_that_toml_cuts_is_told_with_its_line(course: Path) -> None:
-    syllabus = course / "syllabus.toml"
+def test_a_number_that_toml_cuts_is_told_with_its_line(course_folder: Path) -> None:
+    syllabus = course_folder / "syllabus.toml"
     text = syllabus.read_text()
     first = text.index("[[domains.objectives]]")
     extra = '[[domains.objectives]]\nnumber = 1.10\ntitle = "T"\n\n'
     syllabus.write_text(text[:first] + extra + text[first:])
     line = text[:first].count("\n") + 2
 
-    found = [p for p in check_course(course, today=DAY) if p.code == "E11"]
+    found = [p for p in check_course(course_folder, today=DAY) if p.code == "E11"]
     assert [(p.path, p.line) for p in found] == [("syllabus.toml", line)]
     assert 'number = "1.10"' in found[0].hint
 
 
-def test_a_mock_exam_without_a_title_is_named(course: Path) -> None:
-    exam = course / "exams" / "short.toml"
+def test_a_mock_exam_without_a_title_is_named(course_folder: Path) -> None:
+    exam = course_folder / "exams" / "short.toml"
     lines = [line for line in exam.read_text().splitlines() if not line.startswith("title")]
     exam.write_text("\n".join(lines) + "\n")
 
-    assert ("exams/short.toml", 1, "W38") in problems(course)
+    assert ("exams/short.toml", 1, "W38") in problems(course_folder)

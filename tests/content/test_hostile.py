@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
+from app.content.course import load_course
 from app.content.file_reader import parse_file
-from app.content.library import load_library
 from app.content.parsed_file import ParsedFile
 from app.markup.expressions import ExpressionError, compile_expression, evaluate_expression
 from app.markup.problems import ContentProblem
@@ -98,7 +98,7 @@ ITEMS = {
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
@@ -121,14 +121,14 @@ def test_a_hostile_item_is_left_out_with_its_problem(subtests: pytest.Subtests) 
 
 @pytest.mark.usefixtures("read_once")
 @each_of_sample("name", ITEMS, 6)
-def test_the_check_names_a_hostile_item(name: str, course: Path) -> None:
-    (course / QUIZ).write_text(ITEMS[name], encoding="utf-8")
+def test_the_check_names_a_hostile_item(name: str, course_folder: Path) -> None:
+    (course_folder / QUIZ).write_text(ITEMS[name], encoding="utf-8")
 
-    found = check_course(course)
+    found = check_course(course_folder)
 
     errors = [p for p in found if p.severity == "error" and p.path == QUIZ]
     assert {p.item for p in errors} == {"hostile"}
-    assert set(load_library(course).topics) == {"weights", "kv-cache"}
+    assert set(load_course(course_folder).topics) == {"weights", "kv-cache"}
 
 
 REGISTERS = {
@@ -148,10 +148,10 @@ REGISTERS = {
 
 @pytest.mark.usefixtures("read_once")
 @each_of_sample("name", REGISTERS, 4)
-def test_a_hostile_register_is_named(name: str, course: Path) -> None:
-    (course / "syllabus.toml").write_text(REGISTERS[name], encoding="utf-8")
+def test_a_hostile_register_is_named(name: str, course_folder: Path) -> None:
+    (course_folder / "syllabus.toml").write_text(REGISTERS[name], encoding="utf-8")
 
-    found = [p for p in check_course(course) if p.path == "syllabus.toml"]
+    found = [p for p in check_course(course_folder) if p.path == "syllabus.toml"]
 
     assert "error" in {p.severity for p in found}
     assert all("Headroom failed" not in p.message for p in found)
@@ -190,22 +190,22 @@ def test_a_line_of_the_lock_that_nobody_wrote_is_named(line: str) -> None:
     assert [(p.code, p.line) for p in reading.problems] == [("E10", 2)]
 
 
-def test_a_picture_with_an_endless_name_is_only_not_there(course: Path) -> None:
-    page = course / "topics/weights/concept.md"
+def test_a_picture_with_an_endless_name_is_only_not_there(course_folder: Path) -> None:
+    page = course_folder / "topics/weights/concept.md"
     text = page.read_text(encoding="utf-8")
     page.write_text(f"{text}\n![A picture]({'a' * 5_000}.svg)\n", encoding="utf-8")
 
-    assert [p.code for p in check_course(course)] == ["E61"]
+    assert [p.code for p in check_course(course_folder)] == ["E61"]
 
 
-def test_a_folder_whose_name_is_no_text_is_named(course: Path) -> None:
-    folder = course / "topics" / b"\xff".decode("utf-8", "surrogateescape")
-    shutil.copytree(course / "topics/weights", folder)
+def test_a_folder_whose_name_is_no_text_is_named(course_folder: Path) -> None:
+    folder = course_folder / "topics" / b"\xff".decode("utf-8", "surrogateescape")
+    shutil.copytree(course_folder / "topics/weights", folder)
 
-    found = check_course(course)
+    found = check_course(course_folder)
 
     assert [(p.code, p.path) for p in found] == [("E00", "topics/\N{REPLACEMENT CHARACTER}")]
-    assert set(load_library(course).topics) == {"weights", "kv-cache"}
+    assert set(load_course(course_folder).topics) == {"weights", "kv-cache"}
 
 
 @pytest.mark.parametrize("text", ["9" * 400, "1e400", "1e300 * 1e300", "10 / 1e-320"])

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.content.check import fix_course_files
+from app.content.course import Course, load_course
 from app.content.file_reader import parse_file
-from app.content.library import Library, load_library
 from app.content.parsed_file import ParsedFile
 from tests.amounts import FACTOR
 
@@ -496,10 +496,10 @@ def _without_ids(texts: list[str]) -> Iterator[str]:
                 yield plain.rstrip()
 
 
-def marks_of(library: Library) -> dict[str, str]:
+def marks_of(course: Course) -> dict[str, str]:
     """The mark of each item that learners are asked, by its id."""
-    stems = {name: q.stem.plain for name, q in library.questions.items()}
-    stems |= {c.id: c.front.plain for c in library.cards.values() if not c.is_reverse}
+    stems = {name: q.stem.plain for name, q in course.questions.items()}
+    stems |= {c.id: c.front.plain for c in course.cards.values() if not c.is_reverse}
     marks = {name: _MARK.search(stem.lower()) for name, stem in stems.items()}
     return {name: mark[0] for name, mark in marks.items() if mark}
 
@@ -523,7 +523,7 @@ def test_the_history_of_a_question_never_comes_to_another_one(
     with tempfile.TemporaryDirectory() as place:
         author = Author(Path(place), random.Random(seed))  # noqa: S311 - a test
         author.fix()
-        history = marks_of(load_library(author.folder))
+        history = marks_of(load_course(author.folder))
         assert len(history) == 11
         if often:
             actions = [step for action in actions for step in (action, "fix")]
@@ -534,7 +534,7 @@ def test_the_history_of_a_question_never_comes_to_another_one(
             if "lock" in action:
                 lost = locked - author.locked
                 history = {n: m for n, m in history.items() if n not in lost}
-            now = marks_of(load_library(author.folder))
+            now = marks_of(load_course(author.folder))
             assert {n: m for n, m in now.items() if history.get(n, m) != m} == {}
             if action == "fix":
                 history = now | history

@@ -3,8 +3,8 @@
 import pytest
 
 from app.content.file_reader import parse_file
-from app.questions.lab import replay_lab_lines
-from app.questions.types.console import ConsoleSpec
+from app.questions.lab_session import replay_lab_lines
+from app.questions.types.lab import LabSpec
 
 LAB = """---
 title: T
@@ -59,7 +59,7 @@ def problems(old: str = "", new: str = "") -> list[str]:
 def answers(spelling: str, typed: str) -> bool:
     text = LAB.replace("iblinkinfo …", spelling)
     question = parse_file(text, "topics/a/quiz.md").questions[0]
-    assert isinstance(question.answer, ConsoleSpec)
+    assert isinstance(question.answer, LabSpec)
     return bool(replay_lab_lines(question.answer.lab, [typed]).entries[0].command_indices)
 
 
@@ -132,7 +132,7 @@ def test_a_command_that_is_needed_in_two_states_is_one_step_that_either_answer_r
     labs = []
     for text in (NEEDED, NEEDED.replace(once, twice), LAB.replace(once, twice)):
         answer = parse_file(text, "topics/a/quiz.md").questions[0].answer
-        assert isinstance(answer, ConsoleSpec)
+        assert isinstance(answer, LabSpec)
         labs.append(answer.lab)
     lines = ["ibportstate 12 7 reset", "ibstat"]
 
@@ -182,7 +182,7 @@ def test_one_spelling_in_common_makes_needed_commands_one_step() -> None:
 def test_first_without_a_state_counts_in_the_first_state_and_answers_in_all() -> None:
     text = LAB.replace("first in slow", "first").replace("in fixed\n$ ibstat", "\n$ ibstatus")
     answer = parse_file(text, "topics/a/quiz.md").questions[0].answer
-    assert isinstance(answer, ConsoleSpec)
+    assert isinstance(answer, LabSpec)
     before, after = (
         replay_lab_lines(answer.lab, lines)
         for lines in (["ibstat", "ibportstate 12 7 reset"], ["ibportstate 12 7 reset", "ibstat"])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
+from app.content.course import load_course
 from app.content.file_reader import parse_file
-from app.content.library import load_library
 from app.content.parsed_file import FirstMentionLinker, compile_glossary_names
 from tests.amounts import each_of_sample
 from tests.content.test_cases import DAY, lay_out
@@ -244,7 +244,7 @@ def test_a_photo_on_a_line_of_its_own_shows_its_caption(tmp_path: Path) -> None:
     picture = '\n## Jars\n\n![A jar](jar.png "Its <caption>")\n'
     page.write_text(page.read_text() + picture)
     (page.parent / "jar.png").write_bytes(PNG)
-    html = str(load_library(tmp_path).topics["case"].sections)
+    html = str(load_course(tmp_path).topics["case"].sections)
 
     assert 'alt="A jar"' in html
     assert "<figcaption>Its &lt;caption&gt;</figcaption>" in html

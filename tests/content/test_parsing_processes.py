@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import load_library
+from app.content.course import load_course
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/courses/tiny"
@@ -93,13 +93,13 @@ def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signal
 @pytest.mark.drill
 def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> None:
     """Enough files to be shared; `benchmarks.content` times one of 2,000 questions."""
-    course = large_course(tmp_path / "course")
+    course_folder = large_course(tmp_path / "course")
 
-    library = load_library(course, tmp_path / "cache")
-    again = load_library(course, tmp_path / "cache")
+    course = load_course(course_folder, tmp_path / "cache")
+    again = load_course(course_folder, tmp_path / "cache")
 
-    assert (len(library.topics), len(library.questions)) == (60, 660)
-    assert again == library
+    assert (len(course.topics), len(course.questions)) == (60, 660)
+    assert again == course
 
 
 def large_course(folder: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.library import load_library
+from app.content.course import load_course
 from app.markup.images import read_displayed_raster_size
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -74,8 +74,8 @@ def test_no_bytes_are_too_odd(begin: bytes, rest: bytes) -> None:
 
 
 def test_a_page_names_the_size_of_its_pictures(tmp_path: Path) -> None:
-    course = Path(shutil.copytree(TINY, tmp_path / "course"))
-    topic = course / "topics" / "weights"
+    course_folder = Path(shutil.copytree(TINY, tmp_path / "course"))
+    topic = course_folder / "topics" / "weights"
     (topic / "img").mkdir()
     (topic / "img" / "board.png").write_bytes(PNG)
     (topic / "odd.png").write_bytes(b"\x89PNG\r\n\x1a\n")
@@ -83,7 +83,7 @@ def test_a_page_names_the_size_of_its_pictures(tmp_path: Path) -> None:
     shown = "![A board](img/board.png) and ![odd](odd.png)"
     page.write_text(f"{page.read_text()}\n\n## Seen\n\nSee {shown}.\n")
 
-    *_, last = load_library(course).topics["weights"].sections
+    *_, last = load_course(course_folder).topics["weights"].sections
     html = "".join(getattr(piece, "html", "") for piece in last.pieces)
 
     place = "/concepts/weights/files"

@@ -76,16 +76,16 @@ CHANGES = {
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
-def with_item(course: Path, item: str) -> Path:
+def with_item(course_folder: Path, item: str) -> Path:
     """The quiz of a course, with one more item, and the list of its ids."""
-    quiz = course / "topics/weights/quiz.md"
+    quiz = course_folder / "topics/weights/quiz.md"
     quiz.write_text(f"{quiz.read_text()}\n{item}")
-    assert [p for p in check_course(course, today=DAY) if p.severity == "error"] == []
-    check_course(course, apply_fixes=True, today=DAY)
+    assert [p for p in check_course(course_folder, today=DAY) if p.severity == "error"] == []
+    check_course(course_folder, apply_fixes=True, today=DAY)
     return quiz
 
 
@@ -95,23 +95,23 @@ def edit(quiz: Path, old: str, new: str) -> None:
     quiz.write_text(text.replace(old, new))
 
 
-def reviews(course: Path, *, fix: bool = False) -> list[str]:
-    found = check_course(course, apply_fixes=fix, today=LATER)
+def reviews(course_folder: Path, *, fix: bool = False) -> list[str]:
+    found = check_course(course_folder, apply_fixes=fix, today=LATER)
     return [p.item for p in found if p.code == "W19"]
 
 
 @pytest.mark.parametrize(("item", "old", "new"), CHANGES.values(), ids=CHANGES)
-def test_another_key_asks_for_a_review(course: Path, item: str, old: str, new: str) -> None:
-    quiz = with_item(course, item)
-    assert reviews(course) == []
+def test_another_key_asks_for_a_review(course_folder: Path, item: str, old: str, new: str) -> None:
+    quiz = with_item(course_folder, item)
+    assert reviews(course_folder) == []
 
     edit(quiz, old, new)
 
-    assert len(reviews(course)) == 1
+    assert len(reviews(course_folder)) == 1
 
 
-def test_the_order_of_rows_is_no_key(course: Path) -> None:
-    quiz = with_item(course, MATCH)
+def test_the_order_of_rows_is_no_key(course_folder: Path) -> None:
+    quiz = with_item(course_folder, MATCH)
 
     edit(
         quiz,
@@ -119,42 +119,42 @@ def test_the_order_of_rows_is_no_key(course: Path) -> None:
         "| FP8 | one byte |\n| FP16 | two bytes |",
     )
 
-    assert reviews(course) == []
+    assert reviews(course_folder) == []
 
 
-def test_a_decoy_is_no_key(course: Path) -> None:
-    quiz = with_item(course, MATCH)
+def test_a_decoy_is_no_key(course_folder: Path) -> None:
+    quiz = with_item(course_folder, MATCH)
 
     edit(quiz, "| | three bytes |", "| | four bytes |")
 
-    assert reviews(course) == []
+    assert reviews(course_folder) == []
 
 
 @pytest.mark.parametrize("item", [TRUE_FALSE, MATCH, ORDER, DESIGN, SIGNS])
-def test_a_key_that_was_never_noted_is_taken_over_quietly(course: Path, item: str) -> None:
-    with_item(course, item)
-    lock = course / "ids.lock"
+def test_a_key_that_was_never_noted_is_taken_over_quietly(course_folder: Path, item: str) -> None:
+    with_item(course_folder, item)
+    lock = course_folder / "ids.lock"
     now = lock.read_text()
     rows = [x if " card " in x else NOTED.sub(NO_KEY, x) for x in now.split("\n")]
     lock.write_text("\n".join(rows))
     assert lock.read_text() != now
 
-    assert reviews(course) == []
-    assert reviews(course, fix=True) == []
+    assert reviews(course_folder) == []
+    assert reviews(course_folder, fix=True) == []
 
     keys = {x.split()[0]: x.split()[6] for x in lock.read_text().split("\n") if "@" in x}
     was = {x.split()[0]: x.split()[6] for x in now.split("\n") if "@" in x}
     assert keys == was
 
 
-def test_a_figure_that_comes_into_a_card_asks_for_a_review(course: Path) -> None:
-    cards = course / "topics/weights/cards.md"
+def test_a_figure_that_comes_into_a_card_asks_for_a_review(course_folder: Path) -> None:
+    cards = course_folder / "topics/weights/cards.md"
     more = "\n### What is a byte?\n<!-- q: c-byte -->\n\nA group of bits.\n"
     cards.write_text(cards.read_text() + more)
-    check_course(course, apply_fixes=True, today=DAY)
+    check_course(course_folder, apply_fixes=True, today=DAY)
 
     edit(cards, "A group of bits.", "A bundle of bits.")
-    assert reviews(course) == []
+    assert reviews(course_folder) == []
 
     edit(cards, "A bundle of bits.", "A bundle of 8 bits.")
-    assert reviews(course) == ["c-byte"]
+    assert reviews(course_folder) == ["c-byte"]

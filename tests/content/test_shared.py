@@ -8,8 +8,8 @@ import pytest
 from app.authoring.to_do import read_lines_around
 from app.cli import main
 from app.content.check import check_course, fix_course_files
-from app.content.courses import LiveLibrary
-from app.content.library import load_library
+from app.content.course import load_course
+from app.content.live_courses import LiveCourse
 from tests.conftest import two_courses
 
 TERMS = """\
@@ -54,7 +54,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_both_courses_have_what_is_shared(content: Path) -> None:
-    aid, sizing = load_library(content / "aid"), load_library(content / "sizing")
+    aid, sizing = load_course(content / "aid"), load_course(content / "sizing")
 
     assert aid.glossary["verband"].meaning.plain == "Was eine Wunde bedeckt."
     assert "verband" in sizing.glossary
@@ -63,7 +63,7 @@ def test_both_courses_have_what_is_shared(content: Path) -> None:
 
 
 def test_what_a_course_defines_itself_is_its_own(content: Path) -> None:
-    aid, sizing = load_library(content / "aid"), load_library(content / "sizing")
+    aid, sizing = load_course(content / "aid"), load_course(content / "sizing")
 
     assert "other" not in sizing.glossary["kv-cache"].meaning.plain
     assert aid.glossary["kv-cache"].meaning.plain == "What another course means by it."
@@ -75,7 +75,7 @@ def test_pages_link_and_cite_what_is_shared(content: Path) -> None:
     page = content / "aid" / "topics" / "blutung" / "concept.md"
     edit(page, "kommt zuerst.[^ersthelfer]", "kommt vor dem Verband.[^who]")
 
-    aid = load_library(content / "aid")
+    aid = load_course(content / "aid")
 
     html = aid.topics["blutung"].sections[0].pieces[0].html
     assert '<a class="term" href="/glossary#verband">Verband</a>' in html
@@ -125,31 +125,31 @@ def test_the_shared_file_is_mended_in_its_place(content: Path) -> None:
 
 
 def test_a_change_of_a_shared_file_is_live_in_both(content: Path) -> None:
-    courses = [LiveLibrary(content / name) for name in ("aid", "sizing")]
-    before = [one.get_current_library().version for one in courses]
+    courses = [LiveCourse(content / name) for name in ("aid", "sizing")]
+    before = [one.get_current_course().version for one in courses]
     edit(content / "shared" / "glossary.md", "Was eine Wunde bedeckt", "Ein Tuch")
 
     for one, version in zip(courses, before, strict=True):
-        assert one.get_current_library().glossary["verband"].meaning.plain == "Ein Tuch."
-        assert one.get_current_library().version != version
+        assert one.get_current_course().glossary["verband"].meaning.plain == "Ein Tuch."
+        assert one.get_current_course().version != version
 
 
 def test_a_shared_folder_that_appears_is_noticed(tmp_path: Path) -> None:
     content = two_courses(tmp_path / "content")
-    aid = LiveLibrary(content / "aid")
-    assert "verband" not in aid.get_current_library().glossary
+    aid = LiveCourse(content / "aid")
+    assert "verband" not in aid.get_current_course().glossary
     (content / "shared").mkdir()
     (content / "shared" / "glossary.md").write_text(TERMS, encoding="utf-8")
 
-    assert "verband" in aid.get_current_library().glossary
+    assert "verband" in aid.get_current_course().glossary
 
 
 def test_a_broken_shared_file_keeps_its_last_good_version(content: Path) -> None:
-    aid = LiveLibrary(content / "aid")
-    aid.get_current_library()
+    aid = LiveCourse(content / "aid")
+    aid.get_current_course()
     edit(content / "shared" / "sources.toml", "[who]", "[who")
 
-    now = aid.get_current_library()
+    now = aid.get_current_course()
     assert "who" in now.sources
     assert "shared/sources.toml" in now.outdated_paths
 
@@ -158,4 +158,4 @@ def test_a_course_of_that_name_shares_nothing(content: Path) -> None:
     syllabus = (content / "aid" / "syllabus.toml").read_text(encoding="utf-8")
     (content / "shared" / "syllabus.toml").write_text(syllabus, encoding="utf-8")
 
-    assert "verband" not in load_library(content / "aid").glossary
+    assert "verband" not in load_course(content / "aid").glossary

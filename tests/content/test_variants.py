@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.content.course import Course
 from app.content.file_reader import parse_file
-from app.content.library import Library
 from app.markup.expressions import ExpressionError
 from app.questions import model
 from app.questions.model import Question, compute_seed_for_attempt, draw_variant
@@ -46,8 +46,8 @@ let:
 """)
 
 
-def test_the_same_seed_gives_the_same_variant(library: Library) -> None:
-    for question in library.questions.values():
+def test_the_same_seed_gives_the_same_variant(course: Course) -> None:
+    for question in course.questions.values():
         assert draw_variant(question, 7) == draw_variant(question, 7)
 
 
@@ -68,8 +68,8 @@ def test_a_computed_question_is_filled_everywhere() -> None:
     assert "for 7B." in variant.explanation.html
 
 
-def test_the_calculator_opens_with_the_numbers_drawn(library: Library) -> None:
-    variant = draw_variant(library.questions["k-size"], 0)
+def test_the_calculator_opens_with_the_numbers_drawn(course: Course) -> None:
+    variant = draw_variant(course.questions["k-size"], 0)
 
     path, _, query = variant.calculator_url.partition("?")
     assert path == "/calculators/kv-cache"
@@ -94,8 +94,8 @@ def shown(question: Question, seed: int) -> tuple:
     return answer.options
 
 
-def test_true_and_false_keep_their_places(library: Library) -> None:
-    question = library.questions["w-grow"]
+def test_true_and_false_keep_their_places(course: Course) -> None:
+    question = course.questions["w-grow"]
 
     assert {tuple(o.text.plain for o in shown(question, s)) for s in range(20)} == {
         ("True", "False")
@@ -111,8 +111,8 @@ def test_shuffle_no_keeps_the_authored_order() -> None:
     assert [o.text.plain for o in shown(question, 3)] == ["One", "Two", "Three"]
 
 
-def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
-    question = library.questions["k-order"]
+def test_steps_are_never_shown_in_the_right_order(course: Course) -> None:
+    question = course.questions["k-order"]
     for seed in range(100):
         answer = draw_variant(question, seed).answer
         assert isinstance(answer, OrderSpec)
@@ -121,8 +121,8 @@ def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
         assert len(answer.shown) == len(answer.steps) + len(answer.distractors)
 
 
-def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
-    answer = draw_variant(library.questions["k-match"], 5).answer
+def test_both_sides_of_a_match_are_shown_once(course: Course) -> None:
+    answer = draw_variant(course.questions["k-match"], 5).answer
 
     assert isinstance(answer, MatchSpec)
     assert sorted(answer.shown_left) == sorted(p.key for p in answer.pairs if p.left.html)
@@ -158,15 +158,15 @@ def test_a_seed_fits_a_column_of_32_bits(learner: str, n: int) -> None:
     assert 0 <= compute_seed_for_attempt(COMPUTED, learner, n) < 2**31
 
 
-def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> None:
-    question = library.questions["w-smaller"]
+def test_plain_questions_are_shuffled_anew_at_each_attempt(course: Course) -> None:
+    question = course.questions["w-smaller"]
     seeds = {compute_seed_for_attempt(question, "rosa", n) for n in range(20)}
 
     assert len(seeds) == 20
 
 
-def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
-    for question in library.questions.values():
+def test_all_variants_of_the_course_have_an_answer(course: Course) -> None:
+    for question in course.questions.values():
         for variant in model.iterate_variants_up_to_limit(question):
             if isinstance(variant.answer, NumericSpec):
                 assert all(o.range for o in variant.answer.options)

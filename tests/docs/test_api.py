@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.estimator.units import NBSP
 from app.main import create_app
 from app.settings import Settings
@@ -24,7 +24,7 @@ _STARTED = re.compile(r"^curl .*$", re.MULTILINE)
 
 
 @pytest.fixture
-def shipped_client(settings: Settings, clock: Clock, live_shipped: LiveLibrary) -> TestClient:
+def shipped_client(settings: Settings, clock: Clock, live_shipped: LiveCourse) -> TestClient:
     """A browser at the course that is shipped: the examples name it."""
     return visit(create_app(settings, clock, live_shipped))
 

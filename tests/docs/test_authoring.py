@@ -10,8 +10,8 @@ import pytest
 
 from app.content import front_matter as metadata
 from app.content.check import check_course
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.course import Course
+from app.content.live_courses import LiveCourse
 from app.markup.quantities import format_with_spec, recognize_unit
 from app.questions.question_type import is_same_phrase
 from docs.reference import authoring
@@ -37,7 +37,7 @@ def first_column(text: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small course that the examples make up, part after part of each file."""
     folder = tmp_path_factory.mktemp("course")
     files: dict[str, list[str]] = defaultdict(list)
@@ -50,21 +50,21 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def library(course: Path) -> Library:
-    return LiveLibrary(course).get_current_library()
+def course(course_folder: Path) -> Course:
+    return LiveCourse(course_folder).get_current_course()
 
 
 def test_the_document_is_up_to_date() -> None:
     assert authoring.document() == TEXT, "run: make docs"
 
 
-def test_the_examples_make_up_a_course_without_a_problem(course: Path) -> None:
-    assert check_course(course, today=DAY) == []
+def test_the_examples_make_up_a_course_without_a_problem(course_folder: Path) -> None:
+    assert check_course(course_folder, today=DAY) == []
 
 
-def test_every_kind_of_question_has_an_example(library: Library) -> None:
-    shown = {q.type for q in library.questions.values()}
-    shown |= {"card"} if library.cards else set()
+def test_every_kind_of_question_has_an_example(course: Course) -> None:
+    shown = {q.type for q in course.questions.values()}
+    shown |= {"card"} if course.cards else set()
 
     assert shown == set(metadata.ITEM_TYPES)
 
@@ -115,11 +115,11 @@ def test_what_is_said_of_short_answers_holds() -> None:
     [("- [x] True\n- [ ] False\n", True), ("- [x] One\n- [ ] Two\n", False)],
 )
 def test_what_is_said_of_two_options_in_mock_exams_holds(
-    course: Path, tmp_path: Path, options: str, drawn: bool
+    course_folder: Path, tmp_path: Path, options: str, drawn: bool
 ) -> None:
-    copy = Path(shutil.copytree(course, tmp_path / "course"))
+    copy = Path(shutil.copytree(course_folder, tmp_path / "course"))
     quiz = copy / "topics/kv-cache/quiz.md"
     asked = f"\n### Is it so?\n<!-- q: two -->\n\n{options}  > A reason.\n"
     quiz.write_text(quiz.read_text(encoding="utf-8") + asked, encoding="utf-8")
 
-    assert LiveLibrary(copy).get_current_library().questions["two"].may_be_asked_in_exams is drawn
+    assert LiveCourse(copy).get_current_course().questions["two"].may_be_asked_in_exams is drawn

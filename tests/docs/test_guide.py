@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 from docs.reference.parts import DOCS
 
 TEXT = (DOCS / "guide.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ _EXAMPLE = re.compile(
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     """The course of the guide, as a reader has it who copied everything."""
     files: dict[str, list[str]] = defaultdict(list)
     for match in _EXAMPLE.finditer(TEXT):
@@ -39,19 +39,25 @@ def test_it_has_at_most_1200_words_and_60_about_ids() -> None:
     assert len(ids.split()) <= 60
 
 
-def test_its_course_has_no_problem_once_ids_are_written(course: Path) -> None:
-    assert {p.code for p in check_course(course, today=DAY)} <= {"E01", "W97", "E71", "W87", "W73"}
-    assert check_course(course, apply_fixes=True, today=DAY) == []
+def test_its_course_has_no_problem_once_ids_are_written(course_folder: Path) -> None:
+    assert {p.code for p in check_course(course_folder, today=DAY)} <= {
+        "E01",
+        "W97",
+        "E71",
+        "W87",
+        "W73",
+    }
+    assert check_course(course_folder, apply_fixes=True, today=DAY) == []
 
 
-def test_it_shows_the_common_kinds(course: Path) -> None:
-    check_course(course, apply_fixes=True, today=DAY)
-    library = load_library(course)
+def test_it_shows_the_common_kinds(course_folder: Path) -> None:
+    check_course(course_folder, apply_fixes=True, today=DAY)
+    course = load_course(course_folder)
 
-    kinds = [question.type for question in library.questions.values()]
+    kinds = [question.type for question in course.questions.values()]
     assert kinds == ["single", "multiple", "true-false", "numeric", "short"]
-    assert len(library.cards) == 4
-    assert library.exams["short"].question_count == 2
+    assert len(course.cards) == 4
+    assert course.exams["short"].question_count == 2
 
 
 def test_its_pictures_exist() -> None:

@@ -11,7 +11,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import FACTOR
@@ -49,10 +49,10 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 
 def test_a_clock_that_jumps_loses_and_doubles_nothing(
-    settings: Settings, live_library: LiveLibrary, clock: Clock, database: str
+    settings: Settings, live_course: LiveCourse, clock: Clock, database: str
 ):
     chance = random.Random(11)  # noqa: S311 - to be repeated
-    app = create_app(settings, clock, live_library)
+    app = create_app(settings, clock, live_course)
     with serving(app) as address, httpx.Client(base_url=address) as visitor:
         visitor.post("/quiz/weights/w-bf16-70b/attempts", data={"answer": "a"})
         with Learners(address) as learners:

@@ -11,7 +11,7 @@ import pytest
 
 from app.content.course_facts import CourseFacts
 from app.study_plan.score import PRIORS
-from tests.study_plan.conftest import course  # noqa: F401  # a fixture
+from tests.study_plan.conftest import course_facts  # noqa: F401  # a fixture
 from tests.study_plan.learners import Way
 from tests.study_plan.measures import Measures, measure, study_many
 
@@ -23,8 +23,8 @@ SHORT, SHORT_PART = Way(7, 60), Way(7, 60, 0.7)
 class Results:
     """The measures of each way of study, computed when they are first asked for."""
 
-    def __init__(self, course: CourseFacts) -> None:  # noqa: F811
-        self._course = course
+    def __init__(self, course_facts: CourseFacts) -> None:  # noqa: F811
+        self._course = course_facts
         self.of = functools.cache(self._measure)
 
     def _measure(self, way: Way, count: int = COUNT) -> Measures:
@@ -32,15 +32,15 @@ class Results:
 
 
 @pytest.fixture(scope="module")
-def results(course: CourseFacts) -> Results:  # noqa: F811
-    return Results(course)
+def results(course_facts: CourseFacts) -> Results:  # noqa: F811
+    return Results(course_facts)
 
 
 def test_new_cards_have_the_weights_of_the_domains(
-    course: CourseFacts,  # noqa: F811
+    course_facts: CourseFacts,  # noqa: F811
     results: Results,
 ) -> None:
-    for domain in course.domains:
+    for domain in course_facts.domains:
         number, weight = domain.number, domain.exam_share
         assert results.of(FULL).domains[number] == pytest.approx(weight, abs=0.03)
         assert results.of(PART).domains[number] == pytest.approx(weight, abs=0.05)

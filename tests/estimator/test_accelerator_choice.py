@@ -373,8 +373,8 @@ def test_more_sequences_never_need_fewer_gpus(model, concurrent):
 def test_the_changes_turn_the_verdict(model, concurrent):
     words = {"model": model, "concurrent": str(concurrent)}
     answer = entry.estimate(parse_inputs(AcceleratorChoiceInputs, words))
-    for change in answer.flips:
-        typed = {**words, change.field: change.flip_value}
+    for change in answer.changes:
+        typed = {**words, change.field: change.new_value}
         turned = entry.estimate(parse_inputs(AcceleratorChoiceInputs, typed))
         assert turned.verdict.lead != answer.verdict.lead, change
         assert turned.verdict.lead == change.verdict_after

@@ -95,12 +95,12 @@ def test_a_run_that_is_just_in_time_says_so_first():
 
 def test_adapters_that_do_not_fit_name_the_gpus_that_hold_them():
     job = {"model": "llama-3.1-70b", "method": "lora", "tokens": "10M"}
-    (change,) = run_estimate("training-run", job | {"gpus": "1"}).flips
+    (change,) = run_estimate("training-run", job | {"gpus": "1"}).changes
     assert (change.field, change.verdict_after) == ("gpus", "Fits in memory.")
     held = run_estimate("training-run", job | change.typed_values_by_field)
     assert held["fits"].value
     assert held["gpus"].value == run_estimate("training-run", job)["gpus"].value
-    assert not held.flips
+    assert not held.changes
 
 
 def test_a_model_that_no_few_gpus_hold_gets_more_than_its_hours_ask_for():
@@ -143,11 +143,11 @@ def test_a_run_that_fits_nowhere_says_so_and_stops_there():
 
     assert run.verdict.lead == "No layout fits."
     assert list(sections_of(run)) == ["Layout"]
-    (flip,) = run.flips
+    (change,) = run.changes
     fitting = run_estimate(
-        "training-run", {"model": "llama-3.1-405b"} | dict(flip.typed_values_by_field)
+        "training-run", {"model": "llama-3.1-405b"} | dict(change.typed_values_by_field)
     )
-    assert (flip.verdict_after, fitting["fits"].value) == ("A layout fits.", True)
+    assert (change.verdict_after, fitting["fits"].value) == ("A layout fits.", True)
 
 
 def test_a_wrong_input_is_named_as_the_run_asks_for_it():
@@ -253,16 +253,16 @@ def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
     assert f"first token within {usual['ttft_p95'].formatted_value}" in usual.verdict.text
     long["ttft_target"] = "2 s"
     service = run_estimate("deployment", long)
-    (change,) = service.flips
+    (change,) = service.changes
 
     assert (change.field, change.current_value) == ("ttft_target", "2\u00a0s")
-    assert f"first token within {change.flip_value}, not 2\u00a0s" in service.verdict.text
+    assert f"first token within {change.new_value}, not 2\u00a0s" in service.verdict.text
     assert service.verdict.lead.endswith("GPUs, later than the targets.")
     assert service["fits"].value is False
     assert usual["gpus"].value < service["gpus"].value
     section = _section(service, "serving-capacity")
-    assert section.full_heading == f"Latency, with first token within {change.flip_value}"
-    decides = f"target of {change.flip_value} for the first token decides"
+    assert section.full_heading == f"Latency, with first token within {change.new_value}"
+    decides = f"target of {change.new_value} for the first token decides"
     assert decides in section.estimate.verdict.text
     later = run_estimate("deployment", {**long, **change.typed_values_by_field})
     assert later["fits"].value is True
@@ -403,10 +403,10 @@ def test_a_deadline_is_met_with_a_typed_batch_by_gpus_that_divide_it(subtests):
             assert 80 <= run["gpus"].value <= (160 if batch == 1000 else 128)
             assert run["gpus"].value % 8 == 0
             assert layout["global_batch"].value == batch
-            for flip in run.flips:
+            for change in run.changes:
                 changed = run_estimate(
                     "training-run",
-                    plain | {"global_batch": str(batch)} | dict(flip.typed_values_by_field),
+                    plain | {"global_batch": str(batch)} | dict(change.typed_values_by_field),
                 )
                 assert changed["time"].value
 
@@ -457,8 +457,8 @@ def test_a_run_starts_from_the_layout_that_surely_fits_and_names_the_faster_one(
 
     plan = run_estimate("parallelism-plan", typed)
     assert plan["step_time"] == parts["Layout"]["step_time"]
-    flip = plan.find_flip("usable_memory")
-    faster = run_estimate("parallelism-plan", typed | flip.typed_values_by_field)
+    change = plan.find_verdict_change("usable_memory")
+    faster = run_estimate("parallelism-plan", typed | change.typed_values_by_field)
     assert faster.verdict.lead == "May not fit."
     assert faster["step_time"].value < parts["Layout"]["step_time"].value
     assert f"needs {faster['memory'].formatted_value} on each GPU and may run out of memory" in (
@@ -526,9 +526,9 @@ def test_a_deadline_names_gpus_that_divide_a_typed_batch(subtests):
         for name in ("training-time", "training-run"):
             with subtests.test(batch=batch, name=name):
                 asked = typed | {"global_batch": str(batch)}
-                flip = run_estimate(name, asked).flips[0]
-                assert (flip.field, flip.verdict_after[:7]) == ("gpus", "In time")
-                met = run_estimate(name, asked | dict(flip.typed_values_by_field))
+                change = run_estimate(name, asked).changes[0]
+                assert (change.field, change.verdict_after[:7]) == ("gpus", "In time")
+                met = run_estimate(name, asked | dict(change.typed_values_by_field))
                 assert met["time"].value <= 40 * 86400
                 assert f"{batch:,} sequences with" in " ".join(
                     note for part in (met, *sections_of(met).values()) for note in part.notes
@@ -561,13 +561,13 @@ def test_a_plan_may_not_fit_only_where_no_layout_surely_does(subtests):
             assert (plan["memory"].high <= find_accelerator(gpu).engine_visible_memory) is surely
             assert plan["gpu_hours"].value == pytest.approx(run["gpu_hours"].value, rel=1e-6)
             # At the named share it is the other way around.
-            flip = plan.find_flip("usable_memory")
-            assert bool(flip) is surely
-            if flip:
-                faster = run_estimate("parallelism-plan", typed | flip.typed_values_by_field)
+            change = plan.find_verdict_change("usable_memory")
+            assert bool(change) is surely
+            if change:
+                faster = run_estimate("parallelism-plan", typed | change.typed_values_by_field)
                 assert faster.verdict.lead == "May not fit."
                 assert faster["step_time"].value < plan["step_time"].value
-                back = faster.find_flip("usable_memory")
+                back = faster.find_verdict_change("usable_memory")
                 slower = run_estimate("parallelism-plan", typed | back.typed_values_by_field)
                 assert slower.verdict.lead != "May not fit."
 
@@ -575,4 +575,4 @@ def test_a_plan_may_not_fit_only_where_no_layout_surely_does(subtests):
 def test_a_plan_says_where_its_layouts_end_unless_that_is_a_single_gpu() -> None:
     for model, gpu, ends in (("llama-3.1-70b", "h200", ["8"]), ("qwen3-8b", "h100", [])):
         answer = run_estimate("parallelism-plan", {"model": model, "gpu": gpu, "gpus": "96"})
-        assert [c.flip_value for c in answer.flips if c.field == "gpus"] == ends
+        assert [c.new_value for c in answer.changes if c.field == "gpus"] == ends

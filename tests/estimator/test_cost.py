@@ -73,11 +73,11 @@ def test_the_verdict_names_the_cheaper_way_and_where_they_meet():
 
 def test_staff_that_nobody_typed_is_among_what_would_change_the_verdict():
     answer = estimate(gpus=8, life=3 * YEAR)
-    staff = next(change for change in answer.flips if change.field == "staff")
+    staff = next(change for change in answer.changes if change.field == "staff")
     assert staff.current_value == "88,388 USD/year"
-    flips_at = float(staff.flip_value.partition(" ")[0].replace(",", ""))
-    assert flips_at == pytest.approx(18_100, rel=0.01)
-    below, above = (estimate(gpus=8, life=3 * YEAR, staff=flips_at * f) for f in (1, 1.01))
+    changes_at = float(staff.new_value.partition(" ")[0].replace(",", ""))
+    assert changes_at == pytest.approx(18_100, rel=0.01)
+    below, above = (estimate(gpus=8, life=3 * YEAR, staff=changes_at * f) for f in (1, 1.01))
     assert below["buying"].value is True
     assert above["buying"].value is False
     usual = next(f for f in dataclasses.fields(CostInputs) if f.name == "staff").metadata["input"]
@@ -165,10 +165,10 @@ def test_the_changes_turn_the_verdict(offer):
     answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
-    for change in answer.flips:
+    for change in answer.changes:
         turned = entry.estimate(
             parse_inputs(
-                CostInputs, {**non_default_inputs_to_query(asked), change.field: change.flip_value}
+                CostInputs, {**non_default_inputs_to_query(asked), change.field: change.new_value}
             )
         )
         assert turned["buying"].value is not answer["buying"].value, change

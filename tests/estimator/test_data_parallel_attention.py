@@ -61,7 +61,7 @@ def test_a_number_of_gpus_that_nobody_has_is_followed_by_one_that_people_have() 
     answer = run_estimate("inference-memory", typed)
     assert 16 < answer["fewest_gpus"].value < 24
     assert "24" in answer["fewest_gpus"].note
-    assert [c.flip_value for c in answer.flips if c.field == "tensor_parallel"] == ["24"]
+    assert [c.new_value for c in answer.changes if c.field == "tensor_parallel"] == ["24"]
 
 
 def test_a_service_and_its_memory_name_the_same_requests() -> None:
@@ -84,11 +84,11 @@ def test_a_service_and_its_memory_name_the_same_requests() -> None:
 def test_attention_for_own_sequences_is_advised_where_it_makes_a_job_fit() -> None:
     # DeepSeek-V3 (2024), section 3.4.2: decoding keeps attention data-parallel.
     typed = {key: str(value) for key, value in _DEEPSEEK.items()}
-    advised = [c.field for c in run_estimate("inference-memory", typed).flips]
+    advised = [c.field for c in run_estimate("inference-memory", typed).changes]
     assert "attention" in advised
     assert _found(attention="data-parallel")["fits"]
     for other in ({"attention": "data-parallel"}, {"concurrent": "1"}):
-        again = run_estimate("inference-memory", typed | other).flips
+        again = run_estimate("inference-memory", typed | other).changes
         assert "attention" not in [c.field for c in again]
 
 

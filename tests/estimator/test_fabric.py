@@ -154,8 +154,8 @@ def test_the_verdict_says_the_switches_in_one_sentence():
 
 
 def test_a_128th_node_takes_the_ports_of_the_fabric_manager_and_no_switch():
-    change = next(c for c in entry.estimate(FabricInputs()).flips if c.field == "nodes")
-    assert change.flip_value == "129"
+    change = next(c for c in entry.estimate(FabricInputs()).changes if c.field == "nodes")
+    assert change.new_value == "129"
     full = found(nodes=128)
     assert (full["leaves"], full["switches"], full["node_links"]) == (32, 48, 1024)
     assert found(nodes=127)["node_links"] == 127 * 8 + 4
@@ -164,10 +164,10 @@ def test_a_128th_node_takes_the_ports_of_the_fabric_manager_and_no_switch():
 def test_what_changes_nothing_is_no_change():
     answer = entry.estimate(FabricInputs(nodes=8))  # One switch has no uplinks to leave out.
     assert answer.verdict.lead == "One switch."
-    assert "oversubscription" not in {c.field for c in answer.flips}
+    assert "oversubscription" not in {c.field for c in answer.changes}
     half = entry.estimate(FabricInputs(nodes=15))  # 30 links of a leaf need 15 uplinks, not 21.
     assert "4 leaf and 2 spine switches." in half.verdict.lead
-    becomes = {c.field: c.verdict_after for c in half.flips}
+    becomes = {c.field: c.verdict_after for c in half.changes}
     assert becomes["oversubscription"] == "4 leaf and 1 spine switches."
 
 
@@ -201,9 +201,9 @@ def test_leaves_that_are_not_full_have_no_more_uplinks_than_the_ratio_needs():
 def test_no_leaf_has_more_links_to_nodes_for_each_uplink_than_asked(nodes: int, ratio: float):
     of = found(nodes=nodes, oversubscription=ratio)
     assert 0 < of["oversubscription"] <= ratio + 1e-9
-    for change in entry.estimate(FabricInputs(nodes=nodes, oversubscription=ratio)).flips:
+    for change in entry.estimate(FabricInputs(nodes=nodes, oversubscription=ratio)).changes:
         if change.field == "nodes":
-            more = int(change.flip_value.replace(",", ""))
+            more = int(change.new_value.replace(",", ""))
             before, then = (found(nodes=n, oversubscription=ratio) for n in (more - 1, more))
             assert before["switches"] == of["switches"] or before["leaves"] == of["leaves"]
             assert (then["leaves"], then["spines"]) != (of["leaves"], of["spines"])

@@ -103,8 +103,8 @@ def test_a_model_that_does_not_fit_is_offered_the_most_layers_that_surely_do(nam
     typed = {"model": "llama-3.3-70b", "gpu": "rtx-4090"}
     if name == "inference-memory":
         typed["concurrent"] = "1"
-    flip = next(f for f in _compute(name, **typed).flips if f.field == "gpu_layers")
-    most = int(flip.typed_values_by_field["gpu_layers"])
+    change = next(f for f in _compute(name, **typed).changes if f.field == "gpu_layers")
+    most = int(change.typed_values_by_field["gpu_layers"])
     assert _surely_fits(_compute(name, **typed, gpu_layers=most))
     assert not _surely_fits(_compute(name, **typed, gpu_layers=most + 1))
 

@@ -579,8 +579,8 @@ def test_a_suggestion_leads_to_the_verdict_that_it_names(subtests: pytest.Subtes
     ):
         answer = run_estimate("inference-memory", typed)
         if answer.verdict.lead == "May not fit.":
-            assert answer.flips, typed
-        for change in answer.flips:
+            assert answer.changes, typed
+        for change in answer.changes:
             with subtests.test(typed=typed, field=change.field):
                 other = run_estimate("inference-memory", typed | change.typed_values_by_field)
                 is_sure = other.verdict.lead.startswith(("Fits", "Tight"))
@@ -624,12 +624,16 @@ def test_where_a_model_does_not_fit_a_larger_gpu_of_the_same_form_is_named(
 ) -> None:
     typed = {"model": "qwen3-235b-a22b", "weights": "fp8", "tensor_parallel": 4, "gpu": gpu}
     typed |= {"context": 32_768, "concurrent": 20, **changed}
-    flips = [flip for flip in run_estimate("inference-memory", typed).flips if flip.field == "gpu"]
-    assert [flip.flip_value for flip in flips] == ([larger] if larger else [])
-    for flip in flips:
-        followed = run_estimate("inference-memory", typed | flip.typed_values_by_field)
+    changes = [
+        change
+        for change in run_estimate("inference-memory", typed).changes
+        if change.field == "gpu"
+    ]
+    assert [change.new_value for change in changes] == ([larger] if larger else [])
+    for change in changes:
+        followed = run_estimate("inference-memory", typed | change.typed_values_by_field)
         assert followed.verdict.lead in ("Fits.", "Tight.")
-        assert flip.verdict_after.startswith(followed.verdict.lead.removesuffix("."))
+        assert change.verdict_after.startswith(followed.verdict.lead.removesuffix("."))
 
 
 def test_settings_that_make_room_for_a_request_surely_do(subtests: pytest.Subtests) -> None:
@@ -640,7 +644,7 @@ def test_settings_that_make_room_for_a_request_surely_do(subtests: pytest.Subtes
         {"model": "qwen3-32b", "gpu": "a100-sxm4-40", "tensor_parallel": 2, "concurrent": 1},
     ):
         answer = run_estimate("serving-capacity", typed)
-        for change in answer.flips:
+        for change in answer.changes:
             if not change.verdict_after.startswith(("There", "The weights")):
                 continue
             with subtests.test(typed=typed, field=change.field):

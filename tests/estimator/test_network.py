@@ -168,7 +168,7 @@ def test_a_page_of_bridged_cards_names_no_switch() -> None:
     )
     assert "PCIe 4 through the host: 31.5\u00a0GB/s in one direction." in eight.notes
     assert "NVLink 3 bridge: 300\u00a0GB/s in one direction." in two.notes
-    assert [change.flip_value for change in two.flips] == ["3"]
+    assert [change.new_value for change in two.changes] == ["3"]
     assert "NVSwitch" not in str(eight) + str(two)
 
 
@@ -185,11 +185,11 @@ def test_a_link_that_was_not_measured_is_named_with_the_one_it_is_modeled_as() -
         assert notes[0].startswith(f"{name}: "), card
 
 
-def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -> None:
+def test_reduction_in_the_network_counts_in_the_curve_the_change_and_the_table() -> None:
     small = {"gpus": 64, "message": 1e5, "in_network": True}
     reduced = run_estimate("collectives", small)
-    flip = next(change for change in reduced.flips if change.field == "message")
-    size = parse_quantity(flip.flip_value, "B")
+    change = next(change for change in reduced.changes if change.field == "message")
+    size = parse_quantity(change.new_value, "B")
     after, before = (
         run_estimate("collectives", small | {"message": s}) for s in (size, size / 1.1)
     )
@@ -204,9 +204,9 @@ def test_reduction_in_the_network_counts_in_the_curve_the_flip_and_the_table() -
     assert times[0] < 0.8 * times[1]  # Gradients are an all-reduce of all GPUs.
 
 
-def test_the_flip_of_a_message_is_where_its_bound_changes() -> None:
+def test_the_verdict_on_a_message_changes_where_its_bound_does() -> None:
     job = {"gpus": 64, "message": 1e6}
-    flip = run_estimate("collectives", job).flips[0]
-    size = float(flip.flip_value.removesuffix(" MB")) * 1e6
+    change = run_estimate("collectives", job).changes[0]
+    size = float(change.new_value.removesuffix(" MB")) * 1e6
     for message, lead in ((size, "Bound by the network."), (0.98 * size, "Bound by latency.")):
         assert run_estimate("collectives", job | {"message": message}).verdict.lead == lead

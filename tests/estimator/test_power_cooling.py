@@ -129,17 +129,17 @@ def test_a_system_too_strong_for_its_rack_is_a_no_and_not_an_error():
     answer = estimate(system="gb200-nvl72", rack_limit=40e3)
     assert answer.verdict.lead == "Too dense for the racks."
     assert answer["racks"].value is None
-    assert answer.flips[0].flip_value == "132 kW"
+    assert answer.changes[0].new_value == "132 kW"
 
 
 def test_the_rack_power_of_one_rack_more_or_less_is_named_with_that_of_none():
     # A DGX H100 draws 10.2 kW: below 30.6 kW there is place for two, from 51 kW for five.
     three, five = (estimate(system="dgx-h100", nodes=n, rack_limit=40e3) for n in (3, 5))
-    assert [(c.flip_value, c.verdict_after) for c in three.flips] == [
+    assert [(c.new_value, c.verdict_after) for c in three.changes] == [
         ("30.5 kW", "Holds 2 systems: 2 racks."),
         ("10.1 kW", "Holds none."),
     ]
-    assert [(c.flip_value, c.verdict_after) for c in five.flips] == [
+    assert [(c.new_value, c.verdict_after) for c in five.changes] == [
         ("51 kW", "Holds 5 systems: 1 rack."),
         ("30.5 kW", "Holds 2 systems: 3 racks."),
         ("10.1 kW", "Holds none."),
@@ -154,7 +154,7 @@ def test_a_system_too_high_for_its_rack_says_so():
 def test_a_site_without_enough_power_is_a_no():
     answer = estimate(site_limit=400e3)
     assert answer.verdict.lead == "Too much for the site."
-    assert {c.field for c in answer.flips} >= {"nodes"}
+    assert {c.field for c in answer.changes} >= {"nodes"}
 
 
 def test_systems_whose_power_nobody_published_ask_for_it():
@@ -193,10 +193,10 @@ def test_more_pue_never_takes_less(power, pue):
 @given(st.floats(20e3, 500e3))
 def test_the_changes_turn_the_verdict(limit):
     answer = estimate(site_limit=limit)
-    for change in answer.flips:
+    for change in answer.changes:
         if change.field not in {"nodes", "pue"}:
             continue
-        words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flip_value}
+        words = {"site_limit": f"{limit / 1e3} kW", change.field: change.new_value}
         turned = entry.estimate(parse_inputs(PowerCoolingInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 

@@ -289,13 +289,13 @@ def test_a_rack_is_offered_prefill_and_decode_apart() -> None:
     asked = {"model": "deepseek-v3", "gpu": "gb200", "concurrent": 10_000}
     for name in ("serving-capacity", "deployment"):
         together = ask(name, **asked)
-        change = next(c for c in together.flips if c.field == "prefill_gpus")
+        change = next(c for c in together.changes if c.field == "prefill_gpus")
         apart = ask(name, **asked, **change.typed_values_by_field)
         assert number(apart, "gpus") < number(together, "gpus")
         divided = ask(name, **asked, tensor_parallel=8)
         assert number(apart, "gpus") < 0.5 * number(divided, "gpus")
         assert f"{number(apart, 'gpus'):.0f} GPUs in all" in change.verdict_after
-    assert not [c for c in ask("serving-capacity").flips if c.field == "prefill_gpus"]
+    assert not [c for c in ask("serving-capacity").changes if c.field == "prefill_gpus"]
 
 
 LATENT = {"model": "deepseek-v3", "gpu": "gb200", "prompt_tokens": 2000, "output_tokens": 1000}
@@ -315,7 +315,7 @@ def test_attention_data_parallel_is_tried_for_a_latent_cache(targets: dict[str, 
     divided = ask("serving-capacity", **typed, tensor_parallel=8)
     assert number(divided, "gpus") > 1.5 * number(spread, "gpus")
     assert not any("--data-parallel-size" in note for note in divided.notes)
-    change = next(flip for flip in divided.flips if flip.field == "tensor_parallel")
+    change = next(change for change in divided.changes if change.field == "tensor_parallel")
     followed = ask("serving-capacity", **typed | change.typed_values_by_field)
     assert number(followed, "gpus") == number(spread, "gpus")
 
@@ -361,9 +361,9 @@ def test_both_ways_of_tokens_to_experts_are_said() -> None:
 def test_the_loads_at_which_a_chosen_spread_changes_hold_with_it() -> None:
     left_open = ask("serving-capacity", **LATENT)
     changes = [
-        flip
-        for flip in left_open.flips
-        if flip.field in ("concurrent", "tpot_target") and "rack" not in flip.verdict_after
+        change
+        for change in left_open.changes
+        if change.field in ("concurrent", "tpot_target") and "rack" not in change.verdict_after
     ]
     assert len(changes) == 2
     after = [number(left_open, "replicas") + step for step in (1, -1)]
@@ -409,9 +409,9 @@ def test_a_rack_of_72_gives_what_was_published_of_it() -> None:
 def test_the_users_are_named_with_whom_a_rack_is_full(changed: dict[str, object]) -> None:
     start = next(q for q in EXAMPLE_QUESTIONS if "rack" in q.question)
     typed = dict(start.typed) | changed
-    change = next(f for f in ask(start.estimate, **typed).flips if "one rack" in f.verdict_after)
+    change = next(f for f in ask(start.estimate, **typed).changes if "one rack" in f.verdict_after)
     full = ask(start.estimate, **typed | change.typed_values_by_field)
-    users = int(change.flip_value.replace(",", ""))
+    users = int(change.new_value.replace(",", ""))
     more = ask(start.estimate, **typed | {"concurrent": round(1.02 * users) + 2})
     assert 72 / 2 < number(full, "gpus") <= 72
     assert f"Takes {number(full, 'gpus'):.0f} of the 72 GPUs" in change.verdict_after
@@ -437,7 +437,7 @@ def test_a_run_of_29_days_is_not_told_that_buying_is_cheaper() -> None:
     assert alone["interval"].value == pytest.approx(interval.value, rel=1e-9)
     useful = number(sections["training-time"], "goodput")
     assert any(note.startswith(f"{useful:.1%} of the time is progress") for note in run.notes)
-    (change,) = run.flips
+    (change,) = run.changes
     safe = ask("training-run", **month, **change.typed_values_by_field)
     high = safe["time"].high
     assert high is not None
@@ -481,11 +481,11 @@ def test_an_engine_out_of_memory_is_told_its_settings_first() -> None:
     # gpt-oss-120b on an H100 with vLLM 0.9: fewer sequences and 95% are what people set.
     asked = {"model": "gpt-oss-120b", "tensor_parallel": 1, "context": 8192, "engine": "vllm-0.9"}
     short = ask("inference-memory", **asked)
-    change = short.flips[0]
+    change = short.changes[0]
     assert change.typed_values_by_field == {"max_sequences": "256", "memory_utilization": "95%"}
     assert ask("inference-memory", **asked, **change.typed_values_by_field)["fits"].value is True
     # Nobody quantizes MXFP4 again.
-    assert "weights" not in {flip.field for flip in short.flips}
+    assert "weights" not in {change.field for change in short.changes}
 
 
 def test_an_acceptance_is_said_to_be_assumed_with_others_beside_it() -> None:
@@ -576,17 +576,17 @@ def test_the_overhead_of_eight_gpus_lies_in_the_range_that_is_said() -> None:
 def test_the_smallest_change_that_makes_a_load_fit_comes_first() -> None:
     typed = {"model": "llama-3.1-405b", "weights": "fp8", "gpu": "8x H100"}
     typed |= {"context": "16384", "concurrent": "20"}
-    alone = ask("inference-memory", **typed).flips[0]
-    assert (alone.field, alone.flip_values_text, alone.verdict_after) == (
+    alone = ask("inference-memory", **typed).changes[0]
+    assert (alone.field, alone.new_values_text, alone.verdict_after) == (
         "memory_utilization",
         "95%",
         "Tight, but fits.",
     )
     typed |= {"engine": "vllm-0.9"}
-    first, *others = ask("inference-memory", **typed).flips
+    first, *others = ask("inference-memory", **typed).changes
     fields = [change.field for change in (first, *others)]
     # A larger share alone may not fit; with fewer sequences it surely does.
-    assert first.flip_values_text == "256, usable share of memory 95%"
+    assert first.new_values_text == "256, usable share of memory 95%"
     assert fields[:2] == ["max_sequences", "cache"]
     assert fields[-2:] == ["tensor_parallel", "weights"]
     assert ask("inference-memory", **typed, cache="fp8")["fits"].value is True
@@ -598,9 +598,11 @@ def test_a_cache_in_fp8_is_named_with_a_larger_share_if_it_needs_one() -> None:
         ("12", "FP8", "Tight, but fits.", "Tight."),
         ("20", "FP8, usable share of memory 95%", "May fit.", "May not fit."),
     ):
-        change = ask("inference-memory", **typed, concurrent=concurrent).find_flip("cache")
+        change = ask("inference-memory", **typed, concurrent=concurrent).find_verdict_change(
+            "cache"
+        )
         assert change
-        assert (change.flip_values_text, change.verdict_after) == (values, becomes)
+        assert (change.new_values_text, change.verdict_after) == (values, becomes)
         changed = ask(
             "inference-memory", **typed, concurrent=concurrent, **change.typed_values_by_field
         )
@@ -609,8 +611,8 @@ def test_a_cache_in_fp8_is_named_with_a_larger_share_if_it_needs_one() -> None:
 
 def test_a_small_card_is_told_what_fits_it_in_llama_cpp() -> None:
     typed = {"model": "gpt-oss-20b", "gpu": "RTX 5080", "tensor_parallel": "1"}
-    change = next(c for c in ask("inference-memory", **typed).flips if c.field == "engine")
-    assert change.flip_values_text == "llama.cpp, Ollama, weights GGUF MXFP4_MOE"
+    change = next(c for c in ask("inference-memory", **typed).changes if c.field == "engine")
+    assert change.new_values_text == "llama.cpp, Ollama, weights GGUF MXFP4_MOE"
     answer = ask("inference-memory", **typed | change.typed_values_by_field)
     assert answer["fits"].value is True
 
@@ -652,11 +654,11 @@ def test_another_number_of_gpus_per_replica_is_named_where_it_needs_fewer_in_all
     typed = {"model": "llama-3.1-70b", "weights": "fp8", "cache": "fp8", "gpu": "h200"}
     typed |= {"requests_per_second": "20", "prompt_tokens": "4096"}
     four = ask("serving-capacity", **typed, tensor_parallel=4)
-    change = next(c for c in four.flips if c.field == "tensor_parallel")
+    change = next(c for c in four.changes if c.field == "tensor_parallel")
     two = ask("serving-capacity", **typed | change.typed_values_by_field)
     assert change.verdict_after.startswith(f"{number(two, 'gpus'):g} GPUs in all")
     assert number(two, "gpus") < number(four, "gpus")
-    assert "tensor_parallel" not in {c.field for c in two.flips}
+    assert "tensor_parallel" not in {c.field for c in two.changes}
 
 
 def test_a_price_is_given_of_answers_and_of_all_tokens() -> None:
@@ -775,7 +777,7 @@ def test_a_second_zero_stage_is_between_its_neighbors() -> None:
 def test_a_run_names_the_gpus_of_its_own_plan_for_a_deadline() -> None:
     late: dict[str, object] = {"model": "70B", "tokens": "5T", "gpus": 1024, "deadline": "30"}
     run = ask("training-run", **late)
-    in_time, safe = run.flips
+    in_time, safe = run.changes
     assert in_time.verdict_after == "In time."
     assert "as slow as the range" in safe.verdict_after
     met = ask("training-run", **(late | in_time.typed_values_by_field))
@@ -783,14 +785,14 @@ def test_a_run_names_the_gpus_of_its_own_plan_for_a_deadline() -> None:
     # Each number of GPUs has a batch and a layout of its own: those of the first would need 496,
     # more than what is enough for the slow end of the range.
     late = {"model": "qwen3-32b", "gpu": "b200", "tokens": "3T", "gpus": 64, "deadline": "30"}
-    in_time, safe = ask("training-run", **late).flips
-    assert (in_time.flip_value, safe.flip_value) == ("336", "504")
+    in_time, safe = ask("training-run", **late).changes
+    assert (in_time.new_value, safe.new_value) == ("336", "504")
     slow = ask("training-run", **(late | safe.typed_values_by_field))["time"].high
     assert slow is not None
     assert slow <= 30.1 * 86400
     # Many of them divide the batch badly, so the next that would do by hours alone takes longer.
     odd = {"model": "qwen3-30b-a3b", "gpu": "h200", "tokens": "1T", "gpus": 16, "deadline": "5"}
-    for change in ask("training-run", **odd, global_batch=1000).flips:
+    for change in ask("training-run", **odd, global_batch=1000).changes:
         met = ask("training-run", **odd | {"global_batch": 1000} | change.typed_values_by_field)
         assert number(met, "time") <= 5 * 86400
 
@@ -835,7 +837,7 @@ def test_storage_says_which_bandwidth_a_save_in_a_minute_needs() -> None:
     )
     slow = ask("storage", **job, write_bandwidth="10")
     assert (slow.verdict.status, slow.verdict.lead) == ("no", "Saves take too long.")
-    (change,) = slow.flips
+    (change,) = slow.changes
     assert ask("storage", **job, **change.typed_values_by_field)["fits"].value is True
     assert ask("storage")["needed_save"].value is None
 
@@ -973,21 +975,21 @@ def test_the_commitment_is_listed_where_it_changes_the_verdict() -> None:
     # USD/h = 279,811 USD and 1,200 USD for data moved out.
     reserved = "Buying is cheaper, unless a reservation takes 14.9% or more off the rent."
     for now, outcome in (("used", reserved), ("all", "Renting is cheaper.")):
-        changes = ask("cost", **cluster, commitment=now).flips
+        changes = ask("cost", **cluster, commitment=now).changes
         assert [c.verdict_after for c in changes if c.field == "commitment"] == [outcome]
     for discount, is_cheaper in (("14.8%", True), ("14.9%", False)):
         answer = ask("cost", **cluster, commitment="all", discount=discount)
         assert answer["buying"].value is is_cheaper
     never = ask("cost", gpus=8, life="3 years", utilisation="95%", rent="20 USD/h")
-    assert "commitment" not in {c.field for c in never.flips}
+    assert "commitment" not in {c.field for c in never.changes}
     # 90% of all hours on demand cost more than all hours at 60% of the price.
     busy = {**cluster, "utilisation": "90%"}
     answer = ask("cost", **busy, commitment="all", discount="40%")
-    flip = answer.find_flip("commitment")
+    change = answer.find_verdict_change("commitment")
     assert answer["buying"].value is False
-    assert flip is not None
-    assert flip.typed_values_by_field == {"commitment": "Used hours", "discount": "0%"}
-    assert flip.verdict_after == "Buying is cheaper."
+    assert change is not None
+    assert change.typed_values_by_field == {"commitment": "Used hours", "discount": "0%"}
+    assert change.verdict_after == "Buying is cheaper."
     on_demand = ask("cost", **busy, commitment="used", discount="0%")
     assert on_demand["buying"].value is True
 
@@ -1003,9 +1005,9 @@ def test_the_room_is_cooled_by_the_heat_of_the_machines_not_of_the_site() -> Non
 
 
 def test_racks_are_said_in_words_that_agree_and_only_where_they_change_something() -> None:
-    becomes = {c.verdict_after for c in ask("power-cooling", nodes=4).flips}
+    becomes = {c.verdict_after for c in ask("power-cooling", nodes=4).changes}
     assert "Holds 4 systems: 1 rack." in becomes
-    assert not any("Holds 4" in c.verdict_after for c in ask("power-cooling", nodes=3).flips)
+    assert not any("Holds 4" in c.verdict_after for c in ask("power-cooling", nodes=3).changes)
     alone = ask("power-cooling", nodes=3, other=0)
     said = " ".join((alone.verdict.text, *alone.notes, *(f.note for f in alone.figures)))
     assert "network" not in said.lower()
@@ -1123,7 +1125,7 @@ def test_a_target_that_nobody_set_refuses_no_hardware(subtests: pytest.Subtests)
             assert refused.verdict.status == "no"
     alone = ask("serving-capacity", **slow, tensor_parallel=16, concurrent=1)
     assert "1.5 times what one request takes" in alone.verdict.text
-    counted = alone.find_flip("tpot_target")
+    counted = alone.find_verdict_change("tpot_target")
     assert counted
     same = ask(
         "serving-capacity",
@@ -1182,7 +1184,7 @@ def test_latency_is_as_sure_of_the_memory_as_the_estimate_of_memory(
     memory = ask("inference-memory", **inputs, context=8192, concurrent=sequences)
     assert answer.verdict.status == status
     assert bool(answer["fits"].note) == is_unsure == bool(memory["fits"].note)
-    changes = {change.field: change.flip_value for change in answer.flips}
+    changes = {change.field: change.new_value for change in answer.changes}
     if status != "info":
         assert (changes["batch"], changes["tensor_parallel"]) == ("4", "2")
 
@@ -1208,9 +1210,9 @@ def test_the_target_that_decides_the_replicas_is_said() -> None:
     without = ask("serving-capacity", **job, tpot_target="")
     assert number(without, "replicas") == 1
     assert (answer["replicas"].high, without["replicas"].high) == (24, 2)
-    flip = next(change for change in answer.flips if change.field == "tpot_target")
-    assert flip.verdict_after == "Takes one replica fewer."
-    relaxed = float(flip.flip_value.split("\u00a0")[0])
+    change = next(change for change in answer.changes if change.field == "tpot_target")
+    assert change.verdict_after == "Takes one replica fewer."
+    relaxed = float(change.new_value.split("\u00a0")[0])
     assert 50 < relaxed < 52
     looser = ask("serving-capacity", **job, tpot_target=f"{relaxed} ms")
     assert number(looser, "replicas") == 1
@@ -1323,7 +1325,7 @@ def test_a_given_time_between_saves_counts() -> None:
         for minutes in (5, 600):
             job = {"saving": saving, "save_every": f"{minutes} min"}
             answer = ask("storage", model="llama-3.1-70b", **job)
-            for change in answer.flips:
+            for change in answer.changes:
                 typed = {"model": "llama-3.1-70b", **job, **change.typed_values_by_field}
                 assert ask("storage", **typed)["fits"].value is not answer["fits"].value, change
 

@@ -615,10 +615,10 @@ def test_every_calculator_takes_a_model_as_published_unless_asked(
                 assert plain.figures == asked.figures
     for name, gpus in (("serving-capacity", "6"), ("deployment", "16")):
         model = {"model": "llama-3.1-70b"} | ({"concurrent": "500"} if gpus == "16" else {})
-        flips = registry.run_estimate(name, model).flips
-        (flip,) = (flip for flip in flips if flip.field == "weights")
+        changes = registry.run_estimate(name, model).changes
+        (change,) = (change for change in changes if change.field == "weights")
         assert (
-            flip.verdict_after.replace("\N{NO-BREAK SPACE}", " ")
+            change.verdict_after.replace("\N{NO-BREAK SPACE}", " ")
             == f"{gpus} GPUs in all keep the targets."
         )
         narrow = [
@@ -752,7 +752,7 @@ def test_a_gguf_file_that_is_too_large_gets_a_smaller_one_named() -> None:
     typed = {"model": "llama-3.1-8b", "weights": "gguf-f16", "engine": "llama.cpp"}
     one = {"gpu": "rtx-5080", "tensor_parallel": 1, "context": 8192, "concurrent": 1}
     answer = registry.run_estimate("inference-memory", typed | one)
-    assert [c.flip_value for c in answer.flips if c.field == "weights"] == ["GGUF Q8_0"]
+    assert [c.new_value for c in answer.changes if c.field == "weights"] == ["GGUF Q8_0"]
 
 
 def test_smaller_cards_sample_for_fewer_sequences() -> None:
@@ -984,7 +984,7 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
     refused = registry.run_estimate("inference-memory", asked)
     assert refused.verdict.lead == "It fits, but vLLM refuses to start."
     assert "--max-num-seqs 1024, its default" in refused.verdict.text
-    start = refused.flips[0]
+    start = refused.changes[0]
     least = int(
         refused["cache_blocks"].low or 0
     )  # vLLM 0.26 counts more for CUDA graphs (issue 50780).
@@ -993,7 +993,7 @@ def test_vllm_refuses_more_sequences_of_a_hybrid_than_its_cache_has_blocks() -> 
     assert started.verdict.status == "fits"
     # What fits with another load, cache or weights starts with what is named beside it.
     asked["concurrent"] = 8
-    changes = registry.run_estimate("inference-memory", asked).flips
+    changes = registry.run_estimate("inference-memory", asked).changes
     assert {"cache", "concurrent", "context", "weights"} <= {change.field for change in changes}
     for change in changes:
         answer = registry.run_estimate(
@@ -1014,11 +1014,14 @@ def test_a_change_that_needs_fewer_sequences_is_worked_out_with_them(
     started = registry.run_estimate("inference-memory", limited)
     for field in ("context", "concurrent", "cache"):
         with subtests.test(field):
-            change, once_started = refused.find_flip(field), started.find_flip(field)
+            change, once_started = (
+                refused.find_verdict_change(field),
+                started.find_verdict_change(field),
+            )
             assert change
             assert once_started
             assert change.typed_values_by_field["max_sequences"] == str(least)
-            assert change.flip_value == once_started.flip_value
+            assert change.new_value == once_started.new_value
             surely = "Fits." if field == "cache" else "Tight, but fits."
             assert change.verdict_after == once_started.verdict_after == surely
 
@@ -1035,7 +1038,7 @@ def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
             answer = registry.run_estimate(name, asked)
             assert answer.verdict.status == "tight"
             assert "vLLM refuses to start" in f"{answer.verdict.lead} {answer.verdict.text}"
-            start = answer.find_flip("max_sequences")
+            start = answer.find_verdict_change("max_sequences")
             assert start
             assert start.typed_values_by_field == {"max_sequences": f"{blocks}"}
             sections = [section.estimate.verdict for section in answer.sections] or [answer.verdict]
@@ -1043,7 +1046,7 @@ def test_every_calculator_of_a_service_says_that_vllm_refuses_a_hybrid(
             started = registry.run_estimate(name, {**asked, **start.typed_values_by_field})
             assert started.verdict.status != "no"
             assert "refuses" not in f"{started.verdict.lead} {started.verdict.text}"
-            assert started.find_flip("max_sequences") is None
+            assert started.find_verdict_change("max_sequences") is None
 
 
 def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says(
@@ -1061,7 +1064,7 @@ def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says
         ("serving-capacity", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
         ("deployment", {**one, "tpot_target": "5 ms"}, {"tpot_target"}),
     ):
-        changes = registry.run_estimate(name, asked).flips
+        changes = registry.run_estimate(name, asked).changes
         assert {change.field for change in changes} == {"max_sequences"} | expected
         for change in changes:
             with subtests.test(name, field=change.field, users=asked.get("concurrent")):
@@ -1074,7 +1077,7 @@ def test_each_change_of_a_service_that_vllm_refuses_starts_and_does_what_it_says
     assert short.verdict.lead == "The model fits, but vLLM refuses to start."
     # What starts by itself needs no second change.
     wider = registry.run_estimate("serving-capacity", {**long, "concurrent": 20})
-    width = wider.find_flip("tensor_parallel")
+    width = wider.find_verdict_change("tensor_parallel")
     assert width
     assert "max_sequences" not in width.typed_values_by_field
 
@@ -1087,13 +1090,13 @@ def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
     for weights in ("fp8", "fp8-block"):
         with subtests.test(weights):
             answer = registry.run_estimate("serving-capacity", asked | long | {"weights": weights})
-            change = answer.find_flip("tensor_parallel")
+            change = answer.find_verdict_change("tensor_parallel")
             assert change
             assert change.typed_values_by_field == {"tensor_parallel": "8", "expert_parallel": "8"}
             assert change.verdict_after == "8 GPUs in all are enough."
             full = {"weights": weights, "context": 32_768}
             memory = registry.run_estimate("inference-memory", asked | full)
-            wider = memory.find_flip("tensor_parallel")
+            wider = memory.find_verdict_change("tensor_parallel")
             assert wider
             assert wider.verdict_after.startswith("Fits, ")
             assert wider.verdict_after.endswith("with expert parallelism.")
@@ -1104,7 +1107,7 @@ def test_experts_in_fp8_are_advised_whole_with_and_without_blocks(
             assert at_eight.verdict.lead == lead
     # Experts of BF16 weights are divided within.
     wide = registry.run_estimate("serving-capacity", asked | long | {"weights": "bf16"})
-    more = wide.find_flip("tensor_parallel")
+    more = wide.find_verdict_change("tensor_parallel")
     assert more
     assert more.typed_values_by_field == {"tensor_parallel": "8"}
 
@@ -1142,7 +1145,7 @@ def test_what_fits_once_vllm_starts_is_named_with_it() -> None:
     asked = one | {"context": 32_768}
     answer = registry.run_estimate("inference-memory", asked)
     assert answer.verdict.lead == "Does not fit."
-    start = answer.flips[0]
+    start = answer.changes[0]
     assert (start.field, start.verdict_after) == ("max_sequences", "May fit.")
     started = registry.run_estimate("inference-memory", {**asked, **start.typed_values_by_field})
     assert started.verdict.lead == "May not fit."
@@ -1150,7 +1153,7 @@ def test_what_fits_once_vllm_starts_is_named_with_it() -> None:
     load = one | {"prompt_tokens": 32_468, "spare": 0, "tpot_target": ""}
     answer = registry.run_estimate("serving-capacity", load)
     assert answer["gpus"].value == 2
-    start = answer.flips[0]
+    start = answer.changes[0]
     assert start.verdict_after == "vLLM starts, and 1 GPU in all may be enough."
     started = registry.run_estimate("serving-capacity", {**load, **start.typed_values_by_field})
     assert started["gpus"].value == 1

@@ -393,9 +393,9 @@ def test_a_fixed_number_of_users_waits_as_long_as_little_says() -> None:
     assert "holds 8 of 20 requests with a cache in BF16; the others wait" in crowd.verdict.text
     assert crowd.verdict.lead == "Too little memory: most requests wait."
     assert crowd["fits"].value is False
-    flips = [(c.field, c.flip_value, c.verdict_after) for c in crowd.flips]
-    assert flips[0] == ("cache", "FP8", "17 of 20 requests are answered at a time.")
-    assert flips[1] == ("concurrent", "8", "Nobody waits for memory; 7 of 8 surely fit.")
+    changes = [(c.field, c.new_value, c.verdict_after) for c in crowd.changes]
+    assert changes[0] == ("cache", "FP8", "17 of 20 requests are answered at a time.")
+    assert changes[1] == ("concurrent", "8", "Nobody waits for memory; 7 of 8 surely fit.")
     assert "7 surely fit." in crowd["max_concurrent"].note
     assert _asked_of_235b(cache="bf16", concurrent=8)["fits"].value is True
     assert crowd["concurrent"].value <= crowd["max_concurrent"].value
@@ -424,7 +424,7 @@ def test_a_named_change_of_a_crowd_says_what_its_page_says(subtests: pytest.Subt
         asked | {k: str(v) for k, v in GPT_OSS.items()} | {"concurrent": "30", "tpot_target": ""},
         asked | moe | {"prompt_tokens": "31000", "concurrent": "20"},
     ):
-        for change in registry.run_estimate("serving-capacity", typed).flips:
+        for change in registry.run_estimate("serving-capacity", typed).changes:
             with subtests.test(field=change.field, becomes=change.verdict_after):
                 page = registry.run_estimate(
                     "serving-capacity", typed | dict(change.typed_values_by_field)
@@ -450,7 +450,7 @@ def test_a_peak_beyond_one_user_names_replicas_only() -> None:
     typed |= {"peak": "90", "concurrent": "20", "spare": "0"}
     (change,) = (
         change
-        for change in registry.run_estimate("serving-capacity", typed).flips
+        for change in registry.run_estimate("serving-capacity", typed).changes
         if change.field in ("concurrent", "replicas")
     )
     met = registry.run_estimate("serving-capacity", typed | dict(change.typed_values_by_field))
@@ -484,7 +484,7 @@ def test_the_high_end_of_gpus_in_use_is_without_the_spare_of_its_own_layout() ->
 def test_a_rack_whose_gpus_read_and_answer_is_named_full_too() -> None:
     rack = {"model": "deepseek-v3", "gpu": "gb200", "prompt_tokens": "2000", "spare": "0"}
     answer = registry.run_estimate("serving-capacity", rack)
-    change = next(c for c in answer.flips if "GPUs of one rack" in c.verdict_after)
+    change = next(c for c in answer.changes if "GPUs of one rack" in c.verdict_after)
     assert change.field == "concurrent"
     full = registry.run_estimate("serving-capacity", rack | dict(change.typed_values_by_field))
     assert (full["gpus"].value, full["fits"].value) == (72, True)
@@ -526,9 +526,9 @@ def test_formula_and_simulation_of_a_crowd_are_near_each_other(users: int) -> No
 
 def test_one_user_alone_waits_for_no_prompt_but_his() -> None:
     strict = _asked_of_235b(ttft_target="2 s", replicas="")
-    (change,) = strict.flips
+    (change,) = strict.changes
     alone = _asked_of_235b(concurrent=1)["ttft_p95"].value
-    assert alone == pytest.approx(float(change.flip_value.split()[0]), rel=0.01)
+    assert alone == pytest.approx(float(change.new_value.split()[0]), rel=0.01)
     assert "whose prompts vary in length" in strict.verdict.text
     alike = {"prompt_variation": 0, "answer_variation": 0}
     same = _asked_of_235b(concurrent=1, **alike)
@@ -806,13 +806,13 @@ def test_the_split_that_comes_closest_is_reported_where_none_keeps_the_targets(
 def _worst_lateness(typed: dict[str, Any]) -> float:
     """Return what one request alone takes, over its target."""
     answer = registry.run_estimate("serving-capacity", typed)
-    flips = [flip for flip in answer.flips if flip.field.endswith("_target")]
+    changes = [change for change in answer.changes if change.field.endswith("_target")]
     times = [
         [
             parse_quantity(text.replace("\N{NO-BREAK SPACE}", " "), "s")
-            for text in (f.flip_value, f.current_value)
+            for text in (f.new_value, f.current_value)
         ]
-        for f in flips
+        for f in changes
     ]
     return max((needed / target for needed, target in times), default=math.inf)
 

@@ -46,16 +46,16 @@ def number(answer: Estimate, figure: str) -> float:
 
 def test_requests_that_wait_for_memory_are_offered_the_smallest_change_first() -> None:
     answer = ask("serving-capacity", CROWD, replicas="1")
-    flips = {flip.field: flip for flip in answer.flips}
-    assert list(flips) == ["cache", "concurrent", "tensor_parallel", "replicas"]
-    assert flips["cache"].flip_value == "FP8"
+    changes = {change.field: change for change in answer.changes}
+    assert list(changes) == ["cache", "concurrent", "tensor_parallel", "replicas"]
+    assert changes["cache"].new_value == "FP8"
     narrow = ask("serving-capacity", CROWD, replicas="1", cache="fp8")
-    assert f"{number(narrow, 'max_concurrent'):.0f} of 20" in flips["cache"].verdict_after
+    assert f"{number(narrow, 'max_concurrent'):.0f} of 20" in changes["cache"].verdict_after
     wide = ask(
-        "serving-capacity", CROWD, replicas="1", **flips["tensor_parallel"].typed_values_by_field
+        "serving-capacity", CROWD, replicas="1", **changes["tensor_parallel"].typed_values_by_field
     )
     assert wide["fits"].value is True
-    assert number(wide, "gpus") == 8 < 4 * float(flips["replicas"].flip_value)
+    assert number(wide, "gpus") == 8 < 4 * float(changes["replicas"].new_value)
 
 
 def test_blocks_that_tensor_parallelism_cuts_are_named_with_expert_parallelism() -> None:
@@ -72,13 +72,13 @@ def test_blocks_that_tensor_parallelism_cuts_are_named_with_expert_parallelism()
     assert ask("serving-capacity", chosen, tensor_parallel="8")["fits"].value is False
     four = ask("inference-memory", QWEN, tensor_parallel="4", context="30000", concurrent="20")
     assert not any("each has" in note for note in four.notes)
-    gpus = next(flip for flip in four.flips if flip.field == "tensor_parallel")
-    assert (gpus.flip_value, gpus.verdict_after) == ("8", "Fits, with expert parallelism.")
+    gpus = next(change for change in four.changes if change.field == "tensor_parallel")
+    assert (gpus.new_value, gpus.verdict_after) == ("8", "Fits, with expert parallelism.")
 
 
 def test_expert_parallel_stays_on_the_gpus_that_share_the_model() -> None:
     refused = ask("serving-capacity", QWEN, tensor_parallel="8", spare="0")
-    change = next(flip for flip in refused.flips if flip.field == "expert_parallel")
+    change = next(change for change in refused.changes if change.field == "expert_parallel")
     assert change.typed_values_by_field == {"expert_parallel": "8"}
     whole = ask("serving-capacity", QWEN, tensor_parallel="8", spare="0", expert_parallel="8")
     assert whole["fits"].value is True
@@ -88,7 +88,7 @@ def test_expert_parallel_stays_on_the_gpus_that_share_the_model() -> None:
 def test_no_layout_is_offered_that_engines_refuse() -> None:
     for width in ("1", "2", "4"):
         answer = ask("serving-capacity", QWEN, tensor_parallel=width, concurrent="2000")
-        for change in answer.flips:
+        for change in answer.changes:
             if change.field == "tensor_parallel":
                 after = ask(
                     "serving-capacity", QWEN, concurrent="2000", **change.typed_values_by_field
@@ -104,7 +104,7 @@ def test_the_published_format_by_its_name_is_the_published_checkpoint() -> None:
     assert number(chosen, "weights") == number(published, "weights") > 480e9
     assert "Weights as published: FP8." in chosen.verdict.text
     for answer in (chosen, published):
-        assert all(change.current_value != change.flip_value for change in answer.flips)
+        assert all(change.current_value != change.new_value for change in answer.changes)
 
 
 @pytest.mark.parametrize("cache", ["bf16", "fp8"])
@@ -152,9 +152,9 @@ RACK = {
 
 def test_the_most_of_prefill_apart_is_that_of_the_gpus_that_are_counted() -> None:
     answer = ask("serving-capacity", RACK, concurrent="3000")
-    users = next(flip for flip in answer.flips if flip.field == "concurrent")
+    users = next(change for change in answer.changes if change.field == "concurrent")
     assert users.verdict_after == "Takes one more prefill replica."
-    limit = int(users.flip_value.replace(",", ""))
+    limit = int(users.new_value.replace(",", ""))
     last, more = (ask("serving-capacity", RACK, concurrent=str(n)) for n in (limit - 1, limit + 5))
     assert last["prefill_replicas"].value == answer["prefill_replicas"].value
     assert number(last, "gpus") == number(answer, "gpus") == number(more, "gpus") - 8
@@ -178,7 +178,7 @@ def test_the_most_of_prefill_apart_is_that_of_the_gpus_that_are_counted() -> Non
 def test_the_best_split_of_a_rack_is_named_and_gives_what_it_says(typed: dict[str, str]) -> None:
     typed = RACK | typed
     first = ask("serving-capacity", typed)
-    (best,) = (flip for flip in first.flips if "the most of one rack" in flip.verdict_after)
+    (best,) = (change for change in first.changes if "the most of one rack" in change.verdict_after)
     page = ask("serving-capacity", typed | dict(best.typed_values_by_field))
     said = best.verdict_after.replace("\u00a0", " ")
     yields = round_estimate_to_three_digits(number(page, "throughput"), "token/s")
@@ -191,10 +191,10 @@ def test_the_best_split_of_a_rack_is_named_and_gives_what_it_says(typed: dict[st
     assert page["fits"].value
     assert "may not fit" not in page.verdict.lead
     # Of the splits tried there is no better one, and the one of its page yields no more.
-    assert not any("the most of one rack" in flip.verdict_after for flip in page.flips)
-    for flip in first.flips:
-        if flip.field == "concurrent" and "of one rack" in flip.verdict_after:
-            other = ask("serving-capacity", typed | dict(flip.typed_values_by_field))
+    assert not any("the most of one rack" in change.verdict_after for change in page.changes)
+    for change in first.changes:
+        if change.field == "concurrent" and "of one rack" in change.verdict_after:
+            other = ask("serving-capacity", typed | dict(change.typed_values_by_field))
             assert number(other, "throughput") < number(page, "throughput")
 
 
@@ -325,11 +325,11 @@ def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for()
     assert plain.verdict.lead == "Fits."
     assert cast.verdict.lead == "May not fit."
     # What the note says of the other way is what a change of the input leads to.
-    (flip,) = (c for c in plain.flips if c.field == "qlora_embeddings")
-    assert flip.verdict_after == cast.verdict.lead
-    asked = ask("training-memory", card, **flip.typed_values_by_field)
+    (change,) = (c for c in plain.changes if c.field == "qlora_embeddings")
+    assert change.verdict_after == cast.verdict.lead
+    asked = ask("training-memory", card, **change.typed_values_by_field)
     assert asked.verdict == cast.verdict
-    (back,) = (c for c in cast.flips if c.field == "qlora_embeddings")
+    (back,) = (c for c in cast.changes if c.field == "qlora_embeddings")
     assert ask("training-memory", card, **back.typed_values_by_field).verdict.lead == "Fits."
     assert "counted in FP32" in next(n for n in cast.notes if "kbit" in n)
     # Adapters of a model in 16 bit, and training all weights, do not ask for it.
@@ -338,7 +338,7 @@ def test_the_verdict_of_qlora_counts_embeddings_and_head_as_they_are_asked_for()
             ask("training-memory", card | other, qlora_embeddings=t) for t in ("bf16", "fp32")
         )
         assert number(plain, "per_gpu") == number(cast, "per_gpu")
-        assert not any(c.field == "qlora_embeddings" for c in (*plain.flips, *cast.flips))
+        assert not any(c.field == "qlora_embeddings" for c in (*plain.changes, *cast.changes))
 
 
 def test_adapters_name_the_software_that_is_assumed() -> None:
@@ -354,7 +354,7 @@ def test_adapters_name_the_software_that_is_assumed() -> None:
     # Embeddings stay as in that software, and a change names the other.
     tables = [next(n for n in answer.notes if "kbit" in n) for answer in (usual, other)]
     assert ["TRL" in n for n in tables] == [False, True]
-    (change,) = (c for c in usual.flips if c.field == "framework")
+    (change,) = (c for c in usual.changes if c.field == "framework")
     asked = ask("training-memory", card, **change.typed_values_by_field)
     assert asked.verdict.lead == change.verdict_after == "May not fit."
     dense = ask("training-memory", {"model": "8B"})
@@ -370,7 +370,7 @@ def test_the_logits_of_transformers_take_three_values_in_fp32() -> None:
     card |= {"framework": "transformers", "sequence": "8192", "loss": "transformers"}
     answer = ask("training-memory", card)
     assert number(answer, "logits") == 8192 * 128_256 * 12
-    (change,) = (c for c in answer.flips if c.field == "loss")
+    (change,) = (c for c in answer.changes if c.field == "loss")
     asked = ask("training-memory", card, **change.typed_values_by_field)
     assert asked.verdict.lead == "Fits."
 
@@ -453,9 +453,9 @@ def test_a_change_that_fits_only_without_the_plain_trainer_is_called_tight() -> 
     typed = {"model": "llama-3.3-70b", "method": "qlora", "framework": "transformers"}
     typed |= {"gpu": "h100-sxm5-80", "sequence": "32768"}
     change = next(
-        flip
-        for flip in registry.run_estimate("training-memory", typed).flips
-        if flip.field == "sequence"
+        change
+        for change in registry.run_estimate("training-memory", typed).changes
+        if change.field == "sequence"
     )
     shorter = registry.run_estimate("training-memory", typed | change.typed_values_by_field)
     assert (change.verdict_after, shorter.verdict.lead) == ("Tight, but fits.", "Tight.")
@@ -475,7 +475,7 @@ def test_llama_cpp_loads_the_usual_file_of_a_published_model() -> None:
     loaded = number(answer, "weights") + number(answer, "host")
     assert loaded == pytest.approx(12.1e9, rel=0.005)
     assert "GGUF files: MXFP4_MOE, the usual one, is counted" in answer.verdict.text
-    change = next(c for c in ask("inference-memory", card).flips if c.field == "engine")
+    change = next(c for c in ask("inference-memory", card).changes if c.field == "engine")
     assert change.typed_values_by_field["weights"] == "GGUF MXFP4_MOE"
     dense = ask("latency", card, model="llama-3.1-8b", engine="llama.cpp")
     assert "Q4_K_M, the usual one" in dense.verdict.text
@@ -494,11 +494,11 @@ def test_no_context_beyond_that_of_the_model_is_offered() -> None:
     long = ask("inference-memory", card, context="200000")
     assert long.verdict.lead == "Longer than the model takes."
     assert "configured for 131,072\u00a0tokens" in long.verdict.text
-    (change,) = (c for c in long.flips if c.field == "context")
-    assert change.flip_value == "131,072\u00a0tokens"
+    (change,) = (c for c in long.changes if c.field == "context")
+    assert change.new_value == "131,072\u00a0tokens"
     for answer in (long, ask("inference-memory", card)):
         assert number(answer, "max_context") == 131_072
-    assert not any(c.field == "context" for c in ask("inference-memory", card).flips)
+    assert not any(c.field == "context" for c in ask("inference-memory", card).changes)
     small = ask("inference-memory", {**card, "model": "qwen3-0.6b"})
     assert number(small, "max_context") == 40_960
     assert small["max_context"].note.startswith("As long as the model takes. Memory holds")
@@ -622,12 +622,12 @@ def test_an_instance_is_offered_what_surely_fits_it_and_no_other_gpus(subtests) 
     instance = {"model": "7B", "gpu": "H100", "context": "4000", "concurrent": "4"}
     instance |= {"tensor_parallel": "1", "shown_memory": "9.75 GiB"}
     answer = ask("inference-memory", instance)
-    assert not any(change.field == "tensor_parallel" for change in answer.flips)
+    assert not any(change.field == "tensor_parallel" for change in answer.changes)
     assert not answer["fewest_gpus"].applies
     assert "on the label" not in answer.verdict.text
     loads = ({"model": "70B", "gpu": "2x H100"}, {"model": "gpt-oss-20b", "gpu": "1x RTX 5080"})
     for typed in (instance, *loads, {"model": "8B", "gpu": "l4", "engine": "transformers"}):
-        changes = ask("inference-memory", typed).flips
+        changes = ask("inference-memory", typed).changes
         assert changes
         for change in changes:
             with subtests.test(typed=typed, change=change):
@@ -725,9 +725,9 @@ def test_a_full_card_is_told_its_parts_and_settings_before_a_second_card() -> No
     typed = {"model": "qwen3-30b-a3b", "gpu": "H100", "memory_utilization": "76%"} | one
     full = ask("serving-capacity", typed)
     assert "weights take 61.1\u00a0GB, and its start-up and libraries" in full.verdict.text
-    fields = [change.field for change in full.flips]
+    fields = [change.field for change in full.changes]
     assert fields == ["max_sequences", "memory_utilization", "tensor_parallel", "weights"]
-    for change in full.flips:
+    for change in full.changes:
         after = ask("serving-capacity", typed, **change.typed_values_by_field)
         assert number(after, "max_concurrent") >= 1
 
@@ -790,18 +790,18 @@ def test_calculators_agree_on_what_a_gpu_holds(typed: dict[str, str]) -> None:
 def test_a_number_that_surely_fits_is_told_from_the_most() -> None:
     typed = {"model": "gpt-oss-120b", "gpu": "H100", "tensor_parallel": "1"}
     memory = ask("inference-memory", typed)
-    fewer = memory.find_flip("concurrent")
+    fewer = memory.find_verdict_change("concurrent")
     assert fewer
     assert fewer.verdict_after == "Tight, but fits."
-    assert memory["max_concurrent"].note == f"{fewer.flip_value} surely fit."
-    assert float(fewer.flip_value) < number(memory, "max_concurrent")
-    sure = ask("inference-memory", typed, concurrent=fewer.flip_value)
+    assert memory["max_concurrent"].note == f"{fewer.new_value} surely fit."
+    assert float(fewer.new_value) < number(memory, "max_concurrent")
+    sure = ask("inference-memory", typed, concurrent=fewer.new_value)
     assert sure.verdict.lead == "Tight."
     # What vLLM calls --max-num-seqs is no number of sequences that fit.
     hybrid = {"model": "qwen3.6-35b-a3b", "weights": "bf16", "gpu": "H100", "tensor_parallel": "1"}
-    both = ask("inference-memory", hybrid).find_flip("concurrent")
+    both = ask("inference-memory", hybrid).find_verdict_change("concurrent")
     assert both
-    assert re.fullmatch(r"\d+, --max-num-seqs \d+", both.flip_values_text)
+    assert re.fullmatch(r"\d+, --max-num-seqs \d+", both.new_values_text)
 
 
 def test_the_headline_of_a_plan_names_its_zero_stage() -> None:
@@ -864,7 +864,7 @@ def test_more_gpus_are_advised_only_where_the_engine_loads_the_model() -> None:
     typed = {"model": "stepfun-ai/Step-3.5-Flash-FP8", "gpu": "h100"}
     narrow = registry.run_estimate("serving-capacity", typed | {"tensor_parallel": 2})
     assert narrow.verdict.lead == "Does not fit."
-    assert not any(flip.field == "tensor_parallel" for flip in narrow.flips)
+    assert not any(change.field == "tensor_parallel" for change in narrow.changes)
     assert "refuses" in registry.run_estimate("serving-capacity", typed).verdict.lead
     refusal = registry.run_estimate("serving-capacity", typed).verdict.text
     assert "expert-parallel" not in refusal
@@ -884,14 +884,14 @@ def test_a_change_of_the_load_keeps_the_split_that_it_is_said_of(subtests) -> No
         ),
     ):
         with subtests.test(typed=typed):
-            change = ask("serving-capacity", typed).find_flip(field)
+            change = ask("serving-capacity", typed).find_verdict_change(field)
             assert change.verdict_after == said
             assert "tensor_parallel" in change.typed_values_by_field
             after = ask("serving-capacity", typed | change.typed_values_by_field)
             assert number(after, "replicas") == replicas
             assert after["fits"].value is (said != "Too slow.")
     # With a load for which the same split is chosen, there is nothing to add.
-    change = ask("serving-capacity", {"model": "llama-3.1-8b"}).find_flip("concurrent")
+    change = ask("serving-capacity", {"model": "llama-3.1-8b"}).find_verdict_change("concurrent")
     assert "tensor_parallel" not in change.typed_values_by_field
 
 
@@ -900,12 +900,12 @@ def test_no_target_is_promised_for_users_that_the_memory_does_not_hold() -> None
     typed = {"model": "llama-3.1-8b", "weights": "published-or-fp8", "concurrent": "400"}
     answer = ask("serving-capacity", typed, gpu="h100-sxm5-80")
     assert number(answer, "replicas") == 2
-    assert not answer.find_flip("tpot_target")
+    assert not answer.find_verdict_change("tpot_target")
 
 
 def test_two_missed_targets_are_one_change_of_a_deployment() -> None:
     typed = {"model": "llama-3.3-70b", "gpu": "l40s", "concurrent": "50", "ttft_target": "1 s"}
-    change = ask("deployment", typed).find_flip("ttft_target")
+    change = ask("deployment", typed).find_verdict_change("ttft_target")
     assert change.typed_values_by_field.keys() == {"ttft_target", "tpot_target"}
     after = ask("deployment", typed | change.typed_values_by_field)
     assert after["fits"].value is True

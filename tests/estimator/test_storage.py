@@ -110,7 +110,7 @@ def test_the_wait_for_saves_and_the_failures_are_named_apart():
     assert "waiting for saves costs 0.98%, failures 0.72%: 1.7% of the time." in text
     assert text.endswith("From 188.9 GB/s on, waiting and failures cost at most 1% together.")
     # 16 B × 70.6e9 of training states do not fit on 7 GPUs.
-    assert "gpus" not in [change.field for change in answer.flips]
+    assert "gpus" not in [change.field for change in answer.changes]
 
 
 def test_a_restart_takes_the_same_time_wherever_it_is_shown():
@@ -249,9 +249,9 @@ def test_an_interval_shorter_than_the_write_beside_the_training_is_called_imposs
         "Saves every 30 min need 548.8 MB/s or more."
     )
     assert slow["interval"].value == pytest.approx(1975.5, rel=1e-4)
-    (every, rate) = slow.flips
-    assert (every.current_value, every.flip_value) == ("30 min", "33 min")
-    assert (rate.current_value, rate.flip_value) == ("0.5 GB/s", "0.549 GB/s")
+    (every, rate) = slow.changes
+    assert (every.current_value, every.new_value) == ("30 min", "33 min")
+    assert (rate.current_value, rate.new_value) == ("0.5 GB/s", "0.549 GB/s")
     within_1 = plain(estimate(**typed, write_bandwidth=0.5e9, acceptable=0.01).verdict.text)
     assert within_1.endswith("need 548.8 MB/s or more, and 2 GB/s to lose at most 1%.")
     large = typed | {"gpus": 1024, "acceptable": 0.01}
@@ -260,7 +260,7 @@ def test_an_interval_shorter_than_the_write_beside_the_training_is_called_imposs
     # A bandwidth that barely writes in time is enough, and below it saves take too long.
     kept = estimate(**typed, write_bandwidth=0.7e9)
     assert kept["fits"].value is True
-    assert kept.find_flip("write_bandwidth").verdict_after == "Saves take too long."
+    assert kept.find_verdict_change("write_bandwidth").verdict_after == "Saves take too long."
     # Training that waits can save as often as it likes.
     assert found(**typed | {"saving": "wait"}, write_bandwidth=10e9)["interval"] == 1800.0
 
@@ -298,7 +298,7 @@ def test_changes_turn_the_verdict_whatever_saves_may_take(saving):
         fields = ("acceptable", "save_every", "save_within", "write_bandwidth")
         words = {"gpus": "512", "saving": saving, **dict(zip(fields, values, strict=True))}
         answer = entry.estimate(parse_inputs(StorageInputs, words))
-        for change in answer.flips:
+        for change in answer.changes:
             turned = entry.estimate(
                 parse_inputs(StorageInputs, words | change.typed_values_by_field)
             )
@@ -354,7 +354,7 @@ def test_no_other_interval_loses_less(gpus):
 @example(15_002, "wait")  # where the loss hardly depends on the bandwidth
 def test_the_changes_turn_the_verdict(gpus, saving):
     answer = estimate(gpus=gpus, saving=saving)
-    for change in answer.flips:
+    for change in answer.changes:
         words = {"gpus": str(gpus), "saving": saving, **change.typed_values_by_field}
         turned = entry.estimate(parse_inputs(StorageInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
@@ -366,24 +366,24 @@ def test_a_time_between_saves_is_named_where_it_turns_the_verdict(minutes, savin
     every = None if minutes is None else minutes * 60.0
     typed = {"saving": saving, "gpus": 4096, "save_every": every, "acceptable": 0.1}
     answer = estimate(**typed)
-    (flip,) = (change for change in answer.flips if change.field == "save_every")
-    turned = 60 * float(flip.flip_value.removesuffix(" min").replace(",", ""))
+    (change,) = (change for change in answer.changes if change.field == "save_every")
+    turned = 60 * float(change.new_value.removesuffix(" min").replace(",", ""))
     fits, lost = found(**typed)["fits"], found(**typed | {"save_every": turned})["lost"]
     assert found(**typed | {"save_every": turned})["fits"] != fits
     assert lost == pytest.approx(0.1, rel=0.02)
     # A given time that loses too much is the first to be changed.
-    assert fits or answer.flips[0] == flip
+    assert fits or answer.changes[0] == change
 
 
 def test_a_restart_that_decides_is_named_before_fewer_gpus():
     # Llama 3 405B: 419 failures in 54 days on 16,384 GPUs, three hours between them.
     answer = estimate(model="llama-3.1-405b", gpus=16_384, saving="beside", mtbf=LLAMA_3)
     assert answer.verdict.status == "no"
-    assert [c.field for c in answer.flips] == ["restart", "gpus"]
+    assert [c.field for c in answer.changes] == ["restart", "gpus"]
     # By the first order: 5% of 10,986 s between failures are 549 s; 1.36% of them go
     # into saves of a second every 150 s and work done twice, 28 s into reading, and 57 s
     # into the work during a write.
-    minutes = float(answer.flips[0].flip_value.removesuffix(" min"))
+    minutes = float(answer.changes[0].new_value.removesuffix(" min"))
     assert minutes == pytest.approx((549 - 0.0136 * 10_986 - 28 - 57) / 60, rel=0.06)
     assert "Restarts alone cost 5.6%, more than the 5%" in answer.verdict.text
 
@@ -394,9 +394,9 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
         "Restarts alone cost 5.6%, more than the 5% that are acceptable: "
         "with saves beside the training, a restart within 5.5\u00a0min would do."
     )
-    pair, gpus = answer.flips
+    pair, gpus = answer.changes
     assert (pair.field, pair.verdict_after, gpus.field) == ("saving", "Tight, but fits.", "gpus")
-    assert pair.flip_values_text == "Training goes on, restart 5.47 min"
+    assert pair.new_values_text == "Training goes on, restart 5.47 min"
     words = {
         "model": "llama-3.1-405b",
         "gpus": "16384",
@@ -409,7 +409,7 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
 def test_saves_that_decide_are_moved_beside_the_training_first():
     answer = estimate(model="llama-3.1-405b", gpus=4096)
     assert answer.verdict.status == "no"
-    assert answer.flips[0].field == "saving"
+    assert answer.changes[0].field == "saving"
 
 
 def test_capacity_holds_what_is_kept():

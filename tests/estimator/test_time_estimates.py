@@ -200,7 +200,7 @@ def test_simulation_and_formula_agree_at_half_load() -> None:
     assert median[3][0] == pytest.approx(median[4][0], rel=0.2)
 
 
-def test_the_value_that_is_said_to_flip_the_verdict_does(
+def test_the_value_that_is_said_to_change_the_verdict_does(
     subtests: pytest.Subtests,
 ) -> None:
     for name, setting in [
@@ -219,9 +219,9 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
         with subtests.test(name=name, setting=setting):
             before = registry.run_estimate(name, setting)
             assert before.verdict.status == "no"
-            field = "replicas" if "replicas" in setting else before.flips[0].field
-            change = next(c for c in before.flips if c.field == field)
-            after = registry.run_estimate(name, {**setting, change.field: change.flip_value})
+            field = "replicas" if "replicas" in setting else before.changes[0].field
+            change = next(c for c in before.changes if c.field == field)
+            after = registry.run_estimate(name, {**setting, change.field: change.new_value})
             assert after.verdict.status != "no"
 
 
@@ -239,7 +239,7 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
 ) -> None:
     before = registry.run_estimate("latency", setting)
     assert before["bound"].value == "memory"
-    said_at = int(before.flips[0].flip_value.replace(",", ""))
+    said_at = int(before.changes[0].new_value.replace(",", ""))
     below = registry.run_estimate("latency", {**setting, "batch": said_at - 1})
     after = registry.run_estimate("latency", {**setting, "batch": said_at})
     assert below["bound"].value == "memory"
@@ -549,7 +549,7 @@ def test_every_second_matrix_product_is_recomputed_in_pytorch_alone():
     too_large = {"model": "llama-3.1-70b", "gpus": 8, "recompute": "none", "zero": "3"}
     for framework in ("transformers", "megatron"):
         answer = registry.run_estimate("training-memory", too_large | {"framework": framework})
-        assert "Every second matrix product" not in {flip.flip_value for flip in answer.flips}
+        assert "Every second matrix product" not in {change.new_value for change in answer.changes}
 
 
 def test_a_value_is_written_alike_in_the_sentence_the_figures_and_the_working():

@@ -151,10 +151,10 @@ def test_the_layout_of_llama_3_405b_fits_its_cards() -> None:
 
 def test_a_batch_that_fills_the_pipeline_is_named_before_interleaving() -> None:
     found = run_estimate("training-time", {**META, "global_batch": 512})
-    first = found.flips[0]
+    first = found.changes[0]
     assert first.field == "global_batch"
     better = run_estimate(
-        "training-time", {**META, "global_batch": first.flip_value.replace(",", "")}
+        "training-time", {**META, "global_batch": first.new_value.replace(",", "")}
     )
     assert better["mfu"].value > 2 * found["mfu"].value
     assert first.verdict_after == f"{better['mfu'].value:.0%} of the peak."
@@ -163,7 +163,7 @@ def test_a_batch_that_fills_the_pipeline_is_named_before_interleaving() -> None:
 def test_what_helps_a_pipeline_is_ordered_by_its_gain() -> None:
     run = {"model": "70B", "gpus": 512, "tensor_parallel": 4, "pipeline_parallel": 8}
     found = run_estimate("training-time", {**run, "gpu": "b200", "global_batch": 128})
-    gains = [c.verdict_after for c in found.flips if c.verdict_after.endswith("of the peak.")]
+    gains = [c.verdict_after for c in found.changes if c.verdict_after.endswith("of the peak.")]
     assert len(gains) == 2
     assert gains == sorted(gains, reverse=True)
 
@@ -181,7 +181,7 @@ def test_a_suggestion_for_training_leads_to_the_verdict_that_it_names(
     jobs += [{"model": "70B", "gpus": "16", "recompute": "none"}]
     for job in jobs:
         answer = run_estimate("training-memory", job)
-        for change in answer.flips:
+        for change in answer.changes:
             with subtests.test(job=job, change=change):
                 turned = run_estimate("training-memory", job | change.typed_values_by_field)
                 surely = change.verdict_after.startswith(("Fits", "Tight", "The fewest"))
@@ -204,8 +204,8 @@ def test_a_job_that_may_not_fit_is_told_what_surely_does() -> None:
         fewest = answer["fewest_gpus"]
         assert (fewest.low, fewest.value, fewest.high) == (2, 3, 3)
         assert fewest.note.startswith("3 surely fit, 2 by the central estimate. In this layout,")
-    change = two.flips[0]
-    assert (change.field, change.flip_value) == ("gpus", "4")  # Nobody has three.
+    change = two.changes[0]
+    assert (change.field, change.new_value) == ("gpus", "4")  # Nobody has three.
     assert change.verdict_after == "Fits even at the high end of the range."
 
 
@@ -231,8 +231,8 @@ def test_gpus_that_make_a_job_fit_are_as_many_as_people_have(subtests: pytest.Su
     ):
         with subtests.test(job=job):
             answer = run_estimate("training-memory", job)
-            change = answer.find_flip("gpus")
-            gpus = int(change.flip_value)
+            change = answer.find_verdict_change("gpus")
+            gpus = int(change.new_value)
             assert gpus in (2, 4) or gpus % 8 == 0
             assert gpus >= answer["fewest_gpus"].high
             turned = run_estimate("training-memory", job | change.typed_values_by_field)
@@ -277,7 +277,7 @@ def test_what_surely_fits_with_some_recomputation_is_never_said_to_be_unsure(
                 ]
                 assert any(surely)
                 assert answer.verdict.lead in ("Fits.", "Tight.")
-                limits.add(next(c.flip_value for c in answer.flips if c.field == "sequence"))
+                limits.add(next(c.new_value for c in answer.changes if c.field == "sequence"))
         # All of them name the same limit, and it is one.
         with subtests.test(recipe=recipe):
             (limit,) = limits
@@ -316,10 +316,10 @@ def test_the_fewest_gpus_are_those_of_the_verdict(subtests: pytest.Subtests) -> 
 
 
 def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
-    change = run_estimate("training-memory", {"gpus": "32"}).flips[0]
+    change = run_estimate("training-memory", {"gpus": "32"}).changes[0]
     there, fewer = (
         run_estimate("training-memory", {"gpus": gpus}).verdict.lead in ("Fits.", "Tight.")
-        for gpus in (change.flip_value, str(int(change.flip_value) - 1))
+        for gpus in (change.new_value, str(int(change.new_value) - 1))
     )
 
     assert change.verdict_after == "The fewest that fit."

@@ -161,6 +161,6 @@ def test_a_target_that_one_request_keeps_is_rounded_up() -> None:
         "serving-capacity", tight | {"ttft_target": "10 ms", "tpot_target": "3 ms"}
     )
     assert first.verdict.lead == "Targets cannot be met."
-    typed = {change.field: change.flip_value for change in first.flips}
+    typed = {change.field: change.new_value for change in first.changes}
     relaxed = run_estimate("serving-capacity", tight | typed | {"concurrent": 1})
     assert relaxed["fits"].value is True

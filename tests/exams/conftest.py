@@ -5,7 +5,7 @@ import json
 import pytest
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Sitting
 from app.estimator.units import UNITS
 from app.questions.model import draw_variant
@@ -14,7 +14,7 @@ from app.questions.types.number_parsing import NumericSpec
 
 
 @pytest.fixture
-def right(library: Library, session: Session):
+def right(course: Course, session: Session):
     """The right response to each question of the newest paper, by number."""
 
     def responses() -> dict[int, dict[str, str]]:
@@ -22,7 +22,7 @@ def right(library: Library, session: Session):
         paper = json.loads(session.exec(newest).all()[-1])
         found = {}
         for number, item, _revision, seed, _domain in paper:
-            answer = draw_variant(library.questions[item], seed).answer
+            answer = draw_variant(course.questions[item], seed).answer
             if isinstance(answer, ChoiceSpec):
                 keys = [o.key for o in answer.options if o.right]
                 found[number] = {"answer": keys}

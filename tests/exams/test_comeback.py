@@ -75,7 +75,9 @@ def test_a_paper_closed_by_the_clock_brings_its_questions_back(
 ) -> None:
     reach_the_end(rosa, begin(rosa))
 
-    close_overdue_sittings(app.state.engine, app.state.library, clock.now + dt.timedelta(days=3))
+    close_overdue_sittings(
+        app.state.engine, app.state.live_course, clock.now + dt.timedelta(days=3)
+    )
 
     rows = session.exec(select(CardStateRow.due_day)).all()
     assert set(rows) == {"2026-06-10"}

@@ -23,7 +23,7 @@ from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.conftest import Clock
 from tests.exams.test_paper import question
 from tests.quiz.bank import MULTIPLE, with_rule
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 WHOLE = ExamBlueprint(
     "mock", "The mock", 50, 60, {"1": 30, "2": 20}, SourceLocation("exams/mock.toml", 1)
@@ -36,16 +36,16 @@ NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
+def live_course() -> EditableLiveCourse:
     bank = [question(f"q{o}-{n}", o) for o in ("1.1", "2.1") for n in range(35)]
-    course = HandLibrary(*bank)
-    held = course.held
-    course.held = dataclasses.replace(
+    live = EditableLiveCourse(*bank)
+    held = live.held
+    live.held = dataclasses.replace(
         held,
         syllabus=dataclasses.replace(held.syllabus, domains=DOMAINS),
         exams={"mock": WHOLE},
     )
-    return course
+    return live
 
 
 def test_the_first_mock_exam_is_advised_when_the_plan_has_it(rosa: TestClient) -> None:
@@ -231,12 +231,12 @@ def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Sessio
 
 
 def test_missed_questions_that_exams_do_not_ask_are_counted_apart(
-    rosa: TestClient, live_library: HandLibrary
+    rosa: TestClient, live_course: EditableLiveCourse
 ) -> None:
-    held = live_library.held
+    held = live_course.held
     deeper = dataclasses.replace(held.questions["q1.1-0"], level="deeper")
     questions = {**held.questions, "q1.1-0": deeper}
-    live_library.held = dataclasses.replace(held, questions=questions, version="2")
+    live_course.held = dataclasses.replace(held, questions=questions, version="2")
     for item in ("q1.1-0", "q1.1-1"):
         rosa.post(f"/quiz/t/{item}/attempts", data={"seed": "1", "answer": "b"})
 
@@ -257,9 +257,9 @@ def test_a_paper_that_cannot_be_cut_is_not_there(rosa: TestClient, exam: str) ->
 
 
 def test_the_questions_are_tried_once_for_each_state_of_the_course(
-    live_library: HandLibrary,
+    live_course: EditableLiveCourse,
 ) -> None:
-    course = live_library.get_current_library()
+    course = live_course.get_current_course()
 
     assert list_solvable_questions(course) is list_solvable_questions(course)
     assert len(list_solvable_questions(course)) == 70
@@ -344,9 +344,9 @@ def test_no_other_exam_is_offered_while_one_is_running(rosa: TestClient) -> None
 
 
 def test_the_points_of_a_verdict_have_one_decimal_at_most(
-    rosa: TestClient, live_library: HandLibrary
+    rosa: TestClient, live_course: EditableLiveCourse
 ) -> None:
-    held = live_library.held
+    held = live_course.held
     other = held.questions["q1.1-0"]
     each = dataclasses.replace(
         with_rule(MULTIPLE, "each"), id=other.id, topic=other.topic, objectives=("1.1",)
@@ -354,7 +354,7 @@ def test_the_points_of_a_verdict_have_one_decimal_at_most(
     one = dataclasses.replace(WHOLE, question_count=1, question_count_by_domain={"1": 1})
     questions = {**held.questions, other.id: each}
     questions = {n: q for n, q in questions.items() if n == each.id or "2.1" in q.objectives}
-    live_library.held = dataclasses.replace(held, questions=questions, exams={"mock": one})
+    live_course.held = dataclasses.replace(held, questions=questions, exams={"mock": one})
     sitting = sit(rosa, "mock")
     rosa.post(f"{sitting}/answers/1", data={"answer": "bcdf"})
     report = rosa.get(rosa.post(f"{sitting}/submission").headers["location"]).text

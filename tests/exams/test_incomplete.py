@@ -9,7 +9,7 @@ from app.markup.model import ExamBlueprint, SourceLocation
 from tests.exams.sitting import begin, finish, save
 from tests.exams.test_unreadable import words
 from tests.quiz.bank import MATCH, MULTIPLE, text, with_rule
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 EXAM = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, SourceLocation("exams/short.toml", 1))
 CHOOSE = dataclasses.replace(with_rule(MULTIPLE, "net"), stem=text("Which are fast? (Choose two.)"))
@@ -36,8 +36,8 @@ def case(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def live_library(case: str) -> HandLibrary:
-    held = HandLibrary(dataclasses.replace(CASES[case][0], id="asked"))
+def live_course(case: str) -> EditableLiveCourse:
+    held = EditableLiveCourse(dataclasses.replace(CASES[case][0], id="asked"))
     held.held = dataclasses.replace(held.held, exams={"short": EXAM})
     return held
 

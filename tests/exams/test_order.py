@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Attempt, Sitting
 from app.questions.model import draw_variant
 from app.questions.types.ordering import OrderSpec
@@ -15,7 +15,7 @@ from tests.exams.sitting import begin, finish, save, shown
 
 
 @pytest.fixture
-def ordered(rosa: TestClient, library: Library, session: Session):
+def ordered(rosa: TestClient, course: Course, session: Session):
     """A running paper that asks for an order: its address, and the number there."""
 
     def found() -> tuple[str, int]:
@@ -24,7 +24,7 @@ def ordered(rosa: TestClient, library: Library, session: Session):
             session.rollback()
             newest = select(Sitting.paper).order_by(Sitting.id.desc())  # type: ignore[union-attr]
             for number, item, _, seed, _ in json.loads(session.exec(newest).first()):
-                if isinstance(draw_variant(library.questions[item], seed).answer, OrderSpec):
+                if isinstance(draw_variant(course.questions[item], seed).answer, OrderSpec):
                     return sitting, number
             finish(rosa, sitting)
 

@@ -18,9 +18,9 @@ def test_an_overdue_paper_is_closed_once_at_its_deadline(
     begin(rosa)
     later = clock.now + dt.timedelta(days=3)
 
-    assert close_overdue_sittings(app.state.engine, app.state.library, clock.now) == 0
-    assert close_overdue_sittings(app.state.engine, app.state.library, later) == 1
-    assert close_overdue_sittings(app.state.engine, app.state.library, later) == 0
+    assert close_overdue_sittings(app.state.engine, app.state.live_course, clock.now) == 0
+    assert close_overdue_sittings(app.state.engine, app.state.live_course, later) == 1
+    assert close_overdue_sittings(app.state.engine, app.state.live_course, later) == 0
     row = session.exec(select(Sitting)).one()
     assert (row.closed_by, row.closed_at) == ("time", row.deadline_at)
 
@@ -44,5 +44,5 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
     monkeypatch.setattr("app.exams.sitting.close_and_grade_sitting", close)
 
     later = clock.now + dt.timedelta(days=3)
-    assert close_overdue_sittings(app.state.engine, app.state.library, later) == 3
+    assert close_overdue_sittings(app.state.engine, app.state.live_course, later) == 3
     assert closed_before == [0, 1, 2]

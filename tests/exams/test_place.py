@@ -7,13 +7,13 @@ from sqlmodel import select
 
 from app.database.tables import Attempt
 from app.markup.model import ExamBlueprint, SourceLocation
-from app.questions.types.hotspot import HotspotRegion
+from app.questions.types.place import PlaceRegion
 from tests.exams.sitting import answer, begin, finish, save
 from tests.quiz.bank import text
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 from tests.quiz.test_place import PLACE
 
-LINE = HotspotRegion("lmnp", text("The line"), False, text("No."), region="line")
+LINE = PlaceRegion("lmnp", text("The line"), False, text("No."), region="line")
 # A mock exam asks for a part among three at least.
 OF_THREE = dataclasses.replace(
     PLACE,
@@ -23,8 +23,8 @@ SHORT = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, SourceLocation("exams/sh
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    held = HandLibrary(OF_THREE)
+def live_course() -> EditableLiveCourse:
+    held = EditableLiveCourse(OF_THREE)
     held.held = dataclasses.replace(held.held, exams={"short": SHORT})
     return held
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Sitting
 from app.exams.report import (
     GradedItem,
@@ -65,7 +65,7 @@ def test_missed_objectives_begin_with_the_one_that_cost_most() -> None:
     assert [part.number_or_title for part in missed] == ["2.2", "2.3"]
 
 
-def test_the_page_to_read_is_unread_and_of_the_objective_that_cost_most(shipped: Library) -> None:
+def test_the_page_to_read_is_unread_and_of_the_objective_that_cost_most(shipped: Course) -> None:
     scores = (("3.2", 0), ("3.2", 0), ("3.2", 0), ("2.2", 0), ("2.2", 0), ("2.3", 1), ("2.3", 0))
     paper = [marked(n, objective, score) for n, (objective, score) in enumerate(scores, 1)]
     topics = shipped.topics.items()
@@ -171,19 +171,19 @@ def test_the_part_that_lost_most_is_named_unless_another_lost_as_much() -> None:
 
 
 def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_with(
-    rosa: TestClient, library: Library, session: Session, clock: Clock
+    rosa: TestClient, course: Course, session: Session, clock: Clock
 ) -> None:
     sitting = begin(rosa)
-    _, bad = _single(library, session)
-    question = library.questions[json.loads(session.exec(select(Sitting)).one().paper)[0][1]]
+    _, bad = _single(course, session)
+    question = course.questions[json.loads(session.exec(select(Sitting)).one().paper)[0][1]]
     save(rosa, sitting, 1, answer=bad)
     report = rosa.get(finish(rosa, sitting).headers["location"]).text
 
     assert "cost you the most" not in report
     named = re.search(r'<a class="btn" href="/concepts/([^"?]+)[^"]*">Read</a>', report)
     assert named
-    assert library.topics[question.topic].requires == (named[1],)
-    title = library.topics[question.topic].title
+    assert course.topics[question.topic].requires == (named[1],)
+    title = course.topics[question.topic].title
     needed_for = f"Needed for “{title}”"
     text = " ".join(report.replace("\xa0", " ").split())
     assert re.search(rf"On your next list · {needed_for} · [^<]*: 0 of 1 answered right</p>", text)
@@ -203,15 +203,15 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
 
 def test_a_report_names_the_page_with_most_missed_once_all_are_read(
     rosa: TestClient,
-    library: Library,
+    course: Course,
     session: Session,
     right: Callable[[], Mapping[int, Mapping[str, object]]],
 ) -> None:
-    for slug in library.topics:
+    for slug in course.topics:
         rosa.post(f"/concepts/{slug}/readings")
     sitting, numbers = begin(rosa), defaultdict[str, list[int]](list)
     for number, item, *_ in json.loads(session.exec(select(Sitting)).one().paper):
-        numbers[library.questions[item].topic].append(number)
+        numbers[course.questions[item].topic].append(number)
     page = max(numbers, key=lambda slug: len(numbers[slug]))
     known, *missed = sorted(numbers.pop(page), key=lambda number: number not in right())
     other = next(iter(numbers.values()))[0]
@@ -265,12 +265,12 @@ def test_changed_answers_are_told_by_what_came_of_them() -> None:
     assert [m.change_text for m in paper][3] == ""
 
 
-def _single(library: Library, session: Session) -> tuple[str, str]:
+def _single(course: Course, session: Session) -> tuple[str, str]:
     """Let a single choice be question 1 of the paper: a right and a wrong option.
 
     Where the paper had it elsewhere, the former question 1 takes that place.
     """
-    question = next(q for q in library.questions.values() if q.type == "single")
+    question = next(q for q in course.questions.values() if q.type == "single")
     sitting = session.exec(select(Sitting)).one()
     first, *others = json.loads(sitting.paper)
     slot = [1, question.id, question.revision, 7, others[0][4]]
@@ -284,10 +284,10 @@ def _single(library: Library, session: Session) -> tuple[str, str]:
 
 
 def test_a_report_names_the_questions_whose_answer_was_changed(
-    rosa: TestClient, library: Library, session: Session
+    rosa: TestClient, course: Course, session: Session
 ) -> None:
     sitting = begin(rosa)
-    good, bad = _single(library, session)
+    good, bad = _single(course, session)
     for chosen in (good, bad, good, bad):
         save(rosa, sitting, 1, answer=chosen)
     report = rosa.get(finish(rosa, sitting).headers["location"]).text
@@ -297,10 +297,10 @@ def test_a_report_names_the_questions_whose_answer_was_changed(
 
 
 def test_an_answer_that_came_back_to_the_first_was_not_changed(
-    rosa: TestClient, library: Library, session: Session
+    rosa: TestClient, course: Course, session: Session
 ) -> None:
     sitting = begin(rosa)
-    good, bad = _single(library, session)
+    good, bad = _single(course, session)
     for chosen in (good, bad, good):
         save(rosa, sitting, 1, answer=chosen)
     report = rosa.get(finish(rosa, sitting).headers["location"]).text
@@ -344,10 +344,10 @@ def test_a_paper_of_which_no_time_is_known_has_no_chart_of_it(
     [("missed", "Retry the 1 you missed", 1), ("open", "Answer the 4 you left blank", 4)],
 )
 def test_what_was_missed_and_what_was_left_open_are_each_answered_again(
-    rosa: TestClient, library: Library, session: Session, pick: str, words: str, count: int
+    rosa: TestClient, course: Course, session: Session, pick: str, words: str, count: int
 ) -> None:
     sitting = begin(rosa)
-    _, bad = _single(library, session)
+    _, bad = _single(course, session)
     save(rosa, sitting, 1, answer=bad)
     early = rosa.post(f"{sitting}/practice", data={"pick": pick})
     report = rosa.get(finish(rosa, sitting).headers["location"]).text

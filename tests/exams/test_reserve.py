@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.content.course import Course
 from app.content.course_facts import find_unseen_exam_only_question_ids
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.live_courses import LiveCourse
 from tests.exams.sitting import begin, finish
 
 
 @pytest.fixture
-def library(live_library: LiveLibrary) -> Library:
-    return live_library.get_current_library()
+def course(live_course: LiveCourse) -> Course:
+    return live_course.get_current_course()
 
 
 @pytest.fixture
-def kept(library: Library, monkeypatch: pytest.MonkeyPatch) -> str:
+def kept(course: Course, monkeypatch: pytest.MonkeyPatch) -> str:
     """A question that is kept for exams."""
-    item = next(q for q in library.questions.values() if q.type == "single")
+    item = next(q for q in course.questions.values() if q.type == "single")
     change: dict[str, Any] = {"use": "exam"}
     reserved = dataclasses.replace(item, **change)
-    monkeypatch.setitem(library.questions, item.id, reserved)  # type: ignore[arg-type]
+    monkeypatch.setitem(course.questions, item.id, reserved)  # type: ignore[arg-type]
     return item.id
 
 
@@ -36,9 +36,9 @@ def items_of(client: TestClient, pick: str) -> set[str]:
 
 
 def test_practice_does_not_show_what_is_kept_for_exams(
-    client: TestClient, library: Library, kept: str
+    client: TestClient, course: Course, kept: str
 ) -> None:
-    topic = library.questions[kept].topic
+    topic = course.questions[kept].topic
     page = client.get(f"/quiz/{topic}").text
     alone = client.get(f"/quiz/{topic}/{kept}")
 
@@ -50,13 +50,13 @@ def test_practice_does_not_show_what_is_kept_for_exams(
 
 
 def test_a_question_that_an_exam_has_asked_is_no_longer_kept(
-    client: TestClient, library: Library, kept: str
+    client: TestClient, course: Course, kept: str
 ) -> None:
-    topic = library.questions[kept].topic
+    topic = course.questions[kept].topic
     sitting = begin(client)
     finish(client, sitting)
 
-    assert find_unseen_exam_only_question_ids(library, {kept}) == frozenset()
+    assert find_unseen_exam_only_question_ids(course, {kept}) == frozenset()
     for _ in range(8):
         if client.get(f"/quiz/{topic}/{kept}").status_code == 200:
             return
@@ -74,12 +74,12 @@ def test_the_kinds_of_a_paper_are_asked_and_checked(client: TestClient) -> None:
 
 
 def test_a_paper_with_too_few_choices_says_so_and_holds_no_other_kind(
-    client: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = dataclasses.replace(
-        library.exams["short"], question_count=9, question_count_by_domain={"1": 5, "2": 4}
+        course.exams["short"], question_count=9, question_count_by_domain={"1": 5, "2": 4}
     )
-    monkeypatch.setitem(library.exams, "short", short)  # type: ignore[arg-type]
+    monkeypatch.setitem(course.exams, "short", short)  # type: ignore[arg-type]
 
     page = client.get("/exams/short").text
     sitting = client.post("/exams/short/sittings", data={"token": "t", "kinds": ""})

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Sitting
 from app.import_export.anki.package_writer import make_note_guid
 from tests.conftest import Clock
@@ -61,9 +61,9 @@ def begin_with_one_of(
 
 
 @pytest.fixture
-def verdicts(rosa: TestClient, library: Library) -> dict[str, str]:
+def verdicts(rosa: TestClient, course: Course) -> dict[str, str]:
     """Questions that were answered in practice, with the addresses of the verdicts."""
-    pages = [f"/quiz/{q.topic}/{q.id}" for q in library.questions.values()]
+    pages = [f"/quiz/{q.topic}/{q.id}" for q in course.questions.values()]
     found = dict(answer_on(rosa, page) for page in pages)
     return {item: address for item, address in found.items() if address}
 
@@ -103,8 +103,8 @@ def test_the_verdict_of_an_earlier_answer_waits_for_the_end(
     assert {rosa.get(address).status_code for address in verdicts.values()} == {200}
 
 
-def test_the_verdict_of_a_run_waits_as_well(rosa: TestClient, session: Session, library: Library):
-    wanted = {"pick": "mixed", "count": len(library.questions), "token": ""}
+def test_the_verdict_of_a_run_waits_as_well(rosa: TestClient, session: Session, course: Course):
+    wanted = {"pick": "mixed", "count": len(course.questions), "token": ""}
     run = rosa.post("/quiz/runs", data=wanted).headers["location"]
     items = [answer_on(rosa, f"{run}/{n}") for n in range(1, wanted["count"] + 1)]
     sitting = begin(rosa)

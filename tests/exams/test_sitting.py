@@ -184,7 +184,7 @@ def test_an_open_question_shows_its_answer_afterwards(rosa) -> None:
         assert "unanswered" in page.text
 
 
-def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> None:
+def test_a_number_left_open_is_not_called_an_answer(rosa, course, session) -> None:
     numbers: list[int] = []
     while not numbers:  # papers are drawn by chance, and not each asks for one
         sitting = begin(rosa)
@@ -195,7 +195,7 @@ def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> N
         numbers = [
             number
             for number, item, *_ in paper
-            if isinstance(draw_variant(library.questions[item], 1).answer, NumericSpec)
+            if isinstance(draw_variant(course.questions[item], 1).answer, NumericSpec)
         ]
 
     for number in numbers:

@@ -13,7 +13,7 @@ from tests.conftest import Clock
 from tests.exams.sitting import begin, kept, save
 from tests.exams.test_place import OF_THREE, SHORT
 from tests.quiz.bank import EVERY_TYPE
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 KINDS = {name: q for name, q in EVERY_TYPE.items() if name != "design"}
 KINDS["place"] = OF_THREE
@@ -49,8 +49,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def live_library(name: str) -> HandLibrary:
-    held = HandLibrary(dataclasses.replace(KINDS[name], id=name))
+def live_course(name: str) -> EditableLiveCourse:
+    held = EditableLiveCourse(dataclasses.replace(KINDS[name], id=name))
     held.held = dataclasses.replace(held.held, exams={"short": SHORT})
     return held
 

@@ -16,7 +16,7 @@ from app.markup.model import ExamBlueprint, SourceLocation
 from tests.amounts import sample
 from tests.exams.sitting import begin, finish, kept, save, shown
 from tests.quiz.bank import CLOZE, ORDER, SHORT, number, numeric
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 EXAM = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, SourceLocation("exams/short.toml", 1))
 PRICE = numeric(number(5.80, "USD"))
@@ -40,8 +40,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def live_library(case: str) -> HandLibrary:
-    held = HandLibrary(dataclasses.replace(CASES[case][0], id="asked"))
+def live_course(case: str) -> EditableLiveCourse:
+    held = EditableLiveCourse(dataclasses.replace(CASES[case][0], id="asked"))
     held.held = dataclasses.replace(held.held, exams={"short": EXAM})
     return held
 

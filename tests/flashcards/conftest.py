@@ -5,18 +5,13 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.flashcards.course import HandLibrary, two_topics
+from tests.flashcards.course import EditableLiveCourse, two_topics
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return HandLibrary(*two_topics())
-
-
-@pytest.fixture
-def course(live_library: HandLibrary) -> HandLibrary:
-    """The course behind the app; `course.remove(…)` is an author at work."""
-    return live_library
+def live_course() -> EditableLiveCourse:
+    """The course behind the app; `live_course.remove(…)` is an author at work."""
+    return EditableLiveCourse(*two_topics())
 
 
 def count_left(html: str) -> int:

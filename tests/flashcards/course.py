@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from pathlib import Path
 
-from app.content.library import Library
+from app.content.course import Course
 from app.markup.model import (
     CitedSource,
     Domain,
@@ -56,10 +56,10 @@ def a_topic(slug: str, cards: tuple[str, ...]) -> Topic:
     )
 
 
-def a_library(*cards: Flashcard) -> Library:
+def a_course(*cards: Flashcard) -> Course:
     goals = (Objective("1.1", "All of it", "1"),)
     topics = {slug: a_topic(slug, tuple(c.id for c in cards if c.topic == slug)) for slug in SLUGS}
-    return Library(
+    return Course(
         version=str(hash(cards)),
         syllabus=Syllabus("X-1", "Course", (Domain("1", "One", 1, goals),), SLUGS),
         topics=topics,
@@ -80,27 +80,27 @@ def two_topics() -> list[Flashcard]:
     return [*cards_of("weights", 4), *pair, *cards_of("cache", 6)]
 
 
-class HandLibrary:
-    """Stands where the library of a running server stands; a test may edit it."""
+class EditableLiveCourse:
+    """Stands where the course of a running server stands; a test may edit it."""
 
     folder: Path = TINY
 
     def __init__(self, *cards: Flashcard) -> None:
-        self.held = a_library(*cards)
+        self.held = a_course(*cards)
 
-    def get_current_library(self) -> Library:
+    def get_current_course(self) -> Course:
         return self.held
 
-    def get_recently_checked_library(self) -> Library:
+    def get_recently_checked_course(self) -> Course:
         return self.held
 
     def remove(self, *gone: str) -> None:
         left = [c for c in self.held.cards.values() if c.id not in gone]
-        self.held = a_library(*left)
+        self.held = a_course(*left)
 
     def move(self, card: str, topic: str) -> None:
         moved = [
             dataclasses.replace(c, topic=topic) if c.id == card else c
             for c in self.held.cards.values()
         ]
-        self.held = a_library(*moved)
+        self.held = a_course(*moved)

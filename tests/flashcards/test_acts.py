@@ -17,7 +17,7 @@ from app.spaced_repetition.scheduler import (
 )
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
-from tests.flashcards.course import HandLibrary
+from tests.flashcards.course import EditableLiveCourse
 from tests.spaced_repetition.rebuilding import rebuild
 
 TODAY = dt.date(2026, 6, 9)
@@ -35,7 +35,7 @@ def memory(session: Session, card: str) -> CardStateRow | None:
     return session.exec(select(CardStateRow).where(CardStateRow.card == card)).first()
 
 
-def is_as_rebuilt(session: Session, course: HandLibrary) -> bool:
+def is_as_rebuilt(session: Session, live_course: EditableLiveCourse) -> bool:
     """Whether the log alone leads to the same memory."""
     names = [c for c in CardStateRow.__table__.columns.keys() if c != "id"]  # noqa: SIM118
 
@@ -46,7 +46,7 @@ def is_as_rebuilt(session: Session, course: HandLibrary) -> bool:
     session.rollback()
     learner = session.exec(select(Learner)).one()
     before = rows()
-    rebuild(session, learner.id, course.get_current_library().cards)
+    rebuild(session, learner.id, live_course.get_current_course().cards)
     session.expire_all()
     same = before == rows()
     session.rollback()
@@ -63,14 +63,14 @@ def test_the_page_about_a_card_explains_each_thing_that_can_be_set(client) -> No
 
 class TestBury:
     def test_a_new_card_waits_for_the_next_study_day(
-        self, hands: Hands, client, clock: Clock, session, course
+        self, hands: Hands, client, clock: Clock, session, live_course
     ) -> None:
         act(client, "weights-1", "bury")
 
         assert hands.card() == "weights-2"
         clock.tick(days=1)
         assert hands.card() == "weights-1"
-        assert is_as_rebuilt(session, course)
+        assert is_as_rebuilt(session, live_course)
 
     def test_a_due_card_comes_back_tomorrow_as_it_stood(
         self, hands: Hands, client, clock: Clock, session
@@ -108,7 +108,7 @@ class TestBury:
 
 class TestForget:
     def test_a_card_is_new_again_and_its_log_stays(
-        self, hands: Hands, client, clock: Clock, session, course
+        self, hands: Hands, client, clock: Clock, session, live_course
     ) -> None:
         hands.grade(4)
         clock.tick(days=30)
@@ -122,7 +122,7 @@ class TestForget:
         hands.grade(3)
         again = memory(session, "weights-1")
         assert (again.reviews, again.state, again.turns) == (1, "learning", 3)
-        assert is_as_rebuilt(session, course)
+        assert is_as_rebuilt(session, live_course)
 
     def test_undo_remembers_it_again(self, hands: Hands, client, session) -> None:
         hands.grade(4)
@@ -151,7 +151,7 @@ class TestForget:
 
 class TestDueDate:
     def test_a_card_comes_on_its_day_and_not_before(
-        self, hands: Hands, client, clock: Clock, session, course
+        self, hands: Hands, client, clock: Clock, session, live_course
     ) -> None:
         act(client, "weights-1", "due", "2026-06-12")
 
@@ -159,7 +159,7 @@ class TestDueDate:
             assert hands.card() == "weights-2"
             clock.tick(days=1)
         assert hands.card() == "weights-1"
-        assert is_as_rebuilt(session, course)
+        assert is_as_rebuilt(session, live_course)
         hands.grade(3)
         assert memory(session, "weights-1").set_day == ""
 

@@ -26,7 +26,7 @@ from app.spaced_repetition.scheduler import ReviewEvent
 from tests.conftest import Clock
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
-from tests.flashcards.course import HandLibrary, two_topics
+from tests.flashcards.course import EditableLiveCourse, two_topics
 from tests.quiz.bank import DESIGN, SINGLE
 from tests.spaced_repetition.rebuilding import rebuild
 
@@ -39,26 +39,26 @@ TERM = GlossaryTerm(
 )
 
 
-def with_extras(course: HandLibrary) -> HandLibrary:
-    topics = dict(course.held.topics)
+def with_extras(live_course: EditableLiveCourse) -> EditableLiveCourse:
+    topics = dict(live_course.held.topics)
     topics["cache"] = dataclasses.replace(topics["cache"], terms=("herd",))
-    course.held = dataclasses.replace(
-        course.held,
+    live_course.held = dataclasses.replace(
+        live_course.held,
         topics=topics,
         questions={"missed": MISSED},
         glossary={"herd": TERM},
     )
-    return course
+    return live_course
 
 
-def save(course: HandLibrary, **changes: object) -> None:
+def save(live_course: EditableLiveCourse, **changes: object) -> None:
     """An author saves a file."""
-    course.held = dataclasses.replace(course.held, version="later", **changes)
+    live_course.held = dataclasses.replace(live_course.held, version="later", **changes)
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return with_extras(HandLibrary(*two_topics()))
+def live_course() -> EditableLiveCourse:
+    return with_extras(EditableLiveCourse(*two_topics()))
 
 
 @pytest.fixture
@@ -228,9 +228,9 @@ def test_taking_it_up_again_undoes_leaving_it_out(client, missed, session) -> No
 
 
 def test_a_question_that_left_the_course_is_not_asked(
-    client, missed, course: HandLibrary, clock: Clock
+    client, missed, live_course: EditableLiveCourse, clock: Clock
 ) -> None:
-    save(course, questions={})
+    save(live_course, questions={})
     clock.tick(days=1)
 
     assert "Which?" not in page(client, "/flashcards")
@@ -249,9 +249,9 @@ def test_after_the_exam_no_list_takes_a_few_new_cards_a_day(client, clock) -> No
     assert "a few a day" not in page(client, "/flashcards/deck")
 
 
-def test_its_wording_is_that_of_now(client, missed, course: HandLibrary) -> None:
+def test_its_wording_is_that_of_now(client, missed, live_course: EditableLiveCourse) -> None:
     newer = dataclasses.replace(MISSED, stem=RichText("Which now?", "Which now?"))
-    save(course, questions={"missed": newer})
+    save(live_course, questions={"missed": newer})
 
     assert "Which now?" in page(client, f"/flashcards?card={missed}")
 

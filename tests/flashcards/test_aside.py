@@ -123,8 +123,8 @@ def test_a_card_forgotten_eight_times_sends_the_learner_to_its_page(
     assert shown(html) == ""
 
 
-def test_everything_put_aside_is_said(client, course) -> None:
-    for card in course.get_current_library().cards:
+def test_everything_put_aside_is_said(client, live_course) -> None:
+    for card in live_course.get_current_course().cards:
         put_aside(client, card)
 
     assert "Every card of the course is put aside." in client.get("/flashcards").text

@@ -17,7 +17,7 @@ from app.spaced_repetition import review_log
 from app.spaced_repetition.queue import QueueScope
 from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
-from tests.flashcards.course import HandLibrary, cards_of
+from tests.flashcards.course import EditableLiveCourse, cards_of
 from tests.spaced_repetition.rebuilding import rebuild
 
 MANY = 2000
@@ -150,12 +150,12 @@ def explained(session: Session, app: FastAPI) -> Iterator[Callable[[], list[str]
 def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, asked) -> None:
     """20,000 reviews and 2,000 cards, 200 of them due."""
     learner = veteran(session, MANY)
-    library = HandLibrary(*cards_of("weights", MANY + 50)).get_current_library()
+    course = EditableLiveCourse(*cards_of("weights", MANY + 50)).get_current_course()
     limits = QueueScope(DAY, 1_781_000_000_000)
     asked.clear()
 
     queue = spaced_repetition_queue.load_review_queue(session, learner, limits)
-    left = spaced_repetition_queue.count_unseen_cards_by_topic(session, learner, library, limits)
+    left = spaced_repetition_queue.count_unseen_cards_by_topic(session, learner, course, limits)
     last = review_log.find_last_row_if_undoable(session, learner)
 
     assert (queue.review_count, left) == (MANY // 10, {"weights": 50})
@@ -166,7 +166,7 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
 
 def test_the_whole_memory_can_be_made_again_from_a_long_log(session) -> None:
     learner = veteran(session, 200)
-    cards = HandLibrary(*cards_of("weights", 200)).get_current_library().cards
+    cards = EditableLiveCourse(*cards_of("weights", 200)).get_current_course().cards
 
     rebuild(session, learner, cards)
 

@@ -9,7 +9,7 @@ from sqlmodel import select
 from app.database.tables import Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, count_left
-from tests.flashcards.course import HandLibrary, a_library, cards_of
+from tests.flashcards.course import EditableLiveCourse, a_course, cards_of
 
 PAGE = "/flashcards/offline"
 FIRST = "weights-1"
@@ -79,9 +79,9 @@ class TestThePage:
         assert "more that can come up by tomorrow" in " ".join(hands.client.get(PAGE).text.split())
 
     def test_today_s_cards_come_first_as_on_the_desk_and_the_rest_is_told(
-        self, hands: Hands, session, clock: Clock, course: HandLibrary
+        self, hands: Hands, session, clock: Clock, live_course: EditableLiveCourse
     ) -> None:
-        course.held = a_library(*cards_of("weights", 60))
+        live_course.held = a_course(*cards_of("weights", 60))
         for _ in range(15):
             hands.grade(4)  # back in about eight days
         clock.tick(days=9)
@@ -104,8 +104,8 @@ class TestThePage:
         assert f"{len(shown)} cards</span>" in page
         assert re.search(rf"today\u2019s {today}, then\s+{len(later)} more", page)
 
-    def test_at_most_a_hundred(self, client, course: HandLibrary) -> None:
-        course.held = a_library(*cards_of("weights", 150))
+    def test_at_most_a_hundred(self, client, live_course: EditableLiveCourse) -> None:
+        live_course.held = a_course(*cards_of("weights", 150))
         client.post("/settings", data={"minutes_a_day": "480"})
 
         assert len(listed(client)) == 100
@@ -186,9 +186,9 @@ class TestALateGrade:
         assert log(session) == []
 
     def test_a_card_that_left_the_course_is_404(
-        self, client, clock: Clock, course: HandLibrary
+        self, client, clock: Clock, live_course: EditableLiveCourse
     ) -> None:
-        course.remove(FIRST)
+        live_course.remove(FIRST)
 
         answer = send(client, clock.now)
 
@@ -225,8 +225,8 @@ class TestALateGrade:
 
 class TestTheDayAfterwards:
     @pytest.fixture
-    def live_library(self) -> HandLibrary:
-        return HandLibrary(*cards_of("weights", 40))
+    def live_course(self) -> EditableLiveCourse:
+        return EditableLiveCourse(*cards_of("weights", 40))
 
     @pytest.mark.parametrize(("rating", "left"), [(3, 15), (4, 13)])
     def test_the_desk_counts_grades_that_were_given_offline(

@@ -13,7 +13,7 @@ def columns(session) -> dict:
 
 
 def test_a_grade_given_while_the_clock_was_set_back_takes_its_place(
-    hands: Hands, session, course, clock
+    hands: Hands, session, live_course, clock
 ) -> None:
     clock.tick(days=3)
     hands.grade(4, "/flashcards?card=weights-1")
@@ -22,7 +22,7 @@ def test_a_grade_given_while_the_clock_was_set_back_takes_its_place(
     before = columns(session)
 
     learner = session.exec(select(Learner)).one()
-    rebuild(session, learner.id, course.get_current_library().cards)
+    rebuild(session, learner.id, live_course.get_current_course().cards)
     session.commit()
 
     assert columns(session) == before

@@ -16,7 +16,7 @@ from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition import card_ids as added_cards
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, count_left, fields
-from tests.flashcards.course import HandLibrary
+from tests.flashcards.course import EditableLiveCourse
 from tests.turns import count_open
 
 FORM = "/flashcards/own"
@@ -309,9 +309,11 @@ def test_the_course_text_comes_back_and_what_was_learned_stays(rosa: TestClient,
     assert "/original" not in rosa.get(f"{FORM}/weights-1").text
 
 
-def test_an_edited_card_that_left_the_course_is_left_out(rosa: TestClient, course: HandLibrary):
+def test_an_edited_card_that_left_the_course_is_left_out(
+    rosa: TestClient, live_course: EditableLiveCourse
+):
     edit(rosa, "weights-1")
-    course.remove("weights-1")
+    live_course.remove("weights-1")
 
     assert "weights-1" not in rosa.get("/flashcards/deck?q=words").text
     assert rosa.get("/flashcards").status_code == 200
@@ -342,12 +344,12 @@ def test_an_own_card_is_edited_from_where_it_is_reviewed(rosa: TestClient, sessi
 
 
 def test_only_of_a_card_with_formatting_it_is_said_to_be_lost(
-    rosa: TestClient, course: HandLibrary
+    rosa: TestClient, live_course: EditableLiveCourse
 ):
-    card = course.held.cards["weights-1"]
+    card = live_course.held.cards["weights-1"]
     for html, is_lost in (("<p>Two bytes &lt; 3</p>", False), ("<p>Two <b>bytes</b></p>", True)):
         front = dataclasses.replace(card.front, html=html)
-        cards = {**course.held.cards, card.id: dataclasses.replace(card, front=front)}
-        course.held = dataclasses.replace(course.held, cards=cards)
+        cards = {**live_course.held.cards, card.id: dataclasses.replace(card, front=front)}
+        live_course.held = dataclasses.replace(live_course.held, cards=cards)
         form = rosa.get(f"{FORM}/{card.id}").text
         assert ("formatting is lost when you save" in form) == is_lost

@@ -10,7 +10,7 @@ from sqlmodel import select
 from app.database.tables import CardStateRow, Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import count_left, fields, shown
-from tests.flashcards.course import HandLibrary, cards_of
+from tests.flashcards.course import EditableLiveCourse, cards_of
 
 FIRST = "weights-1"
 
@@ -162,9 +162,9 @@ def test_the_most_forgotten_card_comes_first(hands, clock: Clock) -> None:
 
 
 def test_a_learning_step_is_not_waited_for_when_nothing_else_is_due(
-    hands, course: HandLibrary
+    hands, live_course: EditableLiveCourse
 ) -> None:
-    course.remove(*(c for c in course.get_current_library().cards if c != "weights-1"))
+    live_course.remove(*(c for c in live_course.get_current_course().cards if c != "weights-1"))
     hands.grade(3)  # ten minutes
 
     assert hands.card() == "weights-1"
@@ -305,8 +305,8 @@ def test_the_day_counts_down_and_a_failed_card_is_still_being_learned(hands) -> 
 
 class TestTheDayIsFull:
     @pytest.fixture
-    def live_library(self) -> HandLibrary:
-        return HandLibrary(*cards_of("weights", 40))
+    def live_course(self) -> EditableLiveCourse:
+        return EditableLiveCourse(*cards_of("weights", 40))
 
     def test_beginning_a_card_takes_no_other_new_card_away(self, hands, clock) -> None:
         """Half of 30 minutes hold 15 new cards, whatever their first grades are."""
@@ -320,20 +320,24 @@ class TestTheDayIsFull:
         assert places == [15, 15, 15, 15, 14, 14]
 
 
-def test_a_card_that_left_the_course_is_not_asked(hands, course: HandLibrary, clock: Clock) -> None:
+def test_a_card_that_left_the_course_is_not_asked(
+    hands, live_course: EditableLiveCourse, clock: Clock
+) -> None:
     hands.grade(4)
     hands.grade(4)
     clock.tick(days=9)
-    course.remove("weights-1")
+    live_course.remove("weights-1")
 
     assert hands.card() == "weights-2"
     hands.grade(4)
     assert hands.card() == "weights-3"
 
 
-def test_a_card_that_moved_to_another_topic_is_not_new_again(hands, course: HandLibrary) -> None:
+def test_a_card_that_moved_to_another_topic_is_not_new_again(
+    hands, live_course: EditableLiveCourse
+) -> None:
     hands.grade(4)
-    course.move("weights-1", "cache")
+    live_course.move("weights-1", "cache")
 
     assert hands.card("/flashcards?topic=cache") == "cache-1"
     html = hands.client.get("/flashcards?topic=cache").text
@@ -356,8 +360,8 @@ def test_when_nothing_is_left_the_desk_says_until_when(hands, session) -> None:
     assert "Back to Today" in html
 
 
-def test_a_course_without_cards_says_so(client, course: HandLibrary) -> None:
-    course.remove(*course.get_current_library().cards)
+def test_a_course_without_cards_says_so(client, live_course: EditableLiveCourse) -> None:
+    live_course.remove(*live_course.get_current_course().cards)
 
     assert "This course has no cards yet" in client.get("/flashcards").text
 

@@ -14,7 +14,7 @@ from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
-from tests.flashcards.course import HandLibrary, two_topics
+from tests.flashcards.course import EditableLiveCourse, two_topics
 from tests.spaced_repetition.rebuilding import rebuild
 
 
@@ -113,7 +113,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
 
 @pytest.fixture(scope="module")
 def cards():
-    return HandLibrary(*two_topics()).get_current_library().cards
+    return EditableLiveCourse(*two_topics()).get_current_course().cards
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.accounts.current_learner import LearnerProfile
-from app.content.library import Library
+from app.content.course import Course
 from app.database.quotas import OWN_CARDS
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDayActivity
 from app.database.tables import Suspension as Aside
@@ -265,7 +265,7 @@ def test_a_suspended_card_stays_aside(rosa, session) -> None:
     assert session.exec(select(Aside)).one()
 
 
-def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> None:
+def test_what_came_stands_as_a_replay_would_have_it(rosa, session, course) -> None:
     review(rosa, "w-c-bf16", 2)
     notes = [
         Made("g1", ("F", "B"), log=HISTORY),
@@ -278,21 +278,19 @@ def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> N
     learner = learners(session)[0]
     before = everything(session, learner)
 
-    term = build_term_card(
-        library.glossary["kv-cache"], find_topic_of_added_card(library, TERM_CARD)
-    )
-    rebuild(session, learner, {**library.cards, TERM_CARD: term})
+    term = build_term_card(course.glossary["kv-cache"], find_topic_of_added_card(course, TERM_CARD))
+    rebuild(session, learner, {**course.cards, TERM_CARD: term})
     rebuild_days(session, learner)
     session.commit()
 
     assert everything(session, learner) == before
 
 
-def gradings(session: Session, learner: int, library: Library, seed: int) -> None:
+def gradings(session: Session, learner: int, course: Course, seed: int) -> None:
     """Weeks of a learner who grades as chance has it, and takes one grade back."""
     chance = random.Random(seed)  # noqa: S311 - chance, not secrecy
     number = 0
-    for card in library.cards.values():
+    for card in course.cards.values():
         at = dt.datetime(2026, 4, 1, 8, tzinfo=dt.UTC)
         for _ in range(chance.randint(1, 9)):
             at += dt.timedelta(days=chance.choice((0, 0, 1, 3, 9)))
@@ -308,11 +306,11 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
 
 @each_of_sample("seed", range(4), 1)
 def test_what_one_learner_takes_along_stands_the_same_with_another(
-    rosa, milo, session, library, seed
+    rosa, milo, session, course, seed
 ) -> None:
     rosa.post("/concepts/weights/readings", data={})
     first = learners(session)[0]
-    gradings(session, first, library, seed)
+    gradings(session, first, course, seed)
     taken = rosa.get("/settings/cards.apkg").content
 
     bring(milo, taken)
@@ -348,10 +346,10 @@ def test_added_cards_stand_the_same_with_another_learner(rosa, milo, session) ->
     assert decks == ["Networks::RDMA"]
 
 
-def test_ones_own_package_brought_back_doubles_nothing(rosa, session, library) -> None:
+def test_ones_own_package_brought_back_doubles_nothing(rosa, session, course) -> None:
     rosa.post("/concepts/weights/readings", data={})
     learner = learners(session)[0]
-    gradings(session, learner, library, 7)
+    gradings(session, learner, course, 7)
     rebuild_days(session, learner)
     session.commit()
     before = everything(session, learner)

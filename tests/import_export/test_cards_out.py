@@ -220,7 +220,7 @@ def test_whoever_has_begun_nothing_takes_an_empty_package(rosa, package) -> None
 @pytest.mark.drill
 @pytest.mark.parametrize("modern", [False, True])
 def test_a_package_is_never_in_memory_as_a_whole(
-    app, rosa, session, library, clock, modern: bool
+    app, rosa, session, course, clock, modern: bool
 ) -> None:
     if modern and import_zstd_or_none() is None:
         pytest.skip("this environment was made without zstd")
@@ -238,13 +238,13 @@ def test_a_package_is_never_in_memory_as_a_whole(
         session.add(own)
         session.add(AddedCard(learner_id=number, card=own.card, at=1))
     session.commit()
-    course = ExportedCourse(library, TINY)
+    exported = ExportedCourse(course, TINY)
 
     with tempfile.TemporaryFile() as file, open_snapshot_session(app.state.engine) as db:
         cards = LearnerCards(db, number)
         package = PackageArchiveWriter(file, newer_format=modern)
         tracemalloc.start()
-        write_learner_cards_to_anki_package(course, cards, package, clock().astimezone(dt.UTC))
+        write_learner_cards_to_anki_package(exported, cards, package, clock().astimezone(dt.UTC))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         with zipfile.ZipFile(file) as archive:

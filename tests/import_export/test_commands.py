@@ -10,7 +10,7 @@ import pytest
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.course import load_course
 from app.import_export.formats import READERS, WRITERS
 from tests.amounts import each_of_sample
 
@@ -29,7 +29,7 @@ GIFT = """\
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
@@ -40,21 +40,21 @@ def gift(tmp_path: Path) -> Path:
     return path
 
 
-def take_in(course: Path, path: Path, form: str = "gift", topic: str = "weights") -> int:
-    words = ["import", form, str(path), "--topic", topic, "--content", str(course)]
+def take_in(course_folder: Path, path: Path, form: str = "gift", topic: str = "weights") -> int:
+    words = ["import", form, str(path), "--topic", topic, "--content", str(course_folder)]
     return main(words)
 
 
-def errors(course: Path) -> list[str]:
-    return [p.message for p in check_course(course) if p.severity == "error"]
+def errors(course_folder: Path) -> list[str]:
+    return [p.message for p in check_course(course_folder) if p.severity == "error"]
 
 
 def test_what_was_taken_in_passes_the_check_and_is_reported(
-    course: Path, gift: Path, capsys: pytest.CaptureFixture[str]
+    course_folder: Path, gift: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert take_in(course, gift) == 0
+    assert take_in(course_folder, gift) == 0
 
-    assert errors(course) == errors(TINY)
+    assert errors(course_folder) == errors(TINY)
     assert capsys.readouterr().out.splitlines() == [
         "2 items imported into topics/weights/quiz.md.",
         "1 item refused:",
@@ -64,40 +64,40 @@ def test_what_was_taken_in_passes_the_check_and_is_reported(
     ]
 
 
-def test_what_stood_in_the_file_stands_there_still(course: Path, gift: Path) -> None:
-    quiz = course / "topics" / "weights" / "quiz.md"
+def test_what_stood_in_the_file_stands_there_still(course_folder: Path, gift: Path) -> None:
+    quiz = course_folder / "topics" / "weights" / "quiz.md"
     before = quiz.read_text(encoding="utf-8").rstrip()
-    take_in(course, gift)
+    take_in(course_folder, gift)
 
     assert quiz.read_text(encoding="utf-8").startswith(before)
-    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load_library(course).questions)
+    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load_course(course_folder).questions)
 
 
 def test_a_second_time_nothing_is_doubled(
-    course: Path, gift: Path, capsys: pytest.CaptureFixture[str]
+    course_folder: Path, gift: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    take_in(course, gift)
-    before = set(load_library(course).questions)
+    take_in(course_folder, gift)
+    before = set(load_course(course_folder).questions)
     capsys.readouterr()
-    take_in(course, gift)
+    take_in(course_folder, gift)
 
-    assert set(load_library(course).questions) == before
+    assert set(load_course(course_folder).questions) == before
     assert "the topic has this question already" in capsys.readouterr().out
 
 
 @each_of_sample("form", sorted(set(READERS) & set(WRITERS)), 2)
-def test_a_course_leaves_and_comes_back(course: Path, tmp_path: Path, form: str) -> None:
+def test_a_course_leaves_and_comes_back(course_folder: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / "out"
-    assert main(["export", form, str(target), "--content", str(course)]) == 0
-    known = load_library(course)
+    assert main(["export", form, str(target), "--content", str(course_folder)]) == 0
+    known = load_course(course_folder)
     for name in ("quiz.md", "cards.md"):
-        (course / "topics" / "weights" / name).unlink(missing_ok=True)
-    lost = set(known.questions) - set(load_library(course).questions)
-    take_in(course, target, form)
+        (course_folder / "topics" / "weights" / name).unlink(missing_ok=True)
+    lost = set(known.questions) - set(load_course(course_folder).questions)
+    take_in(course_folder, target, form)
 
     if form != "aiken":  # knows no ids
-        assert lost <= set(load_library(course).questions)
-    assert errors(course) == errors(TINY)
+        assert lost <= set(load_course(course_folder).questions)
+    assert errors(course_folder) == errors(TINY)
 
 
 def draft(path: Path, below: str = "---\n", status: str = "draft") -> None:
@@ -107,17 +107,17 @@ def draft(path: Path, below: str = "---\n", status: str = "draft") -> None:
 
 @each_of_sample("form", sorted(WRITERS), 2)
 def test_what_is_not_live_stays_and_is_counted(
-    course: Path, form: str, capfdbinary: pytest.CaptureFixture[bytes]
+    course_folder: Path, form: str, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    draft(course / "topics" / "kv-cache" / "concept.md")
-    draft(course / "topics" / "weights" / "cards.md", status="review")
-    draft(course / "topics" / "weights" / "quiz.md", "<!-- q: w-bf16-70b\n")
-    known = load_library(course).with_drafts()
-    live = set(load_library(course).questions)
+    draft(course_folder / "topics" / "kv-cache" / "concept.md")
+    draft(course_folder / "topics" / "weights" / "cards.md", status="review")
+    draft(course_folder / "topics" / "weights" / "quiz.md", "<!-- q: w-bf16-70b\n")
+    known = load_course(course_folder).with_drafts()
+    live = set(load_course(course_folder).questions)
     assert live
-    assert not load_library(course).cards
+    assert not load_course(course_folder).cards
 
-    assert main(["export", form, "-", "--content", str(course)]) == 0
+    assert main(["export", form, "-", "--content", str(course_folder)]) == 0
 
     written, said = capfdbinary.readouterr()
     if form in {"csv", "json", "gift", "moodle"}:
@@ -155,31 +155,31 @@ def test_a_file_of_json_says_the_language_of_its_course(tmp_path: Path) -> None:
     ],
 )
 def test_a_topic_that_is_not_there_is_named(
-    course: Path, gift: Path, words: list[str], sentence: str, capsys: object
+    course_folder: Path, gift: Path, words: list[str], sentence: str, capsys: object
 ) -> None:
-    status = main(["import", "gift", str(gift), "--content", str(course), *words])
+    status = main(["import", "gift", str(gift), "--content", str(course_folder), *words])
 
     assert status == 2
     assert sentence in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_named(
-    course: Path, capsys: pytest.CaptureFixture[str]
+    course_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert take_in(course, course / "none.gift") == 2
+    assert take_in(course_folder, course_folder / "none.gift") == 2
     assert "none.gift cannot be read (No such file or directory)." in (capsys.readouterr().err)
 
 
 def test_every_item_that_loses_something_is_named(
-    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    course_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    quiz = course / "topics" / "kv-cache" / "quiz.md"
+    quiz = course_folder / "topics" / "kv-cache" / "quiz.md"
     text = quiz.read_text(encoding="utf-8")
     match = text[text.index("### Match each part") : text.index("### Complete")]
     more = [match.replace("q: k-match", f"q: k-match-{n}") for n in range(6)]
     quiz.write_text("\n".join([text, *more]), encoding="utf-8")
 
-    words = ["export", "gift", str(tmp_path / "out"), "--content", str(course)]
+    words = ["export", "gift", str(tmp_path / "out"), "--content", str(course_folder)]
     assert main(words) == 0
 
     said = capsys.readouterr().out
@@ -193,13 +193,13 @@ def test_every_item_that_loses_something_is_named(
 @pytest.mark.parametrize("content", [b"", b"\xff\x00rubbish\x80", b"PK\x03\x04"])
 @pytest.mark.parametrize("form", sorted(READERS))
 def test_rubbish_is_refused_in_our_words(
-    course: Path, form: str, content: bytes, capsys: pytest.CaptureFixture[str]
+    course_folder: Path, form: str, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = course / "some.file"
+    path = course_folder / "some.file"
     path.write_bytes(content)
-    before = (course / "topics" / "weights" / "quiz.md").read_bytes()
+    before = (course_folder / "topics" / "weights" / "quiz.md").read_bytes()
 
-    status = take_in(course, path, form)
+    status = take_in(course_folder, path, form)
 
     said = capsys.readouterr()
     assert status == 2 or "0 items imported; nothing was written." in said.out
@@ -208,4 +208,4 @@ def test_rubbish_is_refused_in_our_words(
         assert " is needed." in said.err
     for foreign in ("zip file", "char 0", "codec", "Error"):
         assert foreign not in said.err + said.out
-    assert (course / "topics" / "weights" / "quiz.md").read_bytes() == before
+    assert (course_folder / "topics" / "weights" / "quiz.md").read_bytes() == before

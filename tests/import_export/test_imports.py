@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import erase_person_in_all_courses, update_learner_columns
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.database.engine import WRITING, create_write_session_opener, make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
@@ -71,11 +71,11 @@ def deck(cards: int = CARDS) -> bytes:
 class Desk:
     """A learner whose import is written by hand, slice by slice."""
 
-    def __init__(self, app: FastAPI, session: Session, library, clock: Clock) -> None:
+    def __init__(self, app: FastAPI, session: Session, course, clock: Clock) -> None:
         self.app, self.clock = app, clock
         self.learner = LearnerProfile("", id=learners(session)[0])
         self.arrivals = match_package_with_course(
-            read_package(io.BytesIO(deck())), library
+            read_package(io.BytesIO(deck())), course
         ).cards_to_import
 
     def begin(self) -> int:
@@ -107,9 +107,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(app, rosa, session, library, clock) -> Desk:
+def desk(app, rosa, session, course, clock) -> Desk:
     review(rosa, "w-c-bf16", 3)
-    return Desk(app, session, library, clock)
+    return Desk(app, session, course, clock)
 
 
 def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
@@ -349,9 +349,9 @@ def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
 
 
 def test_a_class_behind_one_address_imports_its_files_at_once(
-    settings: Settings, clock: Clock, live_library: LiveLibrary, session: Session
+    settings: Settings, clock: Clock, live_course: LiveCourse, session: Session
 ) -> None:
-    app = create_app(settings.model_copy(update={"rate_imports": "off"}), clock, live_library)
+    app = create_app(settings.model_copy(update={"rate_imports": "off"}), clock, live_course)
     content = deck(1)
 
     async def send() -> int:

@@ -58,28 +58,28 @@ A, B = dataset("a", "2.5", "3"), dataset("b", "4", "5.25", "4.0")
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     lay_out(tmp_path / "course")
     return tmp_path / "course"
 
 
-def imported(course: Path, xml: str) -> str:
-    file = course.parent / "calculated.xml"
+def imported(course_folder: Path, xml: str) -> str:
+    file = course_folder.parent / "calculated.xml"
     file.write_text(xml, encoding="utf-8")
-    report = import_file("moodle", file, course, "case")
+    report = import_file("moodle", file, course_folder, "case")
     assert "1 item imported" in report or "already" in report, report
-    return (course / "topics/case/quiz.md").read_text("utf-8")
+    return (course_folder / "topics/case/quiz.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("kind", ["calculated", "calculatedsimple"])
-def test_data_sets_are_params_and_the_formula_is_let(course: Path, kind: str) -> None:
-    text = imported(course, question("{a}*{b}", A, B, kind=kind))
+def test_data_sets_are_params_and_the_formula_is_let(course_folder: Path, kind: str) -> None:
+    text = imported(course_folder, question("{a}*{b}", A, B, kind=kind))
 
     assert "params:\n  a: [2.5, 3]\n  b: [4, 5.25]\nlet:\n  answer_1: a * b\n" in text
     assert "- [x] `{answer_1:.9g} kW ± 1%`" in text
     assert "- [ ] `{answer_2:.9g} kW ± 0.5`\n  > That is the sum of {a}." in text
     assert "> It is {answer_1:.9g}." in text
-    assert [p for p in check_course(course, today=DAY) if p.severity == "error"] == []
+    assert [p for p in check_course(course_folder, today=DAY) if p.severity == "error"] == []
     (asked,) = parse_file(text, "topics/case/quiz.md").questions
     for seed in range(8):
         drawn = draw_variant(asked, seed)
@@ -91,18 +91,18 @@ def test_data_sets_are_params_and_the_formula_is_let(course: Path, kind: str) ->
         assert (right.score, wrong.score) == (1.0, 0.0)
 
 
-def test_a_second_import_adds_nothing(course: Path) -> None:
-    first = imported(course, question("{a}*{b}", A, B))
+def test_a_second_import_adds_nothing(course_folder: Path) -> None:
+    first = imported(course_folder, question("{a}*{b}", A, B))
 
-    assert imported(course, question("{a}*{b}", A, B)) == first
+    assert imported(course_folder, question("{a}*{b}", A, B)) == first
 
 
-def test_choices_are_computed_with_their_decimals(course: Path) -> None:
-    text = imported(course, question("{={a}*{b}} kW", A, B, kind="calculatedmulti"))
+def test_choices_are_computed_with_their_decimals(course_folder: Path) -> None:
+    text = imported(course_folder, question("{={a}*{b}} kW", A, B, kind="calculatedmulti"))
 
     assert "- [x] {value_1:.1f} kW" in text
     assert "- [ ] {value_2:.1f} kW\n  > That is the sum of {a}." in text
-    assert [p for p in check_course(course, today=DAY) if p.severity == "error"] == []
+    assert [p for p in check_course(course_folder, today=DAY) if p.severity == "error"] == []
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_what_is_drawn_otherwise_than_in_moodle_is_said() -> None:
     ]
 
 
-def test_other_braces_of_the_text_are_no_placeholders(course: Path) -> None:
-    text = imported(course, question("{a}*{b}", A, B, text="Of {a}, {b} and {name}?"))
+def test_other_braces_of_the_text_are_no_placeholders(course_folder: Path) -> None:
+    text = imported(course_folder, question("{a}*{b}", A, B, text="Of {a}, {b} and {name}?"))
 
     assert "Of {a}, {b} and { name }?" in text
 

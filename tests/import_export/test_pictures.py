@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.import_export.formats import READERS
 from app.import_export.items import decode_image_or_empty, make_image_name_or_empty
 from app.import_export.xml_files import parse_xml_and_locate_elements
@@ -57,7 +57,7 @@ A rack with one ![host](host.gif) in it.
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
+def course_folder(tmp_path: Path) -> Path:
     """The tiny course with a question and a card that show pictures."""
     shutil.copytree(TINY, tmp_path / "course")
     topic = tmp_path / "course" / "topics" / "weights"
@@ -76,37 +76,37 @@ def other(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "other"))
 
 
-def send(course: Path, form: str, tmp_path: Path) -> Path:
+def send(course_folder: Path, form: str, tmp_path: Path) -> Path:
     file = tmp_path / f"out.{form}"
-    asked = ["export", form, str(file), "--topic", "weights", "--content", str(course)]
+    asked = ["export", form, str(file), "--topic", "weights", "--content", str(course_folder)]
     assert main(asked) == 0
     return file
 
 
-def take(course: Path, form: str, file: Path) -> None:
-    asked = ["import", form, str(file), "--topic", "weights", "--content", str(course)]
+def take(course_folder: Path, form: str, file: Path) -> None:
+    asked = ["import", form, str(file), "--topic", "weights", "--content", str(course_folder)]
     assert main(asked) in {0, 1}  # others of the topic are there already
 
 
-def errors(course: Path) -> list[str]:
-    return [p.message for p in check_course(course) if p.severity == "error"]
+def errors(course_folder: Path) -> list[str]:
+    return [p.message for p in check_course(course_folder) if p.severity == "error"]
 
 
-def files(course: Path) -> set[bytes]:
+def files(course_folder: Path) -> set[bytes]:
     """What the pictures of the topic hold."""
-    folder = course / "topics" / "weights"
+    folder = course_folder / "topics" / "weights"
     kinds = {".png", ".gif"}
     return {f.read_bytes() for f in folder.rglob("*") if f.suffix in kinds}
 
 
 @each_of_sample("form", ["moodle", "qti", "qti21", "json", "csv"], 2)
 def test_a_question_comes_with_its_pictures(
-    course: Path, other: Path, tmp_path: Path, form: str
+    course_folder: Path, other: Path, tmp_path: Path, form: str
 ) -> None:
-    assert not errors(course)
+    assert not errors(course_folder)
     before = errors(other)
 
-    take(other, form.removesuffix("21"), send(course, form, tmp_path))
+    take(other, form.removesuffix("21"), send(course_folder, form, tmp_path))
 
     assert errors(other) == before
     assert files(other) == {PNG, GIF}
@@ -124,14 +124,14 @@ def test_a_question_comes_with_its_pictures(
 
 @each_of_sample("form", ["moodle", "qti", "json"], 1)
 def test_what_comes_back_is_the_question_that_was_sent(
-    course: Path,
+    course_folder: Path,
     other: Path,
     tmp_path: Path,
     form: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    take(other, form, send(course, form, tmp_path))
-    for place in (other, course):
+    take(other, form, send(course_folder, form, tmp_path))
+    for place in (other, course_folder):
         capsys.readouterr()
 
         take(place, form, send(other, form, tmp_path))
@@ -143,19 +143,19 @@ def test_what_comes_back_is_the_question_that_was_sent(
 
 
 def test_the_same_words_about_another_picture_are_another_question(
-    course: Path, other: Path, tmp_path: Path
+    course_folder: Path, other: Path, tmp_path: Path
 ) -> None:
-    take(other, "json", send(course, "json", tmp_path))
+    take(other, "json", send(course_folder, "json", tmp_path))
     changed = PNG + b" that is another"
-    (course / "topics" / "weights" / "img" / "rack.png").write_bytes(changed)
+    (course_folder / "topics" / "weights" / "img" / "rack.png").write_bytes(changed)
 
-    take(other, "json", send(course, "json", tmp_path))
+    take(other, "json", send(course_folder, "json", tmp_path))
 
     assert files(other) == {PNG, GIF, changed}
 
 
-def test_moodle_finds_each_picture_beside_its_text(course: Path, tmp_path: Path) -> None:
-    root = parse_xml_and_locate_elements(send(course, "moodle", tmp_path).read_bytes()).root
+def test_moodle_finds_each_picture_beside_its_text(course_folder: Path, tmp_path: Path) -> None:
+    root = parse_xml_and_locate_elements(send(course_folder, "moodle", tmp_path).read_bytes()).root
     node = next(q for q in root if q.findtext("idnumber") == "pic-marked")
 
     held = {}
@@ -172,9 +172,9 @@ def test_moodle_finds_each_picture_beside_its_text(course: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("form", ["qti", "qti21"])
 def test_a_package_of_qti_names_the_pictures_of_each_item(
-    course: Path, tmp_path: Path, form: str
+    course_folder: Path, tmp_path: Path, form: str
 ) -> None:
-    with zipfile.ZipFile(send(course, form, tmp_path)) as package:
+    with zipfile.ZipFile(send(course_folder, form, tmp_path)) as package:
         inside = {name: package.read(name) for name in package.namelist()}
 
     assert inside["images/img-rack.png"] == PNG
@@ -187,8 +187,8 @@ def test_a_package_of_qti_names_the_pictures_of_each_item(
     assert b'src="../images/img-rack.png"' in inside["items/pic-marked.xml"]
 
 
-def test_anki_gets_the_pictures_of_cards(course: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(send(course, "apkg", tmp_path)) as package:
+def test_anki_gets_the_pictures_of_cards(course_folder: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(send(course_folder, "apkg", tmp_path)) as package:
         names = json.loads(package.read("media"))
         media = {name: package.read(number) for number, name in names.items()}
         collection = tmp_path / "collection.anki2"
@@ -203,9 +203,9 @@ def test_anki_gets_the_pictures_of_cards(course: Path, tmp_path: Path) -> None:
 
 
 def test_a_learner_takes_the_pictures_of_the_courses_cards_along(
-    course: Path, settings: Settings, clock
+    course_folder: Path, settings: Settings, clock
 ) -> None:
-    app = create_app(settings, clock, LiveLibrary(course))
+    app = create_app(settings, clock, LiveCourse(course_folder))
     with TestClient(app) as client:
         answer = client.post("/flashcards/pic-card/reviews", data={"rating": "3", "token": "one"})
         assert answer.status_code < 400
@@ -218,13 +218,13 @@ def test_a_learner_takes_the_pictures_of_the_courses_cards_along(
 
 @pytest.mark.parametrize(("form", "words"), [("gift", "A rack"), ("aiken", "A rack")])
 def test_formats_without_files_say_that_pictures_stay(
-    course: Path,
+    course_folder: Path,
     tmp_path: Path,
     form: str,
     words: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = send(course, form, tmp_path).read_text(encoding="utf-8")
+    text = send(course_folder, form, tmp_path).read_text(encoding="utf-8")
 
     told = capsys.readouterr().out
     assert "pic-marked: its pictures are not exported, only their descriptions" in told

@@ -132,16 +132,16 @@ def test_what_is_no_table_is_refused_with_a_sentence(data: bytes, said: str) -> 
 
 
 def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:
-    course = Path(shutil.copytree(TINY, tmp_path / "course"))
+    course_folder = Path(shutil.copytree(TINY, tmp_path / "course"))
     table = tmp_path / "bank.xlsx"
     table.write_bytes(workbook(TABLE))
-    before = {p: p.read_bytes() for p in course.rglob("*") if p.is_file()}
+    before = {p: p.read_bytes() for p in course_folder.rglob("*") if p.is_file()}
 
-    said = import_file("spreadsheet", table, course, "kv-cache", dry_run=True)
+    said = import_file("spreadsheet", table, course_folder, "kv-cache", dry_run=True)
 
     assert said.startswith("5 items would be imported into topics/kv-cache/quiz.md.")
-    assert {p: p.read_bytes() for p in course.rglob("*") if p.is_file()} == before
-    said = import_file("spreadsheet", table, course, "kv-cache")
+    assert {p: p.read_bytes() for p in course_folder.rglob("*") if p.is_file()} == before
+    said = import_file("spreadsheet", table, course_folder, "kv-cache")
     assert said.startswith("5 items imported into topics/kv-cache/quiz.md.")
 
 

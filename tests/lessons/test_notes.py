@@ -4,15 +4,15 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Learner, SectionNoteRow
 
 PAGE = "/concepts/weights/notes"
 
 
 @pytest.fixture
-def section(library: Library) -> str:
-    return next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+def section(course: Course) -> str:
+    return next(s.anchor for s in course.topics["weights"].sections if s.anchor)
 
 
 def write(client: TestClient, section: str, words: str = "", **fields: str):
@@ -49,16 +49,16 @@ def test_a_bookmark_needs_no_words(client: TestClient, section: str):
     assert f'href="/concepts/weights#{section}"' in page
 
 
-def test_markdown_holds_titles_links_and_words(client: TestClient, library: Library, section: str):
+def test_markdown_holds_titles_links_and_words(client: TestClient, course: Course, section: str):
     write(client, section, "- two bytes\n- each", marked="yes")
 
     answer = client.get("/notes.md")
 
-    title = next(s.title for s in library.topics["weights"].sections if s.anchor)
+    title = next(s.title for s in course.topics["weights"].sections if s.anchor)
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
     assert answer.text == (
         "# Notes\n\n"
-        f"## {library.topics['weights'].title}\n\n"
+        f"## {course.topics['weights'].title}\n\n"
         f"### [{title}](http://testserver/concepts/weights#{section}) (bookmark)\n\n"
         "- two bytes\n- each\n"
     )

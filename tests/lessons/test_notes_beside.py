@@ -3,14 +3,14 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.library import Library
+from app.content.course import Course
 
 PAGE = "/concepts/weights"
 
 
 @pytest.fixture
-def section(library: Library) -> str:
-    return next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+def section(course: Course) -> str:
+    return next(s.anchor for s in course.topics["weights"].sections if s.anchor)
 
 
 def write(client: TestClient, section: str, words: str, **more: str):
@@ -28,10 +28,10 @@ def test_a_note_stands_below_its_section(rosa: TestClient, section: str):
     assert page.index(f'id="n-{section}"') < note
 
 
-def test_every_section_has_room_for_a_note(rosa: TestClient, library: Library):
+def test_every_section_has_room_for_a_note(rosa: TestClient, course: Course):
     page = rosa.get(PAGE).text
 
-    named = [s for s in library.topics["weights"].sections if s.anchor]
+    named = [s for s in course.topics["weights"].sections if s.anchor]
     assert page.count("Save note<span") == len(named)
     assert "<script>" not in page
 
@@ -60,9 +60,9 @@ def test_all_notes_can_be_searched(rosa: TestClient, section: str):
     assert "No note has “&lt;b&gt;zzz”" in nothing
 
 
-def test_a_title_is_found_too(rosa: TestClient, section: str, library: Library):
+def test_a_title_is_found_too(rosa: TestClient, section: str, course: Course):
     write(rosa, section, "x")
-    title = library.topics["weights"].title
+    title = course.topics["weights"].title
 
     assert "mine" not in rosa.get("/notes").text
     assert f">{title}</a></h2>" in rosa.get(f"/notes?q={title}").text

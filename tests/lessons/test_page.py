@@ -4,7 +4,7 @@ import re
 
 from fastapi.testclient import TestClient
 
-from app.content.library import Library
+from app.content.course import Course
 
 
 def test_the_page_has_its_sections_under_their_own_addresses(client: TestClient):
@@ -38,12 +38,12 @@ def test_the_first_mention_of_a_term_is_explained(client: TestClient):
     assert 'popover="hint"' in page
 
 
-def test_the_page_ends_with_what_it_rests_on(client: TestClient, library: Library):
+def test_the_page_ends_with_what_it_rests_on(client: TestClient, course: Course):
     page = client.get("/concepts/kv-cache").text
 
-    for key in library.topics["kv-cache"].sources:
+    for key in course.topics["kv-cache"].sources:
         assert f'id="src-{key}"' in page
-        assert library.sources[key].url in page
+        assert course.sources[key].url in page
 
 
 def test_the_pages_are_linked_in_their_order(client: TestClient):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import each_of_sample
@@ -44,7 +44,7 @@ def show(folder: Path, name: str) -> None:
 
 @pytest.fixture
 def visit(folder: Path, settings: Settings, clock) -> Callable[[str], tuple[int, str, bytes]]:
-    app = create_app(settings, clock, LiveLibrary(folder))
+    app = create_app(settings, clock, LiveCourse(folder))
     client = TestClient(app)
 
     def asked(name: str) -> tuple[int, str, bytes]:
@@ -58,10 +58,10 @@ def visit(folder: Path, settings: Settings, clock) -> Callable[[str], tuple[int,
 def test_a_page_may_show_it(folder: Path, name: str):
     show(folder, name)
 
-    library = LiveLibrary(folder).get_current_library()
+    course = LiveCourse(folder).get_current_course()
 
-    assert not [p for p in library.problems if p.code in {"E61", "E62", "E78"}]
-    last = library.topics["weights"].sections[-1]
+    assert not [p for p in course.problems if p.code in {"E61", "E62", "E78"}]
+    last = course.topics["weights"].sections[-1]
     assert any(
         f'src="/concepts/weights/files/{name}" alt="A board"' in getattr(p, "html", "")
         for p in last.pieces
@@ -78,7 +78,7 @@ def test_it_is_served_as_what_it_is(visit, name: str):
 
 def test_nothing_in_it_can_run(folder: Path, settings: Settings, clock):
     """Its own policy takes the place of the one that pages have."""
-    app = create_app(settings, clock, LiveLibrary(folder))
+    app = create_app(settings, clock, LiveCourse(folder))
     with TestClient(app) as client:
         headers = client.get("/concepts/weights/files/img/board.svg").headers
 
@@ -115,19 +115,19 @@ def test_the_check_says_why_a_picture_is_not_shown(folder: Path, name: str, why:
     (topic / "img" / "false.avif").write_bytes(PICTURES["board.png"])
     show(folder, name)
 
-    told = [p.message for p in LiveLibrary(folder).get_current_library().problems]
+    told = [p.message for p in LiveCourse(folder).get_current_course().problems]
 
     assert any(why in message for message in told), told
 
 
 def test_a_picture_that_comes_later_is_seen(folder: Path):
     show(folder, "img/later.png")
-    live = LiveLibrary(folder)
-    assert any(p.code == "E61" for p in live.get_current_library().problems)
+    live = LiveCourse(folder)
+    assert any(p.code == "E61" for p in live.get_current_course().problems)
 
     (folder / "topics" / "weights" / "img" / "later.png").write_bytes(PICTURES["board.png"])
 
-    assert not any(p.code == "E61" for p in live.get_current_library().problems)
+    assert not any(p.code == "E61" for p in live.get_current_course().problems)
 
 
 def test_a_drawing_in_a_folder_of_its_own_is_part_of_the_page(folder: Path):
@@ -138,8 +138,8 @@ def test_a_drawing_in_a_folder_of_its_own_is_part_of_the_page(folder: Path):
     text = page.read_text(encoding="utf-8")
     page.write_text(f"{text}\n\n## Seen\n\n![A host](img/host.svg)\n")
 
-    library = LiveLibrary(folder).get_current_library()
+    course = LiveCourse(folder).get_current_course()
 
-    seen = "".join(getattr(p, "html", "") for p in library.topics["weights"].sections[-1].pieces)
+    seen = "".join(getattr(p, "html", "") for p in course.topics["weights"].sections[-1].pieces)
     assert '<svg class="g dia' in seen
     assert 'id="fig-img-host-1-wide-title"' in seen

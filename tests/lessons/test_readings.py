@@ -7,8 +7,8 @@ import re
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library
 from app.database.tables import DayListRow, SectionRead
 from app.lessons.course_pages import find_first_unread_page
 from app.study_plan.day_list import DayList, PageToRead, Task
@@ -56,26 +56,26 @@ def test_the_next_page_is_one_click_away_and_after_the_last_one_today(rosa: Test
     assert address == "/"
 
 
-def test_a_page_names_what_comes_after_it_and_goes_there(rosa: TestClient, library: Library):
+def test_a_page_names_what_comes_after_it_and_goes_there(rosa: TestClient, course: Course):
     page = rosa.get("/concepts/weights").text
     named = re.search(r'value="next" data-key="t">([^<]*) <kbd>', page)
     address = rosa.post(ADDRESS, data={"then": "next"}).headers["location"]
 
     assert named
-    assert named[1] == library.topics[address.removeprefix("/concepts/")].title
+    assert named[1] == course.topics[address.removeprefix("/concepts/")].title
 
 
-def test_after_todays_list_no_other_page_comes_next(library: Library):
-    first, second = list(cached_course_facts(library).pages)[:2]
+def test_after_todays_list_no_other_page_comes_next(course: Course):
+    first, second = list(cached_course_facts(course).pages)[:2]
     pages = (PageToRead(second, 4, "weak", short=True),)
     todays = DayList(dt.date(2026, 6, 9), (Task("read", 4, pages=pages),))
 
-    read = {slug: [s.anchor for s in library.topics[slug].sections] for slug in (first, second)}
+    read = {slug: [s.anchor for s in course.topics[slug].sections] for slug in (first, second)}
 
-    listed = find_first_unread_page(library, todays, {first: read[first]}, "full")
-    after = find_first_unread_page(library, todays, read, "full")
-    left = find_first_unread_page(library, todays, {}, "full", left_page=second)
-    unlisted = find_first_unread_page(library, None, {second: read[second]}, "short")
+    listed = find_first_unread_page(course, todays, {first: read[first]}, "full")
+    after = find_first_unread_page(course, todays, read, "full")
+    left = find_first_unread_page(course, todays, {}, "full", left_page=second)
+    unlisted = find_first_unread_page(course, None, {second: read[second]}, "short")
 
     assert listed.url == f"/concepts/{second}?route=short"
     for one in (after, left):
@@ -83,7 +83,7 @@ def test_after_todays_list_no_other_page_comes_next(library: Library):
     assert (unlisted.url, unlisted.is_on_day_list) == (f"/concepts/{first}?route=short", False)
 
 
-def test_the_rest_of_a_page_on_the_list_comes_next_though_its_essentials_are_read(shipped: Library):
+def test_the_rest_of_a_page_on_the_list_comes_next_though_its_essentials_are_read(shipped: Course):
     topics = shipped.topics.values()
     first, second = [
         t for t in topics if 0 < sum(section.essential for section in t.sections) < len(t.sections)
@@ -118,9 +118,9 @@ def test_the_last_page_of_the_list_says_so(rosa: TestClient, session: Session):
     assert "No more pages on today\N{RIGHT SINGLE QUOTATION MARK}s list." in page
     assert 'value="next"' not in page
     assert rosa.post(ADDRESS, data={"then": "next"}).headers["location"] == "/"
-    today, course = rosa.get("/").text, rosa.get("/course").text
+    today, course_page = rosa.get("/").text, rosa.get("/course").text
     assert re.search(r'the next page, <a href="/concepts/kv-cache">', today)
-    assert re.search(r'<a class="btn main" href="/concepts/kv-cache"[^>]*>Next page', course)
+    assert re.search(r'<a class="btn main" href="/concepts/kv-cache"[^>]*>Next page', course_page)
 
 
 def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock):

@@ -5,32 +5,32 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.library import Library
+from app.content.course import Course
 
 
-def test_every_term_stands_once_under_its_own_address(client: TestClient, library: Library):
+def test_every_term_stands_once_under_its_own_address(client: TestClient, course: Course):
     page = client.get("/glossary").text
 
-    assert library.glossary
-    for anchor, term in library.glossary.items():
+    assert course.glossary
+    for anchor, term in course.glossary.items():
         assert page.count(f'id="{anchor}"') == 1
         assert term.name in page
 
 
-def test_every_source_is_listed_with_the_day_it_was_read(client: TestClient, library: Library):
+def test_every_source_is_listed_with_the_day_it_was_read(client: TestClient, course: Course):
     page = client.get("/sources").text
 
-    for source in library.sources.values():
+    for source in course.sources.values():
         assert source.title in page
         assert f'href="{source.url}"' in page
     assert re.search(r"read [A-Z][a-z]+\u00a0\d+, 20\d\d", page)
 
 
 def test_a_long_list_of_sources_comes_in_parts(
-    client: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, course: Course, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("app.lessons.course_pages._SOURCES_ON_A_PAGE", 1)
-    titles = sorted((s.title for s in library.sources.values()), key=str.casefold)
+    titles = sorted((s.title for s in course.sources.values()), key=str.casefold)
     first, last = client.get("/sources?used=1"), client.get("/sources?page=999")
 
     assert titles[0] in first.text

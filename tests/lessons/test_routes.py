@@ -14,9 +14,9 @@ from fastapi.testclient import TestClient
 
 from app.accounts.learner import PlanCalendar
 from app.content.check import check_course
+from app.content.course import Course, load_course
 from app.content.course_facts import cached_course_facts
-from app.content.courses import LiveLibrary
-from app.content.library import Library, load_library
+from app.content.live_courses import LiveCourse
 from app.content.reading_routes import (
     ReadingRoute,
     list_sections_on_route,
@@ -49,14 +49,14 @@ def edit_front(folder: Path, topic: str, lines: str) -> None:
 
 @pytest.fixture
 def client(settings: Settings, clock, folder: Path) -> Iterator[TestClient]:
-    app: FastAPI = create_app(settings, clock, LiveLibrary(folder))
+    app: FastAPI = create_app(settings, clock, LiveCourse(folder))
     with visit(app) as client:
         client.get("/unreachable")
         yield client
 
 
 def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
-    topics = load_library(folder).topics
+    topics = load_course(folder).topics
 
     short = [s.anchor for s in list_sections_on_route(topics["weights"], "short")]
     assert short == ["", "two-bytes-each", "check-yourself"]
@@ -67,13 +67,13 @@ def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
 
 
 def test_a_page_that_names_no_section_is_essential_as_a_whole():
-    topics = load_library(TINY).topics
+    topics = load_course(TINY).topics
 
     assert all(list_sections_on_route(t, "short") == t.sections for t in topics.values())
 
 
 def test_an_opening_announces_no_case_that_the_short_route_folds(
-    shipped: Library, subtests: pytest.Subtests
+    shipped: Course, subtests: pytest.Subtests
 ):
     for topic in shipped.topics.values():
         opening, *sections = topic.sections
@@ -83,7 +83,7 @@ def test_an_opening_announces_no_case_that_the_short_route_folds(
             assert not re.search(r"On this page, you|[Tt]o find out why, follow", opening.plain)
 
 
-def test_a_whole_page_takes_the_minutes_that_the_plan_counts(shipped: Library):
+def test_a_whole_page_takes_the_minutes_that_the_plan_counts(shipped: Course):
     for slug, page in cached_course_facts(shipped).pages.items():
         assert sum_reading_minutes_on_route(shipped.topics[slug], "full") == page.reading_minutes
 
@@ -146,18 +146,18 @@ def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestC
     assert answer.headers["location"] == "/concepts/weights?route=short#end"
     assert "Mark as read" not in client.get("/concepts/weights?route=short").text
     assert "Mark as read" in client.get("/concepts/weights").text
-    course = client.get("/course?route=short").text
-    assert "1 of 1 page read." in " ".join(course.split())
+    course_page = client.get("/course?route=short").text
+    assert "1 of 1 page read." in " ".join(course_page.split())
     assert "essentials read" in client.get("/course").text
 
 
-def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveLibrary):
+def test_the_short_route_folds_no_section_that_its_questions_need(live_shipped: LiveCourse):
     assert (
-        list_short_route_questions_without_answer_on_route(live_shipped.get_current_library()) == ()
+        list_short_route_questions_without_answer_on_route(live_shipped.get_current_course()) == ()
     )
 
 
-def test_what_to_know_for_the_exam_is_essential(shipped: Library):
+def test_what_to_know_for_the_exam_is_essential(shipped: Course):
     sections = [(t.slug, s) for t in shipped.topics.values() if not t.level for s in t.sections]
     boxes = [(page, s) for page, s in sections if "What to know for the exam." in s.plain]
 
@@ -167,9 +167,7 @@ def test_what_to_know_for_the_exam_is_essential(shipped: Library):
     assert all(s.essential for page, s in sections if page == "ai-ml-deep-learning")
 
 
-def test_a_section_that_an_objective_names_is_essential(
-    shipped: Library, subtests: pytest.Subtests
-):
+def test_a_section_that_an_objective_names_is_essential(shipped: Course, subtests: pytest.Subtests):
     named = {
         "1.1": "software-stack#the-layers-at-a-glance",
         "1.2": "training-versus-inference#training-forward-backward-update "
@@ -225,9 +223,9 @@ difficulty: 1
     folded = "\n## Architecture\n\nA colonnade is a row of columns with gargoyles.\n"
 
     page.write_text(page.read_text() + asked)
-    assert list_short_route_questions_without_answer_on_route(load_library(folder)) == ()
+    assert list_short_route_questions_without_answer_on_route(load_course(folder)) == ()
     page.write_text(page.read_text().replace(asked, folded + asked))
-    assert list_short_route_questions_without_answer_on_route(load_library(folder)) == (
+    assert list_short_route_questions_without_answer_on_route(load_course(folder)) == (
         "folded-answer",
     )
 
@@ -241,9 +239,9 @@ def test_the_way_back_from_a_question_keeps_the_route(client: TestClient):
     assert set(re.findall(back, client.get("/concepts/weights?route=full").text)) == {""}
 
 
-def test_only_the_plan_says_what_comes_next(client: TestClient, library: Library):
-    course = client.get("/course").text.partition('class="chapters')[2]
-    first, second, *_ = re.findall(r'<li[^>]*><a\s+href="/concepts/([\w-]+)', course)
+def test_only_the_plan_says_what_comes_next(client: TestClient, course: Course):
+    course_page = client.get("/course").text.partition('class="chapters')[2]
+    first, second, *_ = re.findall(r'<li[^>]*><a\s+href="/concepts/([\w-]+)', course_page)
     client.post(f"/concepts/{first}/readings")
     client.get("/")
     page = client.get(f"/concepts/{first}").text
@@ -251,14 +249,14 @@ def test_only_the_plan_says_what_comes_next(client: TestClient, library: Library
     foot = page[page.index('aria-label="Previous and next page in course order"') :]
     following = re.search(r'rel="next"><small>(.*?)<svg.*?</small>(.*?)</a>', foot, re.DOTALL)
     assert following[1].strip() == "Course order: next"
-    assert library.topics[second].title in following[2]
+    assert course.topics[second].title in following[2]
     assert "Course order: previous" in client.get(f"/concepts/{second}").text
     assert "Next in the course" not in page
 
 
-def test_the_detours_of_a_page_come_back_to_its_route(client: TestClient, library: Library):
+def test_the_detours_of_a_page_come_back_to_its_route(client: TestClient, course: Course):
     address, short = "/concepts/weights", "/concepts/weights?route=short"
-    section = next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+    section = next(s.anchor for s in course.topics["weights"].sections if s.anchor)
     page = client.get(short).text
     assert page.count('name="route" value="short"') == page.count('name="beside"') > 0
     assert f'href="{address}/notes?route=short"' in page
@@ -276,8 +274,8 @@ def test_the_detours_of_a_page_come_back_to_its_route(client: TestClient, librar
     assert "route=short" not in client.get(f"{address}/notes").text
 
 
-def test_a_note_that_is_swapped_keeps_the_route(htmx: TestClient, library: Library):
-    section = next(s.anchor for s in library.topics["weights"].sections if s.anchor)
+def test_a_note_that_is_swapped_keeps_the_route(htmx: TestClient, course: Course):
+    section = next(s.anchor for s in course.topics["weights"].sections if s.anchor)
     note = {"section": section, "words": "Mine.", "route": "short", "beside": "yes"}
 
     fragment = htmx.post("/concepts/weights/notes", data=note).text
@@ -324,7 +322,7 @@ difficulty: 1
 
     page.write_text(page.read_text() + told + asked)
 
-    assert list_short_route_questions_without_answer_on_route(load_library(folder)) == (
+    assert list_short_route_questions_without_answer_on_route(load_course(folder)) == (
         "folded-number",
     )
 
@@ -342,23 +340,26 @@ def test_the_course_shows_the_minutes_that_the_plan_uses(client: TestClient):
     assert '<b aria-current="true">Essentials' in short
 
 
-def test_full_pages_that_do_not_fit_are_read_short(library: Library):
-    course = cached_course_facts(library)
-    day, minutes = dt.date(2026, 6, 9), sum(page.reading_minutes for page in course.pages.values())
+def test_full_pages_that_do_not_fit_are_read_short(course: Course):
+    course_facts = cached_course_facts(course)
+    day, minutes = (
+        dt.date(2026, 6, 9),
+        sum(page.reading_minutes for page in course_facts.pages.values()),
+    )
 
     def route(days: int, begun: Collection[str] = ()) -> ReadingRoute:
         calendar = PlanCalendar(day, exam_day=day + dt.timedelta(days=days))
         readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
         learner = LearnerFacts(day, readings=readings)
-        return choose_route(course, learner, calendar, minutes / 4, "auto")
+        return choose_route(course_facts, learner, calendar, minutes / 4, "auto")
 
     assert route(3) == "short"
     assert route(30) == "full"
-    assert route(3, course.pages) == "full"
+    assert route(3, course_facts.pages) == "full"
 
 
 def test_reading_never_adds_to_what_is_left(
-    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+    settings: Settings, clock: Clock, live_shipped: LiveCourse
 ):
     def read_text(browser: TestClient, address: str) -> str:
         return " ".join(browser.get(address).text.replace("\xa0", " ").split())
@@ -374,7 +375,7 @@ def test_reading_never_adds_to_what_is_left(
                     listed.partition('href="/concepts/')[2].partition('"')[0].partition("?")
                 )
                 browser.post(f"/concepts/{slug}/readings?{query}")
-                plan, course = read_text(browser, "/plan"), read_text(browser, "/course")
+                plan, course_page = read_text(browser, "/plan"), read_text(browser, "/course")
                 found = re.search(
                     r"(?:pages left:|their essentials) (?:(\d+) h)? ?(?:(\d+) min)?[.:]", plan
                 )
@@ -382,13 +383,13 @@ def test_reading_never_adds_to_what_is_left(
                 left = 60 * int(found[1] or 0) + int(found[2] or 0)
                 assert left <= before
                 before = left
-                assert '<b aria-current="true">Essentials' in course
+                assert '<b aria-current="true">Essentials' in course_page
                 assert "There is time for the essentials of every page" in plan
             clock.tick(days=1)
 
 
 def test_all_minutes_of_a_page_are_read_once_its_sections_are(
-    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+    settings: Settings, clock: Clock, live_shipped: LiveCourse
 ):
     with visit(create_app(settings, clock, live_shipped)) as browser:
         # Pages whose sections add up to another rounded minute.
@@ -406,21 +407,21 @@ def test_an_unknown_route_is_refused(client: TestClient):
 
 
 def test_a_question_is_covered_where_the_words_of_its_answer_are_essential(folder: Path):
-    library = load_library(folder)
-    answered = measure_short_route_coverage(library)
+    course = load_course(folder)
+    answered = measure_short_route_coverage(course)
     page = folder / "topics/weights/concept.md"
     page.write_text(page.read_text().replace("[two-bytes-each]", "[try-it]"))
 
-    other = measure_short_route_coverage(load_library(folder))
+    other = measure_short_route_coverage(load_course(folder))
 
-    exam_level = sum(not question.level for question in library.questions.values())
+    exam_level = sum(not question.level for question in course.questions.values())
     assert (
         other.covered_question_count
         < answered.covered_question_count
         <= answered.question_count
         == exam_level
     )
-    full = measure_short_route_coverage(load_library(TINY))  # names no essential section
+    full = measure_short_route_coverage(load_course(TINY))  # names no essential section
     assert answered.word_count < full.word_count
 
 
@@ -455,8 +456,8 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
     plan = {"exam_day": "2026-12-30", "minutes_a_day": "30", "page_route": "short"}
     client.post("/plan", data=plan)
 
-    welcome, course = (client.get(at).text.replace("\xa0", " ") for at in ("/", "/course"))
-    essentials = re.search(r"Essentials only: (\d+) min", course)
+    welcome, course_page = (client.get(at).text.replace("\xa0", " ") for at in ("/", "/course"))
+    essentials = re.search(r"Essentials only: (\d+) min", course_page)
     assert essentials
     assert 'href="/concepts/weights?route=short"' in welcome
     assert f'class="min">{essentials[1]} minute' in welcome
@@ -467,13 +468,13 @@ def test_the_first_visit_and_the_plan_say_the_minutes_of_the_planned_route(clien
 
 
 def test_a_page_of_two_objectives_is_found_under_both(
-    settings: Settings, clock: Clock, live_shipped: LiveLibrary
+    settings: Settings, clock: Clock, live_shipped: LiveCourse
 ):
-    library = live_shipped.get_current_library()
+    course = live_shipped.get_current_course()
     with visit(create_app(settings, clock, live_shipped)) as browser:
-        course = browser.get("/course").text
-        for slug in library.syllabus.topics:
-            for number in library.topics[slug].objectives:
-                below = course.partition(f'id="o{number}"')[2].partition('class="spot"')[0]
-                is_beyond_exam = library.topics[slug].level
+        course_page = browser.get("/course").text
+        for slug in course.syllabus.topics:
+            for number in course.topics[slug].objectives:
+                below = course_page.partition(f'id="o{number}"')[2].partition('class="spot"')[0]
+                is_beyond_exam = course.topics[slug].level
                 assert (f'href="/concepts/{slug}"' in below) != bool(is_beyond_exam), (slug, number)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.library import Library, load_library
+from app.content.course import Course, load_course
 from app.lessons.search import SearchHit, SearchResults, list_search_documents, search_course
 from tests.conftest import TINY
 
@@ -25,73 +25,71 @@ def everything(found: SearchResults) -> str:
     return " ".join(piece.text for hit in found.hits for piece in (*hit.title, *hit.excerpt))
 
 
-def test_all_four_kinds_are_found(library: Library):
-    kinds = {hit.kind for words in ("cache", "size") for hit in search_course(library, words).hits}
+def test_all_four_kinds_are_found(course: Course):
+    kinds = {hit.kind for words in ("cache", "size") for hit in search_course(course, words).hits}
 
     assert kinds == {"page", "term", "card", "calculator"}
 
 
-def test_what_is_called_so_comes_first(library: Library):
-    first = search_course(library, "kv cache").hits[0]
+def test_what_is_called_so_comes_first(course: Course):
+    first = search_course(course, "kv cache").hits[0]
 
     assert text(first).casefold() == "kv cache"
 
 
 @pytest.mark.parametrize("words", ["EAGLE", "MTP", "speculation"])
-def test_speculation_is_found_by_the_names_of_its_kinds(shipped: Library, words: str):
+def test_speculation_is_found_by_the_names_of_its_kinds(shipped: Course, words: str):
     hits = search_course(shipped, words).hits[:2]
 
     assert "What does speculation bring?" in [text(hit) for hit in hits]
 
 
 @pytest.mark.parametrize("words", ["settings", "setting", "change settings"])
-def test_the_settings_come_first_of_what_speaks_of_settings(shipped: Library, words: str):
+def test_the_settings_come_first_of_what_speaks_of_settings(shipped: Course, words: str):
     first = search_course(shipped, words).hits[0]
 
     assert (text(first), first.url) == ("Settings", "/settings")
 
 
-def test_the_beginning_of_a_word_is_enough(library: Library):
-    assert titles(search_course(library, "param"), "term") == ["Parameter"]
+def test_the_beginning_of_a_word_is_enough(course: Course):
+    assert titles(search_course(course, "param"), "term") == ["Parameter"]
 
 
-def test_every_word_must_be_there(library: Library):
-    both = search_course(library, "weights parameters")
-    one = search_course(library, "weights")
+def test_every_word_must_be_there(course: Course):
+    both = search_course(course, "weights parameters")
+    one = search_course(course, "weights")
 
     assert 0 < both.hit_count < one.hit_count
 
 
-def test_a_plural_finds_the_singular(library: Library):
-    assert "Parameter" in titles(search_course(library, "parameters"), "term")
+def test_a_plural_finds_the_singular(course: Course):
+    assert "Parameter" in titles(search_course(course, "parameters"), "term")
 
 
-def test_large_letters_and_accents_do_not_matter(library: Library):
-    assert titles(search_course(library, "PARAMÉTER")) == titles(
-        search_course(library, "parameter")
-    )
+def test_large_letters_and_accents_do_not_matter(course: Course):
+    assert titles(search_course(course, "PARAMÉTER")) == titles(search_course(course, "parameter"))
 
 
-def test_the_words_that_led_there_are_marked(library: Library):
-    hit = next(h for h in search_course(library, "param").hits if h.kind == "term")
+def test_the_words_that_led_there_are_marked(course: Course):
+    hit = next(h for h in search_course(course, "param").hits if h.kind == "term")
 
     assert [p.text for p in hit.title if p.is_match] == ["Parameter"]
 
 
 @pytest.mark.parametrize("typed", ["paramter", "parmaeter", "parametre", "paraemter"])
-def test_a_slip_of_the_finger_is_forgiven(library: Library, typed: str):
-    found = search_course(library, typed)
+def test_a_slip_of_the_finger_is_forgiven(course: Course, typed: str):
+    found = search_course(course, typed)
 
     assert found.corrected_query.startswith("parameter")
     assert "Parameter" in titles(found)
 
 
 @pytest.mark.parametrize("typed", ["TCO", "TPU", "MIG", "Groq"])
-def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
-    assert search_course(library, typed).corrected_query == ""
+def test_an_acronym_is_no_slip_of_the_finger(course: Course, typed: str):
+    assert search_course(course, typed).corrected_query == ""
 
 
-def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests: pytest.Subtests):
+def test_what_the_app_has_is_found_by_its_usual_name(course: Course, subtests: pytest.Subtests):
     for typed, address in [
         ("mock exam", "/exams"),
         ("mock exams", "/exams"),
@@ -103,7 +101,7 @@ def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests:
         ("suspend card", "/flashcards/deck"),
     ]:
         with subtests.test(typed=typed, address=address):
-            found = search_course(library, typed)
+            found = search_course(course, typed)
 
             assert (found.hits[0].url, found.corrected_query) == (address, "")
 
@@ -117,7 +115,7 @@ def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests:
         ("utilisation", "utilization"),
     ],
 )
-def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
+def test_both_spellings_find_the_same(shipped: Course, one: str, other: str):
     first, second = search_course(shipped, one), search_course(shipped, other)
 
     assert first.hit_count == second.hit_count > 0
@@ -126,34 +124,34 @@ def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
 
 
 @pytest.mark.parametrize("typed", ["asdfqwer", "qwertyuiop"])
-def test_letters_at_random_are_no_slip_of_the_finger(shipped: Library, typed: str):
+def test_letters_at_random_are_no_slip_of_the_finger(shipped: Course, typed: str):
     assert search_course(shipped, typed).corrected_query == ""
 
 
-def test_only_the_wrong_word_is_mended(library: Library):
-    assert search_course(library, "kv cahce").corrected_query == "kv cache"
+def test_only_the_wrong_word_is_mended(course: Course):
+    assert search_course(course, "kv cahce").corrected_query == "kv cache"
 
 
-def test_some_of_the_words_are_better_than_nothing(library: Library):
-    found = search_course(library, "parameter zzzzzzzz")
+def test_some_of_the_words_are_better_than_nothing(course: Course):
+    found = search_course(course, "parameter zzzzzzzz")
 
     assert found.corrected_query == "parameter"
     assert not found.match_only_some_words
     assert "Parameter" in titles(found)
 
 
-def test_words_that_never_stand_together_are_not_called_a_slip(library: Library):
-    found = search_course(library, "mock parameter")
+def test_words_that_never_stand_together_are_not_called_a_slip(course: Course):
+    found = search_course(course, "mock parameter")
 
     assert found.match_only_some_words
     assert found.hit_count > 0
 
 
-def test_nothing_is_made_up_for_words_like_none(library: Library):
-    assert search_course(library, "zzzzzzzz") == SearchResults()
+def test_nothing_is_made_up_for_words_like_none(course: Course):
+    assert search_course(course, "zzzzzzzz") == SearchResults()
 
 
-def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
+def test_no_words_can_break_it(course: Course, subtests: pytest.Subtests):
     for typed in [
         "",
         "   ",
@@ -174,7 +172,7 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
         "x " * 500,
     ]:
         with subtests.test(typed=typed):
-            assert isinstance(search_course(library, typed), SearchResults)
+            assert isinstance(search_course(course, typed), SearchResults)
 
 
 @pytest.mark.parametrize(
@@ -191,12 +189,12 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
         "parame\u0301ter",
     ],
 )
-def test_what_nobody_sees_makes_no_difference(library: Library, typed: str):
-    found = search_course(library, typed)
+def test_what_nobody_sees_makes_no_difference(course: Course, typed: str):
+    found = search_course(course, typed)
 
     assert (found.corrected_query, titles(found)) == (
         "",
-        titles(search_course(library, "parameter")),
+        titles(search_course(course, "parameter")),
     )
 
 
@@ -206,30 +204,30 @@ def test_what_nobody_sees_in_a_text_hides_it_from_no_search(tmp_path):
         path = tmp_path / "course" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(words)
-    course = load_library(tmp_path / "course")
+    course = load_course(tmp_path / "course")
 
     for typed in ("quokka", "marsupial", "fierce", "quo\u00adkka"):
         assert titles(search_course(course, typed), "term") == ["Quokka"]
 
 
-def test_a_hit_leads_to_its_section(library: Library):
-    section = library.topics["weights"].sections[1]
+def test_a_hit_leads_to_its_section(course: Course):
+    section = course.topics["weights"].sections[1]
 
-    addresses = [hit.url for hit in search_course(library, section.title).hits]
+    addresses = [hit.url for hit in search_course(course, section.title).hits]
 
     assert f"/concepts/weights#{section.anchor}" in addresses
 
 
-def test_no_back_of_a_card_is_ever_found(library: Library):
-    found = search_course(library, "bytes per parameter")
+def test_no_back_of_a_card_is_ever_found(course: Course):
+    found = search_course(course, "bytes per parameter")
 
-    assert "Size of the weights" in titles(search_course(library, "size weights"), "card")
+    assert "Size of the weights" in titles(search_course(course, "size weights"), "card")
     assert "Parameters × bytes per parameter." not in everything(found)
     assert all("~r" not in hit.url for hit in found.hits)
 
 
 @pytest.fixture
-def guarded(tmp_path) -> Library:
+def guarded(tmp_path) -> Course:
     """A course whose answers consist of words that stand nowhere else."""
     pages = {
         **COURSE,
@@ -286,10 +284,10 @@ The cassowary.
         path = tmp_path / "course" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(words)
-    return load_library(tmp_path / "course")
+    return load_course(tmp_path / "course")
 
 
-def test_the_answers_of_the_course_are_in_no_document(guarded: Library):
+def test_the_answers_of_the_course_are_in_no_document(guarded: Course):
     assert {"guard-card", "guard-both", "guard-both~r"} <= set(guarded.cards)
     assert "guard-q" in guarded.questions
     assert "quokka" in " ".join(s.plain for s in guarded.topics["weights"].sections)
@@ -299,14 +297,14 @@ def test_the_answers_of_the_course_are_in_no_document(guarded: Library):
         assert answer not in everything(search_course(guarded, "prose animal asked weights"))
 
 
-def test_another_state_of_the_course_is_another_index(library: Library, guarded: Library):
+def test_another_state_of_the_course_is_another_index(course: Course, guarded: Course):
     assert search_course(guarded, "visible prose").hit_count == 1
-    assert "Some visible prose" not in everything(search_course(library, "visible prose"))
+    assert "Some visible prose" not in everything(search_course(course, "visible prose"))
     assert search_course(guarded, "visible prose").hit_count == 1
 
 
-def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
-    parts_ = [d for d in list_search_documents(library, ()) if d.kind == "part"]
+def test_a_part_is_told_in_whole_sentences(course: Course) -> None:
+    parts_ = [d for d in list_search_documents(course, ()) if d.kind == "part"]
 
     assert parts_
     assert not [d.title for d in parts_ if ".." in d.body or not d.body]
@@ -315,8 +313,8 @@ def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
 
 
 @pytest.mark.parametrize("name", ["H100-80GB", "H100-SXM-80GB", "A100-PCIe-40GB"])
-def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None:
-    found = [hit for hit in search_course(library, name).hits if hit.kind == "part"]
+def test_a_part_is_found_by_its_other_names(course: Course, name: str) -> None:
+    found = [hit for hit in search_course(course, name).hits if hit.kind == "part"]
 
     assert found
 
@@ -329,14 +327,14 @@ def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None
         ("datacentre power", "data centre power"),
     ],
 )
-def test_two_words_written_as_one_are_parted(shipped: Library, typed: str, meant: str):
+def test_two_words_written_as_one_are_parted(shipped: Course, typed: str, meant: str):
     found = search_course(shipped, typed)
 
     assert (found.corrected_query, found.match_only_some_words) == (meant, False)
     assert found.hits
 
 
-def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Library):
+def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Course):
     hits = search_course(shipped, "cuda core addition").hits
     excerpts = ["".join(p.text for p in hit.excerpt) for hit in hits]
 
@@ -354,7 +352,7 @@ def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Library):
     ],
 )
 def test_the_first_hit_answers_what_was_asked(
-    shipped: Library, typed: str, kind: str, says: str
+    shipped: Course, typed: str, kind: str, says: str
 ) -> None:
     first = search_course(shipped, typed).hits[0]
 
@@ -362,7 +360,7 @@ def test_the_first_hit_answers_what_was_asked(
     assert says in "".join(piece.text for piece in first.excerpt)
 
 
-def test_pages_come_before_hardware_that_was_not_asked_for(shipped: Library) -> None:
+def test_pages_come_before_hardware_that_was_not_asked_for(shipped: Course) -> None:
     kinds = [hit.kind for hit in search_course(shipped, "infiniband").hits]
 
     assert kinds[0] == "term"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.library import Library
+from app.content.course import Course
 from app.lessons.search import search_course
 
 WORDS = {
@@ -36,7 +36,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_a_word_of_the_exam_leads_to_its_entry(shipped: Library, words: str):
+def test_a_word_of_the_exam_leads_to_its_entry(shipped: Course, words: str):
     terms = [hit.url for hit in search_course(shipped, words).hits if hit.kind == "term"]
 
     assert terms[0] == f"/glossary#{WORDS[words]}"

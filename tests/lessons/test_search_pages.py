@@ -5,7 +5,7 @@ import re
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import OwnCard
 
 
@@ -88,9 +88,9 @@ def own_writing(client: TestClient, query: str, address: str = "/search") -> str
 
 
 def test_own_cards_and_notes_are_found_by_who_wrote_them_only(
-    rosa: TestClient, milo: TestClient, library: Library
+    rosa: TestClient, milo: TestClient, course: Course
 ):
-    topic = next(t for t in library.topics.values() if any(s.anchor for s in t.sections))
+    topic = next(t for t in course.topics.values() if any(s.anchor for s in t.sections))
     section = next(s for s in topic.sections if s.anchor)
     note = {"section": section.anchor, "words": "The Zebra <b>rule</b>:\n140 GB."}
     rosa.post(f"/concepts/{topic.slug}/notes", data=note)
@@ -136,9 +136,9 @@ def test_who_finds_all_words_in_an_own_card_is_not_told_that_nothing_has_them(
 
 
 def test_of_own_cards_and_notes_ten_are_shown_and_none_that_was_removed(
-    rosa: TestClient, session: Session, library: Library
+    rosa: TestClient, session: Session, course: Course
 ):
-    topic = next(t for t in library.topics.values() if len(t.sections) > 1)
+    topic = next(t for t in course.topics.values() if len(t.sections) > 1)
     for anchor in [s.anchor for s in topic.sections if s.anchor]:
         note = {"section": anchor, "words": "zebra"}
         rosa.post(f"/concepts/{topic.slug}/notes", data=note)

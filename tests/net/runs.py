@@ -50,8 +50,8 @@ def visitor(name: str, **courses: Path) -> Iterator[Visitor]:
         content, data = Path(folder, "content"), Path(folder, "data")
         if len(courses) > 1:
             content.mkdir()
-        for course, source in courses.items():
-            served_course(source, content / course if len(courses) > 1 else content)
+        for course_name, source in courses.items():
+            served_course(source, content / course_name if len(courses) > 1 else content)
         with installation(content, data):
             app = importlib.import_module("app.main").serve_app()
             plain = {"accept-encoding": "identity"}
@@ -65,9 +65,9 @@ def database() -> str:
     return dump(Path(os.environ["HEADROOM_DATA"], "headroom.db"))
 
 
-def questions(someone: Visitor, course: str) -> list[str]:
+def questions(someone: Visitor, course_name: str) -> list[str]:
     """The addresses of all questions that practice asks."""
-    told = someone.ask("GET", f"/api/v1/courses/{course}/questions").json()
+    told = someone.ask("GET", f"/api/v1/courses/{course_name}/questions").json()
     return [question["address"] for question in told["questions"]]
 
 
@@ -102,9 +102,9 @@ def practitioner() -> Texts:
         return someone.texts | kept
 
 
-def review(someone: Visitor, course: str) -> None:
+def review(someone: Visitor, course_name: str) -> None:
     """Turn the first card of the queue and grade it."""
-    shown = someone.page(f"{course}/flashcards").form("/flashcards")
+    shown = someone.page(f"{course_name}/flashcards").form("/flashcards")
     graded = someone.send(shown).form("/reviews") if shown is not None else None
     if graded is not None:
         someone.send(graded)
@@ -125,37 +125,37 @@ def sit(someone: Visitor, exams: Any, most: int = 99) -> None:
 
 def evening() -> Texts:
     """Everything that a learner can do, then every page, also those of an author."""
-    course = "/courses/sizing"
+    course_name = "/courses/sizing"
     with visitor("evening", aid=AID, sizing=TINY) as someone:
         page, send = someone.page, someone.send
-        send(page(f"{course}/plan").form("/plan"), exam_day="2026-12-21")
+        send(page(f"{course_name}/plan").form("/plan"), exam_day="2026-12-21")
         send(
-            page(f"{course}/settings").form("/settings"),
+            page(f"{course_name}/settings").form("/settings"),
             exam_day="2026-12-20",
             target="80",
             theme="dark",
         )
-        run = send(page(f"{course}/quiz").form("/quiz/runs"), pick="placement")
+        run = send(page(f"{course_name}/quiz").form("/quiz/runs"), pick="placement")
         for place in range(1, 6):
             form = page(f"{run.address}/{place}").form("/attempts")
             if form is not None:
                 send(form)
         practice(someone)
         for topic, form in itertools.product(("weights", "kv-cache"), ("/notes", "/readings")):
-            send(page(f"{course}/concepts/{topic}").form(form))
+            send(page(f"{course_name}/concepts/{topic}").form(form))
         for _ in range(2):
-            send(page(f"{course}/flashcards/own").form("/own"), front="One?", back="1")
-        remember(someone, course)
-        sit(someone, page(f"{course}/exams"))
-        send(page(f"{course}/plan").form("/calendar"))
-        send(page(f"{course}/settings").form("/codes"))
+            send(page(f"{course_name}/flashcards/own").form("/own"), front="One?", back="1")
+        remember(someone, course_name)
+        sit(someone, page(f"{course_name}/exams"))
+        send(page(f"{course_name}/plan").form("/calendar"))
+        send(page(f"{course_name}/settings").form("/codes"))
         link = re.search(r"http://\S+", headroom("author", "link"))
         entry = page(link[0].partition(":9")[2]).form("/enter") if link else None
         send(entry)
         someone.texts |= {"evening/database": database()} | reports()
-        starts = ["/", "/courses", f"{course}/authoring", "/courses/aid/"]
-        starts += [course + address for address in UNLINKED]
-        someone.walk(*starts, apart=tuple(course + prefix for prefix in ALIKE))
+        starts = ["/", "/courses", f"{course_name}/authoring", "/courses/aid/"]
+        starts += [course_name + address for address in UNLINKED]
+        someone.walk(*starts, apart=tuple(course_name + prefix for prefix in ALIKE))
         return someone.texts
 
 
@@ -171,13 +171,13 @@ def practice(someone: Visitor) -> None:
                 send(form)
 
 
-def remember(someone: Visitor, course: str) -> None:
+def remember(someone: Visitor, course_name: str) -> None:
     """Grade cards over some days, with second thoughts."""
     page, send = someone.page, someone.send
     for turn in range(24):
-        review(someone, course)
+        review(someone, course_name)
         for ending, every in (("/undo", 5), ("/acts", 6), ("/suspension", 9)):
-            form = page(f"{course}/flashcards").form(ending)
+            form = page(f"{course_name}/flashcards").form(ending)
             if turn % every == every - 1 and form is not None:
                 send(form)
         repeatable.advance(hours=turn % 8)
@@ -196,10 +196,10 @@ def interface() -> Texts:
     with visitor("api", one=SHIPPED) as someone:
         described = someone.ask("GET", "/api/v1/openapi.json").json()["paths"]
         plain = [path for path, verbs in described.items() if "get" in verbs]
-        course = "/api/v1/courses/nca-aiio"
-        topics = someone.ask("GET", course).json()["topics"]
-        plain += [f"{course}/topics/{topic['topic']}" for topic in topics]
-        for path in [*plain, "/api/v1/openapi.json", "/api", f"{course}/nothing"]:
+        course_name = "/api/v1/courses/nca-aiio"
+        topics = someone.ask("GET", course_name).json()["topics"]
+        plain += [f"{course_name}/topics/{topic['topic']}" for topic in topics]
+        for path in [*plain, "/api/v1/openapi.json", "/api", f"{course_name}/nothing"]:
             if not path.endswith("{topic}"):
                 address = path.replace("{course}", "nca-aiio")
                 someone.note(f"GET {address}", someone.ask("GET", address))

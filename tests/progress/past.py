@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.accounts.learner_store import find_learner_by_session
 from app.clock import to_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Attempt, CardStateRow, Learner, LearnerSession, Review, SectionRead
 from app.markup.model import Flashcard
 from app.questions.model import Question
@@ -45,7 +45,7 @@ NEWCOMER = Past(cards=8, reviews=16, answers=20, days=2)
 VETERAN = Past(cards=2000, reviews=20_000, answers=4000, days=90)
 
 
-def live(engine: Engine, library: Library, key: str, past: Past, now: dt.datetime) -> None:
+def live(engine: Engine, course: Course, key: str, past: Past, now: dt.datetime) -> None:
     """Write a learner down with everything that the past led to."""
     with Session(engine) as db:
         db.connection(execution_options={"writes": True})
@@ -60,7 +60,7 @@ def live(engine: Engine, library: Library, key: str, past: Past, now: dt.datetim
                 learner_id=number, digest=hash_session_key(key), created_at=1, last_seen=at
             )
         )
-        for table, rows in written(library, past, now).items():
+        for table, rows in written(course, past, now).items():
             db.execute(insert(table), [{"learner_id": number, **r} for r in rows])
         rebuild_days(db, number)
         db.commit()
@@ -69,27 +69,27 @@ def live(engine: Engine, library: Library, key: str, past: Past, now: dt.datetim
 _WRITTEN: dict[tuple[str, Past, dt.datetime], dict[type, list[Row]]] = {}
 
 
-def written(library: Library, past: Past, now: dt.datetime) -> dict[type, list[Row]]:
+def written(course: Course, past: Past, now: dt.datetime) -> dict[type, list[Row]]:
     """The rows of a past, which are the same for each test of a process."""
-    key = (library.version, past, now)
+    key = (course.version, past, now)
     if key not in _WRITTEN:
         rng = random.Random(1)  # noqa: S311 - a past is no secret
-        memories, log = remember(library, past, now, rng)
+        memories, log = remember(course, past, now, rng)
         _WRITTEN[key] = {
             CardStateRow: memories,
             Review: log,
-            Attempt: list(answers(library, past, now, rng)),
-            SectionRead: list(readings(library, past, now)),
+            Attempt: list(answers(course, past, now, rng)),
+            SectionRead: list(readings(course, past, now)),
         }
     return _WRITTEN[key]
 
 
 def remember(
-    library: Library, past: Past, now: dt.datetime, rng: random.Random
+    course: Course, past: Past, now: dt.datetime, rng: random.Random
 ) -> tuple[list[Row], list[Row]]:
     """The memory of each card and the log of its reviews, the oldest first."""
     memories, log = [], []
-    cards = list(library.cards.values())[: past.cards]
+    cards = list(course.cards.values())[: past.cards]
     each = past.reviews // past.cards
     for place, card in enumerate(cards):
         begun = place * past.days * 2 // (past.cards * 3)
@@ -128,16 +128,16 @@ def memory_of(card: Flashcard, standing: CardState, turns: int) -> Row:
     return {**row, "card": card.id, "note": note, "topic": card.topic, "turns": turns}
 
 
-def known(library: Library) -> list[Question]:
+def known(course: Course) -> list[Question]:
     """The questions that a veteran has answered: three of four that practice shows."""
     return [
-        q for n, q in enumerate(library.questions.values()) if n % 4 and not q.is_reserved_for_exams
+        q for n, q in enumerate(course.questions.values()) if n % 4 and not q.is_reserved_for_exams
     ]
 
 
-def unanswered(library: Library) -> list[Question]:
+def unanswered(course: Course) -> list[Question]:
     """The questions that nobody has answered."""
-    return [q for n, q in enumerate(library.questions.values()) if not n % 4]
+    return [q for n, q in enumerate(course.questions.values()) if not n % 4]
 
 
 def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None:
@@ -171,9 +171,9 @@ def grade(app: FastAPI, key: str, card: Flashcard, token: str, now: dt.datetime)
         db.commit()
 
 
-def answers(library: Library, past: Past, now: dt.datetime, rng: random.Random) -> Iterator[Row]:
+def answers(course: Course, past: Past, now: dt.datetime, rng: random.Random) -> Iterator[Row]:
     """Answers to all questions in turn, some of them with a certainty."""
-    questions = known(library)
+    questions = known(course)
     rng.shuffle(questions)
     for number in range(past.answers):
         question = questions[number % len(questions)]
@@ -196,9 +196,9 @@ def answers(library: Library, past: Past, now: dt.datetime, rng: random.Random) 
         }
 
 
-def readings(library: Library, past: Past, now: dt.datetime) -> Iterator[Row]:
+def readings(course: Course, past: Past, now: dt.datetime) -> Iterator[Row]:
     """A newcomer has read one page, a veteran half of them."""
-    topics = list(library.topics.values())
+    topics = list(course.topics.values())
     for topic in topics[: max(1, len(topics) * min(past.days, 90) // 180)]:
         for section in topic.sections:
             if section.anchor:

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from itsdangerous import Signer
 from sqlalchemy import event, text
 
-from app.content.library import Library
+from app.content.course import Course
 from app.web.visitor import SESSION_COOKIE
 from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
@@ -40,13 +40,13 @@ _SEVERAL = re.compile(rf"IN \({_VALUE}(?:, {_VALUE})*\)")
 
 @pytest.fixture
 def count(
-    app: FastAPI, library: Library, clock: Clock, asked: list[str]
+    app: FastAPI, course: Course, clock: Clock, asked: list[str]
 ) -> Callable[[str, str], list[str]]:
     """What a page asks when it is made anew for somebody who was there before."""
     clients: dict[str, TestClient] = {}
     for name, past in PAST.items():
         key = name * 5
-        live(app.state.engine, library, key, past, clock())
+        live(app.state.engine, course, key, past, clock())
         clients[name] = visit(app)
         signed = Signer(SECRET, salt="learner").sign(key).decode()
         clients[name].cookies.set(SESSION_COOKIE, signed)

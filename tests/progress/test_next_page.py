@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.live_courses import LiveCourse
 from app.database.tables import DayListRow, Learner
 from app.main import create_app
 from app.questions.model import draw_variant
@@ -22,7 +22,7 @@ from tests.progress.test_placement import begin, fields, give_up
 
 
 @pytest.fixture
-def app(settings: Settings, clock: Clock, live_shipped: LiveLibrary) -> FastAPI:
+def app(settings: Settings, clock: Clock, live_shipped: LiveCourse) -> FastAPI:
     return create_app(settings, clock, live_shipped)
 
 
@@ -87,7 +87,7 @@ def exam_day() -> str:
 
 
 @pytest.fixture
-def reader(rosa: TestClient, session: Session, shipped: Library, exam_day: str) -> Reader:
+def reader(rosa: TestClient, session: Session, shipped: Course, exam_day: str) -> Reader:
     reader = Reader(rosa, session, exam_day)
     reader.set_plan()
     rosa.post(f"/concepts/{shipped.syllabus.topics[0]}/readings")
@@ -96,9 +96,9 @@ def reader(rosa: TestClient, session: Session, shipped: Library, exam_day: str) 
 
 @each_of_sample("exam_day", ["2026-06-23", ""], 1)
 def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
-    reader: Reader, clock: Clock, shipped: Library
+    reader: Reader, clock: Clock, shipped: Course
 ):
-    course, announced_pages = list(cached_course_facts(shipped).pages), []
+    course_slugs, announced_pages = list(cached_course_facts(shipped).pages), []
     for _evening in range(7):  # the mock exam of the seventh day is never sat
         pages = reader.pages()
         for page, following in zip(pages, [*pages[1:], "/"], strict=True):
@@ -116,7 +116,7 @@ def test_the_page_announced_in_the_evening_comes_first_the_next_morning(
 
         assert reader.pages()[0] == announced
     assert announced_pages != sorted(
-        announced_pages, key=lambda page: course.index(page[10:].partition("?")[0])
+        announced_pages, key=lambda page: course_slugs.index(page[10:].partition("?")[0])
     )
 
 
@@ -130,12 +130,14 @@ def test_no_page_is_next_once_no_day_before_the_exam_has_pages(reader: Reader, c
 
 
 def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
-    reader: Reader, clock: Clock, shipped: Library
+    reader: Reader, clock: Clock, shipped: Course
 ):
     reader.exam_day = "2026-09-09"
     reader.set_plan()
-    course = list(cached_course_facts(shipped).pages)
-    begun = [s for s in course if not all(part.essential for part in shipped.topics[s].sections)]
+    course_slugs = list(cached_course_facts(shipped).pages)
+    begun = [
+        s for s in course_slugs if not all(part.essential for part in shipped.topics[s].sections)
+    ]
     begun = [s for s in begun if s != shipped.syllabus.topics[0]][:6]
     for slug in begun:
         reader.browser.post(f"/concepts/{slug}/readings?route=short")
@@ -148,8 +150,10 @@ def test_pages_read_in_essentials_count_as_read_and_their_rest_waits(
     assert not {page.removeprefix("/concepts/") for page in pages} & set(begun)
     assert reader.named_on_course() == pages[0]
     assert reader.read(pages[0]) == pages[1]
-    assert f"{len(course) - 7} pages left, plus the rest of 6 whose essentials you read:" in plan
-    assert f"Pages read</dt><dd>7 of {len(course)}" in plan
+    assert (
+        f"{len(course_slugs) - 7} pages left, plus the rest of 6 whose essentials you read:" in plan
+    )
+    assert f"Pages read</dt><dd>7 of {len(course_slugs)}" in plan
 
 
 def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):
@@ -162,7 +166,7 @@ def test_before_the_first_list_a_page_promises_no_other(rosa: TestClient):
 
 
 @pytest.mark.parametrize("exam_day", ["2026-06-23", ""])
-def test_a_list_without_pages_lets_a_page_name_no_other(reader: Reader, shipped: Library):
+def test_a_list_without_pages_lets_a_page_name_no_other(reader: Reader, shipped: Course):
     for page in reader.pages():
         reader.read(page)
     row = reader.load_list()
@@ -188,7 +192,7 @@ def take_placement_test(browser: TestClient) -> str:
     return f"{run}/result"
 
 
-def take_placement_test_missing(browser: TestClient, course: Library, count: int) -> str:
+def take_placement_test_missing(browser: TestClient, course: Course, count: int) -> str:
     """Miss the first questions of it, answer the others right, and return its result."""
     run, page, place = begin(browser), "", 0
     while "See the result" not in page:
@@ -206,7 +210,7 @@ def take_placement_test_missing(browser: TestClient, course: Library, count: int
 
 @pytest.mark.parametrize(("key", "count"), [("k6", 0), ("k9", 6)])
 def test_a_first_page_is_explained_only_by_questions_that_are_listed_as_missed(
-    reader: Reader, shipped: Library, key: str, count: int
+    reader: Reader, shipped: Course, key: str, count: int
 ):
     reader.set_key(key)
     reader.set_plan()

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import AddedCard, Attempt, DayListRow, ScorePredictionRow
 from app.quiz.selection import draw_placement_test
 from tests.conftest import Clock
@@ -53,35 +53,35 @@ def test_the_list_of_added_cards_says_which_missed_questions_it_will_hold(
     assert "terms that you make cards appear here." in deck
 
 
-def test_a_draw_is_the_same_for_a_seed_and_covers_the_blueprint(library: Library):
-    questions, domains = list(library.questions.values()), library.syllabus.domains
+def test_a_draw_is_the_same_for_a_seed_and_covers_the_blueprint(course: Course):
+    questions, domains = list(course.questions.values()), course.syllabus.domains
 
     drawn = draw_placement_test(questions, domains, {}, "one")
 
     assert drawn == draw_placement_test(questions, domains, {}, "one")
     assert drawn != draw_placement_test(questions, domains, {}, "two")
     assert len(set(drawn)) == len(drawn) <= 15
-    asked = {o for item in drawn for o in library.questions[item].objectives}
+    asked = {o for item in drawn for o in course.questions[item].objectives}
     assert {o.number for d in domains for o in d.objectives} <= asked
 
 
-def test_no_domain_is_asked_more_than_its_share(library: Library):
-    domains = library.syllabus.domains
-    drawn = draw_placement_test(list(library.questions.values()), domains, {}, "x")
+def test_no_domain_is_asked_more_than_its_share(course: Course):
+    domains = course.syllabus.domains
+    drawn = draw_placement_test(list(course.questions.values()), domains, {}, "x")
 
     for domain in domains:
         numbers = {o.number for o in domain.objectives}
-        mine = [i for i in drawn if numbers & set(library.questions[i].objectives)]
+        mine = [i for i in drawn if numbers & set(course.questions[i].objectives)]
         assert len(mine) <= round(domain.weight * 15) + 1
 
 
-def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Library):
+def test_a_first_visit_says_what_the_exam_is(client: TestClient, course: Course):
     page = " ".join(client.get("/").text.split())
 
-    exam = next(iter(library.exams.values()))
+    exam = next(iter(course.exams.values()))
     assert f"{exam.question_count} questions" in page
     assert f"{exam.minutes} minutes" in page
-    for domain in library.syllabus.domains:
+    for domain in course.syllabus.domains:
         assert domain.title in page
         assert f"{round(domain.weight * 100)}%, " in page
     assert 'name="pick" value="placement"' in page
@@ -140,7 +140,7 @@ def test_practice_offers_no_second_test(rosa: TestClient):
     assert offer not in rosa.get("/quiz").text
 
 
-def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Library):
+def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, course: Course):
     run = begin(rosa)
     page, place = "", 0
     while "See the result" not in page:
@@ -149,7 +149,7 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, library: Libr
 
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
-    heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
+    heaviest = max(course.syllabus.domains, key=lambda domain: domain.weight)
     assert f"Most to gain: {heaviest.title}. You missed" in " ".join(result.split())
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1

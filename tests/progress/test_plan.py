@@ -12,9 +12,9 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.accounts.learner import PlanCalendar
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.courses import LiveLibrary
-from app.content.library import Library
+from app.content.live_courses import LiveCourse
 from app.database.tables import DayListRow, Learner, PracticeRun, ScorePredictionRow
 from app.main import create_app
 from app.progress.plan_page import ReadingTimeVerdict
@@ -37,8 +37,8 @@ def text_of(browser: TestClient, address: str = "/") -> str:
     return " ".join(browser.get(address).text.replace("\xa0", " ").split())
 
 
-def read_page(browser: TestClient, library: Library, slug: str) -> None:
-    for section in library.topics[slug].sections:
+def read_page(browser: TestClient, course: Course, slug: str) -> None:
+    for section in course.topics[slug].sections:
         if section.anchor:
             data = {"section": section.anchor}
             assert browser.post(f"/concepts/{slug}/readings", data=data).status_code < 400
@@ -58,9 +58,9 @@ def give_up(browser: TestClient, run: str, count: int) -> None:
 
 
 @pytest.fixture
-def reader(rosa: TestClient, library: Library) -> TestClient:
+def reader(rosa: TestClient, course: Course) -> TestClient:
     """Rosa, who has read the first page."""
-    read_page(rosa, library, library.syllabus.topics[0])
+    read_page(rosa, course, course.syllabus.topics[0])
     return rosa
 
 
@@ -70,14 +70,14 @@ def lists(session: Session) -> list[DayListRow]:
 
 
 def test_the_list_is_made_once_a_day_and_stays(
-    reader: TestClient, session: Session, library: Library, clock: Clock
+    reader: TestClient, session: Session, course: Course, clock: Clock
 ):
     assert lists(session) == []
     reader.get("/")
     (row,) = lists(session)
     made = (row.tasks, row.estimate, row.at)
 
-    read_page(reader, library, library.syllabus.topics[1])
+    read_page(reader, course, course.syllabus.topics[1])
     clock.tick(hours=3)
     for address in ("/", "/plan", "/progress", "/flashcards"):
         reader.get(address)
@@ -132,14 +132,14 @@ def test_two_clicks_on_practice_make_one_run(reader: TestClient, session: Sessio
 
 
 def test_a_day_whose_tasks_are_all_done_is_done(
-    reader: TestClient, library: Library, session: Session, clock: Clock
+    reader: TestClient, course: Course, session: Session, clock: Clock
 ):
     page = text_of(reader)
     assert "Done for today" not in page
     assert re.search(r"Learn \d+ card", page)
 
-    for slug in library.topics:
-        read_page(reader, library, slug)
+    for slug in course.topics:
+        read_page(reader, course, slug)
     desk = Desk(session, clock)
     (made,) = lists(session)
     practice = next(t for t in json.loads(made.tasks)["tasks"] if t["kind"] == "practice")
@@ -207,38 +207,38 @@ def test_days_are_told_apart_by_words(reader: TestClient, clock: Clock):
     assert calendar.count("before you began") == calendar.count("<span>no study</span>") == 1
 
 
-def test_a_task_begun_says_what_is_left_of_it(library: Library):
-    pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(library.topics))
+def test_a_task_begun_says_what_is_left_of_it(course: Course):
+    pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(course.topics))
     read = TaskProgress(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
     review = TaskProgress(Task("review", 17.0, cards=tuple("abcdefghijklmnopq")), 3, 17)
 
-    view = build_task_view(read, library)
+    view = build_task_view(read, course)
     assert (view.title, view.minutes, len(view.course_titles)) == ("Read 2\xa0pages", 9, 2)
-    view = build_task_view(review, library)
+    view = build_task_view(review, course)
     assert view.title == view.button_text == "Review 14\xa0cards"
     assert (view.detail, view.minutes) == ("3 of 17 done", 14)
 
 
 def test_a_question_of_the_list_counts_wherever_it_is_answered(
-    reader: TestClient, session: Session, library: Library
+    reader: TestClient, session: Session, course: Course
 ):
     reader.get("/")
     tasks = json.loads(lists(session)[0].tasks)["tasks"]
     first, second, *_ = (q for task in tasks for q in task["questions"])
     for item, context in ((first, "page"), (second, "quiz")):
         sent = {"context": context, "unknown": "yes", "token": item}
-        reader.post(f"/quiz/{library.questions[item].topic}/{item}/attempts", data=sent)
+        reader.post(f"/quiz/{course.questions[item].topic}/{item}/attempts", data=sent)
     assert re.search(r"2 of \d+ done<", text_of(reader, "/"))
 
 
 def test_a_question_answered_on_its_page_does_not_begin_the_practice_of_the_list(
-    reader: TestClient, session: Session, library: Library
+    reader: TestClient, session: Session, course: Course
 ):
     reader.get("/")
     stored = lists(session)[0].tasks
     (practice,) = (t for t in json.loads(stored)["tasks"] if t["kind"] == "practice")
     item, count = practice["questions"][0], len(practice["questions"])
-    url = f"/quiz/{library.questions[item].topic}/{item}/attempts"
+    url = f"/quiz/{course.questions[item].topic}/{item}/attempts"
 
     reader.post(url, data={"context": "page", "unknown": "yes", "token": "on the page"})
     page = text_of(reader, "/")
@@ -252,29 +252,27 @@ def test_a_question_answered_on_its_page_does_not_begin_the_practice_of_the_list
     assert lists(session)[0].tasks == stored
 
 
-def test_a_task_says_where_its_cards_and_pages_come_from(library: Library):
-    first, second = library.topics
+def test_a_task_says_where_its_cards_and_pages_come_from(course: Course):
+    first, second = course.topics
     page = PageToRead(first, 4.0, "missed in the placement test", required_by=second)
 
-    cards = build_task_view(TaskProgress(Task("new", 2.0, cards=("a",)), 0, 1), library)
-    reading = build_task_view(
-        TaskProgress(Task("read", 4.0, pages=(page,)), 0, 1, (page,)), library
-    )
+    cards = build_task_view(TaskProgress(Task("new", 2.0, cards=("a",)), 0, 1), course)
+    reading = build_task_view(TaskProgress(Task("read", 4.0, pages=(page,)), 0, 1, (page,)), course)
 
-    own = build_task_view(TaskProgress(Task("new", 2.0, cards=("a", "own:b")), 0, 2), library)
+    own = build_task_view(TaskProgress(Task("new", 2.0, cards=("a", "own:b")), 0, 2), course)
 
     assert cards.detail == "From pages you read, or where you missed a question"
     assert own.detail == f"{cards.detail}, or that you wrote"
     assert reading.detail == "where you missed a question"
-    assert reading.needed_for == library.topics[second].title
+    assert reading.needed_for == course.topics[second].title
     begun = dataclasses.replace(page, reason="begun")
     for listed, needed_for, detail in (
-        (begun, library.topics[second].title, "which you started"),
+        (begun, course.topics[second].title, "which you started"),
         (dataclasses.replace(begun, is_rest=True), "", ""),
         (dataclasses.replace(page, required_by=""), "", "Missed in the placement test"),
     ):
         task = TaskProgress(Task("read", 4.0, pages=(listed,)), 0, 1, (listed,))
-        view = build_task_view(task, library)
+        view = build_task_view(task, course)
         assert (view.needed_for, view.detail) == (needed_for, detail)
 
 
@@ -335,13 +333,13 @@ def test_a_mock_exam_can_be_moved(reader: TestClient, session: Session):
     assert reader.post("/plan/mock", data={"old": "", "new": "x"}).status_code == 422
 
 
-def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock, library: Library):
+def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock, course: Course):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
     clock.tick(days=10)
 
     page = text_of(reader)
 
-    exam = max(library.exams.values(), key=lambda exam: exam.question_count)
+    exam = max(course.exams.values(), key=lambda exam: exam.question_count)
     assert exam.title in page
     assert 'value="today"' not in page
 
@@ -392,7 +390,7 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
 
 
 def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_not(
-    reader: TestClient, clock: Clock, library: Library, session: Session
+    reader: TestClient, clock: Clock, course: Course, session: Session
 ):
     def score() -> float:
         page = text_of(reader)
@@ -421,7 +419,7 @@ def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_no
     assert predictions() == predicted
     assert [json.loads(row.tasks)["tasks"] for row in lists(session)] == [tasks]
 
-    Desk(session, clock).answers([*library.questions], 1.0, "weights")
+    Desk(session, clock).answers([*course.questions], 1.0, "weights")
     assert score() == after
     clock.tick(minutes=1)
     again = begin(reader)  # no question of it is answered for the first time
@@ -447,7 +445,7 @@ def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, cloc
 
 
 def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
-    reader: TestClient, session: Session, library: Library
+    reader: TestClient, session: Session, course: Course
 ):
     reader.get("/")
     before = lists(session)[0].tasks
@@ -457,14 +455,14 @@ def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
     shorter = lists(session)[0].tasks
     assert shorter != before
 
-    read_page(reader, library, library.syllabus.topics[1])
+    read_page(reader, course, course.syllabus.topics[1])
     reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60", "card_amount": "fewer"})
     reader.get("/")
     assert lists(session)[0].tasks == shorter
 
 
 def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
-    reader: TestClient, clock: Clock, library: Library, session: Session
+    reader: TestClient, clock: Clock, course: Course, session: Session
 ):
     def score() -> str:
         found = re.search(r"About <b>(\d+ of \d+)</b>.*likely \d+ to \d+", text_of(reader))
@@ -473,19 +471,19 @@ def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
 
     morning = score()
     session.rollback()
-    Desk(session, clock).answers(list(library.questions)[:8], 0.0, "weights")
+    Desk(session, clock).answers(list(course.questions)[:8], 0.0, "weights")
     assert score() == morning
 
     clock.tick(days=1)
     assert score() != morning
 
 
-def test_what_only_grows_is_shown_beside_it(reader: TestClient, library: Library):
+def test_what_only_grows_is_shown_beside_it(reader: TestClient, course: Course):
     for address in ("/plan", "/progress"):
         assert "Pages read</dt><dd>1 of 2" in text_of(reader, address)
     assert "1 of 2 pages read" in text_of(reader, "/course")
 
-    read_page(reader, library, library.syllabus.topics[1])
+    read_page(reader, course, course.syllabus.topics[1])
 
     for address in ("/plan", "/progress"):
         assert "Pages read</dt><dd>2 of 2" in text_of(reader, address)
@@ -531,7 +529,7 @@ def test_mock_exams_leave_a_weekday_that_becomes_a_day_off(reader: TestClient, s
 
 
 def test_missed_days_are_said_until_the_list_is_done(
-    reader: TestClient, session: Session, library: Library, clock: Clock
+    reader: TestClient, session: Session, course: Course, clock: Clock
 ):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
     clock.tick(days=1)
@@ -542,7 +540,7 @@ def test_missed_days_are_said_until_the_list_is_done(
         "You missed 2 days. Nothing is carried over. The next mock exam is on Friday, June 19."
         in text_of(reader)
     )
-    read_page(reader, library, library.syllabus.topics[1])
+    read_page(reader, course, course.syllabus.topics[1])
     assert "You missed 2 days" in text_of(reader)
     clock.tick(days=1)
     assert "You missed" not in text_of(reader)
@@ -556,13 +554,13 @@ def test_missed_days_are_said_until_the_list_is_done(
 
 
 def test_a_score_of_few_answers_says_so_wherever_it_stands(
-    reader: TestClient, session: Session, clock: Clock, library: Library
+    reader: TestClient, session: Session, clock: Clock, course: Course
 ):
     def said(words: str) -> list[bool]:
         return [words in text_of(reader, address) for address in ("/", "/progress")]
 
     assert said("Until your answers count, a beginner is assumed") == [True] * 2
-    desk, questions = Desk(session, clock), list(library.questions)
+    desk, questions = Desk(session, clock), list(course.questions)
     for answered, is_said in ((questions[:2], True), (questions[2:8], False)):
         desk.answers(answered, 0.0, "weights")
         clock.tick(days=1)
@@ -604,11 +602,11 @@ def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClie
     assert "Saved" not in text_of(reader, "/plan")
 
 
-def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, library: Library):
+def test_a_page_that_was_read_is_named_so_in_the_calendar(reader: TestClient, course: Course):
     reader.get("/")
     assert "<span>Read 1 page</span>" in text_of(reader, "/plan")
 
-    read_page(reader, library, library.syllabus.topics[1])
+    read_page(reader, course, course.syllabus.topics[1])
 
     assert "<span>1 page read</span>" in text_of(reader, "/plan")
 
@@ -659,9 +657,9 @@ def test_pages_that_fit_with_finished_lists_only_are_said_to_do_so():
 
 @pytest.mark.parametrize("days", [4, 9, 13])
 def test_minutes_that_the_plan_proposes_let_the_pages_fit_once_saved(
-    settings: Settings, clock: Clock, live_shipped: LiveLibrary, days: int
+    settings: Settings, clock: Clock, live_shipped: LiveCourse, days: int
 ):
-    shipped = live_shipped.get_current_library()
+    shipped = live_shipped.get_current_course()
     exam_day = (clock.now.date() + dt.timedelta(days=days)).isoformat()
     proposed = set()
     with visit(create_app(settings, clock, live_shipped)) as browser:
@@ -687,15 +685,15 @@ def test_reading_what_is_on_the_list_takes_no_more_time_than_its_minutes():
 
 
 def test_whole_pages_fit_without_the_rest_of_begun_ones(
-    reader: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+    reader: TestClient, course: Course, monkeypatch: pytest.MonkeyPatch
 ):
-    course, (begun, other) = cached_course_facts(library), library.syllabus.topics[:2]
+    course_facts, (begun, other) = cached_course_facts(course), course.syllabus.topics[:2]
     pages = {
-        begun: dataclasses.replace(course.pages[begun], reading_minutes=400.0),
-        other: dataclasses.replace(course.pages[other], reading_minutes=30.0),
+        begun: dataclasses.replace(course_facts.pages[begun], reading_minutes=400.0),
+        other: dataclasses.replace(course_facts.pages[other], reading_minutes=30.0),
     }
-    longer = dataclasses.replace(course, pages=pages)
-    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: longer)
+    longer = dataclasses.replace(course_facts, pages=pages)
+    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _course: longer)
     rest = PageToRead(begun, 380.0, "weak", is_rest=True)
     unread = PageToRead(other, 30.0, "weak")
     monkeypatch.setattr("app.progress.plan_page.list_unread_pages", lambda *_: [rest, unread])
@@ -707,12 +705,14 @@ def test_whole_pages_fit_without_the_rest_of_begun_ones(
 
 
 def test_the_time_left_is_the_sum_of_the_minutes_that_pages_show(
-    rosa: TestClient, library: Library, monkeypatch: pytest.MonkeyPatch
+    rosa: TestClient, course: Course, monkeypatch: pytest.MonkeyPatch
 ):
-    course = cached_course_facts(library)
-    pages = {s: dataclasses.replace(page, reading_minutes=3.4) for s, page in course.pages.items()}
-    shown = dataclasses.replace(course, pages=pages)
-    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _library: shown)
+    course_facts = cached_course_facts(course)
+    pages = {
+        s: dataclasses.replace(page, reading_minutes=3.4) for s, page in course_facts.pages.items()
+    }
+    shown = dataclasses.replace(course_facts, pages=pages)
+    monkeypatch.setattr("app.progress.plan_page.cached_course_facts", lambda _course: shown)
     rosa.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "60"})
 
     assert "2 pages left: 6 min." in text_of(rosa, "/plan")
@@ -756,7 +756,7 @@ def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
 
 
 def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
-    reader: TestClient, session: Session, library: Library, clock: Clock
+    reader: TestClient, session: Session, course: Course, clock: Clock
 ):
     learner = session.exec(select(Learner.id)).one() or 0
     session.commit()
@@ -770,7 +770,7 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
 
     reader.get("/")
     assert "missed question" not in text_of(reader, "/flashcards?task=review")
-    first, *others = [*library.questions][:12]
+    first, *others = [*course.questions][:12]
     miss([first])
     assert "1 missed question waits as a new card." in text_of(reader, "/flashcards?task=review")
     miss(others)

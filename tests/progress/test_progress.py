@@ -9,8 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
+from app.content.course import Course
 from app.content.course_facts import cached_course_facts
-from app.content.library import Library
 from app.database.tables import Attempt, DayListRow, Learner, StudyDayActivity
 from app.progress.progress_page import ObjectiveAnswers
 from app.study_plan.score import ObjectiveEstimate
@@ -29,12 +29,12 @@ def test_every_objective_has_a_row_that_says_where_it_stands(rosa: TestClient):
 
 
 def test_an_objective_is_begun_with_its_first_answer_not_the_next_morning(
-    rosa: TestClient, session: Session, clock: Clock, library: Library
+    rosa: TestClient, session: Session, clock: Clock, course: Course
 ):
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
     assert rosa.get("/progress").text.count('class="win">started') == 1  # makes the list
-    read = library.topics["weights"].objectives
-    other = next(q for q in library.questions.values() if not set(q.objectives) & set(read))
+    read = course.topics["weights"].objectives
+    other = next(q for q in course.questions.values() if not set(q.objectives) & set(read))
 
     Desk(session, clock).answers([other.id], 0.0, other.topic)
 
@@ -53,20 +53,20 @@ def test_parts_of_a_row_have_spaces_between_them(rosa: TestClient):
 
 
 def test_a_row_that_is_not_ready_says_what_is_missing(
-    rosa: TestClient, session: Session, clock: Clock, library: Library
+    rosa: TestClient, session: Session, clock: Clock, course: Course
 ):
     def row(objective: str) -> str:
         page = rosa.get("/progress").text
         number = page.partition(f'<span class="no">{objective}</span>')[2]
         return " ".join(re.sub("<[^>]+>", " ", number.partition("</li>")[0]).split())
 
-    objective = library.topics["weights"].objectives[0]
+    objective = course.topics["weights"].objectives[0]
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
     assert re.search(r"few answers yet · read 1 page on .* · answer 3 questions on", row(objective))
 
     rosa.post("/concepts/weights/readings")
-    course = cached_course_facts(library)
-    asked = [q.id for q in course.questions.values() if objective in q.objectives]
+    course_facts = cached_course_facts(course)
+    asked = [q.id for q in course_facts.questions.values() if objective in q.objectives]
     desk = Desk(session, clock)
     desk.answers(asked[:1], 0.0, "weights")
     assert re.search(r"few answers yet · page on .* · answer 2 more on", row(objective))
@@ -78,7 +78,7 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
     )
     clock.tick(days=1)
     assert re.search(r"% expected at the last update · page on .* · answer more on", row(objective))
-    desk.answers(course.objectives[objective].question_ids, 0.0, "weights")
+    desk.answers(course_facts.objectives[objective].question_ids, 0.0, "weights")
     clock.tick(days=1)
     assert re.search(r"get about \d+% right; it.s about \d+% of the exam", rosa.get("/quiz").text)
 
@@ -108,12 +108,12 @@ def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):
 
 
 def test_a_score_without_answers_says_what_it_assumes(
-    rosa: TestClient, session: Session, clock: Clock, library: Library
+    rosa: TestClient, session: Session, clock: Clock, course: Course
 ):
     assumption = "Until your answers count, a beginner is assumed."
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
     assert all(assumption in rosa.get(page).text for page in ("/", "/progress"))
-    question = next(iter(library.questions.values()))
+    question = next(iter(course.questions.values()))
     Desk(session, clock).answers([question.id], 1.0, question.topic)
 
     clock.tick(days=1)
@@ -231,14 +231,14 @@ def test_a_hidden_study_log_is_on_no_page(rosa: TestClient, past: Past):
 
 
 def test_the_score_comes_first_with_its_range_and_how_it_changed(
-    rosa: TestClient, past: Past, library: Library, clock: Clock
+    rosa: TestClient, past: Past, course: Course, clock: Clock
 ):
     first = re.search(r"<h1>About (\d+) of (\d+)</h1>", read(rosa))
     assert first
     assert "up " not in read(rosa).partition("</h1>")[2][:200]
 
     past.session.rollback()
-    past.answers(list(library.questions)[:8], 1.0, "weights")
+    past.answers(list(course.questions)[:8], 1.0, "weights")
     clock.tick(days=1)
     page = read(rosa)
 
@@ -250,11 +250,11 @@ def test_the_score_comes_first_with_its_range_and_how_it_changed(
 
 
 def test_a_score_above_its_objectives_says_that_it_follows_over_days(
-    rosa: TestClient, clock: Clock, session: Session, library: Library
+    rosa: TestClient, clock: Clock, session: Session, course: Course
 ):
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
     desk = Desk(session, clock)
-    questions, said = list(library.questions), []
+    questions, said = list(course.questions), []
     for answered, score in ((questions[:4], 1.0), (questions[4:], 0.0)):
         desk.answers(answered, score, "weights")
         clock.tick(days=1)

@@ -11,7 +11,7 @@ from sqlalchemy import event
 from sqlmodel import Session, select
 
 from app.clock import to_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Attempt, Learner
 from tests.conftest import Clock
 from tests.spaced_repetition.known import known_card
@@ -137,10 +137,10 @@ def test_a_stranger_costs_one_question(app, client: TestClient):
     assert len([a for a in asked if a.startswith("SELECT")]) == 1
 
 
-def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, library: Library):
+def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, course: Course):
     rosa.post("/concepts/weights/readings")
     desk.session.rollback()
-    desk.answers(list(library.questions)[:3], 1.0, "weights")
+    desk.answers(list(course.questions)[:3], 1.0, "weights")
 
     assert "The last seven days: 1 day of study, 1 page, 3 answers." in words_of(rosa)
 
@@ -230,9 +230,9 @@ def test_the_result_of_an_exam_stays_when_a_new_day_is_set(rosa: TestClient, clo
 
 
 def test_a_result_on_the_exam_day_ends_the_plan_and_due_cards_are_a_choice(
-    rosa: TestClient, desk: Desk, library: Library, clock: Clock
+    rosa: TestClient, desk: Desk, course: Course, clock: Clock
 ):
-    desk.card(next(iter(library.cards)), "2026-06-18")
+    desk.card(next(iter(course.cards)), "2026-06-18")
     rosa.post("/plan", data={"exam_day": "2026-06-19", "minutes_a_day": "30"})
     clock.tick(days=10)
     assert "Your exam is today" in words_of(rosa)

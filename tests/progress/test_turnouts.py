@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.clock import to_milliseconds
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Attempt, Learner, ScorePredictionRow, Sitting
 from app.progress.predictions import (
     ScorePrediction,
@@ -93,11 +93,11 @@ def test_the_count_is_said_as_it_is():
 
 
 @pytest.fixture
-def desk(rosa: TestClient, session: Session, clock: Clock, library: Library) -> Desk:
+def desk(rosa: TestClient, session: Session, clock: Clock, course: Course) -> Desk:
     """A learner who has answered every question of the course."""
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
     desk = Desk(session, clock)
-    for slug, topic in library.topics.items():
+    for slug, topic in course.topics.items():
         desk.answers(list(topic.questions), 1.0, slug)
     return desk
 

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Learner
 from app.progress.weekly_mail import MailServer, send_due_confirmations_and_summaries
 from tests.conftest import Clock
@@ -20,7 +20,7 @@ class Post:
     """The mails that a server sent: to whom, subject, text."""
 
     app: object
-    library: Library
+    course: Course
     sent: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
     def send(self, to: str, subject: str, text: str, leave: str) -> None:
@@ -30,14 +30,14 @@ class Post:
     def round(self, now: dt.datetime) -> int:
         engine = self.app.state.engine  # type: ignore[attr-defined]
         return send_due_confirmations_and_summaries(
-            engine, {"": self.library}, SERVER, now, self.send
+            engine, {"": self.course}, SERVER, now, self.send
         )
 
 
 @pytest.fixture
-def post(app, library: Library) -> Post:
+def post(app, course: Course) -> Post:
     app.state.settings = app.state.settings.model_copy(update={"smtp": SERVER.smtp_url})
-    return Post(app, library)
+    return Post(app, course)
 
 
 def key_of(session: Session) -> str:

@@ -4,18 +4,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.quiz.course import HandLibrary, every_type
+from tests.quiz.course import EditableLiveCourse, every_type
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return HandLibrary(*every_type())
-
-
-@pytest.fixture
-def course(live_library: HandLibrary) -> HandLibrary:
-    """The course behind the app; `course.edit(…)` is an author at work."""
-    return live_library
+def live_course() -> EditableLiveCourse:
+    """The course behind the app; `live_course.edit(…)` is an author at work."""
+    return EditableLiveCourse(*every_type())
 
 
 class Fields(HTMLParser):

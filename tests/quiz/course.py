@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from pathlib import Path
 
-from app.content.library import Library
+from app.content.course import Course
 from app.markup.model import (
     CitedSource,
     Domain,
@@ -61,7 +61,7 @@ def a_topic(slug: str, title: str, questions: tuple[str, ...]) -> Topic:
     )
 
 
-def a_library(*questions: Question) -> Library:
+def a_course(*questions: Question) -> Course:
     """A course with these questions; `version` follows their wording."""
     held = {q.id: q for q in questions}
     slugs = dict.fromkeys(q.topic for q in questions)
@@ -74,7 +74,7 @@ def a_library(*questions: Question) -> Library:
         for slug in slugs
     }
     goals = (Objective("2.1", "Size the cache", "2"), Objective("2.2", "Rest", "2"))
-    return Library(
+    return Course(
         version=str(hash(repr(questions))),
         syllabus=Syllabus("X-1", "Course", (Domain("2", "Two", 1, goals),), (*slugs,)),
         topics=topics,
@@ -92,18 +92,18 @@ def every_type() -> list[Question]:
     return [*named, COMPUTED]
 
 
-class HandLibrary:
-    """Stands where the library of a running server stands; a test may edit it."""
+class EditableLiveCourse:
+    """Stands where the course of a running server stands; a test may edit it."""
 
     folder: Path = TINY
 
     def __init__(self, *questions: Question) -> None:
-        self.held = a_library(*questions)
+        self.held = a_course(*questions)
 
-    def get_recently_checked_library(self) -> Library:
+    def get_recently_checked_course(self) -> Course:
         return self.held
 
-    def get_current_library(self) -> Library:
+    def get_current_course(self) -> Course:
         return self.held
 
     def edit(self, item: str, **changes: object) -> None:
@@ -112,8 +112,8 @@ class HandLibrary:
             **self.held.questions,
             item: dataclasses.replace(self.held.questions[item], **changes),
         }
-        self.held = a_library(*questions.values())
+        self.held = a_course(*questions.values())
 
     def remove(self, item: str) -> None:
         left = [q for q in self.held.questions.values() if q.id != item]
-        self.held = a_library(*left)
+        self.held = a_course(*left)

@@ -7,14 +7,14 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.tables import Attempt, ItemRevision, Learner
 from app.questions.grading import grade_response, render_question_card_faces
 from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult
 from app.questions.types import question_type_of
 from tests.conftest import Clock
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 SINGLE = "/quiz/kv-cache/single"
 COMPUTED = "/quiz/kv-cache/computed"
@@ -245,10 +245,10 @@ def test_a_forged_field_is_422(client, form, session, field: str, value: str) ->
 
 
 def test_an_answer_to_an_older_wording_is_not_counted(
-    client, form, session, course: HandLibrary
+    client, form, session, live_course: EditableLiveCourse
 ) -> None:
     sent = form(client.get(SINGLE).text)
-    course.edit("single", revision="r2")
+    live_course.edit("single", revision="r2")
 
     refused = client.post(sent.action, data={**sent.values, "answer": "ghjk"})
 
@@ -259,10 +259,12 @@ def test_an_answer_to_an_older_wording_is_not_counted(
     assert again.values["revision"] == "r2"
 
 
-def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLibrary) -> None:
+def test_a_verdict_is_shown_as_it_was_after_an_edit(
+    client, form, live_course: EditableLiveCourse
+) -> None:
     verdict = answer(client, form, SINGLE, answer="ghjk").headers["location"]
-    stem = course.get_current_library().questions["single"].stem
-    course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
+    stem = live_course.get_current_course().questions["single"].stem
+    live_course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
 
     shown = client.get(verdict).text
 
@@ -271,10 +273,10 @@ def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLi
     assert "edited after this answer" in shown
 
 
-def test_each_wording_is_kept_once(client, form, session, course: HandLibrary) -> None:
+def test_each_wording_is_kept_once(client, form, session, live_course: EditableLiveCourse) -> None:
     for _ in range(2):
         answer(client, form, SINGLE, answer="ghjk")
-    course.edit("single", revision="r2")
+    live_course.edit("single", revision="r2")
     answer(client, form, SINGLE, answer="ghjk")
 
     kept = session.exec(select(ItemRevision.item, ItemRevision.revision)).all()
@@ -290,7 +292,7 @@ def test_every_write_is_noted_for_kept_pages(client, form, session) -> None:
     assert session.exec(select(Learner.changes)).one() > before
 
 
-def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> None:
+def test_regrading_is_a_replay(client, form, session, live_course: EditableLiveCourse) -> None:
     sent = {
         "multiple": {"answer": ["bcdf", "lmnp"]},
         "numeric": {"answer": "1.12 TB"},
@@ -306,7 +308,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         answer(client, form, f"/quiz/kv-cache/{item}", **fields)
 
     for kept in attempts(session):
-        variant = draw_variant(course.get_current_library().questions[kept.item], kept.seed)
+        variant = draw_variant(live_course.get_current_course().questions[kept.item], kept.seed)
         verdict = grade_response(variant, json.loads(kept.raw))
         assert isinstance(verdict, GradeResult)
         assert (verdict.score, dict(verdict.parsed_response)) == (
@@ -438,7 +440,7 @@ def test_practice_takes_no_response_that_is_not_finished(
     assert attempts(session) == []
 
 
-def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> None:
+def test_a_card_says_once_that_several_options_are_right(shipped: Course) -> None:
     several = [q for q in shipped.questions.values() if q.type == "multiple"]
     fronts = [render_question_card_faces(draw_variant(q, 0), str).front for q in several]
 
@@ -449,7 +451,7 @@ def test_a_card_says_once_that_several_options_are_right(shipped: Library) -> No
 
 
 @pytest.mark.parametrize("words", ["(Choose three.)", "Which three"])
-def test_a_question_for_three_takes_three(shipped: Library, words: str) -> None:
+def test_a_question_for_three_takes_three(shipped: Course, words: str) -> None:
     questions = (q for q in shipped.questions.values() if q.type == "multiple")
     question = next(q for q in questions if words in q.stem.plain)
     variant = draw_variant(question, 1)

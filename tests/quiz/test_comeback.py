@@ -7,7 +7,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import AddedCard, CardStateRow
 from tests.conftest import Clock
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 from tests.quiz.test_attempt import answer
 
 SINGLE = "/quiz/kv-cache/single"
@@ -52,8 +52,10 @@ def test_a_partly_right_answer_brings_its_question_back(client, form, session) -
     assert [row.card for row in cards(session)] == ["q:cloze"]
 
 
-def test_a_partly_right_choice_says_what_was_chosen(client, form, course: HandLibrary) -> None:
-    course.edit("multiple", partial="each")
+def test_a_partly_right_choice_says_what_was_chosen(
+    client, form, live_course: EditableLiveCourse
+) -> None:
+    live_course.edit("multiple", partial="each")
     html = miss(client, form, "/quiz/kv-cache/multiple", answer=["bcdf", "ghjk", "lmnp"])
     told = " ".join(html.replace("\xa0", " ").split())
 
@@ -66,9 +68,9 @@ def test_a_partly_right_choice_says_what_was_chosen(client, form, course: HandLi
     ("rule", "said"), [("", "only the whole answer counts"), ("net", "1 right less 1 wrong, of 2")]
 )
 def test_a_part_that_earns_nothing_is_told_with_the_rule(
-    client, form, course: HandLibrary, rule: str, said: str
+    client, form, live_course: EditableLiveCourse, rule: str, said: str
 ) -> None:
-    course.edit("multiple", partial=rule)
+    live_course.edit("multiple", partial=rule)
     html = miss(client, form, "/quiz/kv-cache/multiple", answer=["bcdf", "lmnp"])
     told = " ".join(html.replace("\xa0", " ").split())
 
@@ -207,11 +209,13 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
     assert re.search(r"Added to your cards, due June \d+, 2026\.", html)
 
 
-def test_an_edited_question_can_still_be_left_out(client, form, course: HandLibrary) -> None:
+def test_an_edited_question_can_still_be_left_out(
+    client, form, live_course: EditableLiveCourse
+) -> None:
     answered = answer(client, form, SINGLE, answer="bcdf")
     address = answered.headers["location"]
     assert "Remove" in client.get(address).text
 
-    course.edit("single", revision="r2")
+    live_course.edit("single", revision="r2")
 
     assert "Remove" in client.get(address).text

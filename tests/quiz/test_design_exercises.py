@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from app.content.library import Library
+from app.content.course import Course
 from app.estimator.inputs import InputSpec, input_specs
 from app.markup.expressions import ExpressionError, FigureError, require_estimate_spec
 from app.markup.quantities import Quantity
@@ -61,11 +61,6 @@ NO_PLAN = {
 }
 
 
-@pytest.fixture(scope="module")
-def course(shipped: Library) -> Library:
-    return shipped
-
-
 def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
     raw = {f"choose.{name}": [value] for name, value in plan.items()}
     verdict = grade_response(draw_variant(question, 1), raw)
@@ -73,17 +68,17 @@ def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
     return verdict
 
 
-def test_the_course_has_these_exercises_and_no_other(course: Library) -> None:
-    found = {q.id for q in course.questions.values() if isinstance(q.answer, DesignSpec)}
+def test_the_course_has_these_exercises_and_no_other(shipped: Course) -> None:
+    found = {q.id for q in shipped.questions.values() if isinstance(q.answer, DesignSpec)}
 
     assert found == {SERVING, TRAINING}
 
 
 @pytest.mark.parametrize(("item", "changed", "label", "said"), MISSED)
 def test_an_infeasible_plan_is_told_what_failed_and_by_how_much(
-    course: Library, item: str, changed: dict[str, str], label: str, said: str
+    shipped: Course, item: str, changed: dict[str, str], label: str, said: str
 ) -> None:
-    verdict = judged(course.questions[item], {**GOOD[item], **changed})
+    verdict = judged(shipped.questions[item], {**GOOD[item], **changed})
 
     assert verdict.score < 1
     missed = {mark.label: mark for mark in verdict.part_results if not mark.is_right}
@@ -93,9 +88,9 @@ def test_an_infeasible_plan_is_told_what_failed_and_by_how_much(
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
 def test_a_plan_that_does_not_run_is_judged_by_what_is_known_of_it(
-    course: Library, item: str
+    shipped: Course, item: str
 ) -> None:
-    verdict = judged(course.questions[item], NO_PLAN[item])
+    verdict = judged(shipped.questions[item], NO_PLAN[item])
 
     assert verdict.score < 1
     assert verdict.part_results[0].feedback.plain.startswith("Does not fit.")
@@ -103,8 +98,8 @@ def test_a_plan_that_does_not_run_is_judged_by_what_is_known_of_it(
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
-def test_a_feasible_plan_passes(course: Library, item: str) -> None:
-    verdict = judged(course.questions[item], GOOD[item])
+def test_a_feasible_plan_passes(shipped: Course, item: str) -> None:
+    verdict = judged(shipped.questions[item], GOOD[item])
 
     assert [mark.given_answer.plain for mark in verdict.part_results if not mark.is_right] == []
     assert verdict.score == 1
@@ -112,10 +107,10 @@ def test_a_feasible_plan_passes(course: Library, item: str) -> None:
 
 @each_of_sample("item", [SERVING, TRAINING], 1)
 def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
-    course: Library, item: str
+    shipped: Course, item: str
 ) -> None:
     """Every plan of these counts is priced: up to 1,377 and 6,561 of them."""
-    question = course.questions[item]
+    question = shipped.questions[item]
     assert isinstance(question.answer, DesignSpec)
     problem = question.answer
 
@@ -154,8 +149,8 @@ def options_of(field: InputSpec) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
-def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) -> None:
-    question = course.questions[item]
+def test_pressing_the_button_at_once_solves_nothing(shipped: Course, item: str) -> None:
+    question = shipped.questions[item]
     assert isinstance(question.answer, DesignSpec)
 
     shown = kinds.question_type_of(question).build_template_data(question.answer, {})
@@ -168,11 +163,11 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
     assert verdict.score < 1
 
 
-def test_what_is_given_is_shown(course: Library) -> None:
-    answer = course.questions[TRAINING].answer
+def test_what_is_given_is_shown(shipped: Course) -> None:
+    answer = shipped.questions[TRAINING].answer
     assert isinstance(answer, DesignSpec)
 
-    plan = kinds.question_type_of(course.questions[TRAINING]).build_template_data(answer, {})
+    plan = kinds.question_type_of(shipped.questions[TRAINING]).build_template_data(answer, {})
 
     assert set(plan.form_field_by_given_input) == {
         "model",

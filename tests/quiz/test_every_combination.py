@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions.grading import grade_response
 from app.questions.model import Question, Variant, count_combinations, draw_variant
 from app.questions.question_type import GradeResult
@@ -14,7 +14,7 @@ from app.questions.types.number_parsing import NumericOption, NumericSpec
 
 
 @pytest.fixture(scope="module")
-def computed(shipped: Library) -> list[Question]:
+def computed(shipped: Course) -> list[Question]:
     """The computed questions that ask for a number; labs only draw names."""
     return [q for q in shipped.questions.values() if q.computed and q.type == "numeric"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.library import Library
+from app.content.course import Course
 from app.questions.grading import grade_response
 from app.questions.model import Variant, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
@@ -103,7 +103,7 @@ def words(variant: Variant) -> list[str]:
 
 @given(data=st.data())
 def test_no_response_to_a_question_of_the_course_raises(
-    shipped: Library, data: st.DataObject
+    shipped: Course, data: st.DataObject
 ) -> None:
     question = data.draw(st.sampled_from([*shipped.questions.values()]))
     variant = draw_variant(question, data.draw(st.integers(0, 2**31 - 1)))

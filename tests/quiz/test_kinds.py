@@ -11,11 +11,11 @@ from app.questions.grading import grade_response
 from app.questions.question_type import GradeResult
 from app.quiz.forms import parse_submission_fields
 from tests.quiz.bank import EVERY_TYPE, drawn, with_rule
-from tests.quiz.test_labs import CONSOLE
+from tests.quiz.test_labs import LAB
 from tests.quiz.test_place import PLACE
 
 ROOT = Path(__file__).resolve().parents[2]
-ASKED = {**EVERY_TYPE, "place": PLACE, "console": CONSOLE}
+ASKED = {**EVERY_TYPE, "place": PLACE, "console": LAB}
 
 
 def test_every_kind_is_walked_here() -> None:

@@ -10,27 +10,27 @@ import pytest
 from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
 from app.import_export.course_markdown import read_items_of_course_file
-from app.questions import lab as labs
+from app.questions import lab_session as labs
 from app.questions import shell, text_filters
 from app.questions import types as kinds
 from app.questions.grading import grade_response, render_question_card_faces
-from app.questions.lab import Lab, LabSession
+from app.questions.lab_session import Lab, LabSession
 from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_type import GradeResult, SubmittedResponse, UnreadableResponse
-from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleSpec
+from app.questions.types.lab import LONGEST_LINE, MOST_LINES, LabSpec
 from app.quiz.store import QUESTION
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 TEXT = (Path(__file__).parent / "labs.md").read_text(encoding="utf-8")
 PARSED = parse_file(TEXT, "topics/kv-cache/quiz.md")
 XID, MEMORY, POD = PARSED.questions
-CONSOLE = MEMORY
+LAB = MEMORY
 ADDRESS = "/quiz/kv-cache/lab-xid"
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return HandLibrary(XID, MEMORY, POD)
+def live_course() -> EditableLiveCourse:
+    return EditableLiveCourse(XID, MEMORY, POD)
 
 
 def variant(question: Question = XID) -> Variant:
@@ -39,7 +39,7 @@ def variant(question: Question = XID) -> Variant:
 
 def the_lab(question: Question = XID) -> Lab:
     answer = variant(question).answer
-    assert isinstance(answer, ConsoleSpec)
+    assert isinstance(answer, LabSpec)
     return answer.lab
 
 
@@ -52,7 +52,7 @@ def output(*lines: str, question: Question = XID) -> str:
 
 
 def key_of(question: Question, *, right: bool) -> str:
-    assert isinstance(question.answer, ConsoleSpec)
+    assert isinstance(question.answer, LabSpec)
     return next(o.key for o in question.answer.diagnoses if o.right == right)
 
 
@@ -87,7 +87,7 @@ def test_several_commands_in_one_block_are_told_apart_by_their_output() -> None:
         "$ kubectl get nodes\n", "$ uptime\n up 3 days\n$ free\n\n$ true\n\n$ env\n"
     )
     (*_, pod) = parse_file(text, "topics/kv-cache/quiz.md").questions
-    assert isinstance(pod.answer, ConsoleSpec)
+    assert isinstance(pod.answer, LabSpec)
 
     names = {
         c.first_spelling: c.output.plain for c in pod.answer.lab.commands if c.states == ("free",)
@@ -722,7 +722,7 @@ def test_a_line_that_the_lab_answers_itself_looks_for_no_facts() -> None:
 
 
 def test_a_variant_shares_the_commands_that_no_number_changes() -> None:
-    assert isinstance(XID.answer, ConsoleSpec)
+    assert isinstance(XID.answer, LabSpec)
     pairs = zip(the_lab().commands, XID.answer.lab.commands, strict=True)
     same = [one is other for one, other in pairs]
     assert (any(same), all(same)) == (True, False)
@@ -878,7 +878,7 @@ def test_the_feedback_says_what_was_reached_and_what_did_harm() -> None:
 
 @pytest.mark.parametrize("sent", [[], ["zzzz"], ["all"]])
 def test_no_diagnosis_and_two_of_them_cost_no_attempt(sent: list[str]) -> None:
-    assert isinstance(XID.answer, ConsoleSpec)
+    assert isinstance(XID.answer, LabSpec)
     keys = [o.key for o in XID.answer.diagnoses] if sent == ["all"] else sent
 
     assert isinstance(

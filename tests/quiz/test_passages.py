@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.content.library import Library
+from app.content.course import Course
 from app.quiz.next_steps import PageSentence, find_sentence_answering_question
 
 
-def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> None:
+def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Course) -> None:
     question = next(
         q
         for q in shipped.questions.values()
@@ -23,7 +23,7 @@ def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> N
 
 
 @pytest.mark.drill  # looks for that of each question of the course
-def test_nearly_every_question_has_a_passage(shipped: Library) -> None:
+def test_nearly_every_question_has_a_passage(shipped: Course) -> None:
     without = [
         question.id
         for question in shipped.questions.values()

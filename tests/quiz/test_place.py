@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import check_course
+from app.content.course import Course, load_course
 from app.content.file_reader import parse_file
-from app.content.library import Library, load_library
 from app.import_export.course_markdown import read_items_of_course_file
 from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
@@ -18,10 +18,10 @@ from app.questions import types as kinds
 from app.questions.grading import grade_response, render_question_card_faces
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
-from app.questions.types.hotspot import HotspotRegion, HotspotSpec
+from app.questions.types.place import PlaceRegion, PlaceSpec
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 SHIPPED = Path(__file__).resolve().parents[2] / "content"
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 60">
@@ -58,11 +58,11 @@ def queue() -> SvgFigure:
 
 
 PLACE = question(
-    HotspotSpec(
+    PlaceSpec(
         "queue.svg",
         (
-            HotspotRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
-            HotspotRegion("ghjk", text("The server"), False, text("No."), region="server"),
+            PlaceRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
+            PlaceRegion("ghjk", text("The server"), False, text("No."), region="server"),
         ),
         (queue(),),
     ),
@@ -73,8 +73,8 @@ ADDRESS = "/quiz/kv-cache/place"
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return HandLibrary(PLACE)
+def live_course() -> EditableLiveCourse:
+    return EditableLiveCourse(PLACE)
 
 
 # --- reading ---
@@ -83,7 +83,7 @@ def live_library() -> HandLibrary:
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
     answer = parse_file(QUIZ, "topics/case/quiz.md").questions[0].answer
 
-    assert isinstance(answer, HotspotSpec)
+    assert isinstance(answer, PlaceSpec)
     assert answer.file == "queue.svg"
     assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
@@ -177,12 +177,12 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "concept.md").write_text("---\ntitle: Case\nsources: [herd]\n---\n\nWords.")
     (case / "quiz.md").write_text(QUIZ)
     (case / "queue.svg").write_text(SVG)
-    before = load_library(tmp_path).questions["wait"]
+    before = load_course(tmp_path).questions["wait"]
     (case / "queue.svg").write_text(SVG.replace('height="40"', 'height="44"'))
     (case / "queue.narrow.svg").write_text(SVG)
-    after = load_library(tmp_path).questions["wait"]
+    after = load_course(tmp_path).questions["wait"]
 
-    assert isinstance(after.answer, HotspotSpec)
+    assert isinstance(after.answer, PlaceSpec)
     assert [d.clickable_regions[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
@@ -196,10 +196,10 @@ def test_a_picture_that_no_question_asks_about_may_be_anything(tmp_path: Path) -
 
 
 def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
-    shipped: Library,
+    shipped: Course,
 ) -> None:
     questions = shipped.questions.values()
-    answers = [q.answer for q in questions if isinstance(q.answer, HotspotSpec)]
+    answers = [q.answer for q in questions if isinstance(q.answer, PlaceSpec)]
 
     assert len(answers) >= 2
     for answer in answers:
@@ -291,12 +291,14 @@ def test_an_open_question_and_a_card_mark_nothing_in_the_drawing() -> None:
     )
 
 
-def test_the_answer_is_not_marked_before_it_is_given(client, form, course: HandLibrary) -> None:
+def test_the_answer_is_not_marked_before_it_is_given(
+    client, form, live_course: EditableLiveCourse
+) -> None:
     drawing = dataclasses.replace(
         queue(), inner_markup=queue().inner_markup.replace('"box"', '"hot"', 1)
     )
     answer = dataclasses.replace(PLACE.answer, drawings=(drawing,))
-    course.edit("place", answer=answer)
+    live_course.edit("place", answer=answer)
     sent = form(client.get(ADDRESS).text)
 
     assert 'class="hot"' not in client.get(ADDRESS).text

@@ -8,7 +8,7 @@ from sqlmodel import select
 from app.database.tables import Attempt
 from app.markup.model import RichText
 from app.questions.question_form import excerpt_for_title
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 KINDS = ["single", "multiple", "true-false", "numeric", "short", "order", "match"]
 FIELDS = ("answer", "place.", "pair.", "blank.", "choose.")
@@ -51,7 +51,7 @@ def test_nothing_on_the_page_tells_the_right_answer(client, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["single", "multiple", "true-false"])
 def test_the_page_is_the_same_whichever_option_is_right(
-    client, course: HandLibrary, kind: str
+    client, live_course: EditableLiveCourse, kind: str
 ) -> None:
     """Turning every key upside down changes nothing that is sent."""
 
@@ -60,11 +60,11 @@ def test_the_page_is_the_same_whichever_option_is_right(
         return re.sub(r'name="token" value="[^"]*"', "", html)
 
     before = page()
-    answer = course.get_current_library().questions[kind].answer
+    answer = live_course.get_current_course().questions[kind].answer
     options = tuple(
         type(o)(o.key, o.text, not o.right, o.feedback, o.pinned) for o in answer.options
     )
-    course.edit(kind, answer=type(answer)(answer.kind, options, answer.shuffle))
+    live_course.edit(kind, answer=type(answer)(answer.kind, options, answer.shuffle))
 
     assert page() == before
 
@@ -142,10 +142,10 @@ def test_a_list_shows_the_numbers_that_the_question_asks(client) -> None:
     assert asked[0] in client.get("/quiz/kv-cache").text
 
 
-def test_a_choice_of_several_says_how_many_are_right(client, course, form) -> None:
+def test_a_choice_of_several_says_how_many_are_right(client, live_course, form) -> None:
     kind = "multiple"
     right = sum(
-        option.right for option in course.get_current_library().questions[kind].answer.options
+        option.right for option in live_course.get_current_course().questions[kind].answer.options
     )
     names = {2: "two", 3: "three"}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.library import Library, load_library
+from app.content.course import Course, load_course
 from app.markup.model import QuestionParameters
 from app.questions import types as kinds
 from app.questions.grading import (
@@ -256,7 +256,7 @@ def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
 
 
 @pytest.mark.drawn
-def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Library):
+def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Course):
     """Wordings are kept as JSON; by the same key every answer earns the same.
 
     Of each type two questions; `make drills`: all.
@@ -301,12 +301,12 @@ def test_a_key_that_is_mended_in_the_file_changes_nothing_else(
     tmp_path: Path, item: str, old: str, new: str, raw_of: dict[str, str]
 ):
     folder = Path(shutil.copytree(TINY, tmp_path / "course"))
-    before = load_library(folder).questions[item]
+    before = load_course(folder).questions[item]
     file = folder / "topics/kv-cache/quiz.md"
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new).replace("- [x] False", "- [ ] False"))
-    now = load_library(folder).questions[item]
+    now = load_course(folder).questions[item]
 
     assert before.revision != now.revision
     pair = pair_seen_and_current_variants(before, now, 3)

@@ -11,7 +11,7 @@ from app.quiz import question_page as outcomes
 from app.quiz import question_page as questions
 from app.quiz import store
 from tests.conftest import Clock
-from tests.quiz.course import HandLibrary
+from tests.quiz.course import EditableLiveCourse
 
 RIGHT = {
     "single": {"answer": "ghjk"},
@@ -91,11 +91,13 @@ def test_the_page_lists_every_way_to_practice(client) -> None:
     assert "Missed before" not in html, "nothing was missed yet"
 
 
-def test_practice_says_that_a_question_on_two_objectives_is_in_both_rows(client, course) -> None:
+def test_practice_says_that_a_question_on_two_objectives_is_in_both_rows(
+    client, live_course
+) -> None:
     said = "A question on two objectives is in both rows."
     assert said not in client.get("/quiz").text
 
-    course.edit("multiple", objectives=("2.1", "2.2"))
+    live_course.edit("multiple", objectives=("2.1", "2.2"))
 
     assert said in client.get("/quiz").text
 
@@ -295,9 +297,11 @@ def test_the_run_of_another_learner_is_404(rosa, milo) -> None:
         assert milo.get(address).status_code == 404
 
 
-def test_a_question_that_was_removed_leaves_the_run(client, form, course: HandLibrary) -> None:
+def test_a_question_that_was_removed_leaves_the_run(
+    client, form, live_course: EditableLiveCourse
+) -> None:
     run = begin(client, count=3, pick="topic:kv-cache")
-    course.remove(item_at(form, client.get(f"{run}/1").text))
+    live_course.remove(item_at(form, client.get(f"{run}/1").text))
 
     assert "Question <b>1</b> of 2" in client.get(f"{run}/1").text
 

@@ -15,7 +15,7 @@ from app.markup.model import ExamBlueprint, QuestionParameters
 from app.questions import model
 from app.questions.model import Question, draw_variant
 from tests.conftest import Clock
-from tests.quiz.course import COMPUTED, HandLibrary
+from tests.quiz.course import COMPUTED, EditableLiveCourse
 
 ADDRESS = "/quiz/kv-cache/computed"
 
@@ -31,8 +31,8 @@ NONE = with_answer("1 GB / (n - n)")
 
 
 @pytest.fixture
-def live_library() -> HandLibrary:
-    return HandLibrary(HOLES, dataclasses.replace(NONE, id="never"))
+def live_course() -> EditableLiveCourse:
+    return EditableLiveCourse(HOLES, dataclasses.replace(NONE, id="never"))
 
 
 def test_a_combination_without_an_answer_gives_way_to_the_next() -> None:
@@ -72,7 +72,7 @@ def test_too_many_combinations_to_look_at_end_in_a_refusal() -> None:
 
 
 def test_a_paper_passes_over_a_question_that_has_no_answer(
-    session: Session, live_library: HandLibrary, clock: Clock
+    session: Session, live_course: EditableLiveCourse, clock: Clock
 ) -> None:
     learner = Learner(key="k", created_at=0)
     session.add(learner)
@@ -80,17 +80,17 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
     wish = StartExamForm("t", 1.0, all_question_types=True)
 
-    library = live_library.get_current_library()
-    wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
-    drawn = draw_sitting(session, library, learner.id, wanted)
-    number = start_sitting(session, library, learner.id, drawn, clock.now)
+    course = live_course.get_current_course()
+    wanted = SittingRequest(blueprint, tuple(course.questions.values()), wish)
+    drawn = draw_sitting(session, course, learner.id, wanted)
+    number = start_sitting(session, course, learner.id, drawn, clock.now)
 
     sat = load_sitting(session, learner.id, number)
     assert [slot.question_id for slot in sat.items] == ["computed"]
 
 
 def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more(
-    session: Session, live_library: HandLibrary, clock: Clock
+    session: Session, live_course: EditableLiveCourse, clock: Clock
 ) -> None:
     """The estimator was changed while the exam was sat; its wording is the same."""
     learner = Learner(key="k", created_at=0)
@@ -98,16 +98,16 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     session.flush()
     blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
     wish = StartExamForm("t", 1.0, all_question_types=True)
-    library = live_library.get_current_library()
-    wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
-    drawn = draw_sitting(session, library, learner.id, wanted)
-    number = start_sitting(session, library, learner.id, drawn, clock.now)
+    course = live_course.get_current_course()
+    wanted = SittingRequest(blueprint, tuple(course.questions.values()), wish)
+    drawn = draw_sitting(session, course, learner.id, wanted)
+    number = start_sitting(session, course, learner.id, drawn, clock.now)
     sat = load_sitting(session, learner.id, number)
     answered = AnswerState({"answer": ["1 GB"]})
     save_answer(session, sat, AnswerChange(1, answered), clock.now)
-    live_library.edit("computed", computed=NONE.computed)
+    live_course.edit("computed", computed=NONE.computed)
 
-    close_and_grade_sitting(session, live_library.get_current_library(), sat, "learner", clock.now)
+    close_and_grade_sitting(session, live_course.get_current_course(), sat, "learner", clock.now)
 
     (attempt,) = session.exec(select(Attempt)).all()
     assert attempt.score == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.content.library import Library
+from app.content.course import Course
 from app.database.engine import make_engine
 from app.database.tables import Learner, Review, StudyDayActivity
 from app.exams import store as exams
@@ -36,12 +36,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
 class Life:
     """A new learner who studies; nothing of it is committed."""
 
-    def __init__(self, db: Session, library: Library) -> None:
+    def __init__(self, db: Session, course: Course) -> None:
         learner = Learner(key="days", created_at=0)
         db.add(learner)
         db.flush()
         assert learner.id
-        self.db, self.library, self.id = db, library, learner.id
+        self.db, self.course, self.id = db, course, learner.id
         self.now = NOON
         self.numbers = itertools.count()
         self.last: tuple[str, int, str] | None = None
@@ -53,7 +53,7 @@ class Life:
         grade = ReviewEvent(rating, self.now, self.now.date())
         token = token or f"g{next(self.numbers)}"
         self.last = (card, rating, token)
-        flashcard = self.library.cards[card]
+        flashcard = self.course.cards[card]
         review_log.record_review(self.db, self.id, flashcard, grade, token, 4000 + rating)
 
     def repeat(self) -> None:
@@ -67,7 +67,7 @@ class Life:
             review_log.undo_log_row_if_last(self.db, self.id, last.id, self.now, self.now.date())
 
     def answer(self, token: str = "") -> None:
-        question = next(iter(self.library.questions.values()))
+        question = next(iter(self.course.questions.values()))
         given = quiz.NewAttempt(
             question=question,
             seed=1,
@@ -111,9 +111,9 @@ def sums(row: StudyDayActivity) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def life(engine: Engine, library: Library):
+def life(engine: Engine, course: Course):
     with Session(engine) as db:
-        yield Life(db, library)
+        yield Life(db, course)
         db.rollback()
 
 
@@ -198,9 +198,9 @@ ACTIONS = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
-def test_the_sums_are_those_that_the_logs_would_give(engine: Engine, library: Library, actions):
+def test_the_sums_are_those_that_the_logs_would_give(engine: Engine, course: Course, actions):
     with Session(engine) as db:
-        life = Life(db, library)
+        life = Life(db, course)
         for what, card, rating, wait in actions:
             life.pass_days(wait)
             if what == "grade":

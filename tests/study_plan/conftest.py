@@ -2,10 +2,10 @@
 
 import pytest
 
+from app.content.course import Course
 from app.content.course_facts import CourseFacts, cached_course_facts
-from app.content.library import Library
 
 
 @pytest.fixture(scope="session")
-def course(shipped: Library) -> CourseFacts:
+def course_facts(shipped: Course) -> CourseFacts:
     return cached_course_facts(shipped)

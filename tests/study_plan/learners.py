@@ -90,18 +90,18 @@ class Day:
 class SimulatedLearner:
     """A learner of `course`; `number` chooses a profile, `seed` and it draw everything else."""
 
-    def __init__(self, course: CourseFacts, seed: int, number: int, days: int) -> None:
-        self.course, self.days, self.day = course, days, 0
+    def __init__(self, course_facts: CourseFacts, seed: int, number: int, days: int) -> None:
+        self.course_facts, self.days, self.day = course_facts, days, 0
         self.name = f"{seed} {number}"
         rng = random.Random(self.name)  # noqa: S311
         level, shifts = _PROFILES[number % len(_PROFILES)]
         general = level + rng.gauss(0, 0.5)
         ground, half = {}, {}
-        for shift, domain in zip(shifts, course.domains, strict=True):
+        for shift, domain in zip(shifts, course_facts.domains, strict=True):
             mean = general + shift + rng.gauss(0, 0.35)
             for o in domain.objective_numbers:
                 ground[o], half[o] = mean + rng.gauss(0, 0.5), rng.uniform(20, 120)
-        pages = course.pages.values()
+        pages = course_facts.pages.values()
         self.ground = {
             p.slug: statistics.fmean(ground[o] for o in p.objectives) + rng.gauss(0, 0.4)
             for p in pages
@@ -120,7 +120,9 @@ class SimulatedLearner:
         self.skips = [n > 0 and rng.random() < skip for n in range(days)]
         self.willing = [rng.random() < 0.85 for _ in range(days)]
         bank = random.Random(f"bank {seed}")  # noqa: S311
-        self.bank = {q: (bank.uniform(0.7, 1.6), bank.gauss(-0.4, 0.8)) for q in course.questions}
+        self.bank = {
+            q: (bank.uniform(0.7, 1.6), bank.gauss(-0.4, 0.8)) for q in course_facts.questions
+        }
         self.rng = random.Random(f"acts {self.name}")  # noqa: S311
         self.cards: dict[str, Card] = {}
         self.page_of = {card: p.slug for p in pages for card in p.card_ids}
@@ -144,7 +146,7 @@ class SimulatedLearner:
             recall[self.page_of[name]] += self.memory.recall_probability(
                 day - card.last, card.true[0]
             )  # type: ignore[assignment]
-        for slug, page in self.course.pages.items():
+        for slug, page in self.course_facts.pages.items():
             self.recall[slug] = recall[slug] / len(page.card_ids) if page.card_ids else 0.0
 
     def strength(self, page: str) -> float:
@@ -167,7 +169,7 @@ class SimulatedLearner:
         after = PageFraction(ESSENTIAL_SHARE, 1.0) if short else PageFraction(1.0, 1.0)
         gain = self.gain * (after.share - before.share)
         self._lift(page, gain, 1.3)
-        peers = self.course.pages[page].same_objective_pages
+        peers = self.course_facts.pages[page].same_objective_pages
         for peer in peers:
             self.level[peer] += 0.3 * gain / len(peers)
         self.clock += 1
@@ -176,14 +178,14 @@ class SimulatedLearner:
             after.essential_share - before.essential_share,
         )
         self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
-        facts = self.course.pages[page]
+        facts = self.course_facts.pages[page]
         minutes = facts.compute_reading_minutes_of_fraction(
             after
         ) - facts.compute_reading_minutes_of_fraction(before)
         return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
 
     def answer(self, question: str, context: str = "practice") -> float:
-        facts = self.course.questions[question]
+        facts = self.course_facts.questions[question]
         slope, difficulty = self.bank[question]
         known = self.knows(facts.page, slope, difficulty)
         if question in self.last:
@@ -193,7 +195,7 @@ class SimulatedLearner:
         gain *= 0.7 if context == "exam" else 1.0
         self.answered[facts.page] += 1
         self._lift(facts.page, gain, 1.05)
-        for peer in self.course.pages[facts.page].same_objective_pages:
+        for peer in self.course_facts.pages[facts.page].same_objective_pages:
             self.level[peer] += 0.2 * gain
         self.clock += 1
         if question not in self.last:
@@ -241,12 +243,12 @@ class SimulatedLearner:
     def paper(self) -> list[str]:
         """Unseen questions of a mock exam, by blueprint."""
         chosen: dict[str, None] = {}
-        for domain in self.course.domains:
+        for domain in self.course_facts.domains:
             numbers = list(domain.objective_numbers)
             self.rng.shuffle(numbers)
             for n in range(domain.exam_question_count):
                 number = numbers[n % len(numbers)]
-                bank = self.course.objectives[number].question_ids
+                bank = self.course_facts.objectives[number].question_ids
                 free = [q for q in bank if q not in self.last and q not in chosen]
                 if free:
                     chosen[self.rng.choice(free)] = None
@@ -255,9 +257,9 @@ class SimulatedLearner:
     def score(self) -> float:
         """The true expected score of an exam today."""
         total = 0.0
-        for domain in self.course.domains:
+        for domain in self.course_facts.domains:
             for number in domain.objective_numbers:
-                facts = self.course.objectives[number]
+                facts = self.course_facts.objectives[number]
                 known = sum(
                     share * self.knows(page) for page, share in facts.question_share_by_page.items()
                 )
@@ -268,11 +270,11 @@ class SimulatedLearner:
     def sit(self) -> int:
         """The result of one exam today, whose questions are all new."""
         right = 0
-        for domain in self.course.domains:
+        for domain in self.course_facts.domains:
             for n in range(domain.exam_question_count):
                 number = domain.objective_numbers[n % len(domain.objective_numbers)]
-                question = self.rng.choice(self.course.objectives[number].question_ids)
-                facts = self.course.questions[question]
+                question = self.rng.choice(self.course_facts.objectives[number].question_ids)
+                facts = self.course_facts.questions[question]
                 known = self.knows(
                     facts.page, self.rng.uniform(0.7, 1.6), self.rng.gauss(-0.4, 0.8)
                 )
@@ -293,7 +295,7 @@ class SimulatedLearner:
             started_cards=[
                 CardFact(
                     name,
-                    self.course.note_by_card.get(name, name),
+                    self.course_facts.note_by_card.get(name, name),
                     self.page_of[name],
                     card.seen[0],
                     BEGIN + dt.timedelta(days=card.first),
@@ -310,7 +312,7 @@ class SimulatedLearner:
 
 
 @dataclasses.dataclass
-class Course:
+class StudyRun:
     """One learner's way to the exam, day by day, and the learner at its end."""
 
     learner: SimulatedLearner
@@ -322,7 +324,7 @@ class Course:
 
     def share_of_cards(self) -> dict[str, float]:
         """Return the share of the started cards by domain."""
-        pages = self.learner.course.pages
+        pages = self.learner.course_facts.pages
         counts = collections.Counter(
             pages[self.learner.page_of[card]].domain for card in self.learner.cards
         )
@@ -345,9 +347,9 @@ class Way:
     skips: bool = True
 
 
-def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:
+def study(course_facts: CourseFacts, seed: int, number: int, way: Way = Way()) -> StudyRun:
     """Let a learner follow the planner until the exam."""
-    learner = SimulatedLearner(course, seed, number, way.days)
+    learner = SimulatedLearner(course_facts, seed, number, way.days)
     if not way.skips:
         learner.skips, learner.willing = [False] * way.days, [True] * way.days
     exam = BEGIN + dt.timedelta(days=way.days)
@@ -361,7 +363,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             for question in learner.paper()[::3][:15]:
                 learner.answer(question, "placement")
         facts = learner.facts(undone)
-        estimate = estimate_score(course, facts, way.priors)
+        estimate = estimate_score(course_facts, facts, way.priors)
         assert estimate
         if before is not None and "mock" not in log[-1].done:
             shown = limit_score_drop(estimate.mean, before.shown, 1)
@@ -374,7 +376,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
         if day.skipped:
             continue
         made = make_day_list(
-            course,
+            course_facts,
             facts,
             calendar,
             estimate,
@@ -383,7 +385,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             length=length,
             seed=learner.name,
         )
-        unread = list_unread_pages(course, facts, made.route)
+        unread = list_unread_pages(course_facts, facts, made.route)
         day.unread_pages = sum(not page.is_rest for page in unread)
         later = compute_reading_minutes_after_today(facts, calendar, way.minutes, way.amount)
         today = sum(page.minutes for task in made.tasks for page in task.pages)
@@ -391,7 +393,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
         undone = follow(learner, made, day, way.done)
         length = "short" if made.route == "short" else way.length
     learner.wake(way.days)
-    return Course(learner, log)
+    return StudyRun(learner, log)
 
 
 def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> dict[str, int]:

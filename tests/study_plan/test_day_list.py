@@ -34,10 +34,10 @@ CALENDAR = PlanCalendar(DAY, EXAM, plan_mock_exam_days(DAY, EXAM))
 OPEN = PlanCalendar(DAY)
 
 
-def a_learner(course: CourseFacts, day: dt.date = DAY, pages: int = 6) -> LearnerFacts:
+def a_learner(course_facts: CourseFacts, day: dt.date = DAY, pages: int = 6) -> LearnerFacts:
     """A learner who has read some pages and answered a question of each."""
-    slugs = list(course.pages)[:: max(1, len(course.pages) // pages)][:pages]
-    first = {q.page: q.id for q in reversed(course.questions.values())}
+    slugs = list(course_facts.pages)[:: max(1, len(course_facts.pages) // pages)][:pages]
+    first = {q.page: q.id for q in reversed(course_facts.questions.values())}
     return LearnerFacts(
         day=day,
         readings=[ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(slugs)],
@@ -48,13 +48,15 @@ def a_learner(course: CourseFacts, day: dt.date = DAY, pages: int = 6) -> Learne
 
 
 def a_list(
-    course: CourseFacts,
+    course_facts: CourseFacts,
     learner: LearnerFacts,
     calendar: PlanCalendar = CALENDAR,
     minutes: float = 30,
 ) -> DayList:
-    estimate = estimate_score(course, learner)
-    return make_day_list(course, learner, calendar, estimate, day_minutes=minutes, seed="rosa")
+    estimate = estimate_score(course_facts, learner)
+    return make_day_list(
+        course_facts, learner, calendar, estimate, day_minutes=minutes, seed="rosa"
+    )
 
 
 def task_of(made: DayList, kind: str) -> Task:
@@ -65,24 +67,26 @@ def a_card(card: str, last: dt.date, due: dt.date, later: int = 0, page: str = "
     return CardFact(card, card, page, 3.0, last, last, due, later)
 
 
-def test_the_same_facts_make_the_same_list(course: CourseFacts) -> None:
-    learner = a_learner(course)
+def test_the_same_facts_make_the_same_list(course_facts: CourseFacts) -> None:
+    learner = a_learner(course_facts)
 
-    assert a_list(course, learner) == a_list(course, learner)
+    assert a_list(course_facts, learner) == a_list(course_facts, learner)
 
 
-def test_a_list_has_reviews_first_and_at_most_four_tasks(course: CourseFacts) -> None:
-    learner = dataclasses.replace(a_learner(course), started_cards=[a_card("own:1", DAY, DAY)])
+def test_a_list_has_reviews_first_and_at_most_four_tasks(course_facts: CourseFacts) -> None:
+    learner = dataclasses.replace(
+        a_learner(course_facts), started_cards=[a_card("own:1", DAY, DAY)]
+    )
 
-    kinds = [task.kind for task in a_list(course, learner).tasks]
+    kinds = [task.kind for task in a_list(course_facts, learner).tasks]
 
     assert kinds[0] == "review"
     assert sorted(kinds) == ["new", "practice", "read", "review"]
 
 
 @pytest.mark.parametrize("minutes", [10, 30, 60, 120])
-def test_a_list_takes_about_the_minutes_of_the_day(course: CourseFacts, minutes: int) -> None:
-    made = a_list(course, a_learner(course), minutes=minutes)
+def test_a_list_takes_about_the_minutes_of_the_day(course_facts: CourseFacts, minutes: int) -> None:
+    made = a_list(course_facts, a_learner(course_facts), minutes=minutes)
 
     assert 0.75 * minutes <= sum(task.minutes for task in made.tasks) <= 1.25 * minutes
 
@@ -91,37 +95,37 @@ def shown_minutes(made: DayList) -> int:
     return sum(round_minutes(task.minutes) for task in made.tasks)
 
 
-def test_a_list_never_shows_more_minutes_than_were_set(course: CourseFacts) -> None:
+def test_a_list_never_shows_more_minutes_than_were_set(course_facts: CourseFacts) -> None:
     for pages in (1, 4, 12):
-        learner = a_learner(course, pages=pages)
+        learner = a_learner(course_facts, pages=pages)
         cards = [a_card(f"own:{n}", DAY, DAY) for n in range(40)]
         for calendar in (CALENDAR, OPEN):
             for minutes in range(5, 95, 5):
                 for one in (learner, dataclasses.replace(learner, started_cards=cards)):
-                    made = a_list(course, one, calendar, minutes)
+                    made = a_list(course_facts, one, calendar, minutes)
                     longest = max((page.minutes for page in pages_on(made)), default=0)
                     assert shown_minutes(made) <= minutes or longest > minutes
 
 
-def test_a_page_longer_than_the_day_is_taken_alone(course: CourseFacts) -> None:
-    longest = max(course.pages.values(), key=lambda page: page.reading_minutes)
-    readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
+def test_a_page_longer_than_the_day_is_taken_alone(course_facts: CourseFacts) -> None:
+    longest = max(course_facts.pages.values(), key=lambda page: page.reading_minutes)
+    readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course_facts.pages)]
     learner = LearnerFacts(DAY, readings=[one for one in readings if one.page != longest.slug])
 
-    made = a_list(course, learner, OPEN, minutes=longest.reading_minutes - 1)
+    made = a_list(course_facts, learner, OPEN, minutes=longest.reading_minutes - 1)
 
     assert [page.slug for page in pages_on(made)] == [longest.slug]
     assert [task.kind for task in made.tasks] == ["read"]
 
 
-def test_a_placement_test_is_part_of_the_minutes_of_its_day(course: CourseFacts) -> None:
-    items = list(course.questions)[:15]
+def test_a_placement_test_is_part_of_the_minutes_of_its_day(course_facts: CourseFacts) -> None:
+    items = list(course_facts.questions)[:15]
     answers = [FirstAnswerFact(q, 1.0, DAY, n, "placement") for n, q in enumerate(items)]
 
-    made = a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=30)
-    short = a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=10)
+    made = a_list(course_facts, LearnerFacts(DAY, first_answers=answers), minutes=30)
+    short = a_list(course_facts, LearnerFacts(DAY, first_answers=answers), minutes=10)
     later = a_list(
-        course, LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers), minutes=30
+        course_facts, LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers), minutes=30
     )
 
     assert made.placement_minutes == 15
@@ -131,60 +135,64 @@ def test_a_placement_test_is_part_of_the_minutes_of_its_day(course: CourseFacts)
     assert shown_minutes(later) > 20
 
 
-def test_practice_after_reading_begins_with_the_pages_of_the_day(course: CourseFacts) -> None:
-    items = list(course.questions)[:15]
+def test_practice_after_reading_begins_with_the_pages_of_the_day(course_facts: CourseFacts) -> None:
+    items = list(course_facts.questions)[:15]
     answers = [FirstAnswerFact(q, 0.0, DAY, n, "placement") for n, q in enumerate(items)]
     missed = dict.fromkeys(items, DAY - dt.timedelta(days=1))
     learner = LearnerFacts(DAY, first_answers=answers, miss_day_by_question=missed)
 
-    made = a_list(course, learner, minutes=60)
+    made = a_list(course_facts, learner, minutes=60)
     listed = {page.slug for page in pages_on(made)}
     asked = task_of(made, "practice").questions
     half = round(len(asked) / 2)
-    assert {course.questions[q].page for q in asked[:half]} <= listed
+    assert {course_facts.questions[q].page for q in asked[:half]} <= listed
     assert asked[half] in missed
 
     first = dataclasses.replace(learner, unfinished_by_kind={"practice": 1})
-    made = a_list(course, first, minutes=60)
+    made = a_list(course_facts, first, minutes=60)
     assert next(task.kind for task in made.tasks) == "practice"
     assert asked != task_of(made, "practice").questions
 
 
-def test_a_long_page_takes_the_time_of_new_cards(course: CourseFacts) -> None:
-    longest = max(course.pages.values(), key=lambda page: page.reading_minutes)
-    read = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
+def test_a_long_page_takes_the_time_of_new_cards(course_facts: CourseFacts) -> None:
+    longest = max(course_facts.pages.values(), key=lambda page: page.reading_minutes)
+    read = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course_facts.pages)]
     learner = LearnerFacts(DAY, readings=[one for one in read if one.page != longest.slug])
     exam = DAY + dt.timedelta(days=60)
 
-    made = a_list(course, learner, PlanCalendar(DAY, exam), minutes=20)
+    made = a_list(course_facts, learner, PlanCalendar(DAY, exam), minutes=20)
 
     assert [page.slug for page in pages_on(made)] == [longest.slug]
     assert len(task_of(made, "new").cards) < 5
     assert sum(task.minutes for task in made.tasks) <= 22
 
 
-def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: CourseFacts) -> None:
+def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(
+    course_facts: CourseFacts,
+) -> None:
     day = CALENDAR.mock_exam_days[0]
-    learner = dataclasses.replace(a_learner(course, day), started_cards=[a_card("own:1", DAY, DAY)])
+    learner = dataclasses.replace(
+        a_learner(course_facts, day), started_cards=[a_card("own:1", DAY, DAY)]
+    )
 
-    made = a_list(course, learner)
+    made = a_list(course_facts, learner)
 
     assert [task.kind for task in made.tasks] == ["review", "mock"]
-    assert made.exam == course.main_exam_slug
+    assert made.exam == course_facts.main_exam_slug
 
 
-def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course: CourseFacts) -> None:
+def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course_facts: CourseFacts) -> None:
     off = dataclasses.replace(CALENDAR, weekdays_off=frozenset({DAY.weekday()}))
-    assert a_list(course, a_learner(course), off).tasks == ()
+    assert a_list(course_facts, a_learner(course_facts), off).tasks == ()
 
     learner = dataclasses.replace(
-        a_learner(course, EXAM), started_cards=[a_card("own:1", DAY, DAY)]
+        a_learner(course_facts, EXAM), started_cards=[a_card("own:1", DAY, DAY)]
     )
-    assert [task.kind for task in a_list(course, learner).tasks] == ["review"]
+    assert [task.kind for task in a_list(course_facts, learner).tasks] == ["review"]
 
 
-def test_without_an_exam_day_the_list_has_the_same_shape(course: CourseFacts) -> None:
-    kinds = {task.kind for task in a_list(course, a_learner(course), OPEN).tasks}
+def test_without_an_exam_day_the_list_has_the_same_shape(course_facts: CourseFacts) -> None:
+    kinds = {task.kind for task in a_list(course_facts, a_learner(course_facts), OPEN).tasks}
 
     assert kinds == {"read", "practice", "new"}
 
@@ -193,13 +201,17 @@ def pages_on(made: DayList) -> tuple[PageToRead, ...]:
     return next((task.pages for task in made.tasks if task.kind == "read"), ())
 
 
-def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: CourseFacts) -> None:
-    learner = a_learner(course)
+def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(
+    course_facts: CourseFacts,
+) -> None:
+    learner = a_learner(course_facts)
     soon = DAY + dt.timedelta(days=7)
     week = PlanCalendar(DAY, soon, plan_mock_exam_days(DAY, soon))
 
     def routes(calendar: PlanCalendar, length: PageLength, minutes: float) -> set[bool]:
-        made = make_day_list(course, learner, calendar, None, day_minutes=minutes, length=length)
+        made = make_day_list(
+            course_facts, learner, calendar, None, day_minutes=minutes, length=length
+        )
         return {page.short for page in pages_on(made)}
 
     assert routes(week, "auto", 30) == {True}
@@ -209,37 +221,41 @@ def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: Cou
     assert routes(OPEN, "short", 30) == {True}
 
 
-def test_what_is_read_on_a_day_does_not_change_its_route(course: CourseFacts) -> None:
-    readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)][1:]
+def test_what_is_read_on_a_day_does_not_change_its_route(course_facts: CourseFacts) -> None:
+    readings = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course_facts.pages)][
+        1:
+    ]
     today = LearnerFacts(DAY, readings=readings)
     tomorrow = dataclasses.replace(today, day=DAY + dt.timedelta(days=1))
 
-    assert choose_route(course, LearnerFacts(DAY), CALENDAR, 15, "auto") == "short"
-    assert choose_route(course, today, CALENDAR, 15, "auto") == "short"
-    assert choose_route(course, tomorrow, CALENDAR, 15, "auto") == "full"
+    assert choose_route(course_facts, LearnerFacts(DAY), CALENDAR, 15, "auto") == "short"
+    assert choose_route(course_facts, today, CALENDAR, 15, "auto") == "short"
+    assert choose_route(course_facts, tomorrow, CALENDAR, 15, "auto") == "full"
 
 
-def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: CourseFacts) -> None:
+def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(
+    course_facts: CourseFacts,
+) -> None:
     readings = [
-        ReadingFact(slug, ESSENTIAL_SHARE, DAY, n, 1.0) for n, slug in enumerate(course.pages)
+        ReadingFact(slug, ESSENTIAL_SHARE, DAY, n, 1.0) for n, slug in enumerate(course_facts.pages)
     ]
-    learner = dataclasses.replace(a_learner(course), readings=readings)
+    learner = dataclasses.replace(a_learner(course_facts), readings=readings)
 
-    page = pages_on(a_list(course, learner))[0]
+    page = pages_on(a_list(course_facts, learner))[0]
 
-    facts = course.pages[page.slug]
+    facts = course_facts.pages[page.slug]
     assert not page.short
     assert page.minutes == round_minutes(facts.reading_minutes - facts.essential_reading_minutes)
     assert page.is_rest
 
 
-def test_the_rest_of_a_page_waits_until_all_essentials_are_read(course: CourseFacts) -> None:
-    slugs = list(course.pages)
+def test_the_rest_of_a_page_waits_until_all_essentials_are_read(course_facts: CourseFacts) -> None:
+    slugs = list(course_facts.pages)
     readings = [ReadingFact(slug, ESSENTIAL_SHARE, DAY, n, 1.0) for n, slug in enumerate(slugs)]
     learner = LearnerFacts(DAY + dt.timedelta(days=1), readings=readings[:13])
 
-    made = a_list(course, learner, CALENDAR, minutes=90)
-    unread = list_unread_pages(course, learner, "full")
+    made = a_list(course_facts, learner, CALENDAR, minutes=90)
+    unread = list_unread_pages(course_facts, learner, "full")
 
     assert made.route == "full"
     assert not {page.slug for page in pages_on(made)} & set(slugs[:13])
@@ -256,33 +272,41 @@ def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
     assert ticked.unread_pages == pages[1:]
 
 
-def test_on_the_eve_of_the_exam_no_page_is_listed(course: CourseFacts) -> None:
-    learner = a_learner(course, EXAM - dt.timedelta(days=1))
+def test_on_the_eve_of_the_exam_no_page_is_listed(course_facts: CourseFacts) -> None:
+    learner = a_learner(course_facts, EXAM - dt.timedelta(days=1))
 
-    made = a_list(course, dataclasses.replace(learner, last_exam_day=CALENDAR.mock_exam_days[-1]))
+    made = a_list(
+        course_facts, dataclasses.replace(learner, last_exam_day=CALENDAR.mock_exam_days[-1])
+    )
 
     assert {task.kind for task in made.tasks} == {"practice"}
 
 
-def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
-    learner = dataclasses.replace(a_learner(course), unfinished_by_kind={"new": 3, "practice": 1})
+def test_what_was_left_undone_longest_comes_first(course_facts: CourseFacts) -> None:
+    learner = dataclasses.replace(
+        a_learner(course_facts), unfinished_by_kind={"new": 3, "practice": 1}
+    )
 
-    assert [task.kind for task in a_list(course, learner).tasks] == ["new", "practice", "read"]
+    assert [task.kind for task in a_list(course_facts, learner).tasks] == [
+        "new",
+        "practice",
+        "read",
+    ]
 
 
-def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
-    learner = a_learner(course)
+def test_new_cards_are_from_pages_read_or_missed(course_facts: CourseFacts) -> None:
+    learner = a_learner(course_facts)
     missed = next(
         q
-        for q in course.questions.values()
+        for q in course_facts.questions.values()
         if q.page not in {reading.page for reading in learner.readings}
     )
     answers = [*learner.first_answers, FirstAnswerFact(missed.id, 0.0, DAY, 999)]
     learner = dataclasses.replace(learner, first_answers=answers)
 
-    chosen = choose_new_cards(course, learner, {}, 40)
+    chosen = choose_new_cards(course_facts, learner, {}, 40)
 
-    page_of = {card: page.slug for page in course.pages.values() for card in page.card_ids}
+    page_of = {card: page.slug for page in course_facts.pages.values() for card in page.card_ids}
     assert {page_of[card] for card in chosen} <= {
         *{reading.page for reading in learner.readings},
         missed.page,
@@ -290,39 +314,42 @@ def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
     assert missed.page in {page_of[card] for card in chosen}
 
 
-def test_a_card_and_its_reverse_never_begin_on_one_day(course: CourseFacts) -> None:
+def test_a_card_and_its_reverse_never_begin_on_one_day(course_facts: CourseFacts) -> None:
     learner = dataclasses.replace(
-        a_learner(course), readings=[ReadingFact(slug, 1.0, DAY, 0, 1.0) for slug in course.pages]
+        a_learner(course_facts),
+        readings=[ReadingFact(slug, 1.0, DAY, 0, 1.0) for slug in course_facts.pages],
     )
 
-    chosen = choose_new_cards(course, learner, {}, 200)
+    chosen = choose_new_cards(course_facts, learner, {}, 200)
 
-    notes = [course.note_by_card.get(card, card) for card in chosen]
+    notes = [course_facts.note_by_card.get(card, card) for card in chosen]
     assert len(notes) == len(set(notes)) == 200
 
 
-def test_added_cards_come_first_and_missed_questions_take_half_at_most(course: CourseFacts) -> None:
+def test_added_cards_come_first_and_missed_questions_take_half_at_most(
+    course_facts: CourseFacts,
+) -> None:
     added = ["own:1", *(f"q:{n}" for n in range(9))]
-    learner = dataclasses.replace(a_learner(course), due_added_cards=added)
+    learner = dataclasses.replace(a_learner(course_facts), due_added_cards=added)
 
-    chosen = choose_new_cards(course, learner, {}, 7)
+    chosen = choose_new_cards(course_facts, learner, {}, 7)
 
     assert chosen[:4] == ["own:1", "q:0", "q:1", "q:2"]
     assert not any(":" in card for card in chosen[4:])
 
 
-def test_no_card_begins_in_the_last_days(course: CourseFacts) -> None:
-    late = a_learner(course, EXAM - dt.timedelta(days=5))
+def test_no_card_begins_in_the_last_days(course_facts: CourseFacts) -> None:
+    late = a_learner(course_facts, EXAM - dt.timedelta(days=5))
 
     assert count_new_cards_to_begin(late, CALENDAR, 30, "more") == 0
-    early = a_learner(course)
+    early = a_learner(course_facts)
     counts = [count_new_cards_to_begin(early, CALENDAR, 30, a) for a in ("fewer", "normal", "more")]
     assert counts == sorted(set(counts))
 
 
-def test_with_many_cards_that_still_need_reviews_none_begins(course: CourseFacts) -> None:
+def test_with_many_cards_that_still_need_reviews_none_begins(course_facts: CourseFacts) -> None:
     cards = [a_card(f"own:{n}", DAY, EXAM) for n in range(400)]
-    learner = dataclasses.replace(a_learner(course), started_cards=cards)
+    learner = dataclasses.replace(a_learner(course_facts), started_cards=cards)
 
     assert count_new_cards_to_begin(learner, CALENDAR, 30, "more") == 0
 
@@ -349,8 +376,8 @@ def test_a_card_that_would_be_weak_on_the_exam_day_comes_back_in_the_last_days()
     assert compute_planned_review_day(unknown, CALENDAR) == EXAM - dt.timedelta(days=1)
 
 
-def test_a_list_is_only_ticked(course: CourseFacts) -> None:
-    made = a_list(course, a_learner(course))
+def test_a_list_is_only_ticked(course_facts: CourseFacts) -> None:
+    made = a_list(course_facts, a_learner(course_facts))
     read, practice = (task_of(made, kind) for kind in ("read", "practice"))
     pages = frozenset(page.slug for page in read.pages)
     done = DayActivity(pages_read=pages, answered_questions=frozenset(practice.questions[:2]))
@@ -376,58 +403,62 @@ def test_lists_that_were_left_are_counted_by_task() -> None:
 
 
 def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
-    course: CourseFacts,
+    course_facts: CourseFacts,
 ) -> None:
-    learner = a_learner(course)
+    learner = a_learner(course_facts)
     missed = learner.first_answers[0].question
     yesterday = DAY - dt.timedelta(days=1)
     learner = dataclasses.replace(learner, miss_day_by_question={missed: yesterday})
 
-    practice = task_of(a_list(course, learner, minutes=60), "practice")
+    practice = task_of(a_list(course_facts, learner, minutes=60), "practice")
 
     seen = {answer.question for answer in learner.first_answers}
     assert seen & set(practice.questions) == {missed}
-    assert not any(course.questions[q].is_exam_only for q in practice.questions)
+    assert not any(course_facts.questions[q].is_exam_only for q in practice.questions)
     assert len(set(practice.questions)) == len(practice.questions)
 
 
 @pytest.mark.parametrize("minutes", [30, 400])
 def test_a_page_comes_after_the_unread_pages_that_it_requires(
-    course: CourseFacts, minutes: float
+    course_facts: CourseFacts, minutes: float
 ) -> None:
     learner = LearnerFacts(DAY)
-    pages = [page.slug for page in pages_on(a_list(course, learner, minutes=minutes))]
+    pages = [page.slug for page in pages_on(a_list(course_facts, learner, minutes=minutes))]
 
-    required = [(slug, other) for slug in pages for other in course.pages[slug].required_pages]
+    required = [
+        (slug, other) for slug in pages for other in course_facts.pages[slug].required_pages
+    ]
     assert all(other in pages[: pages.index(slug)] for slug, other in required)
     assert len(required) > 5 or minutes == 30
 
 
-def test_only_the_introductions_of_the_shipped_course_require_no_page(course: CourseFacts) -> None:
-    assert {slug for slug, page in course.pages.items() if not page.required_pages} == {
+def test_only_the_introductions_of_the_shipped_course_require_no_page(
+    course_facts: CourseFacts,
+) -> None:
+    assert {slug for slug, page in course_facts.pages.items() if not page.required_pages} == {
         "ai-ml-deep-learning",
         "gpu-and-cpu",
         "about-the-exam",
     }
 
 
-def test_pages_missed_in_the_placement_test_come_before_others(course: CourseFacts) -> None:
-    free = [slug for slug, page in course.pages.items() if not page.required_pages]
-    first = {q.page: q.id for q in reversed(course.questions.values())}
+def test_pages_missed_in_the_placement_test_come_before_others(course_facts: CourseFacts) -> None:
+    free = [slug for slug, page in course_facts.pages.items() if not page.required_pages]
+    first = {q.page: q.id for q in reversed(course_facts.questions.values())}
     missed = [slug for slug in free if slug in first][-2:]
     answers = [FirstAnswerFact(first[slug], 0, DAY, 1, "placement") for slug in missed]
 
-    pages = pages_on(a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=60))
+    pages = pages_on(a_list(course_facts, LearnerFacts(DAY, first_answers=answers), minutes=60))
 
     assert {page.slug for page in pages[:2]} == set(missed)
     assert {page.reason for page in pages[:2]} == {"missed in the placement test"}
 
 
-def test_a_page_that_a_missed_one_requires_says_so(course: CourseFacts) -> None:
-    missed = next(q for q in course.questions.values() if q.page == "cooling")
+def test_a_page_that_a_missed_one_requires_says_so(course_facts: CourseFacts) -> None:
+    missed = next(q for q in course_facts.questions.values() if q.page == "cooling")
     answers = [FirstAnswerFact(missed.id, 0, DAY, 1, "placement")]
 
-    pages = pages_on(a_list(course, LearnerFacts(DAY, first_answers=answers), minutes=90))
+    pages = pages_on(a_list(course_facts, LearnerFacts(DAY, first_answers=answers), minutes=90))
 
     goal = [page.slug for page in pages].index("cooling")
     assert goal > 0

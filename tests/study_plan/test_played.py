@@ -2,14 +2,14 @@
 
 import pytest
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from benchmarks.played import Result, Way, play
 
 pytestmark = pytest.mark.drill
 
 
 @pytest.fixture(scope="module")
-def week(live_shipped: LiveLibrary) -> Result:
+def week(live_shipped: LiveCourse) -> Result:
     return play(Way(8, 40), 1, live_shipped)
 
 

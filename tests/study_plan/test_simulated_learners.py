@@ -3,7 +3,7 @@
 import pytest
 
 from app.content.course_facts import CourseFacts
-from tests.study_plan.learners import Course, Way
+from tests.study_plan.learners import StudyRun, Way
 from tests.study_plan.measures import Measures, measure, study_many
 
 WAY, SHORT_WAY = Way(days=24, minutes=30), Way(days=6, minutes=30)
@@ -15,26 +15,26 @@ of_many = pytest.mark.drill
 
 
 @pytest.fixture(scope="module")
-def courses(course: CourseFacts) -> list[Course]:
-    return study_many(course, COUNT, WAY)
+def runs(course_facts: CourseFacts) -> list[StudyRun]:
+    return study_many(course_facts, COUNT, WAY)
 
 
 @pytest.fixture(scope="module")
-def result(courses: list[Course]) -> Measures:
-    return measure(courses, WAY)
+def result(runs: list[StudyRun]) -> Measures:
+    return measure(runs, WAY)
 
 
-def test_the_same_learner_studies_the_same_way(course: CourseFacts) -> None:
-    (once,), (again,) = (study_many(course, 1, SHORT_WAY) for _ in range(2))
+def test_the_same_learner_studies_the_same_way(course_facts: CourseFacts) -> None:
+    (once,), (again,) = (study_many(course_facts, 1, SHORT_WAY) for _ in range(2))
 
     assert again.days == once.days
 
 
 @of_many
 def test_new_cards_are_spread_over_the_domains_by_weight(
-    course: CourseFacts, result: Measures
+    course_facts: CourseFacts, result: Measures
 ) -> None:
-    for domain in course.domains:
+    for domain in course_facts.domains:
         assert result.domains[domain.number] == pytest.approx(domain.exam_share, abs=0.03)
 
 
@@ -61,9 +61,9 @@ def test_questions_and_mock_exams_are_reached(result: Measures) -> None:
 @of_many
 @pytest.mark.parametrize(("days", "minutes"), [(16, 45), (24, 36), (24, 60)])
 def test_who_does_every_list_and_has_time_for_all_pages_keeps_having_it(
-    course: CourseFacts, days: int, minutes: int
+    course_facts: CourseFacts, days: int, minutes: int
 ) -> None:
-    for learner in study_many(course, 2, Way(days=days, minutes=minutes, skips=False)):
+    for learner in study_many(course_facts, 2, Way(days=days, minutes=minutes, skips=False)):
         verdicts = [day.pages_fit for day in learner.days if day.unread_pages]
 
         assert sorted(verdicts) == verdicts

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
 from app.authoring import store as bench
-from app.content.courses import find_course_folders
+from app.content.live_courses import find_course_folders
 from app.database.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
 from app.settings import Settings
@@ -56,13 +56,13 @@ def test_the_first_visit_chooses(rosa: TestClient) -> None:
 
 
 def test_every_address_of_a_page_stays_in_its_course(rosa: TestClient) -> None:
-    for course, own in ((AID, "Wiederbelebung"), (SIZING, "Weights in memory")):
-        page = rosa.get(f"{course}/course").text
+    for course_name, own in ((AID, "Wiederbelebung"), (SIZING, "Weights in memory")):
+        page = rosa.get(f"{course_name}/course").text
         assert own in page
-        assert f'href="{course}/flashcards"' in page
-        assert f'href="{course}/static/css/headroom.css' in page
-        assert rosa.get(f"{course}/static/js/headroom.js").status_code == 200
-        assert f'href="{course}/courses"' in page
+        assert f'href="{course_name}/flashcards"' in page
+        assert f'href="{course_name}/static/css/headroom.css' in page
+        assert rosa.get(f"{course_name}/static/js/headroom.js").status_code == 200
+        assert f'href="{course_name}/courses"' in page
     out = rosa.get(f"{AID}/courses")
     assert (out.status_code, out.headers["location"]) == (303, "../../courses")
 
@@ -136,8 +136,8 @@ def test_statistics_and_papers_are_those_of_one_course(
     school: FastAPI,
 ) -> None:
     with Session(school.state.engine) as db:
-        for course, score in (("aid", 1.0), ("sizing", 0.0)):
-            who = Learner(key=course, course=course, created_at=1)
+        for course_name, score in (("aid", 1.0), ("sizing", 0.0)):
+            who = Learner(key=course_name, course=course_name, created_at=1)
             db.add(who)
             db.flush()
             assert who.id
@@ -145,10 +145,10 @@ def test_statistics_and_papers_are_those_of_one_course(
             db.add(a_sitting(who.id))
         db.commit()
 
-        for course, score in (("aid", 1.0), ("sizing", 0.0)):
-            (only,) = bench.load_first_attempts(db, course)
+        for course_name, score in (("aid", 1.0), ("sizing", 0.0)):
+            (only,) = bench.load_first_attempts(db, course_name)
             assert (only.question_id, only.score) == ("w-fp32", score)
-            assert len(bench.load_first_finished_sittings(db, course)) == 1
+            assert len(bench.load_first_finished_sittings(db, course_name)) == 1
         assert bench.load_first_attempts(db, "") == []
 
 

@@ -95,8 +95,8 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
     """Every page within reach of a learner who has done a little."""
     found: dict[str, Page] = {}
     with visit(module_app) as client:
-        library = module_app.state.library
-        course = library.get_current_library()
+        live_course = module_app.state.live_course
+        course = live_course.get_current_course()
         topic = next(iter(course.topics.values()))
         section = next(s.anchor for s in topic.sections if s.anchor)
         read = f"/concepts/{topic.slug}/readings"
@@ -114,7 +114,7 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
                 seen = target in found or target in waiting
                 if not target.startswith("/") or seen or urlsplit(link).query:
                     continue
-                if not target.startswith(ALIKE) or (library.folder == TINY and drawn(target)):
+                if not target.startswith(ALIKE) or (live_course.folder == TINY and drawn(target)):
                     waiting.append(target)
     return found
 
@@ -139,7 +139,7 @@ def module_app(request, tmp_path_factory, databases):
 
 def test_every_part_of_the_app_is_within_reach(pages: dict[str, Page], module_app):
     rooms = {"/", "/course", "/flashcards", "/quiz", "/progress"}
-    if module_app.state.library.get_current_library().syllabus.offers_calculators:
+    if module_app.state.live_course.get_current_course().syllabus.offers_calculators:
         rooms |= {"/calculators", "/hardware"}
     else:
         assert not any(a.startswith(("/calculators", "/hardware")) for a in pages)
@@ -196,7 +196,7 @@ def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
     pages: dict[str, Page], module_app: FastAPI
 ):
     named = sorted({link for a, page in pages.items() for link in links_to_figures(a, page)})
-    offered = module_app.state.library.get_current_library().syllabus.offers_calculators
+    offered = module_app.state.live_course.get_current_course().syllabus.offers_calculators
     assert any(urlsplit(link).query for link in named) == offered
     asked: dict[str, set[str]] = {}  # an address is asked once for all its figures
     for link in named:

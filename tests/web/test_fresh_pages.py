@@ -78,8 +78,8 @@ def test_each_stranger_gets_a_key_of_their_own(app: FastAPI):
     assert len(keys) == 2
 
 
-def test_a_write_in_another_process_is_seen(settings: Settings, live_library, rosa: TestClient):
-    twin = create_app(settings, library=live_library)
+def test_a_write_in_another_process_is_seen(settings: Settings, live_course, rosa: TestClient):
+    twin = create_app(settings, live_course=live_course)
     rename(rosa, "Rosa Meyer")
     with TestClient(twin, cookies=rosa.cookies, follow_redirects=False) as elsewhere:
         assert "Rosa Meyer" in elsewhere.get(PAGE).text
@@ -91,14 +91,14 @@ def test_a_write_in_another_process_is_seen(settings: Settings, live_library, ro
 
 
 def test_a_change_of_the_course_is_seen_at_the_next_glance(
-    app: FastAPI, settings: Settings, library
+    app: FastAPI, settings: Settings, course
 ):
-    live = Course(library)
-    app = create_app(settings, library=live)
+    live = ChangingLiveCourse(course)
+    app = create_app(settings, live_course=live)
     with visit(app) as client:
         before = client.get(PAGE).headers["etag"]
 
-        live.state = dataclasses.replace(library, version="next", glossary={})
+        live.state = dataclasses.replace(course, version="next", glossary={})
         time.sleep(0.03)
 
         after = client.get(PAGE, headers={"if-none-match": before})
@@ -107,16 +107,16 @@ def test_a_change_of_the_course_is_seen_at_the_next_glance(
     app.state.engine.dispose()
 
 
-class Course:
+class ChangingLiveCourse:
     """A course that changes when a test says so."""
 
     def __init__(self, state):
         self.state = state
 
-    def get_recently_checked_library(self):
+    def get_recently_checked_course(self):
         return None
 
-    def get_current_library(self):
+    def get_current_course(self):
         return self.state
 
 

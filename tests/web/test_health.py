@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 
-from app.content.courses import CourseRegistry, LiveLibrary
+from app.content.live_courses import CourseRegistry, LiveCourse
 from app.database.quotas import LEAST_FREE, LEAST_FREE_TO_SERVE
 from app.main import create_app
 from app.settings import Settings
@@ -28,30 +28,30 @@ from tests.loops import outcome
 ONLY_ROOT_MAY_MOUNT = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
 
 
-class NoCourse(LiveLibrary):
+class NoCourse(LiveCourse):
     """A course that cannot be read, in a way that nobody foresaw."""
 
-    def get_recently_checked_library(self):
+    def get_recently_checked_course(self):
         return None
 
-    def get_current_library(self):
+    def get_current_course(self):
         raise OverflowError("cannot convert float infinity to integer")
 
 
-class SlowCourse(LiveLibrary):
+class SlowCourse(LiveCourse):
     """A course that notes when it is read for the first time."""
 
     reads = 0
 
-    def get_current_library(self):
+    def get_current_course(self):
         self.reads += 1
-        return super().get_current_library()
+        return super().get_current_course()
 
 
 def test_courses_are_read_before_the_server_is_open(tmp_path: Path) -> None:
-    course = SlowCourse(TINY, tmp_path / "cache")
-    with TestClient(create_app(Settings(data=tmp_path), library=course)):
-        assert course.reads > 0
+    live_course = SlowCourse(TINY, tmp_path / "cache")
+    with TestClient(create_app(Settings(data=tmp_path), live_course=live_course)):
+        assert live_course.reads > 0
 
 
 @pytest.fixture
@@ -206,13 +206,11 @@ def test_a_server_that_takes_no_writes_is_named(client: TestClient, settings: Se
 
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
-def test_a_server_that_is_down_is_named_without_its_address(
-    settings: Settings, clock, live_library
-):
+def test_a_server_that_is_down_is_named_without_its_address(settings: Settings, clock, live_course):
     gone = settings.model_copy(
         update={"database_url": "postgresql+psycopg://study:hush@127.0.0.1:9/study"}
     )
-    app = create_app(gone, clock, live_library)
+    app = create_app(gone, clock, live_course)
     said = failed(TestClient(app))
     app.state.engine.dispose()
 
@@ -266,13 +264,13 @@ def test_a_disk_that_became_read_only_is_named(small_disk: Path):
     assert "Read-only file system" in check_disk((small_disk,), min_free_bytes=0).problem
 
 
-def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
+def test_asked_often_it_looks_once(app: FastAPI, live_course, tmp_path: Path):
     looked = []
 
-    class Counted(LiveLibrary):
-        def get_current_library(self):
+    class Counted(LiveCourse):
+        def get_current_course(self):
             looked.append(1)
-            return live_library.get_current_library()
+            return live_course.get_current_course()
 
     courses = CourseRegistry({"": Counted(tmp_path)})
     storage = app.state.storage

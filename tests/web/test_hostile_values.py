@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.accounts.settings_page import SettingsForm
 from app.authoring.pages import ProblemFilterForm, StatisticsTableForm
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.database.tables import Learner
 from app.errors import InvalidInputError
 from app.flashcards.forms import (
@@ -121,14 +121,12 @@ def below(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def app(
-    below: str, settings: Settings, clock: Clock, live_library: LiveLibrary
-) -> Iterator[FastAPI]:
+def app(below: str, settings: Settings, clock: Clock, live_course: LiveCourse) -> Iterator[FastAPI]:
     """The tiny course on a server of its own, or one of two on a server."""
     if below:
         content = two_courses(settings.data / "content")
         settings = settings.model_copy(update={"content": content})
-    app = create_app(settings, clock, None if below else live_library)
+    app = create_app(settings, clock, None if below else live_course)
     yield app
     app.state.engine.dispose()
 

@@ -63,7 +63,7 @@ def german(settings: Settings):
 
 def every_kind_of_page(app: FastAPI, client: TestClient):
     """Each page that holds words of the course, before and after something is done."""
-    course = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     topic = next(iter(course.topics.values()))
     yield from ("/", "/course", "/glossary", "/glossary?cards=1", "/cheatsheets")
     yield from ("/cheatsheets/1", f"/concepts/{topic.slug}", f"/quiz/{topic.slug}")

@@ -34,10 +34,10 @@ def settings(tmp_path: Path, database: str) -> Settings:
 
 
 @pytest.fixture
-def unset(settings: Settings, clock, live_library) -> Iterator[TestClient]:
+def unset(settings: Settings, clock, live_course) -> Iterator[TestClient]:
     """A server for which no token was set."""
     without = settings.model_copy(update={"metrics_token": ""})
-    app = create_app(without, clock, live_library)
+    app = create_app(without, clock, live_course)
     with visit(app) as client:
         yield client
     app.state.engine.dispose()
@@ -156,10 +156,10 @@ def test_a_file_that_is_taken_in_is_counted_until_it_is(rosa: TestClient):
     assert shown(asked(rosa))["headroom_imports_running",] == 0
 
 
-def test_the_process_and_the_course_are_looked_at(client: TestClient, library):
+def test_the_process_and_the_course_are_looked_at(client: TestClient, course):
     found = shown(asked(client))
 
-    assert found["headroom_content_problems",] == len(library.problems)
+    assert found["headroom_content_problems",] == len(course.problems)
     assert found["process_resident_memory_bytes",] > 10_000_000
     assert found["process_cpu_seconds_total",] > 0
     assert found["process_open_fds",] > 3

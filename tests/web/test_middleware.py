@@ -7,7 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.database.engine import DbSession
 from app.lessons.page_renderer import RenderedPageCache
 from tests.conftest import visit
@@ -241,9 +241,9 @@ def test_course_and_pages_are_read_beside_the_event_loop(
 
         monkeypatch.setattr(owner, name, note)
 
-    noted(LiveLibrary, "_reload_library_or_keep_previous")
+    noted(LiveCourse, "_reload_course_or_keep_previous")
     noted(RenderedPageCache, "_render_page")
-    client.app.state.library._state = None
+    client.app.state.live_course._state = None
 
     assert client.get("/concepts/weights").status_code == 200
-    assert where == [("_reload_library_or_keep_previous", False), ("_render_page", False)]
+    assert where == [("_reload_course_or_keep_previous", False), ("_render_page", False)]

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.authoring.scaffold import create_course
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import sample
@@ -31,20 +31,20 @@ LINK = re.compile(r'href="(/[^"#]*)')
 @pytest.fixture(params=["drafts", "live", "empty"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The course as it is begun; made live; and with its only topic deleted."""
-    course = tmp_path / "course"
-    files = create_course(course, "Backups", "", dt.date(2026, 6, 9))
+    course_folder = tmp_path / "course"
+    files = create_course(course_folder, "Backups", "", dt.date(2026, 6, 9))
     for file in files if request.param != "drafts" else ():
         text = file.read_text()
         if request.param == "live":
             file.write_text(text.replace("status: draft\n", ""))
         elif file.suffix == ".md" and "topics" in file.parts:
             file.unlink()
-    return course
+    return course_folder
 
 
 @pytest.fixture
 def app(settings: Settings, clock: Clock, folder: Path) -> FastAPI:
-    live = LiveLibrary(folder)
+    live = LiveCourse(folder)
     return create_app(settings.model_copy(update={"content": folder}), clock, live)
 
 

@@ -35,8 +35,8 @@ def app(settings: Settings, clock: Clock) -> FastAPI:
     return create_app(settings.model_copy(update={"content": content}), clock)
 
 
-def browser(app: FastAPI, course: str) -> TestClient:
-    return visit(app, f"http://testserver/courses/{course}")
+def browser(app: FastAPI, course_name: str) -> TestClient:
+    return visit(app, f"http://testserver/courses/{course_name}")
 
 
 @pytest.fixture
@@ -107,10 +107,10 @@ def names_of_cards(app: FastAPI) -> list[str]:
         return [str(name) for (name,) in connection.execute(select(table.c.card))]
 
 
-def rows_of(session: Session, course: str) -> list[tuple[Any, ...]]:
+def rows_of(session: Session, course_name: str) -> list[tuple[Any, ...]]:
     """Every row of the learners of a course, but for what each request counts."""
     session.rollback()
-    own = select(col(Learner.id)).where(col(Learner.course) == course)
+    own = select(col(Learner.id)).where(col(Learner.course) == course_name)
     wanted = list(session.scalars(own))
     found = []
     for table in SQLModel.metadata.sorted_tables:

@@ -18,13 +18,13 @@ ADDRESSES = re.compile(r'\s(?:href|src|action|formaction|hx-get|hx-post|data-ove
 
 
 @pytest.fixture
-def made(settings: Settings, clock, live_library):
+def made(settings: Settings, clock, live_course):
     """The app with further settings."""
     apps: list[FastAPI] = []
 
     def make(**changed: str) -> FastAPI:
         new = Settings.model_validate({**settings.model_dump(), **changed})
-        apps.append(create_app(new, clock, live_library))
+        apps.append(create_app(new, clock, live_course))
         return apps[-1]
 
     yield make

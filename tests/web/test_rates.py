@@ -143,9 +143,9 @@ def test_a_network_of_ipv6_is_one_client():
     assert of("10.0.0.1") != of("10.0.0.2")
 
 
-def test_who_searches_too_often_is_told_to_wait(settings: Settings, clock, live_library):
+def test_who_searches_too_often_is_told_to_wait(settings: Settings, clock, live_course):
     few = settings.model_copy(update={"rate_searches": "2/hour"})
-    with visit(create_app(few, clock, live_library)) as client:
+    with visit(create_app(few, clock, live_course)) as client:
         client.get("/search")
         answers = [client.get(f"/search?q=word{n}") for n in range(3)]
 
@@ -154,9 +154,9 @@ def test_who_searches_too_often_is_told_to_wait(settings: Settings, clock, live_
     assert int(answers[2].headers["retry-after"]) <= 3600
 
 
-def test_so_many_learners_begin_from_one_address(settings: Settings, clock, live_library):
+def test_so_many_learners_begin_from_one_address(settings: Settings, clock, live_course):
     few = settings.model_copy(update={"rate_learners": "2/hour"})
-    app = create_app(few, clock, live_library)
+    app = create_app(few, clock, live_course)
     answers = []
     for _ in range(3):
         with visit(app) as browser:
@@ -166,9 +166,9 @@ def test_so_many_learners_begin_from_one_address(settings: Settings, clock, live
     assert "from your address" in answers[2].text
 
 
-def test_a_first_form_with_a_mistake_is_no_new_learner(settings: Settings, clock, live_library):
+def test_a_first_form_with_a_mistake_is_no_new_learner(settings: Settings, clock, live_course):
     few = settings.model_copy(update={"rate_learners": "2/hour"})
-    app = create_app(few, clock, live_library)
+    app = create_app(few, clock, live_course)
 
     def begin() -> int:
         with visit(app) as browser:
@@ -182,9 +182,9 @@ def test_a_first_form_with_a_mistake_is_no_new_learner(settings: Settings, clock
         assert browser.post("/concepts/weights/readings").status_code == 303
 
 
-def test_forms_are_counted_by_address_and_by_browser(settings: Settings, clock, live_library):
+def test_forms_are_counted_by_address_and_by_browser(settings: Settings, clock, live_course):
     few = settings.model_copy(update={"rate_writes": "5/hour", "rate_writes_browser": "3/hour"})
-    app = create_app(few, clock, live_library)
+    app = create_app(few, clock, live_course)
 
     def send(browser) -> list[int]:
         path = "/concepts/weights/readings"
@@ -199,10 +199,10 @@ def test_forms_are_counted_by_address_and_by_browser(settings: Settings, clock, 
 
 @pytest.mark.parametrize("limit", [{"rate_codes": "3/minute"}, {"rate_codes_browser": "3/minute"}])
 def test_wrong_codes_are_tried_so_often_and_no_more(
-    settings: Settings, clock, live_library, limit: dict[str, str]
+    settings: Settings, clock, live_course, limit: dict[str, str]
 ):
     few = settings.model_copy(update=limit)
-    with visit(create_app(few, clock, live_library)) as client:
+    with visit(create_app(few, clock, live_course)) as client:
         client.get("/continue")
         tried = [client.post("/continue", data={"code": "2222-2222"}) for _ in range(5)]
 
@@ -218,10 +218,10 @@ class TestClassBehindOneAddress:
     SIZE = 30
 
     @pytest.fixture
-    def browsers(self, settings: Settings, clock, live_library):
+    def browsers(self, settings: Settings, clock, live_course):
         limit = Settings.model_fields["rate_learners"].default  # the one that tests lift
         asked = settings.model_copy(update={"rate_learners": limit})
-        app = create_app(asked, clock, live_library)
+        app = create_app(asked, clock, live_course)
         app.state.rates._clock = Seconds()  # the minute does not end meanwhile
         browsers = [visit(app) for _ in range(self.SIZE)]
         for browser in browsers:

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.courses import LiveLibrary
-from app.content.library import load_library
+from app.content.course import load_course
+from app.content.live_courses import LiveCourse
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.text import (
@@ -30,13 +30,13 @@ from tests.web.addresses import addressed, routes
 
 
 @pytest.fixture(scope="module", params=SCRIPTS, ids=lambda folder: folder.name)
-def live(request: pytest.FixtureRequest) -> LiveLibrary:
-    return LiveLibrary(request.param)
+def live(request: pytest.FixtureRequest) -> LiveCourse:
+    return LiveCourse(request.param)
 
 
 @pytest.fixture
-def app(live: LiveLibrary, settings: Settings) -> Iterator[FastAPI]:
-    app = create_app(settings.model_copy(update={"content": live.folder}), library=live)
+def app(live: LiveCourse, settings: Settings) -> Iterator[FastAPI]:
+    app = create_app(settings.model_copy(update={"content": live.folder}), live_course=live)
     yield app
     app.state.engine.dispose()
 
@@ -47,7 +47,7 @@ def test_they_have_no_problem() -> None:
 
 
 def test_headings_terms_and_ids_keep_their_letters(app: FastAPI) -> None:
-    course = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     topic = next(iter(course.topics.values()))
     anchors = [section.anchor for section in topic.sections if section.anchor]
     names = [topic.slug, *anchors, *course.glossary, *course.questions]
@@ -58,7 +58,7 @@ def test_headings_terms_and_ids_keep_their_letters(app: FastAPI) -> None:
 
 
 def own_names(app: FastAPI) -> dict[str, str]:
-    course = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     question = next(q for q in course.questions.values() if q.place.path.endswith("quiz.md"))
     card = next(iter(course.cards))
     return {
@@ -84,7 +84,7 @@ def test_no_page_breaks(app: FastAPI, author: bool, request: pytest.FixtureReque
 
 
 def test_every_question_is_answered_on_its_page(app: FastAPI) -> None:
-    course = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     with visit(app) as client:
         for question in course.questions.values():
             page = client.get(f"/quiz/{question.topic}/{question.id}")
@@ -100,7 +100,7 @@ def test_every_question_is_answered_on_its_page(app: FastAPI) -> None:
 
 
 def test_notes_and_readings_belong_to_a_section(app: FastAPI) -> None:
-    course = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     topic = next(iter(course.topics.values()))
     section = next(s.anchor for s in topic.sections if s.anchor)
     with visit(app) as client:
@@ -115,7 +115,7 @@ def test_notes_and_readings_belong_to_a_section(app: FastAPI) -> None:
 
 
 def test_the_direction_is_that_of_the_script(app: FastAPI) -> None:
-    course = app.state.library.get_current_library()
+    course = app.state.live_course.get_current_course()
     topic = next(iter(course.topics))
     arabic = course.syllabus.language == "ar"
     with visit(app) as client:
@@ -126,7 +126,7 @@ def test_the_direction_is_that_of_the_script(app: FastAPI) -> None:
 
 
 def find(name: str, typed: str) -> list[str]:
-    return [hit.url for hit in search_course(load_library(TINY.parent / name), typed).hits]
+    return [hit.url for hit in search_course(load_course(TINY.parent / name), typed).hits]
 
 
 @pytest.mark.parametrize(
@@ -175,14 +175,14 @@ def test_an_edit_of_a_text_without_spaces_leaves_the_item_what_it_is() -> None:
 
 
 def test_a_page_without_spaces_takes_its_time_to_read() -> None:
-    topic = load_library(TINY.parent / "japanese").topics["発酵"]
+    topic = load_course(TINY.parent / "japanese").topics["発酵"]
 
     assert topic.minutes > 1.2  # one is that of the question on it
 
 
 def test_the_passage_that_answers_is_found_in_every_script() -> None:
     for folder in SCRIPTS:
-        course = load_library(folder)
+        course = load_course(folder)
         for topic in course.topics.values():
             section = topic.sections[-1]
             sentence = section.plain.split("\n")[0]

@@ -127,13 +127,13 @@ def test_htmx_gets_the_sentence_alone(rosa: TestClient) -> None:
 
 
 def test_who_waits_in_vain_for_a_slot_gets_the_form_back(
-    settings: Settings, clock, live_library, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, clock, live_course, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("app.web.middleware._LONGEST_WAIT", 0.01)
     slots = {"pages": 8, "forms": 0, "estimates": 8, "files": 32}
     monkeypatch.setattr("app.main._SLOTS", slots)
 
-    with visit(create_app(settings, clock, live_library)) as rosa:
+    with visit(create_app(settings, clock, live_course)) as rosa:
         answer = rosa.post("/settings", data={"name": "Rosa Meyer"})
 
     assert answer.status_code == 503

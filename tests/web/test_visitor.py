@@ -5,7 +5,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from itsdangerous import Signer
 
-from app.content.courses import LiveLibrary
+from app.content.live_courses import LiveCourse
 from app.main import create_app
 from app.settings import Settings
 from app.web.visitor import SESSION_COOKIE
@@ -50,9 +50,9 @@ def test_rubbish_in_the_cookie_header_does_no_harm(client: TestClient):
     assert client.get("/settings", headers=headers).status_code == 200
 
 
-def test_behind_tls_the_key_travels_on_tls_alone(settings: Settings, live_library):
+def test_behind_tls_the_key_travels_on_tls_alone(settings: Settings, live_course):
     secure = settings.model_copy(update={"secure_cookies": True})
-    app = create_app(secure, library=live_library)
+    app = create_app(secure, live_course=live_course)
 
     with TestClient(app) as client:
         answer = client.get("/settings")
@@ -81,9 +81,9 @@ def test_the_theme_of_the_browser_is_in_the_first_byte(client: TestClient):
     assert '<html lang="en" data-theme="dark">' in client.get("/settings").text
 
 
-def test_the_secret_is_made_once_and_only_the_owner_can_read_it(settings: Settings, live_library):
+def test_the_secret_is_made_once_and_only_the_owner_can_read_it(settings: Settings, live_course):
     unset = settings.model_copy(update={"secret": ""})
-    apps = [create_app(unset, library=live_library) for _ in range(2)]
+    apps = [create_app(unset, live_course=live_course) for _ in range(2)]
     secret = settings.data / "secret"
 
     assert secret.stat().st_mode & 0o777 == 0o600
@@ -96,13 +96,13 @@ def test_the_secret_is_made_once_and_only_the_owner_can_read_it(settings: Settin
 
 
 def test_two_servers_of_one_host_keep_their_learners_apart(
-    settings: Settings, clock: Clock, live_library: LiveLibrary, databases, tmp_path
+    settings: Settings, clock: Clock, live_course: LiveCourse, databases, tmp_path
 ) -> None:
     """One browser, two servers of one name: each finds its own learner again."""
     jar: dict[str, str] = {}
     with databases.empty(tmp_path) as address:
         other = settings.model_copy(update={"cookie": "second", "database_url": address})
-        apps = [create_app(one, clock, live_library) for one in (settings, other)]
+        apps = [create_app(one, clock, live_course) for one in (settings, other)]
         for app, minutes in zip(apps, ("20", "40"), strict=True):
             with visit(app) as browser:
                 browser.cookies.update(jar)
@@ -145,9 +145,9 @@ def test_over_https_the_cookie_is_one_that_no_other_host_can_set(app: FastAPI):
     ],
 )
 def test_without_https_or_below_a_path_the_cookie_has_its_plain_name(
-    settings: Settings, clock: Clock, live_library: LiveLibrary, url: str, base: str
+    settings: Settings, clock: Clock, live_course: LiveCourse, url: str, base: str
 ):
-    app = create_app(settings.model_copy(update={"url": url}), clock, live_library)
+    app = create_app(settings.model_copy(update={"url": url}), clock, live_course)
     with visit(app, base) as browser:
         line = browser.get("/settings").headers["set-cookie"]
     app.state.engine.dispose()

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.conftest import visit
-from tests.flashcards.course import HandLibrary, two_topics
+from tests.flashcards.course import EditableLiveCourse, two_topics
 
 FORGET = '"cache", "storage"'
 
@@ -45,14 +45,14 @@ def test_the_page_without_an_answer_names_nobody(client: TestClient):
 
 class TestAnotherCourse:
     @pytest.fixture
-    def live_library(self) -> HandLibrary:
-        return HandLibrary(*two_topics())
+    def live_course(self) -> EditableLiveCourse:
+        return EditableLiveCourse(*two_topics())
 
-    def test_is_another_worker(self, client, live_library: HandLibrary):
+    def test_is_another_worker(self, client, live_course: EditableLiveCourse):
         before = version(client)
         assert version(client) == before
 
-        live_library.remove("weights-1")
+        live_course.remove("weights-1")
 
         assert version(client) != before
 

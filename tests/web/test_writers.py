@@ -30,9 +30,9 @@ def test_twice_as_many_writers_as_threads_are_all_answered(app: FastAPI, session
 
 @pytest.mark.drill  # one process with as many writers is tried above
 def test_two_processes_that_write_at_once_let_each_other_write(
-    app: FastAPI, settings: Settings, clock, live_library, session: Session
+    app: FastAPI, settings: Settings, clock, live_course, session: Session
 ):
-    other = create_app(settings, clock, live_library)
+    other = create_app(settings, clock, live_course)
 
     async def both() -> list[list[int]]:
         return await asyncio.gather(write_together(app), write_together(other))

@@ -59,7 +59,7 @@ from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import FORMATS, WeightFormat, find_weight_format
-from app.estimator.result import VerdictFlip
+from app.estimator.result import VerdictChange
 from app.estimator.serving.engine import (
     MarlinPaddingShares,
     ServingSetup,
@@ -704,7 +704,7 @@ def _find_training_candidate_or_reason(
     )
 
 
-def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: GpuRanking) -> tuple[VerdictChange, ...]:
     """Return nearby input values for which another GPU is the best.
 
     For training, only those are tried that are among the first now.
@@ -723,7 +723,7 @@ def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
         if best != _describe_best(result):
             label = input_specs(AcceleratorChoiceInputs)[variation.field].label
             now, then = variation.current_text, variation.varied_text
-            changes.append(VerdictFlip(variation.field, label, now, then, best))
+            changes.append(VerdictChange(variation.field, label, now, then, best))
     return tuple(changes)
 
 
@@ -764,12 +764,12 @@ def _list_input_variations(result: GpuRanking) -> tuple[InputVariation, ...]:
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
         now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4
-        flips = f"{format_number(value * 1e3)} ms"
+        then = f"{format_number(value * 1e3)} ms"
         limit = min(value, 100.0)
-        tries.append(InputVariation("slowest", limit, now, flips))
+        tries.append(InputVariation("slowest", limit, now, then))
     if lighter:
-        now, flips = form.label, FORMATS[lighter].label
-        tries.append(InputVariation("weights", lighter, now, flips))
+        now, then = form.label, FORMATS[lighter].label
+        tries.append(InputVariation("weights", lighter, now, then))
     return tuple(tries)
 
 
@@ -795,5 +795,5 @@ def _find_unfit_concurrency_variation(
     more = max(int(free // each), inputs.concurrent) + 1
     if more > 1_000_000:
         return ()
-    now, flips = format_number(inputs.concurrent), format_number(more)
-    return (InputVariation("concurrent", more, now, flips),)
+    now, then = format_number(inputs.concurrent), format_number(more)
+    return (InputVariation("concurrent", more, now, then),)

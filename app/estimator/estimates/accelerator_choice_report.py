@@ -14,7 +14,7 @@ from app.estimator.estimates.accelerator_choice import (
     AcceleratorChoiceInputs,
     GpuCandidate,
     GpuRanking,
-    find_flips,
+    find_verdict_changes,
     gpus_of_system,
     lacking_bytes_of_best_at_upper_bound,
     list_non_gpu_accelerators,
@@ -340,7 +340,7 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         pictures=(_build_memory_bar_of_best_gpu(result, best),) if best else (),
         tables=(*tables, build_exclusion_table(result), build_non_gpu_table(result)),
         notes=_build_notes(inputs, best),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
         links=_link_to_serving_capacity(inputs, best),
     )
 

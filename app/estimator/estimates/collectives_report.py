@@ -47,7 +47,7 @@ from app.estimator.result import (
     ResultTable,
     TableCell,
     Verdict,
-    VerdictFlip,
+    VerdictChange,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
@@ -193,24 +193,24 @@ def adjust_nic_rate_for_sharp(
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
 
 
-def find_flips(result: CollectivesResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: CollectivesResult) -> tuple[VerdictChange, ...]:
     inputs, fabric = result.inputs, result.fabric
     changes = []
     if result.bottleneck == "latency":
         size = _smallest_message_bound_by_bandwidth(result)
-        now, flips = (
+        now, then = (
             format_value(inputs.message, "B"),
             f"{format_rounded_past_limit(size / 1e6, rounds_up=True)} MB",
         )
-        changes.append(VerdictFlip("message", "Message", now, flips, "Bound by bandwidth."))
+        changes.append(VerdictChange("message", "Message", now, then, "Bound by bandwidth."))
     now, bridged_gpus = format_number(inputs.gpus), fabric.bridged_gpus
     if 1 < inputs.gpus <= bridged_gpus < fabric.gpus_per_domain:
-        flips, becomes = format_number(bridged_gpus + 1), "Leaves the bridge for PCIe."
-        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
+        then, becomes = format_number(bridged_gpus + 1), "Leaves the bridge for PCIe."
+        changes.append(VerdictChange("gpus", "GPUs", now, then, becomes))
     elif not result.crosses_domains and inputs.gpus > 1:
-        flips = format_number(fabric.gpus_per_domain + 1)
+        then = format_number(fabric.gpus_per_domain + 1)
         becomes = "Leaves the link domain for the network."
-        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
+        changes.append(VerdictChange("gpus", "GPUs", now, then, becomes))
     return tuple(changes)
 
 
@@ -288,7 +288,7 @@ def estimate(inputs: CollectivesInputs) -> Estimate:
         pictures=(_build_bandwidth_curve(inputs, fabric),),
         tables=(_build_traffic_table(inputs, fabric),),
         notes=_build_notes(result),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
     )
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from app.estimator.common_inputs import gpus_input, impossible_input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price_of_h100
 from app.estimator.inputs import InputGroup, input_field, input_specs
-from app.estimator.memory_verdict import build_number_flip, format_rounded_past_limit
-from app.estimator.result import FieldChange, VerdictFlip
+from app.estimator.memory_verdict import build_number_change, format_rounded_past_limit
+from app.estimator.result import InputChange, VerdictChange
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
     annuity_factor,
@@ -397,7 +397,7 @@ def _break_even_utilization(owned: CostByUtilization, rented: CostByUtilization)
     return utilization if utilization is not None and 0 < utilization <= 1 else None
 
 
-def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: CostResult) -> tuple[VerdictChange, ...]:
     """Return the nearest utilization, rent, price and staff at which the cheaper option changes."""
     staff = round(typed_or_usual_yearly_staff_cost(result.inputs))
     inputs = dataclasses.replace(result.inputs, staff=staff)
@@ -413,16 +413,16 @@ def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     if break_even <= inputs.availability:
         tried.insert(0, ("utilisation", break_even, 0.01, "%", not is_buying))
     changes = [
-        flip
+        change
         for field, value, factor, unit, up in tried
-        for flip in build_number_flip(
+        for change in build_number_change(
             inputs, field, value, outcome, unit=unit, unit_factor=factor, rounds_up=up
         )
     ]
-    return (*changes, *_commitment_flips(result))
+    return (*changes, *_commitment_changes(result))
 
 
-def _commitment_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
+def _commitment_changes(result: CostResult) -> tuple[VerdictChange, ...]:
     """Return the other commitment, if the verdict changes with it.
 
     The price of a reservation is not known: the discount with which renting stays cheaper is said.
@@ -439,11 +439,13 @@ def _commitment_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     condition = _reservation_discount_clause(changed) if other == "all" else ""
     outcome = f"{'Buying' if changed.buying else 'Renting'} is cheaper{condition}."
     labels = dict(spec.choices)
-    flip = VerdictFlip("commitment", spec.label, labels[inputs.commitment], labels[other], outcome)
+    change = VerdictChange(
+        "commitment", spec.label, labels[inputs.commitment], labels[other], outcome
+    )
     if discount == inputs.discount:
-        return (flip,)
-    no_discount = FieldChange("discount", specs["discount"].label, "0%")
-    return (dataclasses.replace(flip, other_changes=(no_discount,)),)
+        return (change,)
+    no_discount = InputChange("discount", specs["discount"].label, "0%")
+    return (dataclasses.replace(change, other_changes=(no_discount,)),)
 
 
 def _reservation_discount_clause(result: CostResult) -> str:

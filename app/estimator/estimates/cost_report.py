@@ -8,7 +8,7 @@ from app.estimator.estimates.cost import (
     CostInputs,
     CostResult,
     compute_cost,
-    find_flips,
+    find_verdict_changes,
 )
 from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.prices import default_rental_price_of_h100
@@ -132,7 +132,7 @@ def estimate(inputs: CostInputs) -> Estimate:
         pictures=(_build_utilization_chart(result), _build_owned_hour_bar(result)),
         tables=(_build_utilization_table(result),),
         notes=_build_notes(result),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
     )
 
 

@@ -186,8 +186,8 @@ def _relaxed_target_by_input(capacity: SubEstimate) -> dict[str, str]:
     if capacity.estimate["gpus"].value is not None:
         return {}
     return {
-        change.field: f"{relaxed_target_seconds(parse_quantity(change.flip_value.replace(NBSP, ' '), 's')):g} s"
-        for change in capacity.estimate.flips
+        change.field: f"{relaxed_target_seconds(parse_quantity(change.new_value.replace(NBSP, ' '), 's')):g} s"
+        for change in capacity.estimate.changes
         if change.field.endswith("_target")
     }
 

@@ -29,14 +29,14 @@ from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
-    FieldChange,
     FormulaStep,
+    InputChange,
     ModeledOutput,
     OutputSpec,
     OutputValue,
     SubEstimate,
     Verdict,
-    VerdictFlip,
+    VerdictChange,
     read_figures,
 )
 from app.estimator.serving.replica_memory import find_max_num_seqs_refusal_of_replica
@@ -127,7 +127,7 @@ _MEMORY_NOTE = (
 
 def estimate(inputs: DeploymentInputs) -> Estimate:
     result = compute_deployment(inputs)
-    capacity_flips = _capacity_section(result).estimate.flips
+    capacity_changes = _capacity_section(result).estimate.changes
     capacity_inputs = _resolved_capacity_inputs(result)
     width = capacity_inputs.tensor_parallel * capacity_inputs.attention_parallel
     shared = {"prefill_gpus", "expert_parallel", "max_sequences"}
@@ -154,9 +154,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
             *result.omission_notes,
             *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
-        flips=(
-            *_combined_relaxed_target_flip(result),
-            *(flip for flip in capacity_flips if flip.field in shared),
+        changes=(
+            *_combined_relaxed_target_change(result),
+            *(change for change in capacity_changes if change.field in shared),
         ),
         sections=result.sections,
     )
@@ -206,14 +206,14 @@ def _describe_relaxed_targets(result: DeploymentResult) -> str:
     )
 
 
-def _combined_relaxed_target_flip(result: DeploymentResult) -> tuple[VerdictFlip, ...]:
+def _combined_relaxed_target_change(result: DeploymentResult) -> tuple[VerdictChange, ...]:
     """Return the targets that counted as one change of those that were typed."""
     capacity = _resolved_capacity_inputs(result)
     refused = find_max_num_seqs_refusal_of_replica(
         place_replica_model(capacity), capacity.memory_utilization
     )
-    flips = [
-        VerdictFlip(
+    changes = [
+        VerdictChange(
             field,
             f"Target: {TARGET_LABELS[field].removeprefix('time ')}",
             format_value(getattr(result.inputs, field), "s"),
@@ -222,10 +222,10 @@ def _combined_relaxed_target_flip(result: DeploymentResult) -> tuple[VerdictFlip
         )
         for field, value in result.relaxed_target_by_input.items()
     ]
-    if not flips:
+    if not changes:
         return ()
-    first, *others = flips
-    also = tuple(FieldChange(flip.field, flip.label, flip.flip_value) for flip in others)
+    first, *others = changes
+    also = tuple(InputChange(change.field, change.label, change.new_value) for change in others)
     return (add_max_num_seqs_change(dataclasses.replace(first, other_changes=also), refused),)
 
 

@@ -22,7 +22,7 @@ from app.estimator.hardware.fat_tree import (
     split_leaf_ports,
 )
 from app.estimator.inputs import InputGroup, input_specs
-from app.estimator.result import Chart, ChartLine, VerdictFlip
+from app.estimator.result import Chart, ChartLine, VerdictChange
 from app.estimator.units import format_number
 
 _CLUSTER = InputGroup("Cluster", "cluster-components")
@@ -486,7 +486,7 @@ def build_switch_count_chart(result: FabricResult) -> Chart:
     )
 
 
-def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictChange, ...]:
     hosts, wiring = result.hosts, result.plane_wiring
     capacity = (
         result.plane_tree.leaves
@@ -508,7 +508,7 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
         ("layout", layout, dataclasses.replace(wiring, layout=layout), hosts.system_count),
     )
     return tuple(
-        VerdictFlip(
+        VerdictChange(
             field,
             input_specs(FabricInputs)[field].label,
             _format_layout_or_number(getattr(inputs, field)),

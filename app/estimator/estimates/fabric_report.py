@@ -7,8 +7,8 @@ from app.estimator.estimates.fabric import (
     compute_fabric,
     describe_switches,
     describe_unplaced_manager_links,
-    find_flips,
     find_similar_system_with_adapters,
+    find_verdict_changes,
     max_connected_systems,
 )
 from app.estimator.formula_steps import StepBuilder, format_term, multiply_or_divide_formula
@@ -113,7 +113,7 @@ def estimate(inputs: FabricInputs) -> Estimate:
         pictures=(build_switch_count_chart(result),),
         tables=(_build_networks_table(result),),
         notes=_build_notes(inputs, result),
-        flips=find_flips(inputs, result),
+        changes=find_verdict_changes(inputs, result),
     )
 
 

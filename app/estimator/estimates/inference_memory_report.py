@@ -36,12 +36,12 @@ from app.estimator.estimates.inference_memory import (
     shared_hybrid_blocks,
     validate_inputs,
 )
-from app.estimator.estimates.inference_memory_flips import (
+from app.estimator.estimates.inference_memory_changes import (
     LOAD_CONDITION_TEXTS,
     find_cache_limits_at_bound,
-    find_flips,
     find_load_condition,
     find_sure_cache_limits,
+    find_verdict_changes,
 )
 from app.estimator.estimates.mig_report import (
     find_mig_gpu,
@@ -498,7 +498,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
             *build_notes(result.model, inputs, memory_use),
             _mig_instance_note(inputs, gpu) or real_capacity_note(gpu),
         ),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
         links=_link_to_mig(gpu, inputs.tensor_parallel),
     )
 

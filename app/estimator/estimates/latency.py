@@ -27,14 +27,14 @@ from app.estimator.memory.parallel_layout import (
     find_serving_pipeline_problem,
     list_default_gpu_counts_per_replica,
 )
-from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_flips
+from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_changes
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import (
     build_published_format_clause,
     find_weight_format,
 )
-from app.estimator.result import Bounds, VerdictFlip
+from app.estimator.result import Bounds, VerdictChange
 from app.estimator.serving.engine import ServingSetup, find_fp8_problem, find_math_bits
 from app.estimator.serving.replica_memory import (
     bounds_of_lacking_bytes,
@@ -518,14 +518,14 @@ def datasheet_peak_rate(placed: PlacedModel) -> float:
     )
 
 
-def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: LatencyResult) -> tuple[VerdictChange, ...]:
     """Return where it surely fits, where vLLM starts, and the batch that is not memory-bound."""
     refused = result.start_refusal if result.fits else None
     if not result.fits and result.inputs.engine == common_inputs.LLAMA_CPP:
-        return _find_gpu_layer_flips(result.inputs)
+        return _find_gpu_layer_changes(result.inputs)
     if not result.fits or result.is_fit_unsure:
-        return _find_sure_fit_flips(result)
-    starts = build_max_num_seqs_flips(refused)
+        return _find_sure_fit_changes(result)
+    starts = build_max_num_seqs_changes(refused)
     if starts and refused:
         limited = dataclasses.replace(result.inputs, max_sequences=refused.advised_sequences)
         result = compute_latency(limited, place_requested_model(limited))
@@ -533,11 +533,11 @@ def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
         return starts
     now, then = format_number(result.inputs.batch), format_number(result.non_memory_bound_batch)
     becomes = "Memory no longer bounds it."
-    flip = VerdictFlip("batch", "Sequences at once", now, then, becomes)
-    return (*starts, add_max_num_seqs_change(flip, refused))
+    change = VerdictChange("batch", "Sequences at once", now, then, becomes)
+    return (*starts, add_max_num_seqs_change(change, refused))
 
 
-def _find_sure_fit_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
+def _find_sure_fit_changes(result: LatencyResult) -> tuple[VerdictChange, ...]:
     """Return the most sequences and the fewest GPUs with which the model surely fits."""
     inputs, placed = result.inputs, result.placed_model
     context = inputs.prompt + inputs.answer
@@ -556,13 +556,13 @@ def _find_sure_fit_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
         ("tensor_parallel", "GPUs", inputs.tensor_parallel, gpus),
     )
     return tuple(
-        VerdictFlip(field, label, format_number(now), format_number(then), "It surely fits.")
+        VerdictChange(field, label, format_number(now), format_number(then), "It surely fits.")
         for field, label, now, then in changes
         if then and (field == "batch" or then > now)
     )
 
 
-def _find_gpu_layer_flips(inputs: LatencyInputs) -> tuple[VerdictFlip, ...]:
+def _find_gpu_layer_changes(inputs: LatencyInputs) -> tuple[VerdictChange, ...]:
     """Return the most layers that surely fit on the GPUs if the rest stays on the host."""
     if inputs.batch > 1 or inputs.draft_tokens:
         return ()
@@ -577,4 +577,4 @@ def _find_gpu_layer_flips(inputs: LatencyInputs) -> tuple[VerdictFlip, ...]:
         return ()
     now = "all" if inputs.gpu_layers is None else str(inputs.gpu_layers)
     becomes = "Fits, the other layers in the memory of the host."
-    return (VerdictFlip("gpu_layers", "Layers on the GPUs", now, str(most), becomes),)
+    return (VerdictChange("gpu_layers", "Layers on the GPUs", now, str(most), becomes),)

@@ -15,7 +15,7 @@ from app.estimator.estimates.latency import (
     compute_latency,
     datasheet_peak_rate,
     fill_in_formats_and_gpus,
-    find_flips,
+    find_verdict_changes,
     place_requested_model,
 )
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
@@ -221,7 +221,7 @@ def estimate(inputs: LatencyInputs) -> Estimate:
             *_describe_host_layers(result.host_layers),
             real_capacity_note(placed.gpu),
         ),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
         links=_link_to_service_with_drafts(result),
     )
 

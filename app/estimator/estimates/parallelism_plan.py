@@ -35,7 +35,7 @@ from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.memory.training_memory import plausible_bytes_range
 from app.estimator.memory_verdict import UNSURE_LEAD, MemoryLimit, build_memory_verdict
 from app.estimator.models.architecture import Architecture
-from app.estimator.result import Verdict, VerdictFlip
+from app.estimator.result import Verdict, VerdictChange
 from app.estimator.training.training_plan import (
     TrainingPlan,
     find_training_software,
@@ -348,11 +348,11 @@ def build_layout_memory_verdict(candidate: LayoutCandidate, gpu: Accelerator) ->
     return build_memory_verdict(candidate.memory_per_gpu, memory, plan.gpus, *bounds)
 
 
-def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
-    return (*_usable_memory_flips(result), *_too_few_gpus_flips(result))
+def find_verdict_changes(result: ParallelismPlanResult) -> tuple[VerdictChange, ...]:
+    return (*_usable_memory_changes(result), *_too_few_gpus_changes(result))
 
 
-def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+def _usable_memory_changes(result: ParallelismPlanResult) -> tuple[VerdictChange, ...]:
     """Return the usable share of memory with a faster layout, or with one that surely fits."""
     best, unsure = result.best_layout, result.faster_unsure_layout
     if best is None:
@@ -363,7 +363,7 @@ def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ..
             f"Another layout has {shorter} shorter steps, but needs "
             f"{format_value(unsure.memory_per_gpu, 'B')} on each GPU and may run out of memory."
         )
-        return _build_usable_memory_flip(result, FILLED_SHARE, becomes)
+        return _build_usable_memory_change(result, FILLED_SHARE, becomes)
     if result.inputs.usable_memory is None or not may_not_fit(best, result.gpu):
         return ()
     job = dataclasses.replace(result.job, gpus=best.plan.gpus, usable_memory_share=None)
@@ -378,23 +378,23 @@ def _usable_memory_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ..
         f"A layout with micro-batch {sure.plan.micro_batch} surely fits: "
         f"{format_value(sure.memory_per_gpu, 'B')}, and each step takes {slower} longer."
     )
-    return _build_usable_memory_flip(result, share, becomes)
+    return _build_usable_memory_change(result, share, becomes)
 
 
-def _build_usable_memory_flip(
+def _build_usable_memory_change(
     result: ParallelismPlanResult, share: float, verdict_after: str
-) -> tuple[VerdictFlip, ...]:
+) -> tuple[VerdictChange, ...]:
     label = input_specs(ParallelismPlanInputs)["usable_memory"].label
     typed = result.inputs.usable_memory
     now = "what surely fits" if typed is None else f"{100 * typed:g}%"
-    return (VerdictFlip("usable_memory", label, now, f"{100 * share:g}%", verdict_after),)
+    return (VerdictChange("usable_memory", label, now, f"{100 * share:g}%", verdict_after),)
 
 
-def _too_few_gpus_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+def _too_few_gpus_changes(result: ParallelismPlanResult) -> tuple[VerdictChange, ...]:
     fewest = result.fewest_gpus.gpus
     # Of a plan that fits two or three GPUs, nobody asks whether it does one.
     if result.best_layout is None or fewest is None or not 4 <= fewest < result.inputs.gpus:
         return ()
     now, then = format_number(result.inputs.gpus), format_number(fewest // 2)
     surely = "surely " if result.job.usable_memory_share is None else ""
-    return (VerdictFlip("gpus", "GPUs", now, then, f"No layout {surely}fits any more."),)
+    return (VerdictChange("gpus", "GPUs", now, then, f"No layout {surely}fits any more."),)

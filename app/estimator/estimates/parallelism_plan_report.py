@@ -13,7 +13,7 @@ from app.estimator.estimates.parallelism_plan import (
     build_layout_memory_verdict,
     choose_default_batch_before_rounding,
     compute_parallelism_plan,
-    find_flips,
+    find_verdict_changes,
 )
 from app.estimator.estimates.training_memory_report import build_memory_bar
 from app.estimator.estimates.training_time_report import (
@@ -227,7 +227,7 @@ def estimate(inputs: ParallelismPlanInputs) -> Estimate:
             *rental_price_source_notes(gpu, inputs.usd_per_gpu_hour),
             real_capacity_note(gpu),
         ),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
     )
 
 

@@ -8,10 +8,10 @@ from app.estimator.common_inputs import impossible_input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
 from app.estimator.memory_verdict import (
-    build_number_flip,
+    build_number_change,
     format_rounded_past_limit,
 )
-from app.estimator.result import Status, VerdictFlip
+from app.estimator.result import Status, VerdictChange
 from app.estimator.training.run_costs import carbon_emitted_kg, site_energy_watt_seconds
 from app.estimator.units import format_count, format_number
 
@@ -337,32 +337,32 @@ def _liquid_cooled_share(inputs: PowerCoolingInputs, system: System) -> float:
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
-def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
-    """Return the limits and sizes at which the verdict on racks or site flips."""
-    return (*_rack_flips(result), *_site_flips(result))
+def find_verdict_changes(result: PowerCoolingResult) -> tuple[VerdictChange, ...]:
+    """Return the limits and sizes at which the verdict on racks or site changes."""
+    return (*_rack_changes(result), *_site_changes(result))
 
 
-def _rack_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def _rack_changes(result: PowerCoolingResult) -> tuple[VerdictChange, ...]:
     """Return the rack power for fewer or more racks, or for none, or the needed rack height."""
     inputs = result.inputs
     capacity = inputs.rack_units // result.system_height_units
     if capacity == 0:
-        units_now, flips = str(inputs.rack_units), str(result.system_height_units)
-        return (VerdictFlip("rack_units", "Height of a rack", units_now, flips, "Holds one."),)
+        units_now, then = str(inputs.rack_units), str(result.system_height_units)
+        return (VerdictChange("rack_units", "Height of a rack", units_now, then, "Holds one."),)
     if result.racks is None:
-        return _rack_limit_flip(result, 1, rounds_up=True)
-    changes: list[VerdictFlip] = []
+        return _rack_limit_change(result, 1, rounds_up=True)
+    changes: list[VerdictChange] = []
     if result.racks > 1 and (more := -(-inputs.nodes // (result.racks - 1))) <= capacity:
-        changes += _rack_limit_flip(result, more, rounds_up=True)
+        changes += _rack_limit_change(result, more, rounds_up=True)
     fewer = -(-inputs.nodes // result.racks) - 1
     for count in sorted({fewer, 0}, reverse=True):
-        changes += _rack_limit_flip(result, count, rounds_up=False)
+        changes += _rack_limit_change(result, count, rounds_up=False)
     return tuple(changes)
 
 
-def _rack_limit_flip(
+def _rack_limit_change(
     result: PowerCoolingResult, systems_per_rack: int, *, rounds_up: bool
-) -> tuple[VerdictFlip, ...]:
+) -> tuple[VerdictChange, ...]:
     """Return the least rack power for this many systems, or the most that holds no more."""
     holds = "one system" if systems_per_rack == 1 else f"{systems_per_rack} systems"
     racks = -(-result.inputs.nodes // systems_per_rack) if systems_per_rack else None
@@ -370,7 +370,7 @@ def _rack_limit_flip(
     limit = result.system_power * (
         systems_per_rack if rounds_up else 0.999 * (systems_per_rack + 1)
     )
-    return build_number_flip(
+    return build_number_change(
         result.inputs,
         "rack_limit",
         limit,
@@ -381,7 +381,7 @@ def _rack_limit_flip(
     )
 
 
-def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def _site_changes(result: PowerCoolingResult) -> tuple[VerdictChange, ...]:
     inputs = result.inputs
     limit = inputs.site_limit
     if limit is None or result.racks is None:
@@ -391,15 +391,17 @@ def _site_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     fits = result.site_power <= limit
     becomes = "Too much for the site." if fits else "Fits."
     changes = []
-    flips = max_nodes + 1 if fits else max_nodes
-    if 0 < flips <= 1_000_000:
+    then = max_nodes + 1 if fits else max_nodes
+    if 0 < then <= 1_000_000:
         now = format_number(inputs.nodes)
-        changes.append(VerdictFlip("nodes", "Systems", now, format_number(flips), becomes))
+        changes.append(VerdictChange("nodes", "Systems", now, format_number(then), becomes))
     pue = limit / result.machines_power
     if 1 <= pue <= 5:
         now = format_number(inputs.pue)
         changes.append(
-            VerdictFlip("pue", "PUE", now, format_rounded_past_limit(pue, rounds_up=fits), becomes)
+            VerdictChange(
+                "pue", "PUE", now, format_rounded_past_limit(pue, rounds_up=fits), becomes
+            )
         )
     return tuple(changes)
 

@@ -12,7 +12,7 @@ from app.estimator.estimates.power_cooling import (
     PowerCoolingInputs,
     PowerCoolingResult,
     compute_power_and_cooling,
-    find_flips,
+    find_verdict_changes,
     heat_in_btu_per_hour,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -141,7 +141,7 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
         pictures=(_build_site_power_bar(result),),
         tables=(_build_power_and_heat_table(result),),
         notes=(*_assumed_rack_limit_notes(inputs, result), *_build_notes(result)),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
     )
 
 

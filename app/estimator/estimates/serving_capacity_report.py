@@ -16,10 +16,10 @@ from app.estimator.estimates.serving_capacity import (
     fill_in_formats_and_gpus,
     operating_point_of_each_replica,
 )
-from app.estimator.estimates.serving_capacity_flips import (
+from app.estimator.estimates.serving_capacity_changes import (
     RACK,
-    add_chosen_split_to_flips,
-    find_flips,
+    add_chosen_split_to_changes,
+    find_verdict_changes,
 )
 from app.estimator.estimates.serving_capacity_outputs import (
     MANY_MORE,
@@ -164,7 +164,7 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
             *rental_price_source_notes(profile.placed.gpu, inputs.cost_per_gpu_hour),
             real_capacity_note(profile.placed.gpu),
         ),
-        flips=add_chosen_split_to_flips(given, inputs, find_flips(result)),
+        changes=add_chosen_split_to_changes(given, inputs, find_verdict_changes(result)),
     )
 
 
@@ -187,9 +187,9 @@ def _describe_targets_missed_by_one_user(result: CapacityResult) -> str:
     percentile = result.inputs.percentile
     preset = {f"{target.target}_target" for target in result.missed_targets if target.is_preset}
     late = [
-        f"{change.label.removeprefix('Target: ')} {change.flip_value}, not "
+        f"{change.label.removeprefix('Target: ')} {change.new_value}, not "
         f"{'the preset ' if change.field in preset else ''}{change.current_value}"
-        for change in find_flips(result)
+        for change in find_verdict_changes(result)
         if change.field.endswith("_target")
     ]
     text = "Even one user at a time gets answers later than the targets on this hardware"

@@ -9,13 +9,13 @@ from app.estimator.common_inputs import gpus_input, impossible_input_error, mode
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.memory_verdict import (
     TIGHT_FIT,
-    build_number_flip,
+    build_number_change,
     find_root_by_secants,
     format_rounded_past_limit,
     is_allowed_after_rounding,
 )
 from app.estimator.models.lookup import find_model
-from app.estimator.result import FieldChange, Status, VerdictFlip
+from app.estimator.result import InputChange, Status, VerdictChange
 from app.estimator.training.run_costs import (
     GPU_MTBF,
     GPU_MTBF_RANGE,
@@ -587,41 +587,41 @@ def _write_bandwidth_at_acceptable_share(
     return None if root is None else math.exp(root)
 
 
-def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: StorageResult) -> tuple[VerdictChange, ...]:
     """Return the nearest input values at which storage becomes sufficient or insufficient.
 
     If both reading and checkpoints are insufficient, no single input helps.
     """
     good, fed = result.has_acceptable_loss, result.reads_data_fast_enough
     if not result.saves_fast_enough:
-        return _save_time_flips(result) if fed else ()
-    saving_flips = _acceptable_loss_flips(result) if fed else ()
-    reading_flips = _bytes_per_token_flip(result) if good else ()
-    return (*saving_flips, *reading_flips)
+        return _save_time_changes(result) if fed else ()
+    saving_changes = _acceptable_loss_changes(result) if fed else ()
+    reading_changes = _bytes_per_token_change(result) if good else ()
+    return (*saving_changes, *reading_changes)
 
 
-def _save_time_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
+def _save_time_changes(result: StorageResult) -> tuple[VerdictChange, ...]:
     """Return the time between saves and the write bandwidth with which saves are fast enough."""
     inputs = result.inputs
     interval = dataclasses.replace(inputs, save_every=result.write_time * 1.01)
     is_enough = compute_losses(interval, result.checkpoint).lost_share <= inputs.acceptable
-    changes: list[VerdictFlip] = []
+    changes: list[VerdictChange] = []
     if result.saves_in_time and is_enough:
-        changes += _build_save_interval_flip(inputs, result.write_time, TIGHT_FIT, rounds_up=True)
+        changes += _build_save_interval_change(inputs, result.write_time, TIGHT_FIT, rounds_up=True)
     rate = result.write_bandwidth_for_allowed_write_times
     losses = compute_losses(inputs, result.checkpoint, write_bandwidth=rate)
     if losses.lost_share > inputs.acceptable:
         if result.write_bandwidth_for_acceptable_loss is None:
             return tuple(changes)
         rate = max(rate, result.write_bandwidth_for_acceptable_loss)
-    changes += _build_write_bandwidth_flip(inputs, rate, TIGHT_FIT, rounds_up=True)
+    changes += _build_write_bandwidth_change(inputs, rate, TIGHT_FIT, rounds_up=True)
     return tuple(changes)
 
 
-def _build_write_bandwidth_flip(
+def _build_write_bandwidth_change(
     inputs: StorageInputs, rate: float, verdict_after: str, *, rounds_up: bool
-) -> tuple[VerdictFlip, ...]:
-    return build_number_flip(
+) -> tuple[VerdictChange, ...]:
+    return build_number_change(
         inputs,
         "write_bandwidth",
         rate,
@@ -632,10 +632,10 @@ def _build_write_bandwidth_flip(
     )
 
 
-def _build_save_interval_flip(
+def _build_save_interval_change(
     inputs: StorageInputs, interval: float, verdict_after: str, *, rounds_up: bool
-) -> tuple[VerdictFlip, ...]:
-    return build_number_flip(
+) -> tuple[VerdictChange, ...]:
+    return build_number_change(
         inputs,
         "save_every",
         interval,
@@ -669,32 +669,35 @@ def describe_restart_loss_and_remedy(result: StorageResult) -> str:
     )
 
 
-def _acceptable_loss_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
+def _acceptable_loss_changes(result: StorageResult) -> tuple[VerdictChange, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
     becomes = "Too much is lost." if result.has_acceptable_loss else TIGHT_FIT
-    changes = [*_asynchronous_checkpoint_flip(result), *_find_write_bandwidth_flip(result, becomes)]
-    restart = _restart_time_flip(result, becomes)
+    changes = [
+        *_asynchronous_checkpoint_change(result),
+        *_find_write_bandwidth_change(result, becomes),
+    ]
+    restart = _restart_time_change(result, becomes)
     decides = result.losses.share_lost_to_restarts_alone * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    interval = _find_save_interval_flip(result, becomes)
+    interval = _find_save_interval_change(result, becomes)
     is_wrong = inputs.save_every is not None and not result.has_acceptable_loss
     changes = [*interval, *changes] if is_wrong else [*changes, *interval]
     gpus = _gpu_count_at_loss_limit(result)
     if gpus:
-        now, flips = format_number(result.inputs.gpus), format_number(gpus)
-        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
+        now, then = format_number(result.inputs.gpus), format_number(gpus)
+        changes.append(VerdictChange("gpus", "GPUs", now, then, becomes))
     return tuple(changes)
 
 
-def _find_write_bandwidth_flip(
+def _find_write_bandwidth_change(
     result: StorageResult, verdict_after: str
-) -> tuple[VerdictFlip, ...]:
+) -> tuple[VerdictChange, ...]:
     """Return the write bandwidth below which too much is lost or saves take too long."""
     rate, good = result.write_bandwidth_for_acceptable_loss or 0.0, result.has_acceptable_loss
     if good and rate <= result.write_bandwidth_for_allowed_write_times:
         rate, verdict_after = result.write_bandwidth_for_allowed_write_times, _TOO_SLOW
-    return _build_write_bandwidth_flip(result.inputs, rate, verdict_after, rounds_up=not good)
+    return _build_write_bandwidth_change(result.inputs, rate, verdict_after, rounds_up=not good)
 
 
 _TOO_SLOW = "Saves take too long."
@@ -706,7 +709,7 @@ def _does_write_exceed_typed_interval(result: StorageResult) -> bool:
     return every is not None and result.write_time > every
 
 
-def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
+def _asynchronous_checkpoint_change(result: StorageResult) -> tuple[VerdictChange, ...]:
     """Return asynchronous checkpoints if they are sufficient, or with a faster restart."""
     inputs = result.inputs
     if result.has_acceptable_loss or inputs.saving == "beside" or inputs.stall is not None:
@@ -717,27 +720,31 @@ def _asynchronous_checkpoint_flip(result: StorageResult) -> tuple[VerdictFlip, .
     beside = dataclasses.replace(inputs, saving="beside")
     losses = compute_losses(beside, result.checkpoint)
     becomes = "Fits." if losses.lost_share <= _TIGHT * inputs.acceptable else TIGHT_FIT
-    flip = VerdictFlip("saving", "While saving", labels["wait"], labels["beside"], becomes)
+    change = VerdictChange("saving", "While saving", labels["wait"], labels["beside"], becomes)
     if losses.lost_share <= inputs.acceptable:
-        return (flip,)
+        return (change,)
     longest = longest_acceptable_restart(beside, losses)
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
     minutes = f"{format_rounded_past_limit(longest / 60, rounds_up=False)} min"
-    return (dataclasses.replace(flip, other_changes=(FieldChange("restart", "Restart", minutes),)),)
+    return (
+        dataclasses.replace(change, other_changes=(InputChange("restart", "Restart", minutes),)),
+    )
 
 
-def _restart_time_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
+def _restart_time_change(result: StorageResult, verdict_after: str) -> tuple[VerdictChange, ...]:
     inputs, up = result.inputs, result.has_acceptable_loss
     longest = longest_acceptable_restart(inputs, result.losses)
     if longest is None:
         return ()
-    return build_number_flip(
+    return build_number_change(
         inputs, "restart", longest, verdict_after, unit=" min", unit_factor=60, rounds_up=up
     )
 
 
-def _find_save_interval_flip(result: StorageResult, verdict_after: str) -> tuple[VerdictFlip, ...]:
+def _find_save_interval_change(
+    result: StorageResult, verdict_after: str
+) -> tuple[VerdictChange, ...]:
     """Return the limit of the time between saves on the side of the best one where it is.
 
     Found from the first-order loss C/τ + (τ/2 + W + R)/M and secant steps on the exact one. None if no
@@ -767,14 +774,14 @@ def _find_save_interval_flip(result: StorageResult, verdict_after: str) -> tuple
             return ()
         limit, verdict_after = losses.background_write_time, _TOO_SLOW
     typed = dataclasses.replace(inputs, save_every=inputs.save_every or losses.checkpoint_interval)
-    return _build_save_interval_flip(typed, limit, verdict_after, rounds_up=good == is_late)
+    return _build_save_interval_change(typed, limit, verdict_after, rounds_up=good == is_late)
 
 
-def _bytes_per_token_flip(result: StorageResult) -> tuple[VerdictFlip, ...]:
+def _bytes_per_token_change(result: StorageResult) -> tuple[VerdictChange, ...]:
     inputs, fed = result.inputs, result.reads_data_fast_enough
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     becomes = "The GPUs starve." if fed else "The GPUs are fed."
-    return build_number_flip(inputs, "bytes_per_token", limit, becomes, unit=" B", rounds_up=fed)
+    return build_number_change(inputs, "bytes_per_token", limit, becomes, unit=" B", rounds_up=fed)
 
 
 # Memory of an H100, whose rate is the default, and model states of a parameter [B].

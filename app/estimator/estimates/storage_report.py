@@ -11,7 +11,7 @@ from app.estimator.estimates.storage import (
     StorageResult,
     compute_storage,
     describe_restart_loss_and_remedy,
-    find_flips,
+    find_verdict_changes,
 )
 from app.estimator.estimates.training_time_report import describe_expected_failures
 from app.estimator.formula_steps import StepBuilder, Term, daly_interval_formula, format_term
@@ -178,7 +178,7 @@ def estimate(inputs: StorageInputs) -> Estimate:
         pictures=(_build_lost_time_chart(result),),
         tables=(_build_tier_table(result), _build_interval_table(result)),
         notes=_build_notes(result),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
     )
 
 

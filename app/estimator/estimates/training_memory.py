@@ -52,7 +52,7 @@ from app.estimator.memory_verdict import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import Bounds, VerdictFlip
+from app.estimator.result import Bounds, VerdictChange
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_training_software
 from app.estimator.units import format_count, format_value
 
@@ -555,38 +555,38 @@ def find_longest_sure_sequence(result: TrainingMemoryResult, **changes: Any) -> 
     )
 
 
-def find_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: TrainingMemoryResult) -> tuple[VerdictChange, ...]:
     """Return what would make a job fit that is too large, and where one that fits ends.
 
     Its own verdict bears out each: “fits” is said of values with which it surely does.
     """
     inputs = result.inputs
     changes = [
-        *_gpu_count_flips(result),
-        *_sequence_flips(result),
-        *_qlora_fp32_embedding_flips(result),
-        *_transformers_framework_flips(result),
+        *_gpu_count_changes(result),
+        *_sequence_changes(result),
+        *_qlora_fp32_embedding_changes(result),
+        *_transformers_framework_changes(result),
     ]
     for remedy in result.memory_remedies:
         spec = input_specs(TrainingMemoryInputs)[remedy.field]
         labels = dict(spec.choices)
-        now, flips = labels[getattr(inputs, remedy.field)], labels[remedy.value]
+        now, then = labels[getattr(inputs, remedy.field)], labels[remedy.value]
         becomes = _sure_fit_verdict_after_change(result) if remedy.is_sure else _MAY_FIT
-        changes.append(VerdictFlip(remedy.field, spec.label, now, flips, becomes))
+        changes.append(VerdictChange(remedy.field, spec.label, now, then, becomes))
     # What makes it fit goes before what may, and where it no longer does.
     return tuple(
         sorted(
-            (_mark_flip_if_tight_fit(result, change) for change in changes),
+            (_mark_change_if_tight_fit(result, change) for change in changes),
             key=lambda change: change.verdict_after.startswith(("No", "May")),
         )
     )
 
 
-def _mark_flip_if_tight_fit(result: TrainingMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    """Return the flip with the words of the verdict that its values lead to."""
-    if flip.verdict_after not in (_FITS, _FITS_AT_HIGH_END):
-        return flip
-    typed = {**non_default_inputs_to_query(result.typed_inputs), **flip.typed_values_by_field}
+def _mark_change_if_tight_fit(result: TrainingMemoryResult, change: VerdictChange) -> VerdictChange:
+    """Return the change with the words of the verdict that its values lead to."""
+    if change.verdict_after not in (_FITS, _FITS_AT_HIGH_END):
+        return change
+    typed = {**non_default_inputs_to_query(result.typed_inputs), **change.typed_values_by_field}
     changed = parse_inputs(TrainingMemoryInputs, typed)
     limit = result.memory_limit
     is_tight = (
@@ -596,7 +596,7 @@ def _mark_flip_if_tight_fit(result: TrainingMemoryResult, flip: VerdictFlip) -> 
     if plain and changed.method != "full":
         trainer = dataclasses.replace(changed, **plain)
         is_tight |= _compute_memory_range(result.model, trainer, limit).high > limit
-    return dataclasses.replace(flip, verdict_after=TIGHT_FIT) if is_tight else flip
+    return dataclasses.replace(change, verdict_after=TIGHT_FIT) if is_tight else change
 
 
 def list_input_changes_to_plain_trainer(inputs: TrainingMemoryInputs) -> dict[str, str]:
@@ -625,7 +625,7 @@ def _sure_fit_verdict_after_change(result: TrainingMemoryResult) -> str:
     return _FITS_AT_HIGH_END if fits else _FITS
 
 
-def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def _gpu_count_changes(result: TrainingMemoryResult) -> tuple[VerdictChange, ...]:
     """Return the fewest GPUs that surely fit, or else that may; none if there are as many.
 
     If more are needed, as many as people have: 1, 2, 4 or 8, or whole machines.
@@ -642,29 +642,31 @@ def _gpu_count_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     if gpus > now:
         usual = round_up_to_usual_gpu_count(gpus, _gpu_count_granularity(result.layout))
         gpus = usual if usual <= _MOST_GPUS else gpus
-    return (VerdictFlip("gpus", "GPUs", str(now), str(gpus), becomes),)
+    return (VerdictChange("gpus", "GPUs", str(now), str(gpus), becomes),)
 
 
-def _qlora_fp32_embedding_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def _qlora_fp32_embedding_changes(result: TrainingMemoryResult) -> tuple[VerdictChange, ...]:
     """Return embeddings and head in FP32 if a QLoRA that surely fits may not fit with them."""
     if result.inputs.method != "qlora" or not result.surely_fits:
         return ()
     if surely_fits_with_changed_inputs(result, qlora_embeddings="fp32"):
         return ()
-    return (_build_no_longer_fits_flip(result, "qlora_embeddings", "fp32"),)
+    return (_build_no_longer_fits_change(result, "qlora_embeddings", "fp32"),)
 
 
-def _transformers_framework_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def _transformers_framework_changes(result: TrainingMemoryResult) -> tuple[VerdictChange, ...]:
     """Return Transformers if adapters that surely fit in the usual framework may not in it."""
     inputs = result.inputs
     if inputs.method == "full" or inputs.framework != USUAL or not result.surely_fits:
         return ()
     if surely_fits_with_changed_inputs(result, framework="transformers"):
         return ()
-    return (_build_no_longer_fits_flip(result, "framework", "transformers"),)
+    return (_build_no_longer_fits_change(result, "framework", "transformers"),)
 
 
-def _build_no_longer_fits_flip(result: TrainingMemoryResult, field: str, value: str) -> VerdictFlip:
+def _build_no_longer_fits_change(
+    result: TrainingMemoryResult, field: str, value: str
+) -> VerdictChange:
     """Return the change to a choice with which a job that surely fits may not fit."""
     change: dict[str, Any] = {field: value}
     changed = dataclasses.replace(result.typed_inputs, **change)
@@ -673,10 +675,10 @@ def _build_no_longer_fits_flip(result: TrainingMemoryResult, field: str, value: 
     spec = input_specs(TrainingMemoryInputs)[field]
     labels = dict(spec.choices)
     now = labels[getattr(result.inputs, field)]
-    return VerdictFlip(field, spec.label, now, labels[value], becomes)
+    return VerdictChange(field, spec.label, now, labels[value], becomes)
 
 
-def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
+def _sequence_changes(result: TrainingMemoryResult) -> tuple[VerdictChange, ...]:
     """Return the first sequence that may not fit, or else the longest that surely fits.
 
     Without one that surely fits, the longest that may.
@@ -685,20 +687,20 @@ def _sequence_flips(result: TrainingMemoryResult) -> tuple[VerdictFlip, ...]:
     if result.surely_fits:
         most = int(input_specs(TrainingMemoryInputs)["sequence"].maximum or now)
         longest = find_longest_sure_sequence(result)
-        flips, becomes = longest + 1 if longest < most else 0, "May not fit."
+        then, becomes = longest + 1 if longest < most else 0, "May not fit."
     else:
-        flips = find_largest_fit(
+        then = find_largest_fit(
             lambda tokens: surely_fits_with_changed_inputs(result, sequence=tokens), now, now - 1
         )
         becomes = _sure_fit_verdict_after_change(result)
-    if not flips and result.fullest_stage_memory.total > result.memory_limit:
-        flips = find_largest_fit(
+    if not then and result.fullest_stage_memory.total > result.memory_limit:
+        then = find_largest_fit(
             lambda tokens: fits_central_estimate_with_changed_inputs(result, sequence=tokens),
             now,
             now - 1,
         )
         becomes = _MAY_FIT
-    if not flips:
+    if not then:
         return ()
-    now_text, flip_text = (format_value(tokens, "token") for tokens in (now, flips))
-    return (VerdictFlip("sequence", "Sequence", now_text, flip_text, becomes),)
+    now_text, then_text = (format_value(tokens, "token") for tokens in (now, then))
+    return (VerdictChange("sequence", "Sequence", now_text, then_text, becomes),)

@@ -19,10 +19,10 @@ from app.estimator.estimates.training_memory import (
     compute_requested_stage_memories,
     fill_in_usual_zero_and_recompute,
     find_fewest_gpus,
-    find_flips,
     find_longest_sure_sequence,
     find_memory_remedies,
     find_requested_framework,
+    find_verdict_changes,
     is_head_fp32,
     list_input_changes_to_plain_trainer,
     validate_inputs,
@@ -263,7 +263,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
             *_build_notes(result),
             real_capacity_note(gpu),
         ),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
     )
 
 

@@ -17,7 +17,7 @@ from app.estimator.result import (
     OutputSpec,
     OutputValue,
     Verdict,
-    VerdictFlip,
+    VerdictChange,
     read_figures,
 )
 from app.estimator.units import format_number, format_value
@@ -84,7 +84,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
             *result.omission_notes,
             *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
         ),
-        flips=_find_flips(result),
+        changes=_find_verdict_changes(result),
         sections=result.sections,
     )
 
@@ -130,7 +130,7 @@ def _power_behind_energy_notes(result: _RunResult) -> tuple[str, ...]:
     return (note,)
 
 
-def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
+def _find_verdict_changes(result: _RunResult) -> tuple[VerdictChange, ...]:
     """Return the GPUs on which a layout or adapters fit, or those that meet the deadline.
 
     They meet it as estimated, and at the slow end of the range. For adapters, which are not
@@ -140,10 +140,10 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
     now = format_number(result.gpus)
     if section is None and result.larger_plan_meeting_deadline:
         gpus = format_number(result.larger_plan_meeting_deadline.section.inputs.gpus)
-        return (VerdictFlip("gpus", "GPUs", now, gpus, "A layout fits."),)
+        return (VerdictChange("gpus", "GPUs", now, gpus, "A layout fits."),)
     if result.gpus_for_adapters and result.gpus_for_adapters > result.gpus:
         gpus = format_number(result.gpus_for_adapters)
-        return (VerdictFlip("gpus", "GPUs", now, gpus, "Fits in memory."),)
+        return (VerdictChange("gpus", "GPUs", now, gpus, "Fits in memory."),)
     if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
         return ()
     safe = "In time even if the run is as slow as the range of the estimate allows."
@@ -154,14 +154,14 @@ def _find_flips(result: _RunResult) -> tuple[VerdictFlip, ...]:
         }
         becomes_by_gpus = {p.section.inputs.gpus: becomes for becomes, p in plans.items() if p}
         return tuple(
-            VerdictFlip("gpus", "GPUs", now, format_number(gpus), becomes)
+            VerdictChange("gpus", "GPUs", now, format_number(gpus), becomes)
             for gpus, becomes in becomes_by_gpus.items()
         )
-    flips = [flip for flip in section.estimate.flips if flip.field == "gpus"]
+    changes = [change for change in section.estimate.changes if change.field == "gpus"]
     safe_gpus = result.allowed_gpu_counts.round_up_to_allowed_count(
         result.gpus * (section.estimate["time"].high or 0.0) / deadline
     )
-    return (*flips, VerdictFlip("gpus", "GPUs", now, format_number(safe_gpus), safe))
+    return (*changes, VerdictChange("gpus", "GPUs", now, format_number(safe_gpus), safe))
 
 
 def _build_verdict(result: _RunResult) -> Verdict:
@@ -191,12 +191,12 @@ def _build_verdict(result: _RunResult) -> Verdict:
 def _faster_unsure_layout_text(result: _RunResult) -> str:
     """Name the faster layout that may not fit, if one that surely does was chosen instead."""
     plan = result.find_section("parallelism-plan")
-    flip = plan.estimate.find_flip("usable_memory") if plan else None
-    if flip is None:
+    change = plan.estimate.find_verdict_change("usable_memory") if plan else None
+    if change is None:
         return ""
     return (
-        f"This layout surely fits. {flip.verdict_after.rstrip('.')}: to see it, set the usable "
-        f"memory of the parallelism plan to {flip.flip_value}."
+        f"This layout surely fits. {change.verdict_after.rstrip('.')}: to see it, set the usable "
+        f"memory of the parallelism plan to {change.new_value}."
     )
 
 

@@ -33,7 +33,7 @@ from app.estimator.memory.parallel_layout import default_micro_batch_count
 from app.estimator.memory.training_memory import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.result import Bounds, VerdictFlip
+from app.estimator.result import Bounds, VerdictChange
 from app.estimator.training.flops import (
     adapter_training_flops_per_token,
     flops_utilization,
@@ -564,16 +564,16 @@ def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accele
     reject_impossible_layout(model, build_requested_layout(dataclasses.replace(inputs, zero="1")))
 
 
-def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: TrainingTimeResult) -> tuple[VerdictChange, ...]:
     inputs, labels = result.inputs, {n: s.label for n, s in input_specs(TrainingTimeInputs).items()}
     changes = []
     if result.gpus_for_deadline is not None:
         now, then = format_number(inputs.gpus), format_number(result.gpus_for_deadline)
-        changes.append(VerdictFlip("gpus", "GPUs", now, then, "In time."))
+        changes.append(VerdictChange("gpus", "GPUs", now, then, "In time."))
     if result.memory_remedy is not None:
         field = result.memory_remedy.field
         now, then = str(getattr(inputs, field)), str(result.memory_remedy.value)
-        changes.append(VerdictFlip(field, labels[field], now, then, "Fits in memory."))
+        changes.append(VerdictChange(field, labels[field], now, then, "Fits in memory."))
     current_values = {
         "global_batch": result.plan.global_batch,
         "interleave": result.plan.chunks_per_stage,
@@ -582,5 +582,5 @@ def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
         field = reduction.field
         now, then = format_number(current_values[field]), format_number(reduction.value)
         text = f"{reduction.mfu:.0%} of the peak."
-        changes.append(VerdictFlip(field, labels[field], now, then, text))
+        changes.append(VerdictChange(field, labels[field], now, then, text))
     return tuple(changes)

@@ -20,9 +20,9 @@ from app.estimator.estimates.training_time import (
     fill_in_usual_zero_and_recompute,
     find_bubble_reductions,
     find_first_remedy_that_fits,
-    find_flips,
     find_gpus_for_deadline,
     find_requested_framework,
+    find_verdict_changes,
     validate_inputs,
 )
 from app.estimator.formula_steps import (
@@ -339,7 +339,7 @@ def estimate(inputs: TrainingTimeInputs) -> Estimate:
             *rental_price_source_notes(gpu, inputs.usd_per_gpu_hour),
             real_capacity_note(gpu),
         ),
-        flips=find_flips(result),
+        changes=find_verdict_changes(result),
         links=_link_to_parallelism_plan(typed),
     )
 

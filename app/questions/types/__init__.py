@@ -11,13 +11,13 @@ from app.questions.types.choice import (
     TrueFalseType,
 )
 from app.questions.types.cloze import ClozeSpec, ClozeType
-from app.questions.types.console import ConsoleSpec, ConsoleType
 from app.questions.types.design import DesignSpec, DesignType
-from app.questions.types.hotspot import HotspotSpec, HotspotType
+from app.questions.types.lab import LabSpec, LabType
 from app.questions.types.matching import MatchingType, MatchSpec
 from app.questions.types.number_parsing import NumericSpec
 from app.questions.types.numeric import NumericType
 from app.questions.types.ordering import OrderingType, OrderSpec
+from app.questions.types.place import PlaceSpec, PlaceType
 from app.questions.types.short_answer import ShortAnswerSpec, ShortAnswerType
 
 Answer = (
@@ -28,8 +28,8 @@ Answer = (
     | MatchSpec
     | ClozeSpec
     | DesignSpec
-    | HotspotSpec
-    | ConsoleSpec
+    | PlaceSpec
+    | LabSpec
 )
 """The answer part of a question. Its class determines the type, with `kind` for options."""
 
@@ -43,8 +43,8 @@ _ALL_TYPES: tuple[QuestionType[Any], ...] = (
     MatchingType(),
     ClozeType(),
     DesignType(),
-    HotspotType(),
-    ConsoleType(),
+    PlaceType(),
+    LabType(),
 )
 QUESTION_TYPES: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL_TYPES}
 """The question types by the name that authors write."""

@@ -1,4 +1,4 @@
-"""Hotspot questions: click a region of a figure."""
+"""Place questions: click a region of a figure."""
 
 import dataclasses
 import re
@@ -52,14 +52,14 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HotspotRegion(Choice):
+class PlaceRegion(Choice):
     """An option that is a region of the figure; its text is the label."""
 
     region: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HotspotSpec:
+class PlaceSpec:
     """A figure of which one region is right.
 
     `drawings` are the wide figure and, if it exists, the narrow one for phones; empty
@@ -67,12 +67,12 @@ class HotspotSpec:
     """
 
     file: str
-    regions: tuple[HotspotRegion, ...]
+    regions: tuple[PlaceRegion, ...]
     drawings: tuple[SvgFigure, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HotspotMarker:
+class PlaceMarker:
     """The position of an option in a figure: its key, its letter, its box."""
 
     key: str
@@ -91,14 +91,14 @@ class HotspotMarker:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HotspotFigure:
+class PlaceFigure:
     """A figure with its markers; `width_name` is wide or narrow."""
 
     width_name: str
     drawing: SvgFigure
-    markers: tuple[HotspotMarker, ...]
+    markers: tuple[PlaceMarker, ...]
 
-    def without_answer_marks(self) -> "HotspotFigure":
+    def without_answer_marks(self) -> "PlaceFigure":
         """Return the figure as an open question shows it: a marked part is often the answer.
 
         Sentences of the text alternative that mention a mark are left out too.
@@ -122,7 +122,7 @@ class HotspotFigure:
         return Markup(render_svg_opening_tag(self.drawing, self.width_name, id_prefix))  # noqa: S704 - the figure was sanitized
 
 
-class HotspotType(QuestionType[HotspotSpec]):
+class PlaceType(QuestionType[PlaceSpec]):
     """Regions of a figure, of which one is right.
 
     A region in the figure is the label of a radio button in the list. Both send the same
@@ -130,7 +130,7 @@ class HotspotType(QuestionType[HotspotSpec]):
     """
 
     name = "place"
-    answer_classes = (HotspotSpec, HotspotRegion)
+    answer_classes = (PlaceSpec, PlaceRegion)
     template = "questions/place.html"
     comment_keys = ("figure",)
     key_implying_type = "figure"
@@ -142,7 +142,7 @@ class HotspotType(QuestionType[HotspotSpec]):
         """Recognize the type: each option begins with the id of a region, as code."""
         return bool(options) and all(_begins_with_code(option) for option in options)
 
-    def parse_answer(self, authored: AuthoredItem) -> HotspotSpec:
+    def parse_answer(self, authored: AuthoredItem) -> PlaceSpec:
         file = authored.comment.field_text("figure")
         location = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_inside_its_folder(file):
@@ -155,9 +155,9 @@ class HotspotType(QuestionType[HotspotSpec]):
             authored.source_file.report("E58", *location, message, hint)
         taken_keys: set[str] = set()
         regions = [_parse_region(option, taken_keys, authored) for option in authored.parts.options]
-        return HotspotSpec(file, tuple(regions))
+        return PlaceSpec(file, tuple(regions))
 
-    def report_answer_problems(self, answer: HotspotSpec, authored: AuthoredItem) -> None:
+    def report_answer_problems(self, answer: PlaceSpec, authored: AuthoredItem) -> None:
         """Report unless one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, source_file = authored.parts.options, authored.source_file
         first = options[0].line if options else authored.source.line
@@ -173,24 +173,24 @@ class HotspotType(QuestionType[HotspotSpec]):
             source_file.report("E88", line, 1, message, f"Use at most {_MAX_REGIONS}.")
         _report_missing_or_repeated_regions(answer, authored)
 
-    def figure_file_names(self, answer: HotspotSpec) -> tuple[str, ...]:
+    def figure_file_names(self, answer: PlaceSpec) -> tuple[str, ...]:
         return answer.file, build_narrow_variant_file_name(answer.file)
 
     def embed_figures(
-        self, answer: HotspotSpec, figure_by_file_name: Mapping[str, SvgFigure]
-    ) -> HotspotSpec:
+        self, answer: PlaceSpec, figure_by_file_name: Mapping[str, SvgFigure]
+    ) -> PlaceSpec:
         names = self.figure_file_names(answer)
         drawings = tuple(figure_by_file_name[name] for name in names if name in figure_by_file_name)
         return dataclasses.replace(answer, drawings=drawings)
 
     def build_template_data(
-        self, answer: HotspotSpec, draft_fields: DraftFields
-    ) -> tuple[HotspotFigure, ...]:
+        self, answer: PlaceSpec, draft_fields: DraftFields
+    ) -> tuple[PlaceFigure, ...]:
         del draft_fields
         return place_markers_on_figures(answer)
 
     def grade(
-        self, answer: HotspotSpec, raw: SubmittedFields, credit_rule: str
+        self, answer: PlaceSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade the chosen region; `answer` in the response contains its key."""
         del credit_rule
@@ -211,11 +211,11 @@ class HotspotType(QuestionType[HotspotSpec]):
             ),
         )
 
-    def build_some_valid_response(self, answer: HotspotSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: PlaceSpec) -> SubmittedFields:
         return {"answer": [answer.regions[0].key]}
 
     def render_card_faces_below_stem(
-        self, answer: HotspotSpec, render_gap: RenderGap
+        self, answer: PlaceSpec, render_gap: RenderGap
     ) -> CardFacesHtml:
         """Return the figure with its letters above the labels, then the right one."""
         del render_gap
@@ -223,15 +223,15 @@ class HotspotType(QuestionType[HotspotSpec]):
         figure = "".join(map(_render_lettered_svg, place_markers_on_figures(answer)))
         return CardFacesHtml(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
-    def sample_responses(self, answer: HotspotSpec) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: PlaceSpec) -> Iterator[LabeledResponse]:
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield LabeledResponse(option.text.plain, {"answer": [option.key]})
 
-    def compute_guess_score(self, answer: HotspotSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: PlaceSpec, credit_rule: str) -> float:
         del credit_rule
         return 1 / max(1, len(answer.regions))
 
-    def compute_guess_percent(self, answer: HotspotSpec) -> float | None:
+    def compute_guess_percent(self, answer: PlaceSpec) -> float | None:
         return 100 * self.compute_guess_score(answer, "")
 
 
@@ -257,17 +257,17 @@ def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
     return RegionAndLabel(region, label)
 
 
-def place_markers_on_figures(answer: HotspotSpec) -> tuple[HotspotFigure, ...]:
+def place_markers_on_figures(answer: PlaceSpec) -> tuple[PlaceFigure, ...]:
     return tuple(
-        HotspotFigure(width, drawing, _figure_markers(answer, drawing))
+        PlaceFigure(width, drawing, _figure_markers(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
     )
 
 
-def _figure_markers(answer: HotspotSpec, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
+def _figure_markers(answer: PlaceSpec, drawing: SvgFigure) -> tuple[PlaceMarker, ...]:
     areas = {area.region: area for area in drawing.clickable_regions}
     return tuple(
-        HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
+        PlaceMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
         for number, o in enumerate(answer.regions)
         if o.region in areas
     )
@@ -275,13 +275,13 @@ def _figure_markers(answer: HotspotSpec, drawing: SvgFigure) -> tuple[HotspotMar
 
 def _parse_region(
     option: ParsedOption, taken_keys: set[str], authored: AuthoredItem
-) -> HotspotRegion:
+) -> PlaceRegion:
     region, label = split_region_and_label(option)
     if region:
         file = authored.comment.field_text("figure")
         location = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
         authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
-    return HotspotRegion(
+    return PlaceRegion(
         make_option_key(authored.comment.id, option, taken_keys),
         render_tokens([label], authored.context),
         option.ticked,
@@ -290,7 +290,7 @@ def _parse_region(
     )
 
 
-def _report_missing_or_repeated_regions(answer: HotspotSpec, authored: AuthoredItem) -> None:
+def _report_missing_or_repeated_regions(answer: PlaceSpec, authored: AuthoredItem) -> None:
     """Report options without a region or label (E59), or with those of another option (E23)."""
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):
@@ -321,7 +321,7 @@ def _suggest_option_with_region(option_text: str) -> str:
     return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {option_text}"
 
 
-def _render_lettered_svg(figure: HotspotFigure) -> str:
+def _render_lettered_svg(figure: PlaceFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
     drawing = figure.without_answer_marks().drawing
     spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.markers)

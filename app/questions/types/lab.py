@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from app.questions.lab import (
+from app.questions.lab_session import (
     CommandMatcher,
     Lab,
     LabCommand,
@@ -38,7 +38,7 @@ from app.questions.types.choice import (
     list_option_results,
     render_choice_card_faces,
 )
-from app.questions.types.console_rules import parse_lab, report_lab_problems
+from app.questions.types.lab_rules import parse_lab, report_lab_problems
 
 MOST_LINES = 40
 LONGEST_LINE = 200
@@ -46,7 +46,7 @@ _HARM = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ConsoleSpec:
+class LabSpec:
     diagnoses: tuple[Choice, ...]
     lab: Lab
 
@@ -73,14 +73,14 @@ class LabReview:
     unneeded_lines: tuple[str, ...]
 
 
-class ConsoleType(QuestionType[ConsoleSpec]):
+class LabType(QuestionType[LabSpec]):
     """Commands typed into a terminal, and a diagnosis.
 
     Mock exams leave it out, because a lab takes longer than a question may.
     """
 
     name = "console"
-    answer_classes = (ConsoleSpec, Lab, LabCommand)
+    answer_classes = (LabSpec, Lab, LabCommand)
     template = "questions/console.html"
     answer_block_type = "fence console"
     may_have_several_answer_blocks = True
@@ -91,23 +91,23 @@ class ConsoleType(QuestionType[ConsoleSpec]):
     supports_partial_credit = True
     is_allowed_in_exams = False
 
-    def parse_answer(self, authored: AuthoredItem) -> ConsoleSpec:
+    def parse_answer(self, authored: AuthoredItem) -> LabSpec:
         choices = build_choices(authored.comment.id, authored.parts.options, authored.context)
-        return ConsoleSpec(choices, parse_lab(authored))
+        return LabSpec(choices, parse_lab(authored))
 
-    def report_answer_problems(self, answer: ConsoleSpec, authored: AuthoredItem) -> None:
+    def report_answer_problems(self, answer: LabSpec, authored: AuthoredItem) -> None:
         report_lab_problems(answer.lab, authored)
 
-    def answer_key_fingerprint_texts(self, answer: ConsoleSpec) -> list[str]:
+    def answer_key_fingerprint_texts(self, answer: LabSpec) -> list[str]:
         needed = (c.first_spelling for c in answer.lab.commands if c.is_needed)
         return [*self.right_answer_texts(answer), *answer.lab.goal, *needed]
 
-    def shuffle_options(self, answer: ConsoleSpec, rng: random.Random) -> ConsoleSpec:
+    def shuffle_options(self, answer: LabSpec, rng: random.Random) -> LabSpec:
         diagnoses = list(answer.diagnoses)
         rng.shuffle(diagnoses)
         return dataclasses.replace(answer, diagnoses=tuple(diagnoses))
 
-    def build_template_data(self, answer: ConsoleSpec, draft_fields: DraftFields) -> OpenLab:
+    def build_template_data(self, answer: LabSpec, draft_fields: DraftFields) -> OpenLab:
         lines, matcher = _read_executed_lines(draft_fields), CommandMatcher(answer.lab)
         completions = (
             " ".join([p, *options]) for p, options in matcher.option_names_by_program.items()
@@ -125,7 +125,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
         }
 
     def grade(
-        self, answer: ConsoleSpec, raw: SubmittedFields, credit_rule: str
+        self, answer: LabSpec, raw: SubmittedFields, credit_rule: str
     ) -> GradeResult | UnreadableResponse:
         """Grade a session and a diagnosis; `ran` has the lines, `answer` the key of the option.
 
@@ -157,10 +157,10 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             feedback=escape_typed_text(_describe_review(review, answer.lab, right=right)),
         )
 
-    def build_some_valid_response(self, answer: ConsoleSpec) -> SubmittedFields:
+    def build_some_valid_response(self, answer: LabSpec) -> SubmittedFields:
         return {"answer": [answer.diagnoses[0].key]}
 
-    def build_session_review(self, answer: ConsoleSpec, raw: SubmittedFields) -> LabReview:
+    def build_session_review(self, answer: LabSpec, raw: SubmittedFields) -> LabReview:
         """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay_lab_lines(answer.lab, _read_executed_lines(raw))
         shortest_path = find_shortest_solution(lab) or ()
@@ -184,9 +184,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             tuple(dict.fromkeys(needless)),
         )
 
-    def render_card_faces_below_stem(
-        self, answer: ConsoleSpec, render_gap: RenderGap
-    ) -> CardFacesHtml:
+    def render_card_faces_below_stem(self, answer: LabSpec, render_gap: RenderGap) -> CardFacesHtml:
         del render_gap
         options_html, answer_html = render_choice_card_faces(answer.diagnoses)
         steps = [
@@ -198,13 +196,13 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             question + options_html, f"{answer_html}<ol>{render_list_items(steps)}</ol>"
         )
 
-    def collect_text_or_html_below_stem(self, answer: ConsoleSpec) -> str:
+    def collect_text_or_html_below_stem(self, answer: LabSpec) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
         lab = answer.lab
         texts = [c.output.plain for c in lab.commands] + [c.first_spelling for c in lab.commands]
         return " ".join([*(o.text.plain for o in answer.diagnoses), *texts])
 
-    def sample_responses(self, answer: ConsoleSpec) -> Iterator[LabeledResponse]:
+    def sample_responses(self, answer: LabSpec) -> Iterator[LabeledResponse]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
         shortest_lines = [
@@ -235,7 +233,7 @@ class ConsoleType(QuestionType[ConsoleSpec]):
                     yield LabeledResponse(label, {"ran": run_lines, **right})
 
     def count_response_patterns(
-        self, responses: Iterable[SubmittedResponse[ConsoleSpec]]
+        self, responses: Iterable[SubmittedResponse[LabSpec]]
     ) -> dict[str, Counter[str]]:
         """Return what was typed first, the last command of those who missed the goal, what failed.
 
@@ -261,11 +259,11 @@ class ConsoleType(QuestionType[ConsoleSpec]):
             "Had no answer": refused,
         }
 
-    def compute_guess_score(self, answer: ConsoleSpec, credit_rule: str) -> float:
+    def compute_guess_score(self, answer: LabSpec, credit_rule: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
         return 0.0 if credit_rule == "off" else 0.5 / max(1, len(answer.diagnoses))
 
-    def compute_guess_percent(self, answer: ConsoleSpec) -> float | None:
+    def compute_guess_percent(self, answer: LabSpec) -> float | None:
         return 100 * self.compute_guess_score(answer, "")
 
 

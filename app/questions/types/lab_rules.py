@@ -17,7 +17,7 @@ from app.markup.model import NO_TEXT
 from app.markup.problems import SourceFile
 from app.markup.text import shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions import shell
-from app.questions.lab import (
+from app.questions.lab_session import (
     CommandMatcher,
     Lab,
     LabCommand,
@@ -364,7 +364,7 @@ class StatedFact(NamedTuple):
 def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
-    The facts, and whether they hold in all states, are listed in console_programs.toml.
+    The facts, and whether they hold in all states, are listed in lab_programs.toml.
     """
     seen: dict[str, list[StatedFact]] = {}
     facts = [f for spec in shell.load_program_specs().values() for f in spec.get("facts", ())]

@@ -1,4 +1,4 @@
-"""`serving-capacity`: the nearest input values at which its verdict flips."""
+"""`serving-capacity`: the nearest input values at which its verdict changes."""
 
 import dataclasses
 import itertools
@@ -33,7 +33,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     add_max_num_seqs_change,
-    build_max_num_seqs_flips,
+    build_max_num_seqs_changes,
     format_rounded_past_limit,
 )
 from app.estimator.models.architecture import Architecture
@@ -45,8 +45,8 @@ from app.estimator.models.weight_formats import (
     WEIGHT_CHOICES,
 )
 from app.estimator.result import (
-    FieldChange,
-    VerdictFlip,
+    InputChange,
+    VerdictChange,
 )
 from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.serving.replica import (
@@ -67,8 +67,8 @@ from app.estimator.units import (
 )
 
 
-def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """Return the input values at which the verdict flips, with those that vLLM starts with.
+def find_verdict_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
+    """Return the input values at which the verdict changes, with those that vLLM starts with.
 
     A change with which it would refuse to start is worked out with fewer sequences, and named
     with them.
@@ -79,78 +79,80 @@ def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         or not refused.advised_sequences
         or result.replica_profile.placed.load_refusal
     ):
-        return _find_flips_without_start_changes(result)
+        return _find_verdict_changes_without_start_changes(result)
     limited = dataclasses.replace(
         result.inputs_with_unrelaxed_targets, max_sequences=refused.advised_sequences
     )
     limited_result = compute_capacity_relaxing_preset_tpot(limited)
-    started = _find_flips_without_start_changes(limited_result)
+    started = _find_verdict_changes_without_start_changes(limited_result)
     alone = {
-        flip.field: flip
-        for flip in _find_flips_without_start_changes(result)
-        if flip.verdict_after in _MORE_LOAD or not _find_start_refusal_after_flip(result, flip)
+        change.field: change
+        for change in _find_verdict_changes_without_start_changes(result)
+        if change.verdict_after in _MORE_LOAD
+        or not _find_start_refusal_after_change(result, change)
     }
     combined = (
-        alone.get(flip.field) or add_max_num_seqs_change(flip, refused)
-        for flip in started
-        if flip.field in alone or flip.verdict_after not in _MORE_LOAD
+        alone.get(change.field) or add_max_num_seqs_change(change, refused)
+        for change in started
+        if change.field in alone or change.verdict_after not in _MORE_LOAD
     )
-    starts = build_max_num_seqs_flips(refused)
+    starts = build_max_num_seqs_changes(refused)
     gpus = limited_result.gpus if limited_result.meets_targets_of_inputs else None
     if gpus and gpus < (result.gpus or math.inf):
         enough = _describe_enough_gpus(gpus, limited_result, has_targets=result.has_targets)
         starts = tuple(
-            dataclasses.replace(flip, verdict_after=f"vLLM starts, and {enough}") for flip in starts
+            dataclasses.replace(change, verdict_after=f"vLLM starts, and {enough}")
+            for change in starts
         )
     return tuple(dict.fromkeys((*starts, *combined)))  # Two may be of one field.
 
 
-def add_chosen_split_to_flips(
-    typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flips: tuple[VerdictFlip, ...]
-) -> tuple[VerdictFlip, ...]:
-    """Return the flips, with the split that was chosen where another would be chosen after them.
+def add_chosen_split_to_changes(
+    typed: ServingCapacityInputs, chosen: ServingCapacityInputs, changes: tuple[VerdictChange, ...]
+) -> tuple[VerdictChange, ...]:
+    """Return the changes, with the split that was chosen where another would be chosen after them.
 
     What they say is so with that split; `typed` may leave it open.
     """
     if typed.tensor_parallel or typed.decode_gpus:
-        return flips
-    return tuple(_add_chosen_split_to_flip(typed, chosen, flip) for flip in flips)
+        return changes
+    return tuple(_add_chosen_split_to_change(typed, chosen, change) for change in changes)
 
 
-def _add_chosen_split_to_flip(
-    typed: ServingCapacityInputs, chosen: ServingCapacityInputs, flip: VerdictFlip
-) -> VerdictFlip:
-    values = flip.typed_values_by_field
+def _add_chosen_split_to_change(
+    typed: ServingCapacityInputs, chosen: ServingCapacityInputs, change: VerdictChange
+) -> VerdictChange:
+    values = change.typed_values_by_field
     if "tensor_parallel" in values:
-        return flip
+        return change
     if "prefill_gpus" in values:  # Instead of the split that is left open.
-        also_typed = tuple(c for c in flip.other_changes if c.field not in _SPREAD)
-        return dataclasses.replace(flip, other_changes=also_typed)
+        also_typed = tuple(c for c in change.other_changes if c.field not in _SPREAD)
+        return dataclasses.replace(change, other_changes=also_typed)
     changed = parse_inputs(ServingCapacityInputs, {**non_default_inputs_to_query(typed), **values})
     try:
         after = fill_in_formats_and_gpus(changed)
     except InvalidInputsError:
-        return flip
-    also: list[FieldChange] = []
+        return change
+    also: list[InputChange] = []
     if (after.tensor_parallel, after.attention_parallel) != (
         chosen.tensor_parallel,
         chosen.attention_parallel,
     ):
-        also.append(FieldChange(*_SHARED_GPUS, str(chosen.tensor_parallel)))
+        also.append(InputChange(*_SHARED_GPUS, str(chosen.tensor_parallel)))
         also += _spread_changes(changed, chosen)
-    return dataclasses.replace(flip, other_changes=(*flip.other_changes, *also))
+    return dataclasses.replace(change, other_changes=(*change.other_changes, *also))
 
 
 _SHARED_GPUS = ("tensor_parallel", "GPUs that share the model")
 
 
-def _find_start_refusal_after_flip(
-    result: CapacityResult, flip: VerdictFlip
+def _find_start_refusal_after_change(
+    result: CapacityResult, change: VerdictChange
 ) -> MaxNumSeqsRefusal | None:
     """Return with how many sequences vLLM does not start after a change by itself."""
     typed = {
         **non_default_inputs_to_query(result.inputs_with_unrelaxed_targets),
-        **flip.typed_values_by_field,
+        **change.typed_values_by_field,
     }
     changed = parse_inputs(ServingCapacityInputs, typed)
     return find_max_num_seqs_refusal_of_replica(
@@ -158,25 +160,29 @@ def _find_start_refusal_after_flip(
     )
 
 
-def _find_flips_without_start_changes(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _find_verdict_changes_without_start_changes(
+    result: CapacityResult,
+) -> tuple[VerdictChange, ...]:
     if not result.fits_memory:
-        settings = _engine_settings_flips(result)
-        lighter = _fp8_weights_flips(result)
-        return settings + _more_gpus_flips(result) + lighter + _prefill_decode_flips(result)
+        settings = _engine_settings_changes(result)
+        lighter = _fp8_weights_changes(result)
+        return settings + _more_gpus_changes(result) + lighter + _prefill_decode_changes(result)
     other = (
-        _gpus_per_replica_flips(result) + _fp8_weights_flips(result) + _prefill_decode_flips(result)
+        _gpus_per_replica_changes(result)
+        + _fp8_weights_changes(result)
+        + _prefill_decode_changes(result)
     )
     if result.replica_profile.placed.load_refusal:
-        return _expert_parallel_flips(result) + other
+        return _expert_parallel_changes(result) + other
     if result.highest_load_point is None or result.replicas is None:
-        return _tightest_single_request_target_flips(result) + other
-    flips = _load_and_replica_flips(result, result.highest_load_point, result.replicas)
-    targets = _relaxed_preset_tpot_flip(result) or _target_for_one_replica_fewer_flip(result)
-    most = (*flips.replica_flips, *_full_rack_flips(result))
-    return (*_fp8_cache_flips(result), *flips.load_flips, *targets, *other, *most)
+        return _tightest_single_request_target_changes(result) + other
+    changes = _load_and_replica_changes(result, result.highest_load_point, result.replicas)
+    targets = _relaxed_preset_tpot_change(result) or _target_for_one_replica_fewer_change(result)
+    most = (*changes.replica_changes, *_full_rack_changes(result))
+    return (*_fp8_cache_changes(result), *changes.load_changes, *targets, *other, *most)
 
 
-def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _fp8_cache_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return a cache in FP8 if requests wait for memory and fewer would with it."""
     inputs, profile = result.inputs, result.replica_profile
     if (
@@ -197,10 +203,10 @@ def _fp8_cache_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         slow = _describe_missed_targets(other)
         becomes = f"{format_number(held)} of {format_number(users)} requests are answered at a time{slow}."
     labels = dict(CACHE_CHOICES)
-    return (VerdictFlip("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
+    return (VerdictChange("cache", "KV cache", labels[inputs.cache], labels["fp8"], becomes),)
 
 
-def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _fp8_weights_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return weights in FP8 instead of 16 bit, if fewer GPUs keep the targets with them."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     is_wide = inputs.weights not in GGUF_FORMATS and placed.weight_format.bits_with_scales == 16
@@ -226,20 +232,20 @@ def _fp8_weights_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     also = _expert_and_replica_changes_of_split(inputs, best)
     if best.inputs.tensor_parallel != inputs.tensor_parallel:
         width = str(best.inputs.tensor_parallel)
-        also = (FieldChange(*_SHARED_GPUS, width), *also)
+        also = (InputChange(*_SHARED_GPUS, width), *also)
     labels = dict(WEIGHT_CHOICES)
     becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
     now = placed.weight_format.label
-    return (VerdictFlip("weights", "Weights", now, labels["fp8"], becomes, also),)
+    return (VerdictChange("weights", "Weights", now, labels["fp8"], becomes, also),)
 
 
 def _expert_and_replica_changes_of_split(
     inputs: ServingCapacityInputs, best: CapacityResult
-) -> tuple[FieldChange, ...]:
+) -> tuple[InputChange, ...]:
     """Return the changes to experts and to given replicas with which another split is best."""
     also = _spread_changes(inputs, best.inputs)
     if inputs.replicas and best.replicas != inputs.replicas:
-        also = (*also, FieldChange("replicas", "Replicas", str(best.replicas)))
+        also = (*also, InputChange("replicas", "Replicas", str(best.replicas)))
     return also
 
 
@@ -275,7 +281,7 @@ RACK = 32
 _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
 
 
-def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _prefill_decode_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
@@ -285,7 +291,7 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     together = dataclasses.replace(inputs, attention_parallel=1, expert_parallel=1)
     best = result.gpus if result.keeps_unrelaxed_targets else None
-    flip: tuple[VerdictFlip, ...] = ()
+    change: tuple[VerdictChange, ...] = ()
     for prefill, decode in _list_rack_splits(placed.model, inputs.engine):
         apart = dataclasses.replace(together, prefill_gpus=prefill, decode_gpus=decode)
         try:
@@ -300,23 +306,23 @@ def _prefill_decode_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             continue
         best = other.gpus
         field = "GPUs of a decode replica"
-        flip = (
-            VerdictFlip(
+        change = (
+            VerdictChange(
                 "prefill_gpus",
                 "GPUs of a prefill replica",
                 "together",
                 str(prefill),
                 _describe_enough_gpus(best, other, has_targets=True),
                 (
-                    FieldChange("decode_gpus", field, str(decode)),
+                    InputChange("decode_gpus", field, str(decode)),
                     *_spread_changes(inputs, together),
                 ),
             ),
         )
-    return flip
+    return change
 
 
-def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _full_rack_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the most users that one rack serves, with this split and with the best one tried."""
     inputs, rack = result.inputs, result.replica_profile.placed.fabric.gpus_per_domain
     if rack < RACK or inputs.requests_per_second or inputs.simulate or inputs.pipeline_parallel > 1:
@@ -325,7 +331,7 @@ def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     full = _fill_rack_with_split(result, rack)
     best = _find_best_split_of_rack(result, rack)
-    flips: tuple[VerdictFlip, ...] = ()
+    changes: tuple[VerdictChange, ...] = ()
     if full and full.inputs.concurrent != inputs.concurrent:
         unsure = ", but the requests may not fit" if full.unsure_memory_fit else ""
         becomes = (
@@ -333,13 +339,13 @@ def _full_rack_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
             f"{_format_output_rate(full)} of output{unsure}."
         )
         now, then = format_number(inputs.concurrent), format_number(full.inputs.concurrent)
-        flips = (VerdictFlip("concurrent", "Users at once", now, then, becomes),)
+        changes = (VerdictChange("concurrent", "Users at once", now, then, becomes),)
     surely_full = full if full and full.unsure_memory_fit is None else None
     if best and (
         surely_full is None or _output_rate(best) > _MORE_OUTPUT * _output_rate(surely_full)
     ):
-        flips += _best_rack_split_flips(result, best, rack)
-    return flips
+        changes += _best_rack_split_changes(result, best, rack)
+    return changes
 
 
 # How much more output of a rack is worth naming another split.
@@ -354,9 +360,9 @@ def _format_output_rate(result: CapacityResult) -> str:
     return format_value(round_estimate_to_three_digits(_output_rate(result), "token/s"), "token/s")
 
 
-def _best_rack_split_flips(
+def _best_rack_split_changes(
     result: CapacityResult, best: CapacityResult, rack: int
-) -> tuple[VerdictFlip, ...]:
+) -> tuple[VerdictChange, ...]:
     """Return the split with which one rack answers most, and its users."""
     now, then = result.inputs, best.inputs
     within = " within the targets" if result.has_targets else ""
@@ -369,12 +375,12 @@ def _best_rack_split_flips(
         f"{rack} GPUs; the requests surely fit."
     )
     changes = [
-        FieldChange("prefill_gpus", "GPUs of a prefill replica", str(then.prefill_gpus)),
-        FieldChange("decode_gpus", "GPUs of a decode replica", str(then.decode_gpus)),
-        FieldChange("concurrent", "Users at once", format_number(then.concurrent)),
+        InputChange("prefill_gpus", "GPUs of a prefill replica", str(then.prefill_gpus)),
+        InputChange("decode_gpus", "GPUs of a decode replica", str(then.decode_gpus)),
+        InputChange("concurrent", "Users at once", format_number(then.concurrent)),
     ]
     if now.replicas and now.replicas != best.replicas:
-        changes.append(FieldChange("replicas", "Replicas", str(best.replicas)))
+        changes.append(InputChange("replicas", "Replicas", str(best.replicas)))
     changes += _spread_changes(now, then)
     changes = [c for c in changes if getattr(now, c.field) != getattr(then, c.field)]
     if not changes:
@@ -382,7 +388,7 @@ def _best_rack_split_flips(
     first, *others = changes
     before = getattr(now, first.field)
     current = format_number(before) if before else "together"
-    return (VerdictFlip(*first[:2], current, first.value, becomes, tuple(others)),)
+    return (VerdictChange(*first[:2], current, first.value, becomes, tuple(others)),)
 
 
 def _fill_rack_with_split(result: CapacityResult, rack: int) -> CapacityResult | None:
@@ -497,7 +503,7 @@ def _describe_enough_gpus(gpus: int, best: CapacityResult, *, has_targets: bool)
     return f"{format_count(gpus, 'GPU')} in all {enough}."
 
 
-def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _gpus_per_replica_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the GPUs per replica that need fewest in all, if those are fewer than now.
 
     Where too few replicas are given: than with as many of them as the load takes.
@@ -522,7 +528,7 @@ def _gpus_per_replica_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         return ()
     also = _expert_and_replica_changes_of_split(inputs, best)
     becomes = _describe_enough_gpus(best.gpus, best, has_targets=result.has_targets)
-    return (_build_gpus_per_replica_flip(inputs, best.inputs.tensor_parallel, becomes, also),)
+    return (_build_gpus_per_replica_change(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
 _SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "Expert parallel"}
@@ -530,29 +536,29 @@ _SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "
 
 def _spread_changes(
     inputs: ServingCapacityInputs, split: ServingCapacityInputs
-) -> tuple[FieldChange, ...]:
+) -> tuple[InputChange, ...]:
     """Return the changes to groups of attention and to experts with which a split has them."""
     return tuple(
-        FieldChange(field, label, str(getattr(split, field)))
+        InputChange(field, label, str(getattr(split, field)))
         for field, label in _SPREAD.items()
         if getattr(split, field) != getattr(inputs, field)
     )
 
 
-def _build_gpus_per_replica_flip(
+def _build_gpus_per_replica_change(
     inputs: ServingCapacityInputs,
     gpus: int,
     verdict_after: str,
-    other_changes: tuple[FieldChange, ...],
-) -> VerdictFlip:
+    other_changes: tuple[InputChange, ...],
+) -> VerdictChange:
     now = str(inputs.tensor_parallel)
-    return VerdictFlip(*_SHARED_GPUS, now, str(gpus), verdict_after, other_changes)
+    return VerdictChange(*_SHARED_GPUS, now, str(gpus), verdict_after, other_changes)
 
 
 _FEWER_SEQUENCES, _LARGER_SHARE = 128, 0.95
 
 
-def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _engine_settings_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the settings of the engine that make room for a request, before more GPUs do."""
     inputs = result.inputs
     larger = max(_LARGER_SHARE, inputs.memory_utilization)
@@ -565,20 +571,20 @@ def _engine_settings_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
         (True, "There is room for a request."),
         (False, "There may be room for a request."),
     ):
-        flips = []
+        changes = []
         if has_room_for_request(inputs, surely=surely, max_sequences=fewer):
-            flips.append(VerdictFlip(*most, becomes))
+            changes.append(VerdictChange(*most, becomes))
         if has_room_for_request(inputs, surely=surely, memory_utilization=larger):
-            flips.append(VerdictFlip(field, label, now, then, becomes))
+            changes.append(VerdictChange(field, label, now, then, becomes))
         both = {"max_sequences": fewer, "memory_utilization": larger}
-        if not flips and has_room_for_request(inputs, surely=surely, **both):
-            flips.append(VerdictFlip(*most, becomes, (FieldChange(field, label, then),)))
-        if flips:
-            return tuple(flips)
+        if not changes and has_room_for_request(inputs, surely=surely, **both):
+            changes.append(VerdictChange(*most, becomes, (InputChange(field, label, then),)))
+        if changes:
+            return tuple(changes)
     return ()
 
 
-def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _more_gpus_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the fewest GPUs per replica on which weights and a request surely fit.
 
     If there are none, the fewest on which they may.
@@ -598,13 +604,13 @@ def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     best = sure or fitting[0]
     becomes = "The weights fit." if sure else "The weights may fit."
     return (
-        _build_gpus_per_replica_flip(
+        _build_gpus_per_replica_change(
             inputs, best.tensor_parallel, becomes, _spread_changes(inputs, best)
         ),
     )
 
 
-def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _expert_parallel_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return experts divided whole, for an engine that does not load their parts."""
     inputs = result.inputs
     split = find_loadable_split(inputs)
@@ -613,25 +619,25 @@ def _expert_parallel_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     now, then = str(inputs.expert_parallel), str(split.expert_parallel)
     shared = inputs.expert_tensor_parallel
     also = (
-        (FieldChange("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
+        (InputChange("expert_tensor_parallel", "GPUs that share an expert", ""),) if shared else ()
     )
     becomes = "The engine loads it, on the same GPUs."
-    return (VerdictFlip("expert_parallel", "Expert parallel", now, then, becomes, also),)
+    return (VerdictChange("expert_parallel", "Expert parallel", now, then, becomes, also),)
 
 
-def _tightest_single_request_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _tightest_single_request_target_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the tightest latency targets that a single request meets."""
     point = result.point_of_single_request
     if point is None:
         return ()
-    flips = (
-        _tightest_met_target_flip(result.inputs, kind, point, "One request alone keeps it.")
+    changes = (
+        _tightest_met_target_change(result.inputs, kind, point, "One request alone keeps it.")
         for kind in _TARGET_LABELS
     )
-    return tuple(flip for flip in flips if flip is not None)
+    return tuple(change for change in changes if change is not None)
 
 
-def _relaxed_preset_tpot_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _relaxed_preset_tpot_change(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the target that counts instead of the preset one."""
     if result.unrelaxed_preset_tpot is None:
         return ()
@@ -640,10 +646,10 @@ def _relaxed_preset_tpot_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]
         for seconds in (result.unrelaxed_preset_tpot, result.inputs.tpot_target or 0.0)
     )
     label = f"Target: {_TARGET_LABELS['tpot']}"
-    return (VerdictFlip("tpot_target", label, now, then, "Met with this hardware."),)
+    return (VerdictChange("tpot_target", label, now, then, "Met with this hardware."),)
 
 
-def _target_for_one_replica_fewer_flip(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _target_for_one_replica_fewer_change(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the deciding target's value with which one replica fewer is enough."""
     inputs, kind = result.inputs, result.target_setting_replica_count
     if kind is None:
@@ -659,16 +665,16 @@ def _target_for_one_replica_fewer_flip(result: CapacityResult) -> tuple[VerdictF
         other_targets = dataclasses.replace(targets, tpot=None)
     if not other_targets.are_met_at(point):
         return ()
-    flip = _tightest_met_target_flip(inputs, kind, point, "Takes one replica fewer.")
-    return () if flip is None else (flip,)
+    change = _tightest_met_target_change(inputs, kind, point, "Takes one replica fewer.")
+    return () if change is None else (change,)
 
 
 _TARGET_LABELS = {"ttft": "first token", "tpot": "per token"}
 
 
-def _tightest_met_target_flip(
+def _tightest_met_target_change(
     inputs: ServingCapacityInputs, target: str, point: OperatingPoint, verdict_after: str
-) -> VerdictFlip | None:
+) -> VerdictChange | None:
     """Return the tightest target of a kind that a load meets; None if it meets the one set."""
     limit = getattr(inputs, f"{target}_target")
     value = getattr(point, f"{target}_by_share")[SHARES[inputs.percentile]]
@@ -677,7 +683,7 @@ def _tightest_met_target_flip(
     unit, size = ("s", 1.0) if value >= 1 else ("ms", 1e-3)
     now = format_value(limit, "s")
     then = f"{format_rounded_past_limit(value / size, rounds_up=True)}{NBSP}{unit}"
-    return VerdictFlip(
+    return VerdictChange(
         f"{target}_target", f"Target: {_TARGET_LABELS[target]}", now, then, verdict_after
     )
 
@@ -693,27 +699,27 @@ def _verdict_text_at_load(result: CapacityResult, **changes: Any) -> str:
     return _verdict_text_of_served_load(compute_capacity(changed, result.replica_profile))
 
 
-class LoadAndReplicaFlips(NamedTuple):
-    load_flips: tuple[VerdictFlip, ...]
-    replica_flips: tuple[VerdictFlip, ...]
+class LoadAndReplicaChanges(NamedTuple):
+    load_changes: tuple[VerdictChange, ...]
+    replica_changes: tuple[VerdictChange, ...]
 
 
-def _load_and_replica_flips(
+def _load_and_replica_changes(
     result: CapacityResult, highest_point: OperatingPoint, replicas: int
-) -> LoadAndReplicaFlips:
-    """Return the load at which the verdict flips, and the replicas if too few are given."""
+) -> LoadAndReplicaChanges:
+    """Return the load at which the verdict changes, and the replicas if too few are given."""
     inputs = result.inputs
     if inputs.requests_per_second is not None:
         most = highest_point.requests_per_second * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
-        now, flips = (
+        now, then = (
             inputs.requests_per_second,
             format_rounded_past_limit(most, rounds_up=result.meets_targets_of_inputs),
         )
     else:
         most = math.floor(highest_point.batch * replicas / inputs.peak)
         field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
-        flips = format_number(most + (1 if result.meets_targets_of_inputs else 0))
+        then = format_number(most + (1 if result.meets_targets_of_inputs else 0))
     becomes = _verdict_text_at_load(result, **{field: most})
     if result.meets_targets_of_inputs and not result.has_targets:
         becomes = _WAITING
@@ -723,12 +729,12 @@ def _load_and_replica_flips(
         becomes = _ONE_MORE_PREFILL
     elif result.meets_targets_of_inputs and not inputs.replicas:
         becomes = _ONE_MORE
-    load = VerdictFlip(field, label, format_number(now), flips, becomes)
-    loads = (load,) if flips != "0" else ()  # At a high peak, even one user may be too many.
+    load = VerdictChange(field, label, format_number(now), then, becomes)
+    loads = (load,) if then != "0" else ()  # At a high peak, even one user may be too many.
     needed = count_fewest_replicas(inputs, highest_point)
     if result.meets_targets_of_inputs or not inputs.replicas or needed is None:
-        return LoadAndReplicaFlips(loads, ())
+        return LoadAndReplicaChanges(loads, ())
     if not result.is_prefill_bound:
         becomes = _verdict_text_at_load(result, replicas=needed)
-    more = VerdictFlip("replicas", "Replicas", str(inputs.replicas), str(needed), becomes)
-    return LoadAndReplicaFlips(loads, (more,))
+    more = VerdictChange("replicas", "Replicas", str(inputs.replicas), str(needed), becomes)
+    return LoadAndReplicaChanges(loads, (more,))

@@ -45,7 +45,7 @@ from app.estimator.memory_verdict import (
     MOST_SEQUENCES,
     TIGHT_FIT,
     add_max_num_seqs_change,
-    build_max_num_seqs_flips,
+    build_max_num_seqs_changes,
     memory_status,
     round_up_to_usual_gpu_count,
 )
@@ -59,48 +59,50 @@ from app.estimator.models.weight_formats import (
     find_weight_format,
     usual_gguf_format_id,
 )
-from app.estimator.result import FieldChange, VerdictFlip
+from app.estimator.result import InputChange, VerdictChange
 from app.estimator.serving.engine import find_fp8_problem
 from app.estimator.units import format_number, format_value
 
-Flips = list[VerdictFlip]
+VerdictChanges = list[VerdictChange]
 MemoryBound = Literal["low", "high"]
 
 
-def find_flips(result: InferenceMemoryResult) -> tuple[VerdictFlip, ...]:
+def find_verdict_changes(result: InferenceMemoryResult) -> tuple[VerdictChange, ...]:
     """Return what would make a load fit that is too large, and where one that fits ends.
 
     What may not fit gets values that surely do.
     """
-    changes: Flips = []
-    starts = build_max_num_seqs_flips(
+    changes: VerdictChanges = []
+    starts = build_max_num_seqs_changes(
         find_start_refusal_of_inputs(result.model, result.inputs, result.gpu)
     )
     if not result.exceeds_usable_memory:
         changes += starts
     elif starts and (found := _find_first_fitting_change(result, [{}])):
         # Sampling for fewer sequences takes less memory, so that the load may fit.
-        changes += [dataclasses.replace(flip, verdict_after=found[1]) for flip in starts]
+        changes += [dataclasses.replace(change, verdict_after=found[1]) for change in starts]
     if not result.surely_fits:
-        changes += _engine_settings_flips(result) + _cache_format_flips(result)
-    changes += _context_and_sequence_flips(result)
+        changes += _engine_settings_changes(result) + _cache_format_changes(result)
+    changes += _context_and_sequence_changes(result)
     if not result.surely_fits:
-        changes += _gguf_flips(result)
-    changes += _larger_gpu_flips(result) + _gpu_count_flips(result)
+        changes += _gguf_changes(result)
+    changes += _larger_gpu_changes(result) + _gpu_count_changes(result)
     if not result.surely_fits:
-        changes += _weight_format_flips(result) + _data_parallel_flips(result)
-        changes += _gpu_layer_flips(result)
+        changes += _weight_format_changes(result) + _data_parallel_changes(result)
+        changes += _gpu_layer_changes(result)
     started = (_add_sequence_change_to_start_vllm(result, change) for change in changes)
-    corrected = (_correct_verdict_text_of_flip(result, change) for change in started)
-    return tuple(_add_load_condition_to_flip(result, change) for change in corrected)
+    corrected = (_correct_verdict_text_of_change(result, change) for change in started)
+    return tuple(_add_load_condition_to_change(result, change) for change in corrected)
 
 
-def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    """Return the flip with the words of the verdict that its values lead to."""
-    said = flip.verdict_after
+def _correct_verdict_text_of_change(
+    result: InferenceMemoryResult, change: VerdictChange
+) -> VerdictChange:
+    """Return the change with the words of the verdict that its values lead to."""
+    said = change.verdict_after
     if not said.startswith(("Fits", "Surely fits", "No longer fits")):
-        return flip
-    typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
+        return change
+    typed = {**non_default_inputs_to_query(result.inputs), **change.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
     model = result.model
     kept = (result.inputs.engine, result.inputs.gpu_layers)
@@ -111,22 +113,24 @@ def _correct_verdict_text_of_flip(result: InferenceMemoryResult, flip: VerdictFl
     limit = usable_memory_per_gpu(changed, gpu, use, changed.tensor_parallel)
     if said == "No longer fits.":
         may_fit = plausible_memory_range(changed, use).low <= limit
-        return dataclasses.replace(flip, verdict_after="May not fit.") if may_fit else flip
+        return dataclasses.replace(change, verdict_after="May not fit.") if may_fit else change
     if memory_status(use.total, limit) == "tight":
         condition = said.removeprefix("Surely fits").removeprefix("Fits")
         said = TIGHT_FIT.removesuffix(".") + condition
-    return dataclasses.replace(flip, verdict_after=said)
+    return dataclasses.replace(change, verdict_after=said)
 
 
-def _add_load_condition_to_flip(result: InferenceMemoryResult, flip: VerdictFlip) -> VerdictFlip:
-    """Return the flip with how engines load the weights divided so, if it says that they fit."""
-    said = flip.verdict_after
+def _add_load_condition_to_change(
+    result: InferenceMemoryResult, change: VerdictChange
+) -> VerdictChange:
+    """Return the change with how engines load the weights divided so, if it says that they fit."""
+    said = change.verdict_after
     if not said.startswith(("Fits", "Surely fits", "May fit", "The fewest", "Tight")):
-        return flip
-    typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
+        return change
+    typed = {**non_default_inputs_to_query(result.inputs), **change.typed_values_by_field}
     condition = find_load_condition(parse_inputs(InferenceMemoryInputs, typed))
     said = f"{said.removesuffix('.')}{LOAD_CONDITION_TEXTS[condition]}"
-    return dataclasses.replace(flip, verdict_after=said)
+    return dataclasses.replace(change, verdict_after=said)
 
 
 LoadCondition = Literal["none", "expert parallelism", "refused"]
@@ -204,14 +208,14 @@ def _sequence_change_to_start_vllm(
 
 
 def _add_sequence_change_to_start_vllm(
-    result: InferenceMemoryResult, flip: VerdictFlip
-) -> VerdictFlip:
-    if not flip.verdict_after.startswith(("Fits", "Surely fits", "May fit", "The fewest")):
-        return flip
-    typed = {**non_default_inputs_to_query(result.inputs), **flip.typed_values_by_field}
+    result: InferenceMemoryResult, change: VerdictChange
+) -> VerdictChange:
+    if not change.verdict_after.startswith(("Fits", "Surely fits", "May fit", "The fewest")):
+        return change
+    typed = {**non_default_inputs_to_query(result.inputs), **change.typed_values_by_field}
     changed = parse_inputs(InferenceMemoryInputs, typed)
     gpu = _gpu_after_change(result, changed)
-    return add_max_num_seqs_change(flip, find_start_refusal_of_inputs(result.model, changed, gpu))
+    return add_max_num_seqs_change(change, find_start_refusal_of_inputs(result.model, changed, gpu))
 
 
 def _gpu_after_change(result: InferenceMemoryResult, changed: InferenceMemoryInputs) -> Accelerator:
@@ -223,7 +227,7 @@ _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
 _SHARE = ("memory_utilization", "Usable share of memory")
 
 
-def _engine_settings_flips(result: InferenceMemoryResult) -> Flips:
+def _engine_settings_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the settings of an engine with which its load fits, as one change."""
     inputs = result.inputs
     if inputs.engine not in ENGINES or ENGINES[inputs.engine].has_no_fraction:
@@ -243,17 +247,17 @@ def _engine_settings_flips(result: InferenceMemoryResult) -> Flips:
     sequences, part = found[0].values()
     used, then = (format_value(value, "%") for value in (share, part))
     if sequences == now:
-        return [VerdictFlip(field, label, used, then, found[1])]
-    also = (FieldChange(field, label, then),) if part != share else ()
+        return [VerdictChange(field, label, used, then, found[1])]
+    also = (InputChange(field, label, then),) if part != share else ()
     return [
-        VerdictFlip(*MOST_SEQUENCES, format_number(now), format_number(sequences), found[1], also)
+        VerdictChange(*MOST_SEQUENCES, format_number(now), format_number(sequences), found[1], also)
     ]
 
 
 _WIDE_CACHE = 16
 
 
-def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
+def _cache_format_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the 8-bit cache of the engine, if the load fits with it and not with its own.
 
     With a larger share of the memory if that is needed as well.
@@ -270,11 +274,11 @@ def _cache_format_flips(result: InferenceMemoryResult) -> Flips:
         return []
     change, becomes = found
     share = change.get(_SHARE[0])
-    also = (FieldChange(*_SHARE, format_value(share, "%")),) if share else ()
-    return [VerdictFlip("cache", "KV cache", labels[inputs.cache], labels[narrow], becomes, also)]
+    also = (InputChange(*_SHARE, format_value(share, "%")),) if share else ()
+    return [VerdictChange("cache", "KV cache", labels[inputs.cache], labels[narrow], becomes, also)]
 
 
-def _context_and_sequence_flips(result: InferenceMemoryResult) -> Flips:
+def _context_and_sequence_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the longest context and the most sequences, or the first that may not fit."""
     if not result.surely_fits:
         result = _limit_sequences_to_start_vllm(result)
@@ -291,20 +295,22 @@ def _context_and_sequence_flips(result: InferenceMemoryResult) -> Flips:
             return "Surely fits." if any(sure) else "May fit."
         return "No longer fits." if sure_limit == counted_limit else "May not fit."
 
-    flips, longest = [], find_model(inputs.model).max_context
+    changes, longest = [], find_model(inputs.model).max_context
     now = format_value(inputs.context, "token")
     if longest and inputs.context > longest:
         then = format_value(longest, "token")
-        flips.append(VerdictFlip("context", "Context", now, then, "As long as the model takes."))
+        changes.append(
+            VerdictChange("context", "Context", now, then, "As long as the model takes.")
+        )
     elif limits.longest_context and (longest is None or limits.longest_context < longest):
         then = format_value(limits.longest_context + step, "token")
         becomes = verdict_after(sure.longest_context, counted.longest_context)
-        flips.append(VerdictFlip("context", "Context", now, then, becomes))
+        changes.append(VerdictChange("context", "Context", now, then, becomes))
     if limits.most_sequences:
         now, then = (format_number(n) for n in (inputs.concurrent, limits.most_sequences + step))
         becomes = verdict_after(sure.most_sequences, counted.most_sequences)
-        flips.append(VerdictFlip("concurrent", "Concurrent sequences", now, then, becomes))
-    return flips
+        changes.append(VerdictChange("concurrent", "Concurrent sequences", now, then, becomes))
+    return changes
 
 
 def _limit_sequences_to_start_vllm(result: InferenceMemoryResult) -> InferenceMemoryResult:
@@ -347,7 +353,7 @@ def _list_lighter_gguf_mixtures(model: Architecture) -> tuple[str, ...]:
     return _LIGHTER_GGUF if usual in _LIGHTER_GGUF else (usual,)
 
 
-def _gguf_flips(result: InferenceMemoryResult) -> Flips:
+def _gguf_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the widest usual GGUF file with which the load fits one GPU in llama.cpp."""
     inputs = result.inputs
     if inputs.engine in (LLAMA_CPP, TRANSFORMERS) or inputs.weights in GGUF_FORMATS:
@@ -363,11 +369,11 @@ def _gguf_flips(result: InferenceMemoryResult) -> Flips:
     if found is None:
         return []
     now, then = (dict(ENGINE_CHOICES)[engine] for engine in (inputs.engine, LLAMA_CPP))
-    also = (FieldChange("weights", "Weights", f"GGUF {GGUF_FORMATS[found[0]['weights']]}"),)
-    return [VerdictFlip("engine", "Engine", now, then, found[1], also)]
+    also = (InputChange("weights", "Weights", f"GGUF {GGUF_FORMATS[found[0]['weights']]}"),)
+    return [VerdictChange("engine", "Engine", now, then, found[1], also)]
 
 
-def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
+def _gpu_count_changes(result: InferenceMemoryResult) -> VerdictChanges:
     inputs, sizes = result.inputs, result.limits.memory_at_gpu_counts
     sure = fewest_fitting_gpus(sizes, lambda use: plausible_memory_range(inputs, use).high)
     fewest, becomes = (sure, "Fits.") if sure else (result.limits.fewest_gpus, "May fit.")
@@ -383,10 +389,10 @@ def _gpu_count_flips(result: InferenceMemoryResult) -> Flips:
             f"{becomes.removesuffix('.')}, the published FP8 checkpoint with expert parallelism."
         )
     now = str(inputs.tensor_parallel)
-    return [VerdictFlip("tensor_parallel", "GPUs", now, str(fewest), becomes)]
+    return [VerdictChange("tensor_parallel", "GPUs", now, str(fewest), becomes)]
 
 
-def _larger_gpu_flips(result: InferenceMemoryResult) -> Flips:
+def _larger_gpu_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the next larger GPU of the same kind on as many of which the load surely fits."""
     inputs, model = result.inputs, result.model
     if result.surely_fits or inputs.shown_memory is not None:
@@ -398,11 +404,11 @@ def _larger_gpu_flips(result: InferenceMemoryResult) -> Flips:
         except InvalidInputsError:  # It lacks a format.
             continue
         if _fits_surely(model, changed, gpu):
-            return [VerdictFlip("gpu", "GPU", result.gpu.name, gpu.name, "Fits.")]
+            return [VerdictChange("gpu", "GPU", result.gpu.name, gpu.name, "Fits.")]
     return []
 
 
-def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
+def _weight_format_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the widest common weight format for which the load fits."""
     inputs, needed = result.inputs, result.memory_per_gpu
     if needed.cache + needed.overhead > result.limits.usable_bytes_per_gpu:
@@ -421,10 +427,10 @@ def _weight_format_flips(result: InferenceMemoryResult) -> Flips:
         return []
     model, names = find_model(inputs.model), (inputs.weights, found[0]["weights"])
     now, then = (find_weight_format(model, each).label for each in names)
-    return [VerdictFlip("weights", "Weights", now, then, found[1])]
+    return [VerdictChange("weights", "Weights", now, then, found[1])]
 
 
-def _gpu_layer_flips(result: InferenceMemoryResult) -> Flips:
+def _gpu_layer_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return the most layers that surely fit on the GPUs if llama.cpp keeps the rest on the host."""
     inputs, model = result.inputs, find_model(result.inputs.model)
     if inputs.engine != LLAMA_CPP:
@@ -439,10 +445,10 @@ def _gpu_layer_flips(result: InferenceMemoryResult) -> Flips:
         return []
     now = "all" if inputs.gpu_layers is None else str(inputs.gpu_layers)
     becomes = "Fits, the other layers in the memory of the host."
-    return [VerdictFlip("gpu_layers", "Layers on the GPUs", now, str(most), becomes)]
+    return [VerdictChange("gpu_layers", "Layers on the GPUs", now, str(most), becomes)]
 
 
-def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
+def _data_parallel_changes(result: InferenceMemoryResult) -> VerdictChanges:
     """Return data-parallel attention if the load fits with it.
 
     A latent cache has no heads to divide: every GPU that shares attention stores all
@@ -454,4 +460,4 @@ def _data_parallel_flips(result: InferenceMemoryResult) -> Flips:
         return []
     if (found := _find_first_fitting_change(result, [{"attention": DATA_PARALLEL}])) is None:
         return []
-    return [VerdictFlip("attention", "Attention", "Divided", "Data parallel", found[1])]
+    return [VerdictChange("attention", "Attention", "Divided", "Data parallel", found[1])]

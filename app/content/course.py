@@ -67,7 +67,7 @@ _ORDER: tuple[Status, ...] = ("live", "review", "draft")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CourseWithDrafts:
+class ItemsWithDrafts:
     """All topics, questions and cards of a course, drafts included."""
 
     topics: Mapping[str, Topic]
@@ -75,7 +75,7 @@ class CourseWithDrafts:
     cards: Mapping[str, Flashcard]
 
 
-NO_CONTENT = CourseWithDrafts({}, {}, {})
+NO_CONTENT = ItemsWithDrafts({}, {}, {})
 
 
 def drop_unpublished_items(items: Mapping[str, Item]) -> dict[str, Item]:
@@ -88,12 +88,12 @@ class ItemStart(NamedTuple):
 
 
 def drop_scaffold_warnings_in_drafts(
-    problems: Iterable[ContentProblem], course_with_drafts: CourseWithDrafts
+    problems: Iterable[ContentProblem], items_with_drafts: ItemsWithDrafts
 ) -> list[ContentProblem]:
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
-    draft_topics = {t.slug for t in course_with_drafts.topics.values() if t.status != "live"}
+    draft_topics = {t.slug for t in items_with_drafts.topics.values() if t.status != "live"}
     starts: dict[str, list[ItemStart]] = {}
-    questions, cards = course_with_drafts.questions, course_with_drafts.cards
+    questions, cards = items_with_drafts.questions, items_with_drafts.cards
     items: list[Question | Flashcard] = [*questions.values(), *cards.values()]
     for item in items:
         start = ItemStart(item.place.line, is_live=item.status == "live")
@@ -118,36 +118,36 @@ CountedOptionKeys = Mapping[str, Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AssembledCourse:
+class CheckedItems:
     """The valid topics, questions and cards, and every problem of the course.
 
-    `course_with_drafts` also contains those that are not live.
+    `items_with_drafts` also contains those that are not live.
     """
 
     topics: dict[str, Topic]
     questions: dict[str, Question]
     cards: dict[str, Flashcard]
     problems: tuple[ContentProblem, ...]
-    course_with_drafts: CourseWithDrafts = NO_CONTENT
+    items_with_drafts: ItemsWithDrafts = NO_CONTENT
 
 
-def assemble_course(course: ParsedCourse) -> AssembledCourse:
+def assemble_and_check_items(parsed_course: ParsedCourse) -> CheckedItems:
     """Assemble the files. Items with errors are left out."""
-    owners = course_rules.find_id_owners(course)
-    pages = {r.topic.slug: r.topic for r in course.parsed_files.values() if r.topic}
-    questions, cards = _collect_owned_items(course, pages, owners.owner_claim_by_id)
+    owners = course_rules.find_id_owners(parsed_course)
+    pages = {r.topic.slug: r.topic for r in parsed_course.parsed_files.values() if r.topic}
+    questions, cards = _collect_owned_items(parsed_course, pages, owners.owner_claim_by_id)
     problems = [
-        *_check_rules_across_files(course, pages, questions, cards),
-        *_check_changed_answer_keys_of_owners(course, owners.owner_claim_by_id),
+        *_check_rules_across_files(parsed_course, pages, questions, cards),
+        *_check_changed_answer_keys_of_owners(parsed_course, owners.owner_claim_by_id),
     ]
-    missing_page_problems = _check_items_without_topic(course, pages)
+    missing_page_problems = _check_items_without_topic(parsed_course, pages)
     problems += missing_page_problems
     errors = [p for p in problems if p.item and p.severity == "error"]
     excluded_items = {ItemInFile(p.item, f) for p in errors for f in _list_possible_item_files(p)}
     excluded_items |= {
         ItemInFile(fingerprint.id, p.path)
         for p in missing_page_problems
-        for fingerprint in course.parsed_files[p.path].fingerprints
+        for fingerprint in parsed_course.parsed_files[p.path].fingerprints
     }
     questions = {
         i: q for i, q in questions.items() if ItemInFile(i, q.place.path) not in excluded_items
@@ -157,51 +157,55 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
         for i, c in cards.items()
         if ItemInFile(i.removesuffix(REVERSE), c.place.path) not in excluded_items
     }
-    authored = CourseWithDrafts(
-        _build_topics_in_syllabus_order(course, pages, questions, cards), questions, cards
+    authored = ItemsWithDrafts(
+        _build_topics_in_syllabus_order(parsed_course, pages, questions, cards), questions, cards
     )
     questions, cards = drop_unpublished_items(questions), drop_unpublished_items(cards)
     topics = _build_topics_in_syllabus_order(
-        course, drop_unpublished_items(pages), questions, cards
+        parsed_course, drop_unpublished_items(pages), questions, cards
     )
     problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
-    problems += [p for r in course.parsed_files.values() for p in r.problems]
+    problems += [p for r in parsed_course.parsed_files.values() for p in r.problems]
     problems += check_exam_and_objective_coverage(
-        course, authored.questions.values(), authored.cards.values()
+        parsed_course, authored.questions.values(), authored.cards.values()
     )
     problems += check_topic_completeness(
-        topics, course.parsed_files, authored.questions, authored.cards
+        topics, parsed_course.parsed_files, authored.questions, authored.cards
     )
     all_problems = tuple(sorted(set(drop_scaffold_warnings_in_drafts(problems, authored))))
-    return AssembledCourse(topics, questions, cards, all_problems, authored)
+    return CheckedItems(topics, questions, cards, all_problems, authored)
 
 
 def _check_rules_across_files(
-    course: ParsedCourse,
+    parsed_course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
-    yield from course_rules.check_cross_references(course)
-    if course.syllabus.offers_calculators:
-        yield from check_plain_amounts({p: r.amounts for p, r in course.parsed_files.items()})
-    yield from course_rules.check_stale_reviews(course)
-    yield from course_rules.check_near_duplicate_stems(course, questions)
+    yield from course_rules.check_cross_references(parsed_course)
+    if parsed_course.syllabus.offers_calculators:
+        yield from check_plain_amounts(
+            {p: r.amounts for p, r in parsed_course.parsed_files.items()}
+        )
+    yield from course_rules.check_stale_reviews(parsed_course)
+    yield from course_rules.check_near_duplicate_stems(parsed_course, questions)
     yield from check_duplicate_card_fronts(cards)
-    yield from check_topic_order_titles_and_prerequisites(course, pages)
-    yield from check_links_to_drafts(course, pages)
+    yield from check_topic_order_titles_and_prerequisites(parsed_course, pages)
+    yield from check_links_to_drafts(parsed_course, pages)
     yield from _check_questions_without_objective(questions, pages)
     yield from (_build_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
 def _check_changed_answer_keys_of_owners(
-    course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
+    parsed_course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for problem in check_answer_keys_changed_since_review(course.parsed_files, course.checked_on):
+    for problem in check_answer_keys_changed_since_review(
+        parsed_course.parsed_files, parsed_course.checked_on
+    ):
         if _is_owner_at(owner_claim_by_id.get(problem.item), problem.path, problem.line):
             yield problem
 
@@ -242,11 +246,11 @@ def _check_questions_without_objective(
 
 
 def _check_items_without_topic(
-    course: ParsedCourse, pages: Mapping[str, Topic]
+    parsed_course: ParsedCourse, pages: Mapping[str, Topic]
 ) -> list[ContentProblem]:
     problems = []
     handled_slugs = set(pages)
-    for path, parsed_file in course.parsed_files.items():
+    for path, parsed_file in parsed_course.parsed_files.items():
         slug = topic_slug_of_path(path)
         if slug and slug not in handled_slugs and parsed_file.fingerprints:
             handled_slugs.add(slug)
@@ -262,19 +266,21 @@ class OwnedItems(NamedTuple):
 
 
 def _collect_owned_items(
-    course: ParsedCourse, pages: Mapping[str, Topic], owner_claim_by_id: Mapping[str, ItemIdClaim]
+    parsed_course: ParsedCourse,
+    pages: Mapping[str, Topic],
+    owner_claim_by_id: Mapping[str, ItemIdClaim],
 ) -> OwnedItems:
     """Return the items that own their ids, completed from their page and drawings."""
-    counted_keys = _map_option_keys_to_former_keys(course, owner_claim_by_id)
+    counted_keys = _map_option_keys_to_former_keys(parsed_course, owner_claim_by_id)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
-    for parsed_file in course.sort_files_of_listed_topics_first():
+    for parsed_file in parsed_course.sort_files_of_listed_topics_first():
         for question in parsed_file.questions:
             if _is_owner_at(
                 owner_claim_by_id.get(question.id), parsed_file.path, question.place.line
             ):
                 full_question = _inherit_metadata_and_status_from_page(question, pages)
-                full_question = _embed_figures_and_derive_revision(full_question, course)
+                full_question = _embed_figures_and_derive_revision(full_question, parsed_course)
                 if names := counted_keys.get(question.id):
                     kind = types.question_type_of(full_question)
                     answer = kind.rename_option_keys(full_question.answer, names)
@@ -309,11 +315,11 @@ def _inherit_metadata_and_status_from_page(item: Any, pages: Mapping[str, Topic]
     )
 
 
-def _embed_figures_and_derive_revision(question: Question, course: ParsedCourse) -> Question:
+def _embed_figures_and_derive_revision(question: Question, parsed_course: ParsedCourse) -> Question:
     kind = types.question_type_of(question)
     folder = question.place.path.rpartition("/")[0]
     parsed_files = {
-        name: course.parsed_files.get(f"{folder}/{name}")
+        name: parsed_course.parsed_files.get(f"{folder}/{name}")
         for name in kind.figure_file_names(question.answer)
     }
     drawings = {
@@ -329,11 +335,11 @@ def _embed_figures_and_derive_revision(question: Question, course: ParsedCourse)
 
 
 def _map_option_keys_to_former_keys(
-    course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
+    parsed_course: ParsedCourse, owner_claim_by_id: Mapping[str, ItemIdClaim]
 ) -> CountedOptionKeys:
     return {
         entry.id: names
-        for entry in map_lock_entries_by_id(course.parsed_files).values()
+        for entry in map_lock_entries_by_id(parsed_course.parsed_files).values()
         if entry.id in owner_claim_by_id
         and (
             names := course_rules.map_new_option_keys_to_former_keys(
@@ -344,13 +350,13 @@ def _map_option_keys_to_former_keys(
 
 
 def _build_topics_in_syllabus_order(
-    course: ParsedCourse,
+    parsed_course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> dict[str, Topic]:
     """Return the topics with their items, in syllabus order, unlisted ones last."""
-    order = [s for s in course.syllabus.topics if s in pages]
+    order = [s for s in parsed_course.syllabus.topics if s in pages]
     order += [s for s in pages if s not in order]
     question_ids: dict[str, list[str]] = {slug: [] for slug in order}
     card_ids: dict[str, list[str]] = {slug: [] for slug in order}
@@ -361,7 +367,7 @@ def _build_topics_in_syllabus_order(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_build_served_sections(pages[slug], questions, course),
+            sections=_build_served_sections(pages[slug], questions, parsed_course),
             questions=tuple(question_ids[slug]),
             cards=tuple(card_ids[slug]),
         )
@@ -370,7 +376,7 @@ def _build_topics_in_syllabus_order(
 
 
 def _build_served_sections(
-    page: Topic, questions: Mapping[str, Question], course: ParsedCourse
+    page: Topic, questions: Mapping[str, Question], parsed_course: ParsedCourse
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""
     folder = page.place.path.rpartition("/")[0]
@@ -382,7 +388,7 @@ def _build_served_sections(
             if isinstance(piece, ImageBlock):
                 image_counts[piece.file] += 1
                 path = f"{folder}/{piece.file}"
-                drawings = find_drawing_and_phone_variant(course.parsed_files, path)
+                drawings = find_drawing_and_phone_variant(parsed_course.parsed_files, path)
                 pieces.append(
                     HtmlBlock(render_image_block(piece, drawings, image_counts[piece.file]))
                 )
@@ -392,7 +398,7 @@ def _build_served_sections(
     return tuple(sections)
 
 
-def compute_library_version(parsed_files: Mapping[str, ParsedFile]) -> str:
+def compute_course_version(parsed_files: Mapping[str, ParsedFile]) -> str:
     """Return a hash that changes with any content, and with the code that parses it."""
     digest = hashlib.sha256(compute_parser_code_hash().encode())
     for path, parsed_file in sorted(parsed_files.items()):
@@ -406,7 +412,7 @@ _NOTHING: Mapping[str, ParsedFile] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Library:
+class Course:
     """One consistent state of the course. `version` changes when any content does.
 
     `outdated_paths` are files shown in their last good version.
@@ -422,82 +428,80 @@ class Library:
     exams: Mapping[str, ExamBlueprint]
     problems: tuple[ContentProblem, ...]
     outdated_paths: tuple[str, ...] = ()
-    course_with_drafts: CourseWithDrafts = NO_CONTENT
+    items_with_drafts: ItemsWithDrafts = NO_CONTENT
 
-    def with_drafts(self) -> "Library":
+    def with_drafts(self) -> "Course":
         """Return the course with everything that is not live, for authors only."""
-        course = self.course_with_drafts
-        if course is NO_CONTENT:
+        items = self.items_with_drafts
+        if items is NO_CONTENT:
             return self
         return dataclasses.replace(
-            self, topics=course.topics, questions=course.questions, cards=course.cards
+            self, topics=items.topics, questions=items.questions, cards=items.cards
         )
 
 
-def load_library(course_folder: Path, cache_folder: Path | None = None) -> Library:
+def load_course(course_folder: Path, cache_folder: Path | None = None) -> Course:
     """Load the whole course in `course_folder`. `cache_folder` is a folder for parsed files."""
     with pause_garbage_collection():
         parsed_files = (
             CachingCourseFileParser(course_folder, cache_folder).parse_current_files().parsed_files
         )
-        return assemble_library(parsed_files, course_folder)
+        return assemble_course(parsed_files, course_folder)
 
 
-def assemble_library(
+def assemble_course(
     parsed_files: Mapping[str, ParsedFile],
     course_folder: Path,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
-) -> Library:
-    """Assemble parsed files into a library, checked as of today.
+) -> Course:
+    """Assemble parsed files into a course, checked as of today.
 
     `previous_files` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    course, assembled_course = _assemble_or_fall_back(
+    parsed_course, checked_items = _assemble_or_fall_back(
         parsed_files, course_folder, None, previous_files
     )
-    parsed_files = course.parsed_files
-    return Library(
-        compute_library_version(parsed_files),
-        course.syllabus,
+    parsed_files = parsed_course.parsed_files
+    return Course(
+        compute_course_version(parsed_files),
+        parsed_course.syllabus,
         {
             slug: add_image_sizes(topic, course_folder)
-            for slug, topic in assembled_course.topics.items()
+            for slug, topic in checked_items.topics.items()
         },
-        assembled_course.questions,
-        assembled_course.cards,
+        checked_items.questions,
+        checked_items.cards,
         {t.anchor: t for r in parsed_files.values() for t in r.glossary_terms},
         {s.key: s for r in parsed_files.values() for s in r.cited_sources},
         {r.exam.slug: r.exam for r in parsed_files.values() if r.exam},
         tuple(
             drop_and_merge_consequential_problems(
-                [*check_folder_layout(parsed_files, course_folder), *assembled_course.problems]
+                [*check_folder_layout(parsed_files, course_folder), *checked_items.problems]
             )
         ),
         tuple(path for path, parsed_file in parsed_files.items() if parsed_file.is_outdated),
-        assembled_course.course_with_drafts,
+        checked_items.items_with_drafts,
     )
 
 
 def find_problems(
     parsed_files: Mapping[str, ParsedFile], course_folder: Path, checked_on: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
-    """Return the problems that `assemble_library` would find, without building the library."""
-    assembled_course = _assemble_or_fall_back(
-        parsed_files, course_folder, checked_on
-    ).assembled_course
+    """Return the problems that `assemble_course` would find, without building the course."""
+    checked_items = _assemble_or_fall_back(parsed_files, course_folder, checked_on).checked_items
     return tuple(
         drop_and_merge_consequential_problems(
-            [*check_folder_layout(parsed_files, course_folder), *assembled_course.problems]
+            [*check_folder_layout(parsed_files, course_folder), *checked_items.problems]
         )
     )
 
 
-class CheckedCourse(NamedTuple):
+class AssemblyResult(NamedTuple):
     """The files that were assembled, and the result."""
 
-    course: ParsedCourse
-    assembled_course: AssembledCourse
+    parsed_course: ParsedCourse
+    checked_items: CheckedItems
 
 
 def _assemble_or_fall_back(
@@ -505,39 +509,43 @@ def _assemble_or_fall_back(
     folder: Path,
     today: dt.date | None,
     previous_files: Mapping[str, ParsedFile] = _NOTHING,
-) -> CheckedCourse:
+) -> AssemblyResult:
     day = today or dt.datetime.now(dt.UTC).date()
-    course = ParsedCourse(parsed_files, day, _find_picture_faults(parsed_files, folder))
+    parsed_course = ParsedCourse(parsed_files, day, _find_picture_faults(parsed_files, folder))
     try:
-        return CheckedCourse(course, assemble_course(course))
+        return AssemblyResult(parsed_course, assemble_and_check_items(parsed_course))
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        return _assemble_without_failing_file(course, error, previous_files)
+        return _assemble_without_failing_file(parsed_course, error, previous_files)
 
 
 def _assemble_without_failing_file(
-    course: ParsedCourse, error: Exception, previous_files: Mapping[str, ParsedFile]
-) -> CheckedCourse:
+    parsed_course: ParsedCourse, error: Exception, previous_files: Mapping[str, ParsedFile]
+) -> AssemblyResult:
     """Assemble the course without the current version of the one file that fails.
 
     If several files fail, the whole previous course is used.
     """
-    for path, parsed_files in _iterate_fallback_file_sets(course.parsed_files, previous_files):
-        reduced_course = dataclasses.replace(course, parsed_files=parsed_files)
+    for path, parsed_files in _iterate_fallback_file_sets(
+        parsed_course.parsed_files, previous_files
+    ):
+        reduced_course = dataclasses.replace(parsed_course, parsed_files=parsed_files)
         try:
-            assembled_course = assemble_course(reduced_course)
+            checked_items = assemble_and_check_items(reduced_course)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
-        file_problems = course.parsed_files[path].problems if path in course.parsed_files else ()
-        subject = "This file" if path in course.parsed_files else "The course"
+        file_problems = (
+            parsed_course.parsed_files[path].problems if path in parsed_course.parsed_files else ()
+        )
+        subject = "This file" if path in parsed_course.parsed_files else "The course"
         problem = log_error_and_make_problem(
             ProblemLocation(path or "syllabus.toml"), subject, error
         )
-        problems = {*assembled_course.problems, *file_problems, problem}
-        assembled_course = dataclasses.replace(assembled_course, problems=tuple(sorted(problems)))
-        return CheckedCourse(reduced_course, assembled_course)
+        problems = {*checked_items.problems, *file_problems, problem}
+        checked_items = dataclasses.replace(checked_items, problems=tuple(sorted(problems)))
+        return AssemblyResult(reduced_course, checked_items)
     problem = log_error_and_make_problem(ProblemLocation("syllabus.toml"), "The course", error)
-    empty_course = dataclasses.replace(course, parsed_files={})
-    return CheckedCourse(empty_course, AssembledCourse({}, {}, {}, (problem,)))
+    empty_course = dataclasses.replace(parsed_course, parsed_files={})
+    return AssemblyResult(empty_course, CheckedItems({}, {}, {}, (problem,)))
 
 
 class FallbackFileSet(NamedTuple):

@@ -478,7 +478,7 @@ class CommonCommandAnswers:
 
 @functools.cache
 def _load_common_command_answers() -> CommonCommandAnswers:
-    file = Path(__file__).parent / "types" / "console_everyday.toml"
+    file = Path(__file__).parent / "types" / "lab_everyday.toml"
     spec = tomllib.loads(file.read_text(encoding="utf-8"))
     commands, unless_named = list[LabCommand](), list[str]()
     needed_facts, same_lines = list[tuple[str, ...]](), list[tuple[str, ...]]()

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from app.content.course import Course, assemble_course, compute_course_version
 from app.content.course_rules import EMPTY_SYLLABUS
 from app.content.file_watcher import SHARED_FOLDER, CachingCourseFileParser, FileStamps, file_exists
-from app.content.library import Library, assemble_library, compute_library_version
 from app.content.parse_cache import LastGoodFiles
 from app.content.parsed_file import ParsedFile
 from app.markup.problems import (
@@ -24,7 +24,7 @@ from app.markup.problems import (
 
 _log = logging.getLogger("headroom")
 _RETRY = 5.0  # seconds until an unreadable course is tried again
-_EMPTY = Library("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
+_EMPTY = Course("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
 
 SINGLE_COURSE = ""
 """Name of the only course of a server. It does not appear in URLs."""
@@ -72,16 +72,16 @@ class CourseStatus:
     error_count: int
 
 
-class _LibraryState(NamedTuple):
-    library: Library
+class _CourseState(NamedTuple):
+    course: Course
     stamps_or_deadline: "FileStamps | _RetryDeadline"
 
 
-class LiveLibrary:
-    """The library of a running server. `get_current_library()` follows changes of the files.
+class LiveCourse:
+    """A course of a running server. `get_current_course()` follows changes of the files.
 
     A broken file is shown in its last good version, also after a restart if there is a
-    `last_good_folder`. Its problems are in `get_current_library().problems`. Files are checked at
+    `last_good_folder`. Its problems are in `get_current_course().problems`. Files are checked at
     most once in `check_interval_seconds`, because that takes as long as a cached page.
     """
 
@@ -102,80 +102,80 @@ class LiveLibrary:
             LastGoodFiles(last_good_folder, course_folder) if last_good_folder else None,
         )
         self._lock = threading.Lock()
-        self._state: _LibraryState | None = None
+        self._state: _CourseState | None = None
         self._readings: Mapping[str, ParsedFile] = {}
         self._failed = ""
         self._logged_errors: dict[str, ContentProblem] = {}
 
-    def get_recently_checked_library(self) -> Library | None:
+    def get_recently_checked_course(self) -> Course | None:
         """Return the current state; None if the files must be checked first."""
         state = self._state
         if state is None or time.monotonic() - self._checked_at >= self._check_interval:
             return None
-        return state.library
+        return state.course
 
-    def get_current_library(self) -> Library:
+    def get_current_course(self) -> Course:
         """Return the newest good state. Checks file timestamps, which is cheap without changes.
 
         Never raises: errors are added to the problems of the previous state.
         """
-        if (recent := self.get_recently_checked_library()) is not None:
+        if (recent := self.get_recently_checked_course()) is not None:
             return recent
         state, now = self._state, time.monotonic()
         if state is not None and not state.stamps_or_deadline.is_reload_due():
             self._checked_at = now
-            return state.library
+            return state.course
         with self._lock:
             state = self._state
             if state is not None and not state.stamps_or_deadline.is_reload_due():
-                return state.library
-            self._state = self._reload_library_or_keep_previous()
+                return state.course
+            self._state = self._reload_course_or_keep_previous()
             self._checked_at = now
-            return self._state.library
+            return self._state.course
 
     @property
     def status(self) -> CourseStatus:
         """Whether the course can be served, and which files are outdated."""
-        library = self.get_current_library()
-        errors = sum(p.severity == "error" for p in library.problems)
-        return CourseStatus(bool(library.topics), library.outdated_paths, errors)
+        course = self.get_current_course()
+        errors = sum(p.severity == "error" for p in course.problems)
+        return CourseStatus(bool(course.topics), course.outdated_paths, errors)
 
-    def _reload_library_or_keep_previous(self) -> _LibraryState:
+    def _reload_course_or_keep_previous(self) -> _CourseState:
         """Reload the course. On failure, return the previous state with the error."""
         try:
             parsed_files, stamps = self._files.parse_current_files()
-            if self._state and self._failed == compute_library_version(parsed_files):
+            if self._state and self._failed == compute_course_version(parsed_files):
                 # It would fail and be logged again.
-                return _LibraryState(self._state.library, stamps)
-            library = assemble_library(parsed_files, self.folder, previous_files=self._readings)
-            failed_paths = {p.path for p in library.problems if p.code == "E00"}
+                return _CourseState(self._state.course, stamps)
+            course = assemble_course(parsed_files, self.folder, previous_files=self._readings)
+            failed_paths = {p.path for p in course.problems if p.code == "E00"}
             self._files.save_last_good_files(skipped_paths=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
-            library = self._state.library if self._state else _EMPTY
+            course = self._state.course if self._state else _EMPTY
             problem = log_error_and_make_problem(
                 ProblemLocation("syllabus.toml"), "The course", error
             )
-            problems = (*(p for p in library.problems if p != problem), problem)
-            library = dataclasses.replace(library, problems=problems)
-            return _LibraryState(library, _RetryDeadline(time.monotonic() + _RETRY))
-        self._failed = compute_library_version(parsed_files) if failed_paths else ""
+            problems = (*(p for p in course.problems if p != problem), problem)
+            course = dataclasses.replace(course, problems=problems)
+            return _CourseState(course, _RetryDeadline(time.monotonic() + _RETRY))
+        self._failed = compute_course_version(parsed_files) if failed_paths else ""
         good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
         still_there = failed_paths & {*parsed_files}
         previous_files = {p: r for p, r in self._readings.items() if p in still_there}
         self._readings = {**previous_files, **good_files}
-        self._log_errors(library)
-        return _LibraryState(library, stamps)
+        self._log_errors(course)
+        return _CourseState(course, stamps)
 
-    def _log_errors(self, library: Library) -> None:
+    def _log_errors(self, course: Course) -> None:
         """Log the first error of each file, once as long as it stays the same."""
         first_errors: dict[str, ContentProblem] = {}
-        for problem in library.problems:
+        for problem in course.problems:
             if problem.severity == "error":
                 first_errors.setdefault(problem.path, problem)
         for path, problem in first_errors.items():
             if self._logged_errors.get(path) != problem:
                 consequence = "what is sound in it is served"
-                if path in library.outdated_paths:
+                if path in course.outdated_paths:
                     consequence = "its last good version is served"
                 location = replace_unprintable_characters(f"{path}:{problem.line}")
                 message = replace_unprintable_characters(f"{problem.code} {problem.message}")
@@ -194,22 +194,22 @@ class _RetryDeadline:
 
 
 class CourseRegistry:
-    """The live libraries of a server by course name."""
+    """The live courses of a server by name."""
 
-    def __init__(self, library_by_course: Mapping[str, LiveLibrary]) -> None:
-        self.libraries = dict(library_by_course)
+    def __init__(self, live_course_by_name: Mapping[str, LiveCourse]) -> None:
+        self.live_courses = dict(live_course_by_name)
 
     @classmethod
     def from_content_folder(
-        cls, content_folder: Path, load_live_library: Callable[[Path], LiveLibrary]
+        cls, content_folder: Path, load_live_course: Callable[[Path], LiveCourse]
     ) -> "CourseRegistry":
-        """Create the registry for a content folder, with `load_live_library` creating each."""
+        """Create the registry for a content folder, with `load_live_course` creating each."""
         for name, reason in map_skipped_folders_to_reasons(content_folder).items():
             message = "content %s: this folder is not served as a course: %s"
             _log.warning(message, replace_unprintable_characters(name), reason)
         return cls(
             {
-                name: load_live_library(folder)
+                name: load_live_course(folder)
                 for name, folder in find_course_folders(content_folder).items()
             }
         )
@@ -217,13 +217,13 @@ class CourseRegistry:
     @property
     def has_several_courses(self) -> bool:
         """Whether URLs contain course names."""
-        return SINGLE_COURSE not in self.libraries
+        return SINGLE_COURSE not in self.live_courses
 
     @property
     def default_course_name(self) -> str:
         """The name of the course to show if none was chosen."""
-        return next(iter(self.libraries))
+        return next(iter(self.live_courses))
 
     @property
     def problem_count(self) -> int:
-        return sum(len(live.get_current_library().problems) for live in self.libraries.values())
+        return sum(len(live.get_current_course().problems) for live in self.live_courses.values())
