@@ -27,7 +27,8 @@ class PlanCalendar:
     """The dates of a plan, from the study day on which the exam day was set.
 
     `weekdays_off` have no study time (Monday is 0). Without an exam day there are no mock
-    exams, and the plan looks a fixed number of days ahead.
+    exams, and the plan looks a fixed number of days ahead. Those before the first day are of an
+    earlier try.
     """
 
     first_day: dt.date
@@ -70,6 +71,8 @@ class PlanCalendar:
         planned_day = max((mock for mock in self.mock_exam_days if mock <= day), default=None)
         if planned_day is None or self.exam_day is None or day >= self.exam_day:
             return None
+        if planned_day < self.first_day <= day:
+            return None  # of an earlier try
         if last_sitting_day is not None and last_sitting_day >= planned_day:
             return None
         days_late = (day - planned_day).days

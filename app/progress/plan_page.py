@@ -422,8 +422,9 @@ def save_plan_settings(
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
-    days = " ".join(day.isoformat() for day in ctx.learner.mock_days if day > ctx.study_day)
-    has_moved = bool(days) and parsed.values_by_column.get("mock_days", days) != days
+    days = " ".join(day.isoformat() for day in ctx.learner.mock_days if day != ctx.study_day)
+    is_planned = any(day > ctx.study_day for day in ctx.learner.mock_days)
+    has_moved = is_planned and parsed.values_by_column.get("mock_days", days) != days
     return RedirectResponse(
         f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/", 303
     )

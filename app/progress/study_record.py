@@ -40,6 +40,7 @@ class StudyRecord:
     answers_by_day: Mapping[str, int]
     opened_topics: Collection[str]
     essentials_read_day_by_topic: Mapping[str, dt.date]
+    past_exam_days: Collection[dt.date] = ()
 
 
 def load_study_record(ctx: RequestContext) -> StudyRecord:
@@ -67,6 +68,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
             for page in pages
             if has_page_essentials_read(ctx.library, page)
         },
+        past_exam_days={exam.day for exam in learner.past_exams},
     )
 
 
@@ -92,7 +94,7 @@ def find_day_state(
 
     A past day without study is before the first study day, off, a missed mock exam, or unstudied.
     """
-    if day == calendar.exam_day:
+    if day == calendar.exam_day or day in record.past_exam_days:
         return "exam"
     if record.activity_by_day.get(day.isoformat()):
         return "studied"

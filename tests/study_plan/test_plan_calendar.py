@@ -59,6 +59,14 @@ def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> N
     assert planned.find_due_mock_exam_day(planned.exam_day, None) is None
 
 
+def test_one_of_an_earlier_try_is_not_due_in_the_next() -> None:
+    missed = BEGIN - DAY
+    planned = PlanCalendar(BEGIN, BEGIN + 30 * DAY, (missed, BEGIN + 12 * DAY))
+
+    assert planned.find_due_mock_exam_day(BEGIN, None) is None
+    assert planned.map_mock_exams_to_sitting_days([missed]) == {missed: missed}
+
+
 def test_one_that_was_sat_is_not_due_again() -> None:
     planned = calendar(24)
     first, second = planned.mock_exam_days[:2]
