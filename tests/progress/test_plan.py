@@ -18,6 +18,8 @@ from app.content.library import Library
 from app.database.tables import DayListRow, Learner, PracticeRun, ScorePredictionRow
 from app.main import create_app
 from app.progress.plan_page import ReadingTimeVerdict
+from app.progress.predictions import build_score_trend
+from app.progress.store import load_score_predictions
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
 from app.settings import Settings
@@ -28,6 +30,7 @@ from app.spaced_repetition.added_cards import (
 )
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
+from app.study_plan.store import load_newest_list
 from tests.conftest import Clock, visit
 from tests.exams.sitting import begin, finish, save
 from tests.progress.test_today import Desk
@@ -460,6 +463,10 @@ def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_no
     clock.tick(days=1)
     assert score() != after
     assert len(predictions()) == 2
+    exam, estimate = next(iter(library.exams)), load_newest_list(session, 1, clock.now.date())[1]
+    trend = build_score_trend(load_score_predictions(session, 1), exam, estimate)
+    shown = [score.expected_right_answers for score in trend.predictions_oldest_first]
+    assert shown == [after, score()]  # of an earlier day what was shown last stays
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
