@@ -173,11 +173,15 @@ _MOST_WEEKS = 6
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanDay:
-    """A day of the calendar; `minutes` are those that are planned, 0 on a day off."""
+    """A day of the calendar; `minutes` are those that are planned, 0 on a day off.
+
+    `tasks_done` says what was done of a list that was left unfinished, such as “2 of 4”.
+    """
 
     day: dt.date
     state: DayState
     minutes: int
+    tasks_done: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -211,9 +215,8 @@ def _build_plan_day(
     ctx: RequestContext, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
     state = find_day_state(day, calendar, record, ctx.study_day)
-    return PlanDay(
-        day, state, 0 if state in {"off", "exam"} else ctx.learner.minutes_ignoring_days_off(day)
-    )
+    minutes = 0 if state in {"off", "exam"} else ctx.learner.minutes_ignoring_days_off(day)
+    return PlanDay(day, state, minutes, record.describe_unfinished_list(day))
 
 
 # As a multiple of the minutes for reading, which are rather too few. Of simulated learners with 7 to

@@ -99,22 +99,41 @@ def load_closed_sitting_results(
     )
 
 
-_FIRST_LIST = (
-    select(_LIST.c.tasks)
+_LISTS_SINCE = (
+    select(_LIST.c.day, _LIST.c.tasks)
     .where(_LIST.c.learner_id == bindparam("learner"), _LIST.c.day >= bindparam("since"))
     .order_by(_LIST.c.day)
-    .limit(1)
 )
 
 
-def load_known_card_count_of_first_list(db: Session, learner_id: int, since: dt.date) -> int | None:
-    """Return how many cards were known when the first list from `since` on was made.
+@dataclasses.dataclass(frozen=True, slots=True)
+class PastList:
+    """The list of a study day: cards known before it, its tasks, and how many of them were done.
 
-    None if no list was stored since.
+    What was done is known once the next list is made; of the newest one `done_count` is None.
     """
+
+    day: dt.date
+    known_card_count: int
+    task_count: int
+    done_count: int | None
+
+
+def load_lists_since(db: Session, learner_id: int, since: dt.date) -> tuple[PastList, ...]:
+    """Return what became of the lists from `since` on, oldest first."""
     values = {"learner": learner_id, "since": since.isoformat()}
-    stored = db.connection().scalar(_FIRST_LIST, values)
-    return json.loads(stored).get("known_cards", 0) if stored else None
+    rows = db.connection().execute(_LISTS_SINCE, values) if learner_id else ()
+    days = [(dt.date.fromisoformat(day), json.loads(stored)) for day, stored in rows]
+    undone_later = [made.get("undone", {}) for _, made in days[1:]]
+    return tuple(
+        PastList(
+            day,
+            made.get("known_cards", 0),
+            len(made["tasks"]),
+            None if undone is None else sum(not undone.get(t["kind"]) for t in made["tasks"]),
+        )
+        for (day, made), undone in zip(days, [*undone_later, None], strict=False)
+    )
 
 
 def load_feed_key(db: Session, learner_id: int) -> str:

@@ -26,8 +26,8 @@ from app.progress.study_record import (
     StudyRecord,
     build_week_days,
     list_days_missed_before,
-    load_last_seven_days_summary,
     load_study_record,
+    summarize_last_seven_days,
 )
 from app.questions.question_form import make_submission_token
 from app.quiz.next_steps import TaskView, build_task_views
@@ -186,7 +186,7 @@ def _progress_context(
         "week": build_week_days(ctx.study_day, calendar, record, is_list_done=plan.is_done),
         "missed_days": list_days_missed_before(ctx.study_day, calendar, record),
         "mock_days": calendar.mock_exam_days,
-        "summary": load_last_seven_days_summary(ctx, plan, record),
+        "summary": summarize_last_seven_days(ctx, plan, record),
         "domains": build_domain_progress(
             ctx.library,
             plan.ready_objectives,

@@ -210,6 +210,26 @@ def test_days_are_told_apart_by_words(reader: TestClient, clock: Clock):
     assert calendar.count("before you began") == calendar.count("<span>no study</span>") == 1
 
 
+def test_an_unfinished_list_has_no_tick_but_its_share(
+    reader: TestClient, clock: Clock, library: Library, session: Session
+):
+    reader.get("/")
+    kinds = [task["kind"] for task in json.loads(lists(session)[0].tasks)["tasks"]]
+    assert kinds == ["read", "practice", "new"]
+    read_page(reader, library, library.syllabus.topics[1])
+
+    for _ in range(2):  # it stays so on later days
+        clock.tick(days=1)
+        week = text_of(reader).partition('<ol class="wk">')[2].partition("</ol>")[0]
+        tuesday = " ".join(re.sub("<[^>]+>", " ", week.split("</li>")[1]).split())
+        plan = text_of(reader, "/plan")
+
+        assert tuesday == "Tue 1 of 3 tasks done"
+        assert "i-check" not in week
+        assert "<span>1 of 3 tasks done</span>" in plan
+        assert "<span>studied</span>" not in plan
+
+
 def test_a_task_begun_says_what_is_left_of_it(library: Library):
     pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(library.topics))
     read = TaskProgress(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
