@@ -25,7 +25,7 @@ from app.progress.predictions import (
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
-from app.study_plan.loader import DayListEnsured, load_study_plan
+from app.study_plan.loader import DayListEnsured, find_planned_route, load_study_plan
 from app.study_plan.score import FEWEST_ANSWERS, ScoreEstimate
 from app.web.formatting import (
     format_count_with_noun,
@@ -288,6 +288,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             record.opened_topics,
             record.essentials_read_day_by_topic,
             plan.questions_answered_today if plan else (),
+            find_planned_route(ctx),
         ),
         answers_by_objective=count_answered_questions_by_objective(ctx.library, answered),
         predictions=load_prediction_chart(ctx),
