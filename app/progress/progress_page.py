@@ -187,7 +187,7 @@ def _compare_result_with_prediction(outcome: PredictionOutcome) -> str:
         return "nothing predicted before"
     if not outcome.is_comparable:
         open_count = outcome.result.question_count - outcome.result.answered_count
-        return f"{open_count} unanswered, so not compared"
+        return f"not compared: {open_count} unanswered, counted as wrong"
     if outcome.is_inside_range:
         return "inside"
     return "above" if outcome.scaled_score > outcome.last_prediction_before.high else "below"
