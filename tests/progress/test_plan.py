@@ -421,7 +421,15 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
 ):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
     clock.tick(days=5)
-    finish(reader, begin(reader))
+    reader.get("/")
+    said = "Besides the list, you took a mock exam:"
+    assert said not in text_of(reader)
+    sitting = begin(reader)
+    save(reader, sitting, 1, answer="1")
+    finish(reader, sitting)
+    today = text_of(reader)
+    assert f'{said} <a href="{sitting}/report">0 of 5</a>. What is left here is still' in today
+    assert re.search(r'value="today"[^>]*>Answer', today)  # the list stays
 
     for days in (0, 5):  # the day itself, the planned one
         clock.tick(days=days)
