@@ -851,6 +851,24 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     )
 
 
+def test_the_end_of_the_cards_says_when_a_card_that_was_made_since_comes(
+    reader: TestClient, session: Session, clock: Clock
+):
+    reader.get("/")
+    tasks = json.loads(lists(session)[0].tasks)["tasks"]
+    for card in next(task["cards"] for task in tasks if task["kind"] == "new"):
+        reader.post(f"/flashcards/{card}/suspension", data={"aside": "yes"})
+    assert "that you added" not in text_of(reader, "/flashcards")
+
+    reader.post("/flashcards/own", data={"front": "Own front", "back": "Own back", "token": "t"})
+
+    assert "1 card that you added comes with your next list." in text_of(reader, "/flashcards")
+    assert "that you added" not in text_of(reader, "/flashcards?task=review")
+    clock.tick(days=1)
+    reader.get("/")
+    assert "Own front" in text_of(reader, "/flashcards")
+
+
 def test_a_card_put_aside_does_not_count_as_learned(reader: TestClient, session: Session):
     reader.get("/")
     tasks = json.loads(lists(session)[0].tasks)["tasks"]
