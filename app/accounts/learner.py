@@ -93,8 +93,10 @@ class PlanCalendar:
         last = None
         for day in sorted(sitting_days):
             mock = self.find_due_mock_exam_day(day, last)
-            if (mock is None or mock in sat_on_by_mock) and day >= self.first_day:
-                mock = min((later for later in self.mock_exam_days if later > day), default=None)
+            if mock is None or mock in sat_on_by_mock:
+                later = (mock for mock in self.mock_exam_days if mock > day)
+                of_same_try = (m for m in later if (m < self.first_day) == (day < self.first_day))
+                mock = min(of_same_try, default=None)
             if mock is not None:
                 sat_on_by_mock.setdefault(mock, day)
             last = day
