@@ -27,7 +27,8 @@ class PlanCalendar:
     """The dates of a plan, from the study day on which the exam day was set.
 
     `weekdays_off` have no study time (Monday is 0). Without an exam day there are no mock
-    exams, and the plan looks a fixed number of days ahead.
+    exams, and the plan looks a fixed number of days ahead. Those before the first day are of an
+    earlier try.
     """
 
     first_day: dt.date
@@ -70,6 +71,8 @@ class PlanCalendar:
         planned_day = max((mock for mock in self.mock_exam_days if mock <= day), default=None)
         if planned_day is None or self.exam_day is None or day >= self.exam_day:
             return None
+        if planned_day < self.first_day <= day:
+            return None  # of an earlier try
         if last_sitting_day is not None and last_sitting_day >= planned_day:
             return None
         days_late = (day - planned_day).days
@@ -90,8 +93,10 @@ class PlanCalendar:
         last = None
         for day in sorted(sitting_days):
             mock = self.find_due_mock_exam_day(day, last)
-            if (mock is None or mock in sat_on_by_mock) and day >= self.first_day:
-                mock = min((later for later in self.mock_exam_days if later > day), default=None)
+            if mock is None or mock in sat_on_by_mock:
+                later = (mock for mock in self.mock_exam_days if mock > day)
+                of_same_try = (m for m in later if (m < self.first_day) == (day < self.first_day))
+                mock = min(of_same_try, default=None)
             if mock is not None:
                 sat_on_by_mock.setdefault(mock, day)
             last = day

@@ -176,7 +176,8 @@ class SettingsForm(BaseModel):
 
         An exam day in the past is accepted only if it is the one of `learner`. Any other exam day
         also sets the dates of its mock exams, which follow from it and the day on which the plan
-        began; one whose exam is over or has no day begins today. The result of the exam before stays.
+        began; one whose exam is over or has no day begins today. Past dates and the result of the
+        exam before stay.
         With the same exam day, planned ones on a weekday that is off now move to the next day.
         """
         saved_exam_day, mock_exam_days = learner.exam_day, learner.mock_days
@@ -203,11 +204,13 @@ class SettingsForm(BaseModel):
         elif exam != saved_exam_day and not problems:
             is_ahead = saved_exam_day is not None and saved_exam_day > today
             begin = learner.plan_begun if learner.plan_begun and is_ahead else today
-            mock_exam_days = plan_mock_exam_days(begin, exam, weekdays_off) if exam else ()
+            past = (d for d in mock_exam_days if d < today)
+            planned = plan_mock_exam_days(begin, exam, weekdays_off) if exam else ()
             values["exam_result"] = ""
             values["past_exams"] = " ".join(past.as_text for past in learner.list_exams_taken())
             values["plan_begun"] = begin.isoformat() if exam else None
-            values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days if d > today)
+            mock_exam_days = (*past, *(d for d in planned if d > today))
+            values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days)
         return ParsedSettings(values, problems)
 
 

@@ -33,6 +33,12 @@ def sum_reading_minutes_on_route(topic: Topic, reading_route: ReadingRoute) -> f
     return topic.minutes if sections == topic.sections else sum(s.minutes for s in sections)
 
 
+def build_page_url(topic: Topic, reading_route: ReadingRoute) -> str:
+    """Return the address of a page on a route; in full if the short route skips it."""
+    is_short = reading_route == "short" and list_sections_on_route(topic, reading_route)
+    return f"/concepts/{topic.slug}{'?route=short' if is_short else ''}"
+
+
 ESSENTIAL_SHARE = 0.85
 """The part of a page that its essential sections teach; they answer 97% of the course's questions."""
 

@@ -20,7 +20,7 @@ from app.accounts.current_learner import (
 from app.clock import to_milliseconds
 from app.content.course import Course
 from app.content.course_facts import map_objectives_to_domains
-from app.content.reading_routes import are_essential_sections_read
+from app.content.reading_routes import ReadingRoute, are_essential_sections_read
 from app.database.engine import write_during_read_request
 from app.errors import ConflictError, NotFoundError
 from app.exams import assembly, store
@@ -46,11 +46,11 @@ from app.exams.report import (
     PageToReadNext,
     PastSitting,
     build_exam_score_trend,
+    build_page_url_by_objective,
     build_score_report,
     choose_page_to_read_next,
     describe_missed_questions_in_cards,
     draw_report_charts,
-    find_first_page_by_objective,
     list_short_names_by_objective,
 )
 from app.exams.sitting import (
@@ -104,7 +104,12 @@ from app.quiz.store import (
 from app.spaced_repetition.added_cards import load_added_card_records
 from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
 from app.study_plan.cards import compute_last_day_for_new_cards
-from app.study_plan.loader import build_next_day_list, load_calendar, load_stored_day_list
+from app.study_plan.loader import (
+    build_next_day_list,
+    find_planned_route,
+    load_calendar,
+    load_stored_day_list,
+)
 from app.web.dependencies import RowNumber
 from app.web.formatting import format_date_with_weekday
 from app.web.render import is_htmx_request, render_page
@@ -465,6 +470,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     if not ctx.learner.missed:  # then no question became a card, reached or not
         last_reached = len(paper)
     seeds = {slot.question_id: slot.seed for slot in state.items}
+    planned_route = find_planned_route(ctx)
     return ctx.render_page(
         "exams/report.html",
         sitting=state,
@@ -491,9 +497,9 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
             if row.question_id in ctx.course.questions
         },
         syllabus=ctx.course.syllabus,
-        topics=find_first_page_by_objective(ctx.course),
+        page_urls=build_page_url_by_objective(ctx.course, planned_route),
         names=list_short_names_by_objective(ctx.course),
-        to_read_next=_find_page_to_read_next(ctx, paper),
+        to_read_next=_find_page_to_read_next(ctx, paper, planned_route),
         has_first_answers=store.has_first_answers(ctx.db, state),
         earlier=earlier[:5],
         late=late,
@@ -502,7 +508,7 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
 
 
 def _find_page_to_read_next(
-    ctx: RequestContext, paper: Sequence[GradedItem]
+    ctx: RequestContext, paper: Sequence[GradedItem], planned_route: ReadingRoute
 ) -> PageToReadNext | None:
     topics = ctx.course.topics
     anchors, todays = load_anchors_read_by_topic(ctx.db, ctx.learner.id), load_stored_day_list(ctx)
@@ -515,7 +521,7 @@ def _find_page_to_read_next(
         for page in task.pages
         if page.slug in topics and page.slug not in read
     ]
-    return choose_page_to_read_next(ctx.course, paper, read, listed)
+    return choose_page_to_read_next(ctx.course, paper, read, listed, planned_route)
 
 
 @router.post("/sittings/{sitting}/practice")

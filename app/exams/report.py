@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from app.content.course import Course
 from app.content.course_facts import is_enough_of_paper_answered
+from app.content.reading_routes import ReadingRoute, build_page_url
 from app.markup.model import Topic
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
 from app.study_plan.day_list import PageToRead
@@ -258,14 +259,18 @@ class PageToReadNext(NamedTuple):
     """A page of an objective with missed questions, or one that it requires.
 
     Then it is `needed_for` that page. `place` is today or next if it is on that list, read if it was
-    read already, else empty.
+    read already, else empty. It is read as its list says, or else as the plan does.
     """
 
     topic: Topic
     objective: PartScore
+    route: ReadingRoute
     place: str = ""
-    short: bool = False
     needed_for: Topic | None = None
+
+    @property
+    def url(self) -> str:
+        return build_page_url(self.topic, self.route)
 
 
 def choose_page_to_read_next(
@@ -273,6 +278,7 @@ def choose_page_to_read_next(
     graded: Sequence[GradedItem],
     read: Collection[str],
     listed: Sequence[tuple[str, PageToRead]],
+    planned_route: ReadingRoute,
 ) -> PageToReadNext | None:
     """Return an unread page of the objective that cost most points of those that have one.
 
@@ -294,10 +300,12 @@ def choose_page_to_read_next(
         for name, page in listed:
             if (wanted := page.required_by or page.slug) in of_it:
                 needed_for = topics[wanted] if page.required_by else None
-                return PageToReadNext(topics[page.slug], objective, name, page.short, needed_for)
+                route: ReadingRoute = "short" if page.short else "full"
+                return PageToReadNext(topics[page.slug], objective, route, name, needed_for)
         if of_it:
             slug = max(of_it, key=lambda slug: missed[number, slug])
-            return PageToReadNext(topics[slug], objective, "read" if is_read else "")
+            place = "read" if is_read else ""
+            return PageToReadNext(topics[slug], objective, planned_route, place)
     return None
 
 
@@ -331,13 +339,13 @@ def _objective_sort_key(name: str) -> tuple[float | str, ...]:
         return (math.inf, name)
 
 
-def find_first_page_by_objective(course: Course) -> dict[str, str]:
-    """Return the slug of the first page on each objective."""
-    topics: dict[str, str] = {}
+def build_page_url_by_objective(course: Course, planned_route: ReadingRoute) -> dict[str, str]:
+    """Return the address of the first page on each objective."""
+    urls: dict[str, str] = {}
     for topic in course.topics.values():
         for objective in topic.objectives:
-            topics.setdefault(objective, topic.slug)
-    return topics
+            urls.setdefault(objective, build_page_url(topic, planned_route))
+    return urls
 
 
 def list_short_names_by_objective(course: Course) -> dict[str, str]:

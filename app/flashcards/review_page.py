@@ -45,6 +45,7 @@ from app.spaced_repetition.card_content import (
     load_cards_with_origin,
 )
 from app.spaced_repetition.card_ids import is_added_card_id
+from app.spaced_repetition.queue import WaitingCards
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (
     OLDEST,
@@ -144,8 +145,7 @@ class NoCardsDueInfo:
     of `more` in the address that starts them. New cards left are buried if their reverse was
     seen today. It is too late for them if they could not be reviewed twice before the exam.
     `has_list` says that these are the cards of the day's list. `next_task` is the next one on
-    it with something to do now. `waiting_missed_questions` are cards that were never reviewed, of
-    which the lists take a few a day.
+    it with something to do now. The lists take a few of the `waiting` cards a day.
     """
 
     next_day: dt.date | None
@@ -156,10 +156,10 @@ class NoCardsDueInfo:
     topic: str
     is_next_day_tomorrow: bool
     are_new_cards_buried: bool
+    waiting: WaitingCards
     is_too_late_for_new_cards: bool = False
     has_list: bool = False
     next_task: TaskView | None = None
-    waiting_missed_questions: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -368,7 +368,7 @@ def _build_no_cards_due_info(
     )
     more = len(offered)
     is_too_late = is_too_late_for_new_cards(ctx)
-    extra_new_count, next_task, waiting_questions = 0, None, 0
+    extra_new_count, next_task, waiting = 0, None, WaitingCards()
     if listed is not None and not review_filter.topic:
         extra_new_count, plan = (
             count_new_cards_begun_beyond_list(listed, queue),
@@ -378,7 +378,7 @@ def _build_no_cards_due_info(
             [t for t in plan.tasks if t.done_count + t.begun_count < t.total_count] if plan else []
         )
         next_task = build_task_view(tasks[0], ctx.course) if tasks else None
-        waiting_questions = store.count_waiting_missed_questions(ctx.db, ctx.learner.id, scope)
+        waiting = store.count_waiting_added_cards(ctx.db, ctx.learner.id, scope)
     return NoCardsDueInfo(
         next_day=next_due.day if next_due else None,
         cards_on_next_day=next_due.card_count if next_due else 0,
@@ -394,7 +394,7 @@ def _build_no_cards_due_info(
         is_too_late_for_new_cards=is_too_late,
         has_list=listed is not None,
         next_task=next_task,
-        waiting_missed_questions=waiting_questions,
+        waiting=waiting,
     )
 
 

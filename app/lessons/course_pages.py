@@ -22,6 +22,7 @@ from app.content.link_and_picture_rules import PICTURE_SUFFIXES
 from app.content.reading_routes import (
     ReadingRoute,
     are_essential_sections_read,
+    build_page_url,
     has_course_short_route,
     list_sections_on_route,
     sum_reading_minutes_on_route,
@@ -91,8 +92,9 @@ def build_domain_progress(
     opened_pages: Collection[str],
     read_pages: Collection[str],
     answered_questions: Collection[str],
+    reading_route: ReadingRoute = "full",
 ) -> tuple[DomainProgress, ...]:
-    """Return all domains with their objectives.
+    """Return all domains with their objectives; the addresses of pages are on the route.
 
     `ready_objectives` are the objectives that were ready once, `opened_pages` and `read_pages` the pages that
     are begun and those read to the end, `answered_questions` at least the questions answered since the
@@ -126,7 +128,7 @@ def build_domain_progress(
             objective=objective,
             state=state,
             chance_percent=estimated.chance_percent if estimated and state != "new" else None,
-            page_url=f"/concepts/{page}" if page else "",
+            page_url=build_page_url(course.topics[page], reading_route) if page else "",
             unread_page_count=len(unread),
         )
 
@@ -290,9 +292,7 @@ class NextPage:
     @property
     def url(self) -> str:
         """The address of the page, or of Today if none is left."""
-        if self.topic is None:
-            return "/"
-        return f"/concepts/{self.topic.slug}{'?route=short' if self.route == 'short' else ''}"
+        return build_page_url(self.topic, self.route) if self.topic else "/"
 
 
 def find_first_unread_page(

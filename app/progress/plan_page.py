@@ -173,11 +173,15 @@ _MOST_WEEKS = 6
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanDay:
-    """A day of the calendar; `minutes` are those that are planned, 0 on a day off."""
+    """A day of the calendar; `minutes` are those that are planned, 0 on a day off.
+
+    `tasks_done` says what was done of a list that was left unfinished, such as “2 of 4”.
+    """
 
     day: dt.date
     state: DayState
     minutes: int
+    tasks_done: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -211,9 +215,8 @@ def _build_plan_day(
     ctx: RequestContext, day: dt.date, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanDay:
     state = find_day_state(day, calendar, record, ctx.study_day)
-    return PlanDay(
-        day, state, 0 if state in {"off", "exam"} else ctx.learner.minutes_ignoring_days_off(day)
-    )
+    minutes = 0 if state in {"off", "exam"} else ctx.learner.minutes_ignoring_days_off(day)
+    return PlanDay(day, state, minutes, record.describe_unfinished_list(day))
 
 
 # As a multiple of the minutes for reading, which are rather too few. Of simulated learners with 7 to
@@ -427,8 +430,9 @@ def save_plan_settings(
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
-    days = " ".join(day.isoformat() for day in ctx.learner.mock_days if day > ctx.study_day)
-    has_moved = bool(days) and parsed.values_by_column.get("mock_days", days) != days
+    days = " ".join(day.isoformat() for day in ctx.learner.mock_days if day != ctx.study_day)
+    is_planned = any(day > ctx.study_day for day in ctx.learner.mock_days)
+    has_moved = is_planned and parsed.values_by_column.get("mock_days", days) != days
     return RedirectResponse(
         f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/", 303
     )

@@ -32,7 +32,10 @@ _LEAST_SPAN = 8.0  # points between the lowest and the highest line
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScorePrediction:
-    """The forecast shown to a learner on a study day for an exam; `shown_at_ms` in ms."""
+    """The forecast shown to a learner on a study day for an exam; `shown_at_ms` in ms.
+
+    After a mock exam the score of the day is that of `later_estimate`; the prediction stays.
+    """
 
     exam: str
     day: dt.date
@@ -41,6 +44,7 @@ class ScorePrediction:
     expected_right_answers: float
     low: int
     high: int
+    later_estimate: ScoreEstimate | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,24 +167,23 @@ class ScoreTrend:
 def build_score_trend(
     predictions: Sequence[ScorePrediction], exam: str, estimate: ScoreEstimate | None
 ) -> ScoreTrend:
-    """Return the scores shown for an exam of the same length; the last one is that of `estimate`.
-
-    It differs from the prediction of that day after a mock exam.
-    """
+    """Return the scores shown last on each day, for an exam as long as that of `estimate`."""
     if estimate is None:
         return ScoreTrend(())
     comparable = (
         s for s in predictions if s.exam == exam and s.question_count == estimate.questions
     )
     scores = sorted(comparable, key=lambda score: score.day)
-    if scores:
-        scores[-1] = dataclasses.replace(
-            scores[-1],
-            expected_right_answers=estimate.shown,
-            low=estimate.low,
-            high=estimate.high,
+    return ScoreTrend(
+        tuple(
+            dataclasses.replace(
+                score, expected_right_answers=later.shown, low=later.low, high=later.high
+            )
+            if (later := score.later_estimate)
+            else score
+            for score in scores
         )
-    return ScoreTrend(tuple(scores))
+    )
 
 
 def draw_score_trend(

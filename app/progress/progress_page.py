@@ -25,7 +25,7 @@ from app.progress.predictions import (
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
-from app.study_plan.loader import DayListEnsured, load_study_plan
+from app.study_plan.loader import DayListEnsured, find_planned_route, load_study_plan
 from app.study_plan.score import FEWEST_ANSWERS, ScoreEstimate
 from app.web.formatting import (
     format_count_with_noun,
@@ -187,7 +187,7 @@ def _compare_result_with_prediction(outcome: PredictionOutcome) -> str:
         return "nothing predicted before"
     if not outcome.is_comparable:
         open_count = outcome.result.question_count - outcome.result.answered_count
-        return f"{open_count} unanswered, so not compared"
+        return f"not compared: {open_count} unanswered, counted as wrong"
     if outcome.is_inside_range:
         return "inside"
     return "above" if outcome.scaled_score > outcome.last_prediction_before.high else "below"
@@ -286,6 +286,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             record.opened_topics,
             record.essentials_read_day_by_topic,
             plan.questions_answered_today if plan else (),
+            find_planned_route(ctx),
         ),
         answers_by_objective=count_answered_questions_by_objective(ctx.course, answered),
         predictions=load_prediction_chart(ctx),

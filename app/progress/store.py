@@ -5,7 +5,19 @@ import datetime as dt
 import json
 from collections.abc import Mapping
 
-from sqlalchemy import String, bindparam, cast, delete, func, insert, literal_column, select, update
+from pydantic import TypeAdapter
+from sqlalchemy import (
+    String,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -14,19 +26,46 @@ from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, SCORE
 from app.database.tables import TABLES, CalendarFeed, Learner
 from app.progress.predictions import ScorePrediction, SittingResult
 from app.spaced_repetition.review_log import DayTotals
+from app.study_plan.score import ScoreEstimate
 
 _PREDICTION = TABLES["prediction"]
 _SITTING = TABLES["sitting"]
+_LIST = TABLES["day_list"]
+_ESTIMATES = TypeAdapter(ScoreEstimate)
 
-_PREDICTIONS = select(
-    *(_PREDICTION.c[name] for name in ("exam", "day", "at", "questions", "expected", "low", "high"))
-).where(_PREDICTION.c.learner_id == bindparam("learner"))
+# A list that was stored again after the prediction of its day has the score after a mock exam.
+_PREDICTIONS = (
+    select(
+        *_PREDICTION.c["exam", "day", "at", "questions", "expected", "low", "high"],
+        _LIST.c.estimate,
+    )
+    .join(
+        _LIST,
+        and_(
+            _LIST.c.learner_id == _PREDICTION.c.learner_id,
+            _LIST.c.day == _PREDICTION.c.day,
+            _LIST.c.at > _PREDICTION.c.at,
+        ),
+        isouter=True,
+    )
+    .where(_PREDICTION.c.learner_id == bindparam("learner"))
+)
 
 
 def load_score_predictions(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
     return tuple(
-        ScorePrediction(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows
+        ScorePrediction(
+            exam=row.exam,
+            day=dt.date.fromisoformat(row.day),
+            shown_at_ms=row.at,
+            question_count=row.questions,
+            expected_right_answers=row.expected,
+            low=row.low,
+            high=row.high,
+            later_estimate=_ESTIMATES.validate_json(row.estimate) if row.estimate else None,
+        )
+        for row in rows
     )
 
 
@@ -60,23 +99,41 @@ def load_closed_sitting_results(
     )
 
 
-_LIST = TABLES["day_list"]
-_FIRST_LIST = (
-    select(_LIST.c.tasks)
+_LISTS_SINCE = (
+    select(_LIST.c.day, _LIST.c.tasks)
     .where(_LIST.c.learner_id == bindparam("learner"), _LIST.c.day >= bindparam("since"))
     .order_by(_LIST.c.day)
-    .limit(1)
 )
 
 
-def load_known_card_count_of_first_list(db: Session, learner_id: int, since: dt.date) -> int | None:
-    """Return how many cards were known when the first list from `since` on was made.
+@dataclasses.dataclass(frozen=True, slots=True)
+class PastList:
+    """The list of a study day: cards known before it, its tasks, and how many of them were done.
 
-    None if no list was stored since.
+    What was done is known once the next list is made; of the newest one `done_count` is None.
     """
+
+    day: dt.date
+    known_card_count: int
+    task_count: int
+    done_count: int | None
+
+
+def load_lists_since(db: Session, learner_id: int, since: dt.date) -> tuple[PastList, ...]:
+    """Return what became of the lists from `since` on, oldest first."""
     values = {"learner": learner_id, "since": since.isoformat()}
-    stored = db.connection().scalar(_FIRST_LIST, values)
-    return json.loads(stored).get("known_cards", 0) if stored else None
+    rows = db.connection().execute(_LISTS_SINCE, values) if learner_id else ()
+    days = [(dt.date.fromisoformat(day), json.loads(stored)) for day, stored in rows]
+    undone_later = [made.get("undone", {}) for _, made in days[1:]]
+    return tuple(
+        PastList(
+            day,
+            made.get("known_cards", 0),
+            len(made["tasks"]),
+            None if undone is None else sum(not undone.get(t["kind"]) for t in made["tasks"]),
+        )
+        for (day, made), undone in zip(days, [*undone_later, None], strict=False)
+    )
 
 
 def load_feed_key(db: Session, learner_id: int) -> str:

@@ -15,7 +15,7 @@ from app.content.course import Course
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import are_essential_sections_read
 from app.progress import store as progress_store
-from app.progress.store import OpenedPage
+from app.progress.store import OpenedPage, PastList
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import format_date_with_weekday, format_date_without_year, format_short_date
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
@@ -32,7 +32,7 @@ class StudyRecord:
     `first_study_day` is the first of all days, `activity_by_day` the answers, reviews and sections
     read by ISO date since the first day of the heat map, `answers_by_day` the answers alone.
     `opened` pages have a read section, `essentials_read_day_by_topic` pages have no unread one; their last
-    sections were read on the days given.
+    sections were read on the days given. `lists` are those of the last seven days.
     """
 
     first_study_day: dt.date | None
@@ -40,6 +40,15 @@ class StudyRecord:
     answers_by_day: Mapping[str, int]
     opened_topics: Collection[str]
     essentials_read_day_by_topic: Mapping[str, dt.date]
+    past_exam_days: Collection[dt.date] = ()
+    lists: Sequence[PastList] = ()
+
+    def describe_unfinished_list(self, day: dt.date) -> str:
+        """Return how many tasks of an earlier list were done, if not all: “2 of 4”; else empty."""
+        past = next((past for past in self.lists if past.day == day), None)
+        if past is None or past.done_count is None or past.done_count == past.task_count:
+            return ""
+        return f"{past.done_count} of {past.task_count}"
 
 
 def load_study_record(ctx: RequestContext) -> StudyRecord:
@@ -67,6 +76,10 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
             for page in pages
             if has_page_essentials_read(ctx.course, page)
         },
+        past_exam_days={exam.day for exam in learner.past_exams},
+        lists=progress_store.load_lists_since(
+            ctx.db, learner.id, ctx.study_day - (_LAST_DAYS - 1) * _DAY
+        ),
     )
 
 
@@ -78,11 +91,12 @@ def has_page_essentials_read(course: Course, page: OpenedPage) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekDay:
-    """A day from Monday to Sunday."""
+    """A day from Monday to Sunday; `tasks_done` if its list was left unfinished, such as “2 of 4”."""
 
     day: dt.date
     state: DayState
     is_today: bool
+    tasks_done: str = ""
 
 
 def find_day_state(
@@ -92,7 +106,7 @@ def find_day_state(
 
     A past day without study is before the first study day, off, a missed mock exam, or unstudied.
     """
-    if day == calendar.exam_day:
+    if day == calendar.exam_day or day in record.past_exam_days:
         return "exam"
     if record.activity_by_day.get(day.isoformat()):
         return "studied"
@@ -135,7 +149,15 @@ def build_week_days(
         record = dataclasses.replace(record, activity_by_day=counts)
     monday = day - day.weekday() * _DAY
     days = (monday + n * _DAY for n in range(_LAST_DAYS))
-    return [WeekDay(d, find_day_state(d, calendar, record, day), d == day) for d in days]
+    return [
+        WeekDay(
+            d,
+            find_day_state(d, calendar, record, day),
+            d == day,
+            record.describe_unfinished_list(d),
+        )
+        for d in days
+    ]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,15 +173,13 @@ class LastSevenDaysSummary:
     cards_newly_known: int
 
 
-def load_last_seven_days_summary(
+def summarize_last_seven_days(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> LastSevenDaysSummary:
     days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
     # No card is reviewed before the list of its day is made.
-    known_before = progress_store.load_known_card_count_of_first_list(
-        ctx.db, ctx.learner.id, days[-1]
-    )
+    known_before = record.lists[0].known_card_count if record.lists else plan.known_card_count
     course_facts = cached_course_facts(ctx.course)
     return LastSevenDaysSummary(
         days_studied=sum(record.activity_by_day.get(day, 0) > 0 for day in iso_days),
@@ -168,9 +188,7 @@ def load_last_seven_days_summary(
             for slug, day in record.essentials_read_day_by_topic.items()
         ),
         questions_answered=sum(record.answers_by_day.get(day, 0) for day in iso_days),
-        cards_newly_known=0
-        if known_before is None
-        else max(0, plan.known_card_count - known_before),
+        cards_newly_known=max(0, plan.known_card_count - known_before),
     )
 
 

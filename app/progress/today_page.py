@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -26,11 +26,11 @@ from app.progress.study_record import (
     StudyRecord,
     build_week_days,
     list_days_missed_before,
-    load_last_seven_days_summary,
     load_study_record,
+    summarize_last_seven_days,
 )
 from app.questions.question_form import make_submission_token
-from app.quiz.next_steps import TaskView, build_task_views
+from app.quiz.next_steps import build_task_views
 from app.quiz.selection import PLACEMENT_HELPS_BELOW, draw_placement_test
 from app.quiz.store import find_placement_test
 from app.spaced_repetition.todays_queue import load_todays_queue
@@ -114,6 +114,14 @@ def has_listed_page_longer_than(plan: StudyPlan, minutes: int) -> bool:
     return any(page.minutes > minutes for task in plan.tasks for page in task.task.pages)
 
 
+class MockExamOfToday(NamedTuple):
+    """A mock exam that was taken today: its address, the score in words, and its report."""
+
+    url: str
+    score: str
+    report_url: str
+
+
 router = APIRouter()
 
 
@@ -150,13 +158,22 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         )
         return render_page(request, "progress/first_visit.html", welcome=welcome, **context)
     record = load_study_record(ctx)
-    tasks = _add_result_of_todays_mock_exam(ctx, plan, build_task_views(plan, course))
+    tasks, mock = build_task_views(plan, course), _find_todays_mock_exam(ctx, plan)
+    is_mock_listed = mock is not None and mock.url in {task.url for task in tasks}
+    if mock is not None and is_mock_listed:
+        tasks = [
+            dataclasses.replace(task, detail=mock.score, report_url=mock.report_url)
+            if task.is_done and task.url == mock.url
+            else task
+            for task in tasks
+        ]
     if plan is not None:
         context |= _progress_context(ctx, plan, record)
     return render_page(
         request,
         "progress/today.html",
         tasks=tasks,
+        mock_beside_list=None if is_mock_listed else mock,
         minutes_drawn=draw_task_progress_in_minutes(plan) if plan else "",
         has_long_page=plan is not None
         and has_listed_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
@@ -184,7 +201,7 @@ def _progress_context(
         "week": build_week_days(ctx.study_day, calendar, record, is_list_done=plan.is_done),
         "missed_days": list_days_missed_before(ctx.study_day, calendar, record),
         "mock_days": calendar.mock_exam_days,
-        "summary": load_last_seven_days_summary(ctx, plan, record),
+        "summary": summarize_last_seven_days(ctx, plan, record),
         "domains": build_domain_progress(
             ctx.course,
             plan.ready_objectives,
@@ -222,26 +239,21 @@ def _find_running_exam_with_title(ctx: RequestContext) -> RunningExam | None:
 _LAST_SITTINGS = 20
 
 
-def _add_result_of_todays_mock_exam(
-    ctx: RequestContext, plan: StudyPlan | None, tasks: list[TaskView]
-) -> list[TaskView]:
-    """Return the tasks; a mock exam that was taken today has its score and a link to the report."""
-    slugs = [t.task.exam for t in plan.tasks if t.kind == "mock" and t.is_done] if plan else []
-    if not slugs:
-        return tasks
-    results = progress_store.load_closed_sitting_results(ctx.db, ctx.learner.id, _LAST_SITTINGS)
-    for result in results:
+def _find_todays_mock_exam(ctx: RequestContext, plan: StudyPlan | None) -> MockExamOfToday | None:
+    """Return the last full mock exam that was started today and is over, if one is planned at all."""
+    is_on_list = plan is not None and any(t.kind == "mock" and t.is_done for t in plan.tasks)
+    has_answers = plan is not None and ctx.learner.mock_days and plan.questions_answered_today
+    if not (is_on_list or has_answers):
+        return None
+    for result in progress_store.load_closed_sitting_results(
+        ctx.db, ctx.learner.id, _LAST_SITTINGS
+    ):
         day = ctx.learner.study_day(from_milliseconds(result.started_at_ms))
-        if result.exam in slugs and day == ctx.study_day:
+        if result.exam in ctx.course.exams and day == ctx.study_day:
             score = f"{format_points_rounded(result.score)} of {result.question_count}"
             url = f"/exams/sittings/{result.sitting_id}/report"
-            return [
-                dataclasses.replace(task, detail=score, report_url=url)
-                if task.kind == "mock" and task.is_done
-                else task
-                for task in tasks
-            ]
-    return tasks
+            return MockExamOfToday(f"/exams/{result.exam}", score, url)
+    return None
 
 
 @router.post("/exam-result")

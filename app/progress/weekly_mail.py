@@ -34,7 +34,7 @@ from app.content.live_courses import CourseRegistry
 from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
-from app.progress.study_record import load_last_seven_days_summary, load_study_record
+from app.progress.study_record import load_study_record, summarize_last_seven_days
 from app.study_plan.loader import load_study_plan
 from app.web.formatting import NBSP, format_count_with_noun, format_date_with_weekday
 from app.web.render import render_page
@@ -83,7 +83,7 @@ def build_weekly_summary_mail(ctx: RequestContext) -> MailText | None:
     plan = load_study_plan(ctx)
     if plan is None:
         return None
-    week = load_last_seven_days_summary(ctx, plan, load_study_record(ctx))
+    week = summarize_last_seven_days(ctx, plan, load_study_record(ctx))
     done_text = (
         f"{format_count_with_noun(week.days_studied, 'day')} of study, "
         f"{format_count_with_noun(week.pages_read, 'page')}, "

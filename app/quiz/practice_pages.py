@@ -125,11 +125,13 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     objectives = cached_course_facts(ctx.course).objectives
     names = {o.number: o for d in ctx.course.syllabus.domains for o in d.objectives}
     placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.course.questions)
-    tally = _count_questions(questions, past)
+    tally, placement_count = _count_questions(questions, past), 0
+    if placement is None and tally.answered_count < PLACEMENT_HELPS_BELOW:
+        placement_count = len(draw_placement_test(questions, ctx.course.syllabus.domains, past, ""))
     return ctx.render_page(
         "quiz/index.html",
         all=tally,
-        offers_placement=placement is None and tally.answered_count < PLACEMENT_HELPS_BELOW,
+        placement_count=placement_count,
         reserved_count=len(kept),
         new_count=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_list_topic_practices(ctx, past),

@@ -401,19 +401,29 @@ def find_next_due_day(db: Session, learner_id: int, scope: QueueScope) -> NextDu
     return NextDueDay(dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-_WAITING_QUESTIONS = select(func.count()).where(
+_is_question = CARD_STATES.c.card.like(f"{QUESTION}:%")
+_WAITING = select(
+    func.count().filter(_is_question),
+    func.count().filter(~_is_question, CARD_STATES.c.due_day <= bindparam("day")),
+).where(
     _learner,
-    CARD_STATES.c.card.like(f"{QUESTION}:%"),
+    CARD_STATES.c.card.like("%:%"),
     CARD_STATES.c.state == "new",
     CARD_STATES.c.suspended.is_(False),
     _still_there,
 )
 
 
-def count_waiting_missed_questions(db: Session, learner_id: int, scope: QueueScope) -> int:
-    """Return how many missed questions are cards that were never reviewed, of all topics."""
-    values = scope.sql_parameters(learner_id)
-    return db.connection().execute(_WAITING_QUESTIONS, values).scalar() or 0
+class WaitingCards(NamedTuple):
+    """Added cards that were never reviewed: missed questions, and own cards and terms due by now."""
+
+    missed_questions: int = 0
+    own_cards_and_terms: int = 0
+
+
+def count_waiting_added_cards(db: Session, learner_id: int, scope: QueueScope) -> WaitingCards:
+    """Return how many added cards of all topics wait for a list that takes them."""
+    return WaitingCards(*db.connection().execute(_WAITING, scope.sql_parameters(learner_id)).one())
 
 
 class CardStatus(NamedTuple):

@@ -39,7 +39,7 @@ _LIST, _PREDICTION = TABLES["day_list"], TABLES["prediction"]
 _LISTS, _ESTIMATES = TypeAdapter(DayList), TypeAdapter(ScoreEstimate)
 _learner: Any = bindparam("learner")
 _HINTED = 0.5  # a right answer after a hint counts half
-_MOST_ANSWER = 600_000  # ms; longer times mean that the page was left open
+_LEAST_ANSWER, _MOST_ANSWER = 5_000, 600_000  # ms; else it was not read, or the page left open
 _QUESTION_SECONDS, _TRUST = 72.0, 15  # the usual time counts as much as this many answers
 
 
@@ -111,7 +111,7 @@ def _load_answers_misses_and_pace(
         missed.pop(row.item, None)
         if row.score < 1:
             missed[row.item] = day
-        if row.milliseconds and row.milliseconds <= _MOST_ANSWER and day < today:
+        if _LEAST_ANSWER <= (row.milliseconds or 0) <= _MOST_ANSWER and day < today:
             spent, count = spent + row.milliseconds / 1000, count + 1
     return firsts, missed, min(4 * _QUESTION_SECONDS, max(_QUESTION_SECONDS / 4, spent / count))
 

@@ -73,8 +73,9 @@ def test_the_page_to_read_is_unread_and_of_the_objective_that_cost_most(shipped:
     todays = [("today", PageToRead(slug, 5.0, "weak")) for slug, t in topics if t.objectives]
 
     def choose(read: Collection[str], listed: list[tuple[str, PageToRead]]) -> tuple[str, str]:
-        chosen = choose_page_to_read_next(shipped, paper, read, listed)
+        chosen = choose_page_to_read_next(shipped, paper, read, listed, "short")
         assert chosen
+        assert chosen.url.endswith("?route=short") is (chosen.place != "today")
         assert chosen.objective.number_or_title in chosen.topic.objectives
         return chosen.objective.number_or_title, chosen.place
 

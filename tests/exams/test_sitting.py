@@ -345,7 +345,7 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     assert "Go over the 4 you left blank" in told
     assert "<h3>Read “" not in told
     assert "<h3>Practice “" not in told
-    assert "With 4 questions unanswered, this says little about" in told
+    assert "The 4 questions without an answer count as wrong, so this says little about" in told
     assert "too many unanswered" in rosa.get("/exams").text
 
 

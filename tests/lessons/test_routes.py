@@ -29,6 +29,7 @@ from app.settings import Settings
 from app.study_plan.day_list import choose_route
 from app.study_plan.facts import LearnerFacts, ReadingFact
 from tests.conftest import TINY, Clock, visit
+from tests.exams.sitting import begin, finish
 
 DAY = dt.date(2026, 11, 24)
 
@@ -91,6 +92,22 @@ def test_a_whole_page_takes_the_minutes_that_the_plan_counts(shipped: Course):
 def test_the_course_with_one_route_offers_no_other(rosa: TestClient):
     assert "route=short" not in rosa.get("/course").text
     assert "route=short" not in rosa.get("/concepts/weights").text
+
+
+def test_progress_and_the_report_of_an_exam_lead_to_pages_on_the_route_of_the_plan(
+    client: TestClient,
+):
+    for route in ("short", "full"):
+        client.post("/plan", data={"minutes_a_day": "30", "page_route": route})
+        sitting = begin(client)
+        pages = [
+            client.get("/progress").text,
+            client.get(finish(client, sitting).headers["location"]).text,
+        ]
+        for page in pages:
+            of_weights = set(re.findall(r'"(/concepts/weights[^"]*)"', page))
+            assert of_weights == {"/concepts/weights" + "?route=short" * (route == "short")}
+            assert "/concepts/kv-cache?" not in page  # which the short route skips
 
 
 def test_a_section_that_is_not_there_is_reported_where_it_is_named(folder: Path):

@@ -135,8 +135,12 @@ def test_who_skipped_the_test_is_offered_it_on_today_until_it_is_begun(rosa: Tes
 
 def test_practice_offers_no_second_test(rosa: TestClient):
     offer = 'value="placement"'
-    assert offer in rosa.get("/quiz").text
-    begin(rosa)
+    page = rosa.get("/quiz").text
+    assert offer in page
+    offered = re.search(r"Placement test</h2>\s*<p>(\d+)\squestions from all domains", page)
+    run = begin(rosa)
+    assert offered
+    assert f"Question 1 of {offered[1]}" in " ".join(rosa.get(f"{run}/1").text.split())
     assert offer not in rosa.get("/quiz").text
 
 

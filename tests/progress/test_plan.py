@@ -18,6 +18,8 @@ from app.content.live_courses import LiveCourse
 from app.database.tables import DayListRow, Learner, PracticeRun, ScorePredictionRow
 from app.main import create_app
 from app.progress.plan_page import ReadingTimeVerdict
+from app.progress.predictions import build_score_trend
+from app.progress.store import load_score_predictions
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
 from app.settings import Settings
@@ -28,6 +30,7 @@ from app.spaced_repetition.added_cards import (
 )
 from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
+from app.study_plan.store import load_newest_list
 from tests.conftest import Clock, visit
 from tests.exams.sitting import begin, finish, save
 from tests.progress.test_today import Desk
@@ -207,6 +210,26 @@ def test_days_are_told_apart_by_words(reader: TestClient, clock: Clock):
     assert calendar.count("before you began") == calendar.count("<span>no study</span>") == 1
 
 
+def test_an_unfinished_list_has_no_tick_but_its_share(
+    reader: TestClient, clock: Clock, course: Course, session: Session
+):
+    reader.get("/")
+    kinds = [task["kind"] for task in json.loads(lists(session)[0].tasks)["tasks"]]
+    assert kinds == ["read", "practice", "new"]
+    read_page(reader, course, course.syllabus.topics[1])
+
+    for _ in range(2):  # it stays so on later days
+        clock.tick(days=1)
+        week = text_of(reader).partition('<ol class="wk">')[2].partition("</ol>")[0]
+        tuesday = " ".join(re.sub("<[^>]+>", " ", week.split("</li>")[1]).split())
+        plan = text_of(reader, "/plan")
+
+        assert tuesday == "Tue 1 of 3 tasks done"
+        assert "i-check" not in week
+        assert "<span>1 of 3 tasks done</span>" in plan
+        assert "<span>studied</span>" not in plan
+
+
 def test_a_task_begun_says_what_is_left_of_it(course: Course):
     pages = tuple(PageToRead(slug, 4.0 + n, "weak") for n, slug in enumerate(course.topics))
     read = TaskProgress(Task("read", sum(p.minutes for p in pages), pages=pages), 0, 2, pages[:2])
@@ -309,13 +332,41 @@ def test_an_exam_day_moved_there_and_back_brings_the_mock_exams_back(
         return session.exec(select(Learner.mock_days)).one()
 
     before = dates_for("2026-07-03")
-    for days, expected in (5, before), (10, "2026-06-26 2026-07-01"):
+    for days, expected in (5, before), (10, before):
         clock.tick(days=days)
         assert dates_for("2026-07-10") != before
         assert dates_for("2026-07-03") == expected
 
     clock.tick(days=10)  # the exam is over: a second try begins a new plan
-    assert dates_for("2026-07-28") == "2026-07-14 2026-07-21 2026-07-26"
+    assert dates_for("2026-07-28") == f"{before} 2026-07-14 2026-07-21 2026-07-26"
+
+
+def test_a_second_try_leaves_the_days_of_the_first_as_they_were(
+    reader: TestClient, clock: Clock, course: Course
+):
+    reader.post("/plan", data={"exam_day": "2026-06-19", "minutes_a_day": "30"})
+    clock.tick(days=7)  # Tuesday, June 16: the last mock exam is on Wednesday, and missed
+    read_page(reader, course, course.syllabus.topics[1])
+    clock.tick(days=3)
+    reader.post("/exam-result", data={"result": "failed"})
+    reader.post("/plan", data={"exam_day": "2026-07-19", "minutes_a_day": "30"})
+
+    for days in (0, 1):
+        clock.tick(days=days)
+        week = text_of(reader).partition('<ol class="wk">')[2].partition("</ol>")[0]
+        words = [" ".join(re.sub("<[^>]+>", " ", day).split()) for day in week.split("</li>")[:5]]
+        plan = text_of(reader, "/plan").partition('id="todays"')[0]
+
+        assert words == [
+            "Mon , no study",
+            "Tue , studied",
+            "Wed mock exam missed",
+            "Thu , no study",
+            "Fri exam" + " , today" * (not days),
+        ]
+        assert plan.count("mock exam missed") == 1
+        assert plan.count("<b>Exam</b>") == 2  # the first one and the one to come
+        assert "Mock exam" not in plan.partition('aria-current="date"')[2].partition("</div>")[0]
 
 
 def test_a_mock_exam_can_be_moved(reader: TestClient, session: Session):
@@ -368,7 +419,15 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
 ):
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
     clock.tick(days=5)
-    finish(reader, begin(reader))
+    reader.get("/")
+    said = "Besides the list, you took a mock exam:"
+    assert said not in text_of(reader)
+    sitting = begin(reader)
+    save(reader, sitting, 1, answer="1")
+    finish(reader, sitting)
+    today = text_of(reader)
+    assert f'{said} <a href="{sitting}/report">0 of 5</a>. What is left here is still' in today
+    assert re.search(r'value="today"[^>]*>Answer', today)  # the list stays
 
     for days in (0, 5):  # the day itself, the planned one
         clock.tick(days=days)
@@ -430,6 +489,10 @@ def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_no
     clock.tick(days=1)
     assert score() != after
     assert len(predictions()) == 2
+    exam, estimate = next(iter(course.exams)), load_newest_list(session, 1, clock.now.date())[1]
+    trend = build_score_trend(load_score_predictions(session, 1), exam, estimate)
+    shown = [score.expected_right_answers for score in trend.predictions_oldest_first]
+    assert shown == [after, score()]  # of an earlier day what was shown last stays
 
 
 def test_on_its_day_the_calendar_names_a_mock_exam_once(reader: TestClient, clock: Clock):
@@ -786,6 +849,24 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     assert "11 missed questions won\N{RIGHT SINGLE QUOTATION MARK}t come" in text_of(
         reader, "/flashcards?task=review"
     )
+
+
+def test_the_end_of_the_cards_says_when_a_card_that_was_made_since_comes(
+    reader: TestClient, session: Session, clock: Clock
+):
+    reader.get("/")
+    tasks = json.loads(lists(session)[0].tasks)["tasks"]
+    for card in next(task["cards"] for task in tasks if task["kind"] == "new"):
+        reader.post(f"/flashcards/{card}/suspension", data={"aside": "yes"})
+    assert "that you added" not in text_of(reader, "/flashcards")
+
+    reader.post("/flashcards/own", data={"front": "Own front", "back": "Own back", "token": "t"})
+
+    assert "1 card that you added comes with your next list." in text_of(reader, "/flashcards")
+    assert "that you added" not in text_of(reader, "/flashcards?task=review")
+    clock.tick(days=1)
+    reader.get("/")
+    assert "Own front" in text_of(reader, "/flashcards")
 
 
 def test_a_card_put_aside_does_not_count_as_learned(reader: TestClient, session: Session):

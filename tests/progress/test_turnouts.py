@@ -67,7 +67,10 @@ def test_a_paper_that_was_left_open_is_not_compared():
     said = "The one full mock exam to compare so far lay inside its range"
     assert describe_count_of_results_in_range(found).startswith(said)
     rows = build_prediction_chart(found, lambda _at: DAY).rows
-    assert [row.verdict for row in rows] == ["6 unanswered, so not compared", "inside"]
+    assert [row.verdict for row in rows] == [
+        "not compared: 6 unanswered, counted as wrong",
+        "inside",
+    ]
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():

@@ -59,6 +59,17 @@ def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> N
     assert planned.find_due_mock_exam_day(planned.exam_day, None) is None
 
 
+def test_one_of_an_earlier_try_is_not_due_in_the_next() -> None:
+    earlier, own = BEGIN - DAY, BEGIN + 12 * DAY
+    planned = PlanCalendar(BEGIN, BEGIN + 30 * DAY, (earlier, own))
+
+    assert planned.find_due_mock_exam_day(BEGIN, None) is None
+    for day, mock in ((earlier, earlier), (earlier - 3 * DAY, earlier), (BEGIN, own)):
+        assert planned.map_mock_exams_to_sitting_days([day]) == {mock: day}
+    sat_early = planned.without_mock_exams_taken_early([earlier - 3 * DAY])
+    assert sat_early.mock_exam_days == (own,)
+
+
 def test_one_that_was_sat_is_not_due_again() -> None:
     planned = calendar(24)
     first, second = planned.mock_exam_days[:2]
