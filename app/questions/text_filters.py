@@ -61,7 +61,8 @@ def apply_text_filter(filter_tokens: Sequence[str], text: str) -> str | None:
     options, apply_filter = _FILTERS[program]
     try:
         values, positional = _read_arguments(arguments, options)
-        return "\n".join(apply_filter(text.split("\n") if text else [], values, positional))
+        lines = [line[:_MAX_LINE_LENGTH] for line in text.split("\n")] if text else []
+        return "\n".join(apply_filter(lines, values, positional))
     except (getopt.GetoptError, UnsupportedFilterOptionError, re.error):  # [z-a] is no set.
         known_options = ", ".join(f"-{letter}" for letter in options.replace(":", ""))
         return f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(filter_tokens)[:40]}”.)"
@@ -71,6 +72,7 @@ class UnsupportedFilterOptionError(ValueError):
     """A filter has a pattern or a value of an option that labs do not interpret."""
 
 
+_MAX_LINE_LENGTH = 500  # The time of a pattern grows with its square.
 _REPEATED = "ek"  # Options of which each value counts; of others the last one.
 
 

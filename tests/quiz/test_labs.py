@@ -590,6 +590,14 @@ def test_a_file_that_was_written_or_copied_is_listed_and_read() -> None:
     assert typed(*before, "cat b.bak", question=lab).entries[-1].is_refused
 
 
+def test_an_output_that_is_doubled_again_and_again_stays_small() -> None:
+    lab = with_blocks("$ dmesg\nfirst\nXid 79")
+    doubled_line = "awk '{print $0 $0 $0 $0 $0 $0 $0 $0 $0}'"
+
+    assert len(output("dmesg > a", *["cat a >> a"] * 24, "cat a", question=lab)) == 20_000
+    assert len(output("dmesg" + f" | {doubled_line}" * 8, question=lab)) < 20_000
+
+
 @pytest.mark.parametrize(
     ("line", "held"),
     [
