@@ -399,9 +399,9 @@ def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: Sourc
     objectives = tuple(
         Objective(
             _read_text(r, "number", source_file),
-            _read_text(r, "title", source_file),
+            title := _read_text(r, "title", source_file),
             number,
-            _read_objective_short_name(r, source_file),
+            _read_objective_short_name(r, source_file) or title,
         )
         for r in _read_table_array(table, "objectives", source_file)
     )

@@ -22,7 +22,6 @@ from app.estimator.models.weight_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
     PUBLISHED_OR_FP8,
-    replace_published_cache_format,
     usual_gguf_format_id,
 )
 from app.estimator.serving import engine
@@ -505,7 +504,8 @@ def replace_as_published_formats(inputs: Any) -> Any:
     """Return the inputs with the formats that “as published” means for their model and engine."""
     changes, is_llama_cpp = {}, getattr(inputs, "engine", "") == LLAMA_CPP
     if getattr(inputs, "cache", "") == PUBLISHED:
-        published_cache = replace_published_cache_format(find_model(inputs.model), PUBLISHED)
+        quantization = find_model(inputs.model).quantization
+        published_cache = (quantization.cache_format if quantization else "") or "bf16"
         changes["cache"] = "fp16" if is_llama_cpp else published_cache
     published = getattr(inputs, "weights", "") in (PUBLISHED, PUBLISHED_OR_FP8)
     if published and is_llama_cpp:

@@ -24,7 +24,7 @@ from app.lessons.notes import group_notes_by_page
 from app.lessons.store import load_saved_notes
 from app.markup.mathml import latex_to_plain_characters
 from app.markup.model import Flashcard, Topic
-from app.markup.text import BOUNDARY, ENDS, add_boundaries_in_unspaced_scripts
+from app.markup.text import BOUNDARY, add_boundaries_in_unspaced_scripts
 from app.questions.question_form import excerpt_for_title
 from app.questions.question_type import (
     normalize_search_text,
@@ -118,7 +118,7 @@ _PLACES = (
     SearchDocument("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
-_POINTER = re.compile(r"\s*More in [^.]+\.$")
+_POINTER = re.compile(r"(?:\s*More in [^.]+\.)?(?:\s*Source: .+)?$")
 _ASKED_FOR = (
     "gpus",
     "memory",
@@ -400,33 +400,14 @@ def _correct_word(word: str, occurrences_by_word: Mapping[str, int]) -> str:
 
 def _split_into_known_words(word: str, occurrences_by_word: Mapping[str, int]) -> str:
     """Split a word into the two most common known words; empty if impossible."""
+
+    def count_commonest_spelling(part: str) -> int:
+        return max(occurrences_by_word.get(f, 0) for f in list_singular_and_spelling_variants(part))
+
     split_points = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:split_at], word[split_at:]) for split_at in split_points]
-    splits = [
-        pair
-        for pair in pairs
-        if all(
-            set(list_singular_and_spelling_variants(part)) & occurrences_by_word.keys()
-            for part in pair
-        )
-    ]
-
-    if not splits:
-        return ""
-    return " ".join(
-        max(
-            splits,
-            key=lambda pair: min(
-                _count_of_commonest_spelling(p, occurrences_by_word) for p in pair
-            ),
-        )
-    )
-
-
-def _count_of_commonest_spelling(word: str, occurrences_by_word: Mapping[str, int]) -> int:
-    return max(
-        occurrences_by_word.get(form, 0) for form in list_singular_and_spelling_variants(word)
-    )
+    best_pair = max(pairs, key=lambda pair: min(map(count_commonest_spelling, pair)), default=())
+    return " ".join(best_pair) if all(map(count_commonest_spelling, best_pair)) else ""
 
 
 def _list_words_of_similar_length(word: str, known_words: Collection[str]) -> list[str]:
@@ -450,35 +431,7 @@ def _count_edits(word: str, other: str) -> int:
 
 OPEN, CLOSE = "\x02", "\x03"
 """Markers before and after a matched word."""
-_MAX_EXCERPT_WORDS = 26  # words of an excerpt
-_FEW = 12  # words after which it may end with its sentence
-_FAR = 18  # words between the beginning of a sentence and the match
-_BEFORE = 8  # words before the match, if its sentence begins farther away
 _HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
-_END = re.compile(rf"[{ENDS};][\"\u201d\u2019)\]{CLOSE}]*[\s{BOUNDARY}]*$")
-# Six letters of a script without spaces, or what stands between two spaces.
-_WORD_AND_GAP = re.compile(
-    rf"(?:[^\s{BOUNDARY}]*{BOUNDARY}+[^\s{BOUNDARY}{ENDS};]*(?![{ENDS};])){{3}}[\s{BOUNDARY}]*|[^\s{BOUNDARY}]+[\s{BOUNDARY}]*"
-)
-
-
-def build_excerpt(marked_text: str) -> str:
-    r"""Return the part of a marked text that holds most of the matched words.
-
-    It begins with a sentence or a table row, and ends with one if it can. `…` marks omitted text.
-    Without marks, it is the beginning of the text.
-
-    >>> build_excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
-    '…A \x02GPU\x03 computes; it is fast.'
-    """
-    words = _WORD_AND_GAP.findall(marked_text)
-    begin = _find_excerpt_start(words)
-    end = _find_excerpt_end(words, begin)
-    shown = "".join(words[begin:end]).rstrip()
-    leading_ellipsis = "…" if begin else ""
-    if end == len(words) or (_END.search(shown) and not shown.endswith(";")):
-        return leading_ellipsis + shown
-    return f"{leading_ellipsis}{shown.rstrip(';')}…"
 
 
 def split_highlights(marked_text: str) -> tuple[HighlightPiece, ...]:
@@ -493,51 +446,18 @@ def split_highlights(marked_text: str) -> tuple[HighlightPiece, ...]:
     return tuple(piece for piece in pieces if piece.text)
 
 
-def _find_excerpt_start(words: Sequence[str]) -> int:
-    """Return where the excerpt begins: the first place that shows most matches."""
-    hits = [index for index, word in enumerate(words) if OPEN in word]
-    starts = dict.fromkeys(_find_sentence_start(words, hit) for hit in hits)
-    return max(starts, key=lambda start: _count_distinct_hits(words, start), default=0)
-
-
-def _find_sentence_start(words: Sequence[str], match_index: int) -> int:
-    """Return the nearest place before a match where a sentence or a row begins."""
-    for index in range(match_index, max(-1, match_index - _FAR), -1):
-        if not index or _END.search(words[index - 1]):
-            return index
-    return match_index - _BEFORE
-
-
-def _count_distinct_hits(words: Sequence[str], excerpt_start: int) -> int:
-    """Return how many different matched words an excerpt that starts here has."""
-    text = "".join(words[excerpt_start : excerpt_start + _MAX_EXCERPT_WORDS])
-    return len({hit.casefold() for hit in _HIT.findall(text)})
-
-
-def _find_excerpt_end(words: Sequence[str], excerpt_start: int) -> int:
-    """Return the end of the first sentence that covers all matches the excerpt can show."""
-    longest_end = min(excerpt_start + _MAX_EXCERPT_WORDS, len(words))
-    last_hit = max(
-        (p for p in range(excerpt_start, longest_end) if OPEN in words[p]), default=excerpt_start
-    )
-    for index in range(max(last_hit, excerpt_start + _FEW), longest_end):
-        if _END.search(words[index]):
-            return index + 1
-    return longest_end
-
-
 _MOST_OF_A_KIND = 10
 EVERY = 1000
 """More than the number of hits of any kind."""
 _LAYOUT = """
 CREATE VIRTUAL TABLE document USING fts5(
-  title, body, place UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
+  title, body, place UNINDEXED, kind UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
 )
 """
-# A word in a title counts as much as eight in the text.
+# A word in a title counts as much as eight in the text. A term shows all of its meaning.
 _ASK = """
 SELECT place, highlight(document, 0, char(2), char(3)),
-       highlight(document, 1, char(2), char(3))
+       snippet(document, 1, char(2), char(3), '…', iif(kind = 'term', 64, 26))
 FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
@@ -581,12 +501,13 @@ class _SearchIndex:
         weakref.finalize(self, self._rows.close)
         self._rows.execute(_LAYOUT)
         self._rows.executemany(
-            "INSERT INTO document VALUES (?, ?, ?)",
+            "INSERT INTO document VALUES (?, ?, ?, ?)",
             (
                 (
                     add_boundaries_in_unspaced_scripts(d.title),
                     add_boundaries_in_unspaced_scripts(d.body),
                     index,
+                    d.kind,
                 )
                 for index, d in enumerate(cleaned)
             ),
@@ -633,11 +554,11 @@ class _SearchIndex:
         ordered = sorted(rows, key=lambda row: self._rank_key(row[0], row[1], name))
         count_by_kind: dict[str, int] = {}
         hits = []
-        for document_index, title, body in ordered:
+        for document_index, title, excerpt in ordered:
             document = self._documents[document_index]
             count_by_kind[document.kind] = count_by_kind.get(document.kind, 0) + 1
             if count_by_kind[document.kind] <= limit_per_kind:
-                hits.append(_build_search_hit(document, title, body))
+                hits.append(_build_search_hit(document, title, excerpt))
         return SearchResults(tuple(hits), len(rows))
 
     def _rank_key(
@@ -682,26 +603,16 @@ def _strip_invisible_characters(document: SearchDocument) -> SearchDocument:
     return dataclasses.replace(document, title=title, body=body)
 
 
-def _build_search_hit(document: SearchDocument, marked_title: str, marked_body: str) -> SearchHit:
+def _build_search_hit(
+    document: SearchDocument, marked_title: str, marked_excerpt: str
+) -> SearchHit:
     return SearchHit(
         document.kind,
         document.url,
         document.page_title,
         split_highlights(marked_title),
-        split_highlights(
-            _cut_to_whole_sentences(marked_body)
-            if document.kind == "term"
-            else build_excerpt(marked_body)
-        ),
+        split_highlights(marked_excerpt),
     )
-
-
-def _cut_to_whole_sentences(marked_text: str) -> str:
-    """Return the beginning of a meaning, with whole sentences if it can."""
-    words = _WORD_AND_GAP.findall(marked_text)
-    shown_words = words[:_MAX_EXCERPT_WORDS]
-    ends = [index + 1 for index, word in enumerate(shown_words) if _END.search(word)]
-    return "".join(words[: ends[-1]]).rstrip() if ends else f"{''.join(shown_words).rstrip()}…"
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
@@ -730,7 +641,7 @@ def _yield_note_hits(ctx: RequestContext, words: Sequence[str]) -> Iterator[Sear
             folded = normalize_search_text(section.note.text)
             if all(word in folded for word in words):
                 title = (HighlightPiece(section.title),)
-                excerpt = build_excerpt(_mark_words(section.note.text, words))
+                excerpt = _cut_around_first_match(_mark_words(section.note.text, words))
                 yield SearchHit("note", section.url, page.title, title, split_highlights(excerpt))
 
 
@@ -773,6 +684,20 @@ def _mark_words(text: str, words: Sequence[str]) -> str:
     return re.sub(
         "|".join(map(re.escape, longest_first)), rf"{OPEN}\g<0>{CLOSE}", line, flags=re.IGNORECASE
     )
+
+
+_NOTE_EXCERPT_LENGTH = 160
+_LENGTH_BEFORE_MATCH = 60
+
+
+def _cut_around_first_match(marked_text: str) -> str:
+    match_start = marked_text.find(OPEN)
+    begin = max(0, match_start - _LENGTH_BEFORE_MATCH)
+    begin = begin and (marked_text.find(" ", begin, match_start) + 1 or begin)
+    shown = marked_text[begin : begin + _NOTE_EXCERPT_LENGTH]
+    is_whole = len(shown) < _NOTE_EXCERPT_LENGTH
+    leading_ellipsis = "…" if begin else ""
+    return leading_ellipsis + (shown if is_whole else f"{shown.rpartition(' ')[0] or shown}…")
 
 
 router = APIRouter(include_in_schema=False)

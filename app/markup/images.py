@@ -7,7 +7,7 @@ their own: classes say what a shape means, and the page's CSS colors it.
 import dataclasses
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 from xml.parsers import expat
@@ -40,114 +40,55 @@ def detect_image_format(content: bytes) -> str:
 ENOUGH = 1 << 20
 """The size is within this many bytes, even after a long color profile."""
 
-# JPEG frames that contain a size, and markers without data.
-_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-_ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
-_SIDEWAYS = range(5, 9)  # Exif orientations that rotate the image by 90 degrees.
-
 Size = tuple[int, int]
 
 
 def read_displayed_raster_size(content: bytes) -> Size | None:
-    r"""Return width and height in pixels as displayed; None if the content has no size.
+    r"""Return width and height in pixels as displayed; None if a PNG, GIF or JPEG file has no size.
+
+    WebP and AVIF files aren't read.
 
     >>> read_displayed_raster_size(b"GIF89a\x20\x00\x10\x00"), read_displayed_raster_size(b"words")
     ((32, 16), None)
     """
-    read = _READERS.get(detect_image_format(content[:12]))
+    image_format = detect_image_format(content[:12])
     try:
-        size = read(content) if read else None
-    except (struct.error, IndexError):
+        if image_format == "png":
+            width, height = struct.unpack_from(">II", content, 16)
+        elif image_format == "gif":
+            width, height = struct.unpack_from("<HH", content, 6)
+        elif image_format == "jpg":
+            width, height = _read_jpeg_size(content)
+        else:
+            return None
+    except struct.error:
         return None
-    return size if size and min(size) > 0 else None
+    return (width, height) if width and height else None
 
 
-def _png_size(content: bytes) -> Size:
-    width, height = struct.unpack(">II", content[16:24])
-    return width, height
-
-
-def _gif_size(content: bytes) -> Size:
-    width, height = struct.unpack("<HH", content[6:10])
-    return width, height
-
-
-def _jpeg_size(content: bytes) -> Size | None:
-    is_sideways = False
-    for mark, part in _jpeg_segments(content):
-        if mark == 0xE1 and part.startswith(b"Exif\0\0"):
-            is_sideways = _exif_orientation(part[6:]) in _SIDEWAYS
-        if mark in _FRAMES:
-            height, width = struct.unpack(">HH", part[1:5])
+def _read_jpeg_size(content: bytes) -> Size:
+    """Return the size in the first frame, turned as the Exif data says; raises struct.error."""
+    at, is_sideways = 2, False
+    while True:
+        marker, length = struct.unpack_from(">HH", content, at)
+        data = content[at + 4 : at + 2 + length]
+        if marker == 0xFFE1 and data.startswith(b"Exif\0\0"):
+            is_sideways = _is_turned_sideways(data[6:])
+        if marker in _FRAMES:
+            height, width = struct.unpack_from(">HH", data, 1)
             return (height, width) if is_sideways else (width, height)
-    return None
+        at += 1 if marker == 0xFFFF else 2 + length  # a marker may be padded with 0xFF
 
 
-class JpegSegment(NamedTuple):
-    marker: int
-    data: bytes
+_FRAMES = frozenset({*range(0xFFC0, 0xFFD0)} - {0xFFC4, 0xFFC8, 0xFFCC})
 
 
-def _jpeg_segments(content: bytes) -> Iterator[JpegSegment]:
-    """Yield the segments of a JPEG file up to the pixels."""
-    at = 2
-    while at + 4 <= len(content) and content[at] == 0xFF:
-        mark = content[at + 1]
-        if mark == 0xFF or mark in _ALONE:
-            at += 1 if mark == 0xFF else 2
-            continue
-        (length,) = struct.unpack(">H", content[at + 2 : at + 4])
-        yield JpegSegment(mark, content[at + 4 : at + 2 + length])
-        at += 2 + max(2, length)
-
-
-def _exif_orientation(exif: bytes) -> int:
+def _is_turned_sideways(exif: bytes) -> bool:
     order = "<" if exif.startswith(b"II") else ">"
-    (first,) = struct.unpack(f"{order}I", exif[4:8])
-    (count,) = struct.unpack(f"{order}H", exif[first : first + 2])
-    for n in range(count):
-        entry = exif[first + 2 + 12 * n : first + 14 + 12 * n]
-        tag, _, _, value = struct.unpack(f"{order}HHIH", entry[:10])
-        if tag == 0x0112:
-            return int(value)
-    return 1
-
-
-def _webp_size(content: bytes) -> Size | None:
-    chunk_type = content[12:16]
-    if chunk_type == b"VP8X":
-        sides = content[24:27], content[27:30]
-        width, height = (1 + int.from_bytes(side, "little") for side in sides)
-        return width, height
-    if chunk_type == b"VP8L":
-        bits = int.from_bytes(content[21:25], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    if chunk_type == b"VP8 ":
-        width, height = struct.unpack("<HH", content[26:30])
-        return width & 0x3FFF, height & 0x3FFF
-    return None
-
-
-def _avif_size(content: bytes) -> Size | None:
-    """Return the size of the largest image in the file; the others are parts or thumbnails."""
-    sizes = [
-        struct.unpack(">II", content[m.end() + 4 : m.end() + 12])
-        for m in re.finditer(rb"ispe", content)
-    ]
-    if not sizes:
-        return None
-    width, height = max(sizes, key=lambda size: size[0] * size[1])
-    rotation = re.search(rb"irot(.)", content, re.DOTALL)
-    return (height, width) if rotation and rotation[1][0] & 1 else (width, height)
-
-
-_READERS = {
-    "png": _png_size,
-    "gif": _gif_size,
-    "jpg": _jpeg_size,
-    "webp": _webp_size,
-    "avif": _avif_size,
-}
+    (first,) = struct.unpack_from(f"{order}I", exif, 4)
+    (count,) = struct.unpack_from(f"{order}H", exif, first)
+    tags = (struct.unpack_from(f"{order}HHIH", exif, first + 2 + 12 * n) for n in range(count))
+    return any(tag == 0x0112 and 5 <= value <= 8 for tag, _, _, value in tags)
 
 
 _MOST_SVG_BYTES = 20_000

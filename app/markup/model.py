@@ -254,18 +254,13 @@ class CitedSource:
 class Objective:
     """An exam objective; `number` is “2.7”.
 
-    `title` is the whole sentence, `short_title` a few words for lists and maps.
+    `title` is the whole sentence, `name` a few words for lists, or the same if it has none.
     """
 
     number: str
     title: str
     domain: str
-    short_title: str = ""
-
-    @property
-    def name(self) -> str:
-        """Return its short name for lists, or the sentence if it has none."""
-        return self.short_title or self.title
+    name: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

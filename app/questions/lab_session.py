@@ -421,12 +421,17 @@ def _fill_in_typed_reason(output: str, typed_lines: Sequence[str]) -> str:
     return re.sub(r"\(your reason\) *", lambda m: f"{reason:{len(m[0]) - 1}} ", output)
 
 
+_MAX_OUTPUT_LENGTH = 20_000  # `cat a >> a` and awk's `{print $0 $0}` double an output.
+
+
 def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
+    """Return the output after the filters, cut to its greatest length."""
+    text = text[:_MAX_OUTPUT_LENGTH]
     for tokens in filters:
         filtered = text_filters.apply_text_filter(tokens, text)
         if filtered is None:
             return f"{text}\n({tokens[0]} is not part of this lab: the output is as it came.)"
-        text = filtered
+        text = filtered[:_MAX_OUTPUT_LENGTH]
     return text
 
 

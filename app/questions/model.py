@@ -128,21 +128,25 @@ def draw_variant(question: Question, seed: int) -> Variant:
 
 
 def _draw_values_and_order(question: Question, seed: int) -> Variant:
-    kind, drawn = types.question_type_of(question), DrawnNumbers({}, {}, question.answer)
+    drawn, calculator_url = DrawnNumbers({}, {}, question.answer), ""
+    texts = [question.stem, question.explanation, question.mistake, *question.hints]
     if question.computed:
         drawn = _find_valid_combination(question.computed, question.answer, seed)
-    values = drawn.parameters_and_expressions
+        values = drawn.parameters_and_expressions
+        texts = [expressions.fill_placeholders_of_rich_text(text, values) for text in texts]
+        calculator_url = _calculator_url(question.computed, values)
+    stem, explanation, mistake, *hints = texts
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
         seed,
-        expressions.fill_placeholders_of_rich_text(question.stem, values),
-        kind.shuffle_options(drawn.answer, mixer),
-        tuple(expressions.fill_placeholders_of_rich_text(h, values) for h in question.hints),
-        expressions.fill_placeholders_of_rich_text(question.explanation, values),
-        expressions.fill_placeholders_of_rich_text(question.mistake, values),
+        stem,
+        types.question_type_of(question).shuffle_options(drawn.answer, mixer),
+        tuple(hints),
+        explanation,
+        mistake,
         drawn.drawn_parameters,
-        _calculator_url(question.computed, values) if question.computed else "",
+        calculator_url,
     )
 
 

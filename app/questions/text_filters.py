@@ -1,11 +1,11 @@
 """The text filters of a lab, such as `grep` and `sort`: what they leave of an output.
 
-Nothing is run. A filter knows the options that labs read; it refuses one that the program doesn't
-have as the program does, and says of any other one that labs don't read it.
+Nothing is run. A filter says of an option or a pattern that labs don't read what they do read.
 """
 
 import dataclasses
 import functools
+import getopt
 import itertools
 import re
 import shlex
@@ -49,277 +49,73 @@ def rewrite_as_cat_and_filter(pipeline: ShellPipeline) -> ShellPipeline:
 def apply_text_filter(filter_tokens: Sequence[str], text: str) -> str | None:
     """Return the output after a bar; None if this program is no filter of a lab.
 
-    An option that the program doesn't have gives its own message; one that labs don't read, or an
-    unknown value, a sentence with those that they read.
+    An option or a value that labs don't read gives a sentence with the options that they read.
     """
     program, arguments = filter_tokens[0].rpartition("/")[2], list(filter_tokens[1:])
     if program in _PAGERS | _EDITORS:
         return text
     if program == "egrep":
         program, arguments = "grep", ["-E", *arguments]
-    handler = _FILTERS.get(program)
-    if handler is None:
+    if program not in _FILTERS:
         return None
-    lines = text.split("\n") if text else []
+    options, apply_filter = _FILTERS[program]
     try:
-        return "\n".join(handler(lines, _read_arguments(program, arguments)))
-    except WrongUsageError as error:
-        return f"{error}"
-    except (UnsupportedFilterOptionError, re.error):  # No set such as [z-a] is a pattern.
-        options = _OPTIONS_OF_FILTERS[program]
-        known_options = ", ".join(
-            f"-{letter}" for letter in options.letters_with_value + options.letters_without_value
-        )
+        values, positional = _read_arguments(arguments, options)
+        lines = [line[:_MAX_LINE_LENGTH] for line in text.split("\n")] if text else []
+        return "\n".join(apply_filter(lines, values, positional))
+    except (getopt.GetoptError, UnsupportedFilterOptionError, re.error):  # [z-a] is no set.
+        known_options = ", ".join(f"-{letter}" for letter in options.replace(":", ""))
         return f"(Of {program}, this lab reads {known_options}, and not “{shlex.join(filter_tokens)[:40]}”.)"
 
 
 class UnsupportedFilterOptionError(ValueError):
-    """A filter has an option, or a value of an option, that labs do not interpret."""
+    """A filter has a pattern or a value of an option that labs do not interpret."""
 
 
-class WrongUsageError(ValueError):
-    """A filter was called in a way that the program refuses; the message is what it prints."""
-
-
-class FilterArguments(NamedTuple):
-    """The options of a filter by letter, and its other arguments.
-
-    Patterns and keys may be given several times; they are joined by line ends.
-    """
-
-    value_by_option_letter: dict[str, str]
-    positional_arguments: list[str]
-
-
-class FilterOptions(NamedTuple):
-    """The options that a filter reads: letters with and without a value, and their long names.
-
-    `unsupported_options` are the letters and long names of the others that the program has.
-    """
-
-    letters_with_value: str
-    letters_without_value: str
-    letter_by_long_name: Mapping[str, str]
-    unsupported_options: tuple[str, ...] = ()
-
-
-_OPTIONS_OF_FILTERS: Mapping[str, FilterOptions] = {
-    "head": FilterOptions(
-        "nc",
-        "q",
-        {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q"},
-        (*"vz", "verbose", "zero-terminated"),
-    ),
-    "tail": FilterOptions(
-        "nc",
-        "qfF",
-        {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "follow": "f"},
-        (*"svz", "pid", "retry", "sleep-interval", "verbose", "zero-terminated"),
-    ),
-    "wc": FilterOptions(
-        "",
-        "lwmcL",
-        {"lines": "l", "words": "w", "chars": "m", "bytes": "c", "max-line-length": "L"},
-        ("files0-from", "total"),
-    ),
-    "sort": FilterOptions(
-        "kt",
-        "nhrufbs",
-        {
-            "key": "k",
-            "field-separator": "t",
-            "numeric-sort": "n",
-            "human-numeric-sort": "h",
-            "reverse": "r",
-            "unique": "u",
-            "ignore-case": "f",
-            "ignore-leading-blanks": "b",
-            "stable": "s",
-        },
-        (*"VMRCcdgimoSTyz", "version-sort", "month-sort", "random-sort", "check", "output"),
-    ),
-    "uniq": FilterOptions(
-        "",
-        "cdui",
-        {"count": "c", "repeated": "d", "unique": "u", "ignore-case": "i"},
-        (*"Dfswz", "all-repeated", "skip-fields", "skip-chars", "check-chars", "group"),
-    ),
-    "cut": FilterOptions(
-        "dfcb",
-        "s",
-        {
-            "delimiter": "d",
-            "fields": "f",
-            "characters": "c",
-            "bytes": "b",
-            "only-delimited": "s",
-        },
-        (*"nz", "complement", "output-delimiter", "zero-terminated"),
-    ),
-    "awk": FilterOptions("F", "", {}, (*"fvW",)),
-    "grep": FilterOptions(
-        "eABCm",
-        "EFGPacinoqsvwx",
-        {
-            "regexp": "e",
-            "after-context": "A",
-            "before-context": "B",
-            "context": "C",
-            "max-count": "m",
-            "extended-regexp": "E",
-            "fixed-strings": "F",
-            "basic-regexp": "G",
-            "perl-regexp": "P",
-            "text": "a",
-            "count": "c",
-            "ignore-case": "i",
-            "line-number": "n",
-            "only-matching": "o",
-            "quiet": "q",
-            "silent": "q",
-            "no-messages": "s",
-            "invert-match": "v",
-            "word-regexp": "w",
-            "line-regexp": "x",
-            "color": "color",
-            "line-buffered": "line-buffered",
-        },
-        (*"HILRTUZbdDfhlruyz", "recursive", "include", "exclude", "files-with-matches", "file"),
-    ),
-}
-
-
-def _read_arguments(program: str, arguments: Sequence[str]) -> FilterArguments:
-    """Raises UnsupportedFilterOptionError for options that labs don't read, else WrongUsageError."""
-    known = _OPTIONS_OF_FILTERS[program]
-    number_letter = next((letter for letter in "nC" if letter in known.letters_with_value), "")
-    options: dict[str, str] = {}
-    positional: list[str] = []
-    queue = list(arguments)
-    while queue:
-        word = queue.pop(0)
-        if word == "--":
-            return FilterArguments(options, positional + queue)
-        if number_letter and re.fullmatch(r"-\d+", word):
-            options[number_letter] = word[1:]
-        elif word.startswith("-") and len(word) > 1:
-            for letter, value in _split_into_option_letters(program, word):
-                if value is None and not queue:
-                    raise _wrong_usage(program, f"option requires an argument -- '{letter}'")
-                chosen = queue.pop(0) if value is None else value
-                earlier = options.get(letter) if letter in _REPEATED else None
-                options[letter] = f"{earlier}\n{chosen}" if earlier else chosen
-        else:
-            positional.append(word)
-    return FilterArguments(options, positional)
-
-
-class _OptionLetter(NamedTuple):
-    """A letter of an option word; `value` is "" if it takes none, None if it is the next word."""
-
-    letter: str
-    value: str | None
-
-
-def _split_into_option_letters(program: str, word: str) -> list[_OptionLetter]:
-    known = _OPTIONS_OF_FILTERS[program]
-    if word.startswith("--"):
-        name, equals, value = word[2:].partition("=")
-        letter = _find_letter_of_long_option(program, name)
-        is_value_next = letter in known.letters_with_value and not equals
-        return [_OptionLetter(letter, None if is_value_next else value)]
-    found: list[_OptionLetter] = []
-    for position, letter in enumerate(word[1:], 2):
-        if letter in known.unsupported_options:
-            raise UnsupportedFilterOptionError(letter)
-        if letter in known.letters_with_value:
-            return [*found, _OptionLetter(letter, word[position:] or None)]
-        if letter not in known.letters_without_value:
-            raise _wrong_usage(program, f"invalid option -- '{letter}'", f"-{letter}")
-        found.append(_OptionLetter(letter, ""))
-    return found
-
-
-def _find_letter_of_long_option(program: str, name: str) -> str:
-    """Return the letter of a long option, which may be shortened."""
-    known = _OPTIONS_OF_FILTERS[program]
-    others = ("help", "version", *known.unsupported_options)
-    names = {*known.letter_by_long_name, *(n for n in others if len(n) > 1)}
-    found = [n for n in sorted(names) if n.startswith(name)]
-    if not found:
-        raise _wrong_usage(program, f"unrecognized option '--{name}'", f"--{name}")
-    full_name = name if name in names else found[0]
-    if full_name not in known.letter_by_long_name:
-        raise UnsupportedFilterOptionError(full_name)
-    return known.letter_by_long_name[full_name]
-
-
-def _wrong_usage(program: str, message: str, option: str = "") -> WrongUsageError:
-    """Return what GNU's programs, and `mawk`, print about an option."""
-    if program == "awk" and option:
-        return WrongUsageError(f"awk: not an option: {option}")
-    usage = f"{_GREP_USAGE}\n" if program == "grep" else ""
-    return WrongUsageError(
-        f"{program}: {message}\n{usage}Try '{program} --help' for more information."
-    )
-
-
+_MAX_LINE_LENGTH = 500  # The time of a pattern grows with its square.
 _REPEATED = "ek"  # Options of which each value counts; of others the last one.
-_GREP_USAGE = "Usage: grep [OPTION]... PATTERNS [FILE]..."
 
 
-class SignedCount(NamedTuple):
-    """A number with the sign that was written before it, or none."""
+def _read_arguments(arguments: Sequence[str], options: str) -> tuple[dict[str, str], list[str]]:
+    """Return the values by the letter of their option, and the other arguments.
 
-    sign: str
-    number: int
+    The values of an option that may be repeated are joined by line ends. Raises GetoptError.
+    """
+    number_option = next((f"-{letter}" for letter in "nC" if f"{letter}:" in options), "-")
+    arguments = [
+        word if previous == "-n" else re.sub(r"^-(?=\d+$)", number_option, word)
+        for previous, word in itertools.pairwise(["", *arguments])
+    ]
+    pairs, positional = getopt.gnu_getopt(arguments, options)
+    value_by_letter: dict[str, str] = {}
+    for option, value in pairs:
+        letter = option[1:]
+        is_added = letter in _REPEATED and letter in value_by_letter
+        value_by_letter[letter] = f"{value_by_letter[letter]}\n{value}" if is_added else value
+    return value_by_letter, positional
 
 
-def _parse_signed_count(text: str) -> SignedCount:
-    """Parse a count of lines or bytes; raises UnsupportedFilterOptionError."""
+def _parse_signed_count(text: str) -> tuple[str, int]:
+    """Return the sign of a count of lines, or none, and the count."""
     match = re.fullmatch(r"([+-]?)([0-9]{1,6})", text)
     if match is None:
         raise UnsupportedFilterOptionError(text)
-    return SignedCount(match[1], int(match[2]))
+    return match[1], int(match[2])
 
 
-def _encode_lines(lines: Sequence[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
+def _head(lines: list[str], options: Mapping[str, str], _: list[str]) -> list[str]:
+    sign, count = _parse_signed_count(options.get("n", "10"))
+    return lines[: max(len(lines) - count, 0) if sign == "-" else count]
 
 
-def _decode_lines(data: bytes) -> list[str]:
-    """Return the lines of bytes that may begin or end within a character, which is left out."""
-    return data.decode(errors="ignore").removesuffix("\n").split("\n")
+def _tail(lines: list[str], options: Mapping[str, str], _: list[str]) -> list[str]:
+    sign, count = _parse_signed_count(options.get("n", "10"))
+    return lines[max(count - 1 if sign == "+" else len(lines) - count, 0) :]
 
 
-def _head(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.value_by_option_letter
-    sign, count = _parse_signed_count(options.get("c", options.get("n", "10")))
-    data = _encode_lines(lines)
-    end = max(len(data if "c" in options else lines) - count, 0) if sign == "-" else count
-    return _decode_lines(data[:end]) if "c" in options else lines[:end]
-
-
-def _tail(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.value_by_option_letter
-    sign, count = _parse_signed_count(options.get("c", options.get("n", "10")))
-    data = _encode_lines(lines)
-    length = len(data if "c" in options else lines)
-    start = max(count - 1 if sign == "+" else length - count, 0)
-    return _decode_lines(data[start:]) if "c" in options else lines[start:]
-
-
-def _wc(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.value_by_option_letter
-    data = _encode_lines(lines)
-    text = data.decode()
-    counts = {
-        "l": len(lines),
-        "w": len(text.split()),
-        "m": len(text),
-        "c": len(data),
-        "L": max(map(len, lines), default=0),
-    }
+def _wc(lines: list[str], options: Mapping[str, str], _: list[str]) -> list[str]:
+    text = "".join(f"{line}\n" for line in lines)
+    counts = {"l": len(lines), "w": len(text.split()), "c": len(text.encode())}
     shown = [n for letter, n in counts.items() if letter in (options or "lwc")]
     return [" ".join(f"{n:7}" for n in shown) if len(shown) > 1 else f"{shown[0]}"]
 
@@ -339,24 +135,23 @@ class SortKey(NamedTuple):
             match = re.match(r"\s*(-?\d+(?:\.\d+)?)([KMGTPE]?)", text)
             unit = "KMGTPE".find(match[2]) + 1 if match and match[2] and "h" in self.flags else 0
             return float(match[1]) * 1024**unit if match else 0.0
-        return text.upper() if "f" in self.flags else text
+        return text
 
 
 def _parse_sort_keys(options: Mapping[str, str]) -> list[SortKey]:
     """Return the keys, or the whole line; a key without flags has those of the command."""
-    command_flags = "".join({*"nhrf"} & options.keys())
+    command_flags = "".join({*"nhr"} & options.keys())
     keys = []
     for text in options.get("k", "1").split() or [""]:
-        match = re.fullmatch(r"([1-9]\d?)([bfhnr]*)(?:,([1-9]\d?)([bfhnr]*))?", text)
+        match = re.fullmatch(r"([1-9]\d?)([hnr]*)(?:,([1-9]\d?)([hnr]*))?", text)
         if match is None:
             raise UnsupportedFilterOptionError(text)
-        flags = (match[2] + (match[4] or "")).replace("b", "") or command_flags
+        flags = match[2] + (match[4] or "") or command_flags
         keys.append(SortKey(int(match[1]) - 1, int(match[3]) if match[3] else None, flags))
     return keys
 
 
-def _sort(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.value_by_option_letter
+def _sort(lines: list[str], options: Mapping[str, str], _: list[str]) -> list[str]:
     keys, separator = _parse_sort_keys(options), options.get("t") or None
     if "u" in options:
         line_by_keys = dict[tuple[float | str, ...], str]()
@@ -366,7 +161,7 @@ def _sort(lines: list[str], arguments: FilterArguments) -> list[str]:
             )
         ordered = list(line_by_keys.values())
     else:
-        ordered = lines if "s" in options else sorted(lines, reverse="r" in options)
+        ordered = sorted(lines, reverse="r" in options)
     for key in reversed(keys):
         ordered = sorted(
             ordered,
@@ -376,8 +171,7 @@ def _sort(lines: list[str], arguments: FilterArguments) -> list[str]:
     return ordered
 
 
-def _uniq(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.value_by_option_letter
+def _uniq(lines: list[str], options: Mapping[str, str], _: list[str]) -> list[str]:
     groups = itertools.groupby(lines, str.casefold if "i" in options else None)
     runs = [[*run] for _, run in groups]
     if "d" in options:
@@ -387,9 +181,8 @@ def _uniq(lines: list[str], arguments: FilterArguments) -> list[str]:
     return [f"{len(run):7} {run[0]}" if "c" in options else run[0] for run in runs]
 
 
-def _awk(lines: list[str], arguments: FilterArguments) -> list[str]:
+def _awk(lines: list[str], options: Mapping[str, str], positional: list[str]) -> list[str]:
     """Print the columns of `{print $1,$3}`, after a `/pattern/` or `NR>1` if there is one."""
-    options, positional = arguments
     program = re.fullmatch(
         r"\s*(?:/(.*)/|NR\s*>\s*(\d))?\s*(?:\{\s*print\s*(.*?)\s*\})?\s*", "".join(positional[:1])
     )
@@ -413,15 +206,13 @@ def _awk(lines: list[str], arguments: FilterArguments) -> list[str]:
     return output_lines
 
 
-def _cut(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options = arguments.value_by_option_letter
+def _cut(lines: list[str], options: Mapping[str, str], _: list[str]) -> list[str]:
     delimiter = options.get("d") or "\t"
-    position_list = options.get("c", options.get("b"))
-    if position_list is None and "f" not in options:
+    if "c" in options:
+        return ["".join(_select_positions(options["c"], line)) for line in lines]
+    if "f" not in options:
         raise UnsupportedFilterOptionError("no list")
-    if position_list is not None:
-        return ["".join(_select_positions(position_list, line)) for line in lines]
-    rows = [line.split(delimiter) for line in lines if delimiter in line or "s" not in options]
+    rows = [line.split(delimiter) for line in lines]
     cells = (_select_positions(options["f"], row) if len(row) > 1 else row for row in rows)
     return [delimiter.join(row) for row in cells]
 
@@ -445,10 +236,9 @@ def _select_positions(position_list: str, pieces: Sequence[str]) -> list[str]:
     return [piece for number, piece in enumerate(pieces, 1) if number in chosen]
 
 
-def _grep(lines: list[str], arguments: FilterArguments) -> list[str]:
-    options, positional = arguments
+def _grep(lines: list[str], options: Mapping[str, str], positional: list[str]) -> list[str]:
     if "e" not in options and not positional:
-        raise WrongUsageError(f"{_GREP_USAGE}\nTry 'grep --help' for more information.")
+        raise UnsupportedFilterOptionError("no pattern")
     alternatives = _parse_grep_patterns(options["e"] if "e" in options else positional[0], options)
     inverted, only_matches = "v" in options, "o" in options
     hits = [
@@ -457,14 +247,11 @@ def _grep(lines: list[str], arguments: FilterArguments) -> list[str]:
         if (not _find_longest_match(line, alternatives)) == inverted
     ]
     if "m" in options:
-        hits = hits[: _parse_grep_count(options["m"], "invalid max count")]
+        hits = hits[: _parse_grep_count(options["m"])]
     if {"c", "q"} & options.keys():
         return [] if "q" in options else [str(len(hits))]
     contexts = [options.get(letter, options.get("C", "0")) for letter in "BA"]
-    before, after = (
-        0 if only_matches else _parse_grep_count(c, f"{c}: invalid context length argument")
-        for c in contexts
-    )
+    before, after = (0 if only_matches else _parse_grep_count(c) for c in contexts)
     shown = {n for hit in hits for n in range(hit - before, hit + min(after, len(lines)) + 1)}
     rows: list[str] = []
     numbers = [n for n in sorted(shown) if 0 <= n < len(lines)]
@@ -479,34 +266,28 @@ def _grep(lines: list[str], arguments: FilterArguments) -> list[str]:
     return rows
 
 
-def _parse_grep_count(text: str, message: str) -> int:
+def _parse_grep_count(text: str) -> int:
     if not re.fullmatch("[0-9]{1,6}", text):
-        raise WrongUsageError(f"grep: {message}")
+        raise UnsupportedFilterOptionError(text)
     return int(text)
 
 
 _Alternatives = Sequence[Sequence[re.Pattern[str]]]
 
 
-class MatchSpan(NamedTuple):
-    """Where a match begins and ends in its line."""
-
-    start: int
-    end: int
-
-
 def _list_matches(line: str, alternatives: _Alternatives) -> list[str]:
     matches, position = [], 0
     while position <= len(line) and (span := _find_longest_match(line, alternatives, position)):
-        matches.append(line[span.start : span.end])
-        position = max(span.end, span.start + 1)
+        start, end = span
+        matches.append(line[start:end])
+        position = max(end, start + 1)
     return [text for text in matches if text]
 
 
 def _find_longest_match(
     line: str, alternatives: _Alternatives, position: int = 0
-) -> MatchSpan | None:
-    """Return the first and longest match, which has all pieces of an alternative in order."""
+) -> tuple[int, int] | None:
+    """Return start and end of the first and longest match, which has all pieces of an alternative in order."""
     spans = []
     for pieces in alternatives:
         start, end = None, position
@@ -519,18 +300,14 @@ def _find_longest_match(
             start = matches[0].start() if start is None else start
             end = matches[-1].end()
         else:
-            spans.append(MatchSpan(start or 0, end))
-    return min(spans, key=lambda span: (span.start, -span.end), default=None)
+            spans.append((start or 0, end))
+    return min(spans, key=lambda span: (span[0], -span[1]), default=None)
 
 
 def _parse_grep_patterns(
     patterns: str, grep_options: Mapping[str, str]
 ) -> list[list[re.Pattern[str]]]:
-    """Return the alternatives of patterns of grep, one on each line, each cut at `.*`.
-
-    Raises UnsupportedFilterOptionError for what labs don't interpret: repeated groups, counts, and
-    repetitions that take long.
-    """
+    """Return the alternatives of patterns of grep, one on each line, each cut at `.*`."""
     flags = re.IGNORECASE if "i" in grep_options else 0
     syntax = next((letter for letter in "FPE" if letter in grep_options), "G")
     start, end = next((edge for letter, edge in _EDGES.items() if letter in grep_options), ("", ""))
@@ -539,10 +316,10 @@ def _parse_grep_patterns(
         if syntax == "F":
             texts = [[re.escape(pattern)]]
         else:
-            expanded = pattern if syntax == "G" else _expand_groups(pattern)
-            bar = r"\\\|" if syntax == "G" else r"(?<!\\)\|"
+            expanded = _expand_groups(_swap_escapes(pattern) if syntax == "G" else pattern)
             texts = [
-                _translate_alternative_to_python(text, syntax) for text in re.split(bar, expanded)
+                _translate_alternative_to_python(text, syntax)
+                for text in re.split(r"(?<!\\)\|", expanded)
             ]
         for pieces in texts:
             pieces[0] = start + pieces[0]
@@ -556,8 +333,21 @@ _EDGES = {"x": ("^", "$"), "w": (r"(?<!\w)", r"(?!\w)")}
 _MOST_GROUPS = 2
 
 
+def _swap_escapes(pattern: str) -> str:
+    r"""Return a basic pattern as an extended one, where operators have no backslash.
+
+    >>> _swap_escapes(r"a\|b+")
+    'a|b\\+'
+    """
+    return re.sub(
+        r"\\([|+?(){}])|\\.|([|+?(){}])",
+        lambda m: m[1] or (f"\\{m[2]}" if m[2] else m[0]),
+        pattern,
+    )
+
+
 def _expand_groups(pattern: str) -> str:
-    """Return a pattern with its groups multiplied out.
+    """Return an extended pattern with its groups multiplied out.
 
     >>> _expand_groups("GPU (0|1): (a|b)")
     'GPU 0: a|GPU 0: b|GPU 1: a|GPU 1: b'
@@ -571,80 +361,62 @@ def _expand_groups(pattern: str) -> str:
     return "|".join(_expand_groups(f"{start}{word}{end}") for word in group[1].split("|"))
 
 
-_ATOM = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.")
+_ATOM_AND_SIGN = re.compile(r"(\\.|\[\^?\]?(?:\[:\w+:\]|[^\]])*\]|.)([*+?]?)")
 
 
 def _translate_alternative_to_python(text: str, syntax: str) -> list[str]:
-    r"""Return an alternative of a pattern as pieces of a pattern of Python, cut at `.*`.
+    r"""Return an alternative of an extended pattern as pieces of a pattern of Python, cut at `.*`.
 
-    >>> _translate_alternative_to_python(r"^a.*[[:digit:]]\+ (b)", "G")
+    >>> _translate_alternative_to_python(r"^a.*[[:digit:]]+ \(b\)", "G")
     ['^a', '[0-9]++\\ \\(b\\)']
     """
     pieces: list[list[list[str]]] = [[]]  # Each atom with its sign of repetition.
-    atoms = _ATOM.findall(text)
-    for number, atom in enumerate(atoms, 1):
-        piece, operator = pieces[-1], atom
-        if syntax == "G":  # A backslash makes an operator, where it takes its meaning elsewhere.
-            operator = "\\" + atom if atom in {*"+?(){}"} else atom
-            operator = atom[1] if len(atom) == 2 and atom[1] in {*"+?(){}"} else operator
-        is_repetition = operator in {*"*+?"}
-        if operator in {*"(){}"} or (is_repetition and not piece and text[0] != "*"):
+    atoms = _ATOM_AND_SIGN.findall(text)
+    for number, (atom, sign) in enumerate(atoms, 1):
+        if atom in {*"+?(){}"} or (atom == "*" and number > 1):
             raise UnsupportedFilterOptionError(text)
-        if is_repetition and piece:
-            if piece[-1] == [".", ""] and operator != "?":
-                piece[:] = piece if operator == "+" else piece[:-1]
-                while piece and piece[-1][1] in {"*", "?"}:  # What follows takes it as well.
-                    piece.pop()
-                pieces.append([])
-            else:
-                piece[-1][1] += operator
-        elif operator == ".":
-            piece.append([".", ""])
-        elif (operator == "^" and number == 1) or (operator == "$" and number == len(atoms)):
-            piece.append([operator, ""])
+        if atom == "." and sign in {"*", "+"}:
+            while pieces[-1] and pieces[-1][-1][1] in {"*", "?"}:  # `.*` takes it as well.
+                pieces[-1].pop()
+            if pieces[-1]:
+                pieces[-1][-1][1] = ""
+            pieces[-1] += [[".", ""]] * (sign == "+")
+            pieces.append([])
+        elif atom == "." or (atom, number) in {("^", 1), ("$", len(atoms))}:
+            pieces[-1].append([atom, sign])
         else:
-            piece.append([_translate_atom_to_python(operator, syntax), ""])
-    return [_join_atoms_limiting_backtracking(piece) for piece in pieces]
+            pieces[-1].append([_translate_atom_to_python(atom, syntax), sign])
+    return [_join_atoms_without_backtracking(piece) for piece in pieces]
 
 
-def _join_atoms_limiting_backtracking(piece: Sequence[Sequence[str]]) -> str:
-    """Return a piece of which at most one repetition is tried again shorter.
+def _join_atoms_without_backtracking(piece: Sequence[Sequence[str]]) -> str:
+    """Return a piece whose repetitions take all they can and are never tried again shorter.
 
-    So a search takes time in proportion to the square of the line at most. A repetition whose
-    characters cannot continue the match needs no second try.
+    So a search takes time in proportion to the square of the line at most. Raises
+    UnsupportedFilterOptionError if what follows a repetition could take its characters as well.
     """
-    text, retried = "", 0
+    text = ""
     for number, (atom, sign) in enumerate(piece, 1):
-        text += atom + sign
-        if sign and not _overlaps_following_atoms(atom, piece[number:]):
-            text += "+"
-        elif sign:
-            retried += 1
-    if retried > 1:
-        raise UnsupportedFilterOptionError(text)
+        for next_atom, next_sign in piece[number:] if sign else ():
+            if _share_a_character(atom, next_atom):
+                raise UnsupportedFilterOptionError(atom + sign)
+            if next_sign not in {"*", "?"}:
+                break
+        text += f"{atom}{sign}+" if sign else atom
     return text
 
 
-def _overlaps_following_atoms(atom: str, following: Sequence[Sequence[str]]) -> bool:
-    for next_atom, sign in following:
-        shared = _find_ascii_characters_matching(atom) & _find_ascii_characters_matching(next_atom)
-        if shared or next_atom.startswith(r"\b"):
-            return True
-        if sign not in {"*", "?"}:
-            return False
-    return False
-
-
-@functools.lru_cache(1024)
-def _find_ascii_characters_matching(atom: str) -> frozenset[str]:
-    """Return the characters of ASCII that an atom takes, of both cases."""
-    return frozenset(filter(re.compile(atom, re.IGNORECASE).fullmatch, map(chr, range(128))))
+def _share_a_character(atom: str, next_atom: str) -> bool:
+    """Return whether both take a character of ASCII; the end of a word is left by others."""
+    following = r"\W" if next_atom == r"\b" else next_atom
+    both = re.compile(f"(?={atom}){following}", re.IGNORECASE)
+    return any(map(both.fullmatch, map(chr, range(128))))
 
 
 def _translate_atom_to_python(atom: str, syntax: str) -> str:
     """Return a character, an escaped one or a set of characters as Python writes it."""
     is_escaped = atom[0] == "\\" and len(atom) == 2
-    if is_escaped and atom[1] in ("wWsSbBdD" if syntax == "P" else "wWsSbB"):
+    if is_escaped and atom[1] in ("wWsSbdD" if syntax == "P" else "wWsSb"):
         return atom
     if is_escaped:
         return r"\b" if atom[1] in "<>" else re.escape(atom[1])
@@ -664,13 +436,15 @@ _NAMED_SETS = {"digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "space":
 _NAMED_SETS |= {"upper": "A-Z", "lower": "a-z", "xdigit": "0-9a-fA-F", "blank": " \t"}
 
 
-_FILTERS: Mapping[str, Callable[[list[str], FilterArguments], list[str]]] = {
-    "grep": _grep,
-    "head": _head,
-    "tail": _tail,
-    "wc": _wc,
-    "sort": _sort,
-    "uniq": _uniq,
-    "awk": _awk,
-    "cut": _cut,
+_FILTERS: Mapping[
+    str, tuple[str, Callable[[list[str], Mapping[str, str], list[str]], list[str]]]
+] = {  # The options as getopt takes them: with a colon if they have a value.
+    "grep": ("EFGPacinoqsvwxe:A:B:C:m:", _grep),
+    "head": ("n:q", _head),
+    "tail": ("n:qfF", _tail),
+    "wc": ("lwc", _wc),
+    "sort": ("nhruk:t:", _sort),
+    "uniq": ("cdui", _uniq),
+    "awk": ("F:", _awk),
+    "cut": ("d:f:c:", _cut),
 }

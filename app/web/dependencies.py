@@ -113,10 +113,8 @@ def public_base_url(request: Request) -> str:
 
 def is_secure_context(request: Request) -> bool:
     """Return whether browsers treat the connection as secure: HTTPS or localhost."""
-    if request.app.state.settings.has_https_url or request.url.scheme == "https":
-        return True
     host = request.url.hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")
+    return request.state.is_https or host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def public_request_url(request: Request) -> str:

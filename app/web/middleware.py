@@ -126,7 +126,7 @@ class HttpExchange:
         self._send = send
         self._security = security_headers
         self._path_prefix = path_prefix
-        self._secure = is_https
+        self.is_https = is_https
         self._recorded: Headers = []
 
     @property
@@ -229,7 +229,7 @@ class HttpExchange:
             return self.course_prefix.encode() + value
         if name == b"set-cookie":
             value = _COOKIE_PATH.sub(rb"\g<1>" + self._path_prefix.encode() + b"/", value)
-            if self._secure and b"; secure" not in value.lower():
+            if self.is_https and b"; secure" not in value.lower():
                 value += b"; Secure"
         return value
 
@@ -369,6 +369,7 @@ class EdgeMiddleware:
         exchange.request_id = secrets.token_hex(4)
         state = {
             "visitor": exchange.visitor,
+            "is_https": exchange.is_https,
             "request_id": exchange.request_id,
             "course": await _load_current_course(live),
             "live": live,

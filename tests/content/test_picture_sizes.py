@@ -29,18 +29,6 @@ def exif(orientation: int, order: str = "<") -> bytes:
 FRAME = (0xC2, struct.pack(">BHH", 8, 480, 640))
 
 
-def box(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", 8 + len(body)) + name + body
-
-
-def avif(*inside: bytes) -> bytes:
-    return box(b"ftyp", b"avif") + b"".join(inside)
-
-
-LARGE = box(b"ispe", struct.pack(">III", 0, 640, 480))
-SMALL = box(b"ispe", struct.pack(">III", 0, 64, 48))
-
-
 def test_a_size_is_told_as_a_browser_shows_it(subtests: pytest.Subtests) -> None:
     for content, size in [
         (PNG, (640, 480)),
@@ -50,24 +38,17 @@ def test_a_size_is_told_as_a_browser_shows_it(subtests: pytest.Subtests) -> None
         (jpeg((0xE1, exif(6)), FRAME), (480, 640)),
         (jpeg((0xE1, exif(8, ">")), (0xC4, b"tables"), FRAME), (480, 640)),
         (jpeg((0xE2, b"x" * 60_000), FRAME), (640, 480)),
-        (b"RIFF\0\0\0\0WEBPVP8X" + bytes(8) + b"\x7f\x02\0\xdf\x01\0", (640, 480)),
-        (b"RIFF\0\0\0\0WEBPVP8 " + bytes(10) + b"\x80\x02\xe0\x01", (640, 480)),
-        (
-            b"RIFF\0\0\0\0WEBPVP8L" + bytes(5) + (639 | 479 << 14).to_bytes(4, "little"),
-            (640, 480),
-        ),
-        (avif(SMALL, LARGE), (640, 480)),
-        (avif(LARGE, box(b"irot", b"\1")), (480, 640)),
         (PNG[:20], None),
         (jpeg((0xE0, b"JFIF")), None),
         (b"\x89PNG\r\n\x1a\n" + bytes(16), None),
         (b"<svg></svg>", None),
+        (b"RIFF\0\0\0\0WEBPVP8X" + bytes(8) + b"\x7f\x02\0\xdf\x01\0", None),
     ]:
         with subtests.test(content=content, size=size):
             assert read_displayed_raster_size(content) == size
 
 
-@given(st.sampled_from([PNG, jpeg((0xE1, exif(6)), FRAME), avif(LARGE)]), st.binary())
+@given(st.sampled_from([PNG, jpeg((0xE1, exif(6)), FRAME)]), st.binary())
 def test_no_bytes_are_too_odd(begin: bytes, rest: bytes) -> None:
     for cut in (len(begin) // 2, len(begin)):
         read_displayed_raster_size(begin[:cut] + rest)

@@ -29,8 +29,8 @@ WHOLE = ExamBlueprint(
     "mock", "The mock", 50, 60, {"1": 30, "2": 20}, SourceLocation("exams/mock.toml", 1)
 )
 DOMAINS = (
-    Domain("1", "Models", 0.6, (Objective("1.1", "Know models", "1"),)),
-    Domain("2", "Racks", 0.4, (Objective("2.1", "Know racks", "2"),)),
+    Domain("1", "Models", 0.6, (Objective("1.1", "Know models", "1", "Know models"),)),
+    Domain("2", "Racks", 0.4, (Objective("2.1", "Know racks", "2", "Know racks"),)),
 )
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 

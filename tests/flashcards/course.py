@@ -57,7 +57,7 @@ def a_topic(slug: str, cards: tuple[str, ...]) -> Topic:
 
 
 def a_course(*cards: Flashcard) -> Course:
-    goals = (Objective("1.1", "All of it", "1"),)
+    goals = (Objective("1.1", "All of it", "1", "All of it"),)
     topics = {slug: a_topic(slug, tuple(c.id for c in cards if c.topic == slug)) for slug in SLUGS}
     return Course(
         version=str(hash(cards)),

@@ -341,6 +341,22 @@ def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Course):
     assert any("; CUDA core, one multiplication" in words for words in excerpts)
 
 
+def test_an_excerpt_is_short_and_that_of_a_term_is_all_of_its_meaning(shipped: Library):
+    pages = [hit for hit in search_course(shipped, "checkpoint").hits if hit.kind == "page"]
+    terms = [
+        hit for hit in search_course(shipped, "activation checkpoint").hits if hit.kind == "term"
+    ]
+    term = terms[0]
+    meaning = "".join(piece.text for piece in term.excerpt)
+
+    assert len(pages) > 3
+    for hit in pages:
+        assert any(piece.is_match for piece in (*hit.title, *hit.excerpt))
+        assert len("".join(piece.text for piece in hit.excerpt).split()) <= 27
+    assert meaning.startswith("Keeping only some of the activations")
+    assert meaning.endswith("gradient checkpointing.")
+
+
 @pytest.mark.parametrize(
     ("typed", "kind", "says"),
     [

@@ -118,6 +118,17 @@ def test_own_cards_and_notes_are_found_by_who_wrote_them_only(
     assert [own_writing(rosa, query) for query in ("", " ", "zebra giraffe")] == [""] * 3
 
 
+def test_a_long_note_is_cut_around_the_word(rosa: TestClient, library: Library):
+    topic = next(t for t in library.topics.values() if any(s.anchor for s in t.sections))
+    section = next(s for s in topic.sections if s.anchor)
+    words = f"{'before ' * 50}zebra{' behind' * 50}"
+    rosa.post(f"/concepts/{topic.slug}/notes", data={"section": section.anchor, "words": words})
+
+    found = own_writing(rosa, "zebra")
+
+    assert re.search(r" …(before )+zebra( behind)+…", found)
+
+
 def test_who_finds_all_words_in_an_own_card_is_not_told_that_nothing_has_them(
     rosa: TestClient, milo: TestClient
 ):

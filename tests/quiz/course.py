@@ -73,7 +73,10 @@ def a_course(*questions: Question) -> Course:
         )
         for slug in slugs
     }
-    goals = (Objective("2.1", "Size the cache", "2"), Objective("2.2", "Rest", "2"))
+    goals = (
+        Objective("2.1", "Size the cache", "2", "Size the cache"),
+        Objective("2.2", "Rest", "2", "Rest"),
+    )
     return Course(
         version=str(hash(repr(questions))),
         syllabus=Syllabus("X-1", "Course", (Domain("2", "Two", 1, goals),), (*slugs,)),

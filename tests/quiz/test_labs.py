@@ -207,6 +207,7 @@ OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
         ("grep '((['", ""),
         ("head -1", "GPU 0: H100"),
         ("head -n 2", "GPU 0: H100\nGPU 1: H100"),
+        ("head -n -3", "GPU 0: H100"),
         ("tail -n 1", "gpu 2: a.b"),
         ("tail -n +4", "gpu 2: a.b"),
         ("wc -l", "4"),
@@ -216,13 +217,9 @@ OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
         ("awk -F: '/GPU/ {print $1}'", "GPU 0\nGPU 1"),
         ("cut -d' ' -f1", "GPU\nGPU\nno\ngpu"),
         ("sort -k2 -rn", "gpu 2: a.b\nGPU 1: H100\nno Xid\nGPU 0: H100"),
-        ("head -c 5", "GPU 0"),
-        ("head --lines=-3", "GPU 0: H100"),
-        ("tail -c 4", "a.b"),
         ("cut -c1-3", "GPU\nGPU\nno \ngpu"),
         ("cut -c5-,2", "P0: H100\nP1: H100\noid\np2: a.b"),
         ("cut -d: -f2,1", OUTPUT),
-        ("cut -d: -s -f2", " H100\n H100\n a.b"),
     ],
 )
 def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> None:
@@ -242,8 +239,7 @@ def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> No
         ("uniq -d", "a 10 é"),
         ("uniq -u", "b 9 2K\nB 100 3M\nc 10 1T"),
         ("uniq -c", "      2 a 10 é\n      1 b 9 2K\n      1 B 100 3M\n      1 c 10 1T"),
-        ("wc -m", "38"),
-        ("wc --bytes", "40"),
+        ("wc -c", "40"),
         ("wc", "      5      15      40"),
     ],
 )
@@ -262,10 +258,14 @@ def test_filters_print_what_those_of_gnu_print(command: str, left: str) -> None:
         "head -c 1K",
         "head -n x",
         "uniq -f1",
-        "cut -z",
+        "wc --lines",
         "cut",
         "grep -r X",
+        "grep -A x GPU",
+        "grep -m",
+        "grep",
         "grep -E 'x{2}'",
+        "grep 'a*a'",
         r"grep -oP '\d(?=,)'",
     ],
 )
@@ -276,32 +276,6 @@ def test_a_filter_says_which_options_it_knows(command: str) -> None:
     assert said is not None
     assert said.startswith(f"(Of {pipeline.stages[0][0]}, this lab reads -")
     assert said.endswith(f", and not “{command}”.)")
-
-
-GREP_USAGE = "Usage: grep [OPTION]... PATTERNS [FILE]...\nTry 'grep --help' for more information."
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("grep -k GPU", f"grep: invalid option -- 'k'\n{GREP_USAGE}"),
-        ("grep -ik GPU", f"grep: invalid option -- 'k'\n{GREP_USAGE}"),
-        ("egrep --foo GPU", f"grep: unrecognized option '--foo'\n{GREP_USAGE}"),
-        ("grep -A", f"grep: option requires an argument -- 'A'\n{GREP_USAGE}"),
-        ("grep -A x GPU", "grep: x: invalid context length argument"),
-        ("grep -m x GPU", "grep: invalid max count"),
-        ("grep", GREP_USAGE),
-        ("head -k", "head: invalid option -- 'k'\nTry 'head --help' for more information."),
-        ("wc --x", "wc: unrecognized option '--x'\nTry 'wc --help' for more information."),
-        ("awk -x '{print $1}'", "awk: not an option: -x"),
-    ],
-)
-def test_a_filter_refuses_an_option_that_it_does_not_have_as_the_program_does(
-    command: str, said: str
-) -> None:
-    (pipeline,) = shell.parse_shell_line(command)
-
-    assert text_filters.apply_text_filter(pipeline.stages[0], OUTPUT) == said
 
 
 LOG = "[ 1.0] Xid 79, pid=12\nall well\nall well\n[ 2.0] Xid 119, Xid 120\nend"
@@ -316,12 +290,12 @@ LOG = "[ 1.0] Xid 79, pid=12\nall well\nall well\n[ 2.0] Xid 119, Xid 120\nend"
             "1:[ 1.0] Xid 79, pid=12\n2-all well\n--\n4:[ 2.0] Xid 119, Xid 120\n5-end",
         ),
         ("grep -m1 -n well", "2:all well"),
-        ("grep --max-count=2 -c l", "2"),
         ("grep -m 1 -A 1 Xid", "[ 1.0] Xid 79, pid=12\nall well"),
+        ("grep -oE 'w[a-z]+.*l|d=[0-9]+'", "d=12\nwell\nwell"),
+        (r"grep -o '\(Xid\|pid\)[ =][0-9]\+\>'", "Xid 79\npid=12\nXid 119\nXid 120"),
         ("grep -o 'Xid [0-9]*'", "Xid 79\nXid 119\nXid 120"),
         ("grep -no 'Xid [0-9]*'", "1:Xid 79\n4:Xid 119\n4:Xid 120"),
         ("grep -oE '[[:digit:]]+$'", "12\n120"),
-        (r"grep -o 'X[^,]*[0-9]\+'", "Xid 79\nXid 119\nXid 120"),
         (r"grep -o 'X.*,'", "Xid 79,\nXid 119,"),
         (r"grep -oP 'pid=\d+'", "pid=12"),
         ("grep -oE '(Xid|pid=)[ 0-9]+'", "Xid 79\npid=12\nXid 119\nXid 120"),
@@ -332,7 +306,7 @@ LOG = "[ 1.0] Xid 79, pid=12\nall well\nall well\n[ 2.0] Xid 119, Xid 120\nend"
         ("grep -w id", ""),
         ("grep -qc Xid", ""),
         ("grep -m 9 -m 1 -o Xid", "Xid"),
-        ("grep --color=auto -i XID -m1", "[ 1.0] Xid 79, pid=12"),
+        ("grep -i XID -m1", "[ 1.0] Xid 79, pid=12"),
         ("grep -1 end", "[ 2.0] Xid 119, Xid 120\nend"),
     ],
 )
@@ -353,7 +327,6 @@ def test_a_pattern_is_cut_into_pieces_so_that_none_takes_long() -> None:
     text = "a" * 2000
     started = time.process_time()
     assert text_filters.apply_text_filter(("grep", "-E", "[^b]*" + "a?c*" * 40 + "b"), text) != text
-    assert text_filters.apply_text_filter(("grep", "-E", "a*a"), text) == text
     assert text_filters.apply_text_filter(("grep", "-E", "a*b"), text) == ""
     assert time.process_time() - started < 1
 
@@ -615,6 +588,14 @@ def test_a_file_that_was_written_or_copied_is_listed_and_read() -> None:
     assert output(*before, "cat logs/dmesg.txt", question=lab) == "Xid 79"
     assert output(*before, "grep X a.bak", question=lab) == "X=1"
     assert typed(*before, "cat b.bak", question=lab).entries[-1].is_refused
+
+
+def test_an_output_that_is_doubled_again_and_again_stays_small() -> None:
+    lab = with_blocks("$ dmesg\nfirst\nXid 79")
+    doubled_line = "awk '{print $0 $0 $0 $0 $0 $0 $0 $0 $0}'"
+
+    assert len(output("dmesg > a", *["cat a >> a"] * 24, "cat a", question=lab)) == 20_000
+    assert len(output("dmesg" + f" | {doubled_line}" * 8, question=lab)) < 20_000
 
 
 @pytest.mark.parametrize(

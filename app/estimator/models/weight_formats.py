@@ -240,13 +240,6 @@ CACHE_CHOICES = (
 )
 
 
-def replace_published_cache_format(model: Architecture, name: str) -> str:
-    """Return the id of a cache format; for `published` what the checkpoint asks for, or BF16."""
-    if name != PUBLISHED:
-        return name
-    return (model.quantization.cache_format if model.quantization else "") or "bf16"
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightBytesBySplit:
     """Bytes of a model in one format, by how tensor parallelism divides them.
