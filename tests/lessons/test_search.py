@@ -341,7 +341,7 @@ def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Course):
     assert any("; CUDA core, one multiplication" in words for words in excerpts)
 
 
-def test_an_excerpt_is_short_and_that_of_a_term_is_all_of_its_meaning(shipped: Library):
+def test_an_excerpt_is_short_and_that_of_a_term_is_all_of_its_meaning(shipped: Course):
     pages = [hit for hit in search_course(shipped, "checkpoint").hits if hit.kind == "page"]
     terms = [
         hit for hit in search_course(shipped, "activation checkpoint").hits if hit.kind == "term"

@@ -118,8 +118,8 @@ def test_own_cards_and_notes_are_found_by_who_wrote_them_only(
     assert [own_writing(rosa, query) for query in ("", " ", "zebra giraffe")] == [""] * 3
 
 
-def test_a_long_note_is_cut_around_the_word(rosa: TestClient, library: Library):
-    topic = next(t for t in library.topics.values() if any(s.anchor for s in t.sections))
+def test_a_long_note_is_cut_around_the_word(rosa: TestClient, course: Course):
+    topic = next(t for t in course.topics.values() if any(s.anchor for s in t.sections))
     section = next(s for s in topic.sections if s.anchor)
     words = f"{'before ' * 50}zebra{' behind' * 50}"
     rosa.post(f"/concepts/{topic.slug}/notes", data={"section": section.anchor, "words": words})

@@ -469,9 +469,9 @@ def test_a_page_that_a_missed_one_requires_says_so(course_facts: CourseFacts) ->
 
 
 def test_pages_after_a_mock_exam_begin_with_the_objective_that_lost_most(
-    course: CourseFacts,
+    course_facts: CourseFacts,
 ) -> None:
-    asked = list(course.questions.values())
+    asked = list(course_facts.questions.values())
     costly = asked[-1].objectives[0]
     answers = [
         FirstAnswerFact(q.id, q.objectives[0] != costly, DAY, n, "exam")
@@ -479,7 +479,7 @@ def test_pages_after_a_mock_exam_begin_with_the_objective_that_lost_most(
     ]
     learner = LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers)
 
-    first = pages_on(a_list(course, learner))[0]
+    first = pages_on(a_list(course_facts, learner))[0]
 
-    assert course.pages[first.required_by or first.slug].objectives[0] == costly
+    assert course_facts.pages[first.required_by or first.slug].objectives[0] == costly
     assert first.reason == "missed in the mock exam"

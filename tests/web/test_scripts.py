@@ -144,7 +144,7 @@ def test_a_word_is_found_inside_of_what_has_no_spaces(name: str, typed: str, add
 
 
 def test_an_excerpt_of_a_text_without_spaces_marks_the_word() -> None:
-    for hit in search_course(load_library(TINY.parent / "japanese"), "加水").hits:
+    for hit in search_course(load_course(TINY.parent / "japanese"), "加水").hits:
         text = "".join(piece.text for piece in hit.excerpt)
         assert BOUNDARY not in text
         assert ("加水" in text) == any(
