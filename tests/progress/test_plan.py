@@ -839,6 +839,15 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     miss(others)
     assert f"12 {words}" in text_of(reader, "/flashcards?task=review")
 
+    while card := re.search(
+        r'action="(/flashcards/[^"]+/reviews)"', reader.get("/flashcards?show=1").text
+    ):
+        reader.post(card[1], data={"rating": 4, "token": card[1]})
+    end = text_of(reader, "/flashcards")
+    assert f"12 {words}" in end
+    assert "new card from" not in end  # they would be of pages that nobody has read
+    assert "new cards from" not in end
+
     set_card_declined_if_added(session, learner, build_question_card_id(first), declined=True)
     session.commit()
     assert f"11 {words}" in text_of(reader, "/flashcards?task=review")
