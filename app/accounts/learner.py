@@ -195,14 +195,21 @@ LAST_WEEK_DAYS = 7
 """Days before the exam on which the study time may be doubled."""
 
 
+FIELD_BY_COLUMN = {
+    "course": "course_name",
+    "calendar": "shows_study_log",
+    "missed": "missed_questions_become_cards",
+}
+"""The fields of `LearnerProfile` that aren't named as their column of the learner table."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerProfile:
     """The learner of a request. `id` is 0 until something is saved in this course.
 
     The fields are the columns of the learner table, most of them settings. `key` seeds draws
-    and is the same in all of the learner's browsers. `calendar` shows the study log; `missed`
-    turns missed questions into cards. `acts` counts manual edits of cards. `person` is shared
-    by the learner's rows in all courses.
+    and is the same in all of the learner's browsers. `acts` counts manual edits of cards.
+    `person` is shared by the learner's rows in all courses.
 
     `has_edited_cards` says that the learner rewrote a course card.
 
@@ -221,8 +228,8 @@ class LearnerProfile:
     minutes_a_day: int = DEFAULT_MINUTES_A_DAY
     retention: float = DEFAULT_RETENTION
     target: int | None = None
-    calendar: bool = True
-    missed: bool = True
+    shows_study_log: bool = True
+    missed_questions_become_cards: bool = True
     double_last_week: bool = False
     days_off: frozenset[int] = frozenset()
     plan_begun: dt.date | None = None

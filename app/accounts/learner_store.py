@@ -14,7 +14,13 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
-from app.accounts.learner import CARD_AMOUNTS, PAGE_LENGTHS, LearnerProfile, parse_past_exams
+from app.accounts.learner import (
+    CARD_AMOUNTS,
+    FIELD_BY_COLUMN,
+    PAGE_LENGTHS,
+    LearnerProfile,
+    parse_past_exams,
+)
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, raise_if_row_quota_exceeded
@@ -166,14 +172,13 @@ def _revoke_statement(now: dt.datetime) -> Any:
 
 
 # What a learner can set is a column of the table and a field of `LearnerProfile`.
-_FIELD_BY_COLUMN = {"course": "course_name"}
 _COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
 # Ids of course cards contain no colon.
 _edited_card = select(col(OwnCard.id)).where(
     col(OwnCard.learner_id) == col(Learner.id), col(OwnCard.card).not_like("%:%")
 )
 _PROFILE = (
-    *(c.label(_FIELD_BY_COLUMN.get(c.name, c.name)) for c in _COLUMNS),
+    *(c.label(FIELD_BY_COLUMN.get(c.name, c.name)) for c in _COLUMNS),
     _edited_card.exists().label("has_edited_cards"),
 )
 # Precompiled: every request runs the first and every write the second.
@@ -276,7 +281,7 @@ def _find_or_build_row_in_course(
     shared = {name: columns_in_other_course[name] for name in ("person", *_SHARED_COLUMNS)}
     key = derive_learner_key(person, course_name)
     draft = Learner(key=key, course=course_name, created_at=0, **shared).model_dump()
-    return {_FIELD_BY_COLUMN.get(c.name, c.name): draft[c.name] for c in _COLUMNS} | {"id": 0}
+    return {FIELD_BY_COLUMN.get(c.name, c.name): draft[c.name] for c in _COLUMNS} | {"id": 0}
 
 
 def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerProfile:

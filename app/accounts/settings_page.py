@@ -15,6 +15,7 @@ from app.accounts import learner_store
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext, WriteContext
 from app.accounts.learner import (
     CARD_AMOUNTS,
+    FIELD_BY_COLUMN,
     PAGE_LENGTHS,
     move_mock_exams_from_days_off,
     plan_mock_exam_days,
@@ -235,7 +236,7 @@ def _conversions_by_setting() -> dict[str, SettingConversion]:
 def build_settings_form(learner: LearnerProfile) -> SettingsPageForm:
     return SettingsPageForm(
         **{
-            name: setting.format_for_field(getattr(learner, name))
+            name: setting.format_for_field(getattr(learner, FIELD_BY_COLUMN.get(name, name)))
             for name, setting in _conversions_by_setting().items()
         }
     )

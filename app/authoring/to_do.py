@@ -26,7 +26,7 @@ from app.content.file_watcher import locate_course_file
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import find_closing_index, parse_markdown, plain_text
 from app.markup.model import SourceLocation
-from app.markup.problems import ContentProblem, SourceFile
+from app.markup.problems import ContentProblem, ParseContext
 from app.markup.text import slugify
 from app.questions import types
 from app.questions.model import Question, Variant
@@ -141,11 +141,11 @@ class AuthoringGuide:
 @functools.lru_cache(maxsize=1)
 def read_authoring_guide(path: Path = GUIDE_PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
-    source_file = SourceFile(path.name, path.read_text(encoding="utf-8"))
-    title, *chapters = _split_title_and_chapters(parse_markdown(source_file.text))
-    scope = RenderContext(source_file, is_concept_page=True)
+    parse_context = ParseContext(path.name, path.read_text(encoding="utf-8"))
+    title, *chapters = _split_title_and_chapters(parse_markdown(parse_context.text))
+    scope = RenderContext(parse_context, is_concept_page=True)
     sections = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
-    return AuthoringGuide(plain_text(title), sections, tuple(source_file.problems))
+    return AuthoringGuide(plain_text(title), sections, tuple(parse_context.problems))
 
 
 def _split_title_and_chapters(tokens: list[Token]) -> list[list[Token]]:

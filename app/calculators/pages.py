@@ -67,7 +67,7 @@ from app.widgets.estimate_view import (
 )
 from app.widgets.svg import build_standalone_svg
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 # A switch to a thread costs more than most estimates, but a slow search must not block the event
 # loop.
@@ -99,8 +99,8 @@ class EstimateRunner:
         return tuple(self._seconds)
 
     async def run_in_thread_unless_quick(
-        self, name: str, work: Callable[[], Answer], *, is_search: bool = False
-    ) -> Answer:
+        self, name: str, work: Callable[[], Result], *, is_search: bool = False
+    ) -> Result:
         """Run the estimate `name`, in a thread unless it is usually quick.
 
         A search always runs in a thread: its inputs decide how long it takes, so quick runs say
@@ -108,7 +108,7 @@ class EstimateRunner:
         event loop.
         """
 
-        def run_timed() -> Answer:
+        def run_timed() -> Result:
             start = self._clock()
             try:
                 return work()
@@ -134,11 +134,11 @@ ESTIMATE_RUNNER = EstimateRunner()
 """Shared by the web pages and the API of this process."""
 
 
-def run_in_thread_if_slow(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
+def run_in_thread_if_slow(route: Callable[..., Result]) -> Callable[..., Awaitable[Result]]:
     """Wrap a route with the parameter `name`, so that slow estimates run in threads."""
 
     @functools.wraps(route)
-    async def run(**arguments: Any) -> Answer:
+    async def run(**arguments: Any) -> Result:
         entry = registry.find_estimate(arguments["name"])
         # Unknown calculator names share one key. Otherwise made-up URLs would grow the table
         # without limit.

@@ -46,7 +46,7 @@ from app.content.toml_reader import (
     parse_syllabus,
 )
 from app.content.uncomputed_amounts import NO_AMOUNTS, find_amounts_in_source
-from app.markup import strict_yaml
+from app.markup import lenient_yaml
 from app.markup.checked_figures import (
     FIGURE_LINK,
     SVG_FIGURE,
@@ -56,6 +56,7 @@ from app.markup.checked_figures import (
 from app.markup.expressions import FigureError, compute_estimate
 from app.markup.html_renderer import RenderContext, assign_heading_anchor, render_tokens
 from app.markup.images import sanitize_svg
+from app.markup.lenient_yaml import YamlText
 from app.markup.markdown_tokens import (
     find_closing_index,
     get_first_line_number,
@@ -85,12 +86,11 @@ from app.markup.problems import (
     MOST_TERMS,
     IdInsertion,
     LimitExceededError,
-    SourceFile,
+    ParseContext,
     TextPosition,
     UnidentifiedItem,
     parsing_effort_of_estimate,
 )
-from app.markup.strict_yaml import YamlText
 from app.markup.text import (
     bottom_k_sketch,
     content_hash,
@@ -146,7 +146,7 @@ def lay_out_page(
     linker: FirstMentionLinker,
 ) -> PageLayout:
     """Lay out a page. Broken items are left out; failing blocks are reported."""
-    context.source_file.current_item = ""
+    context.parse_context.current_item = ""
     builder = _PageBuilder(context, linker)
     for region in regions:
         if isinstance(region, ItemSource):
@@ -224,11 +224,11 @@ class _PageBuilder:
         if level == 1:
             hint = "The title comes from the front matter; begin with ##."
             message = "A page has no heading of the first level."
-            self.context.source_file.report("W64", line, 1, message, hint)
+            self.context.parse_context.report("W64", line, 1, message, hint)
         elif level > self.level + 1:
             hint = f"Write {'#' * (self.level + 1)} here."
             message = f"The heading skips from level {self.level} to {level}."
-            self.context.source_file.report("W64", line, 1, message, hint)
+            self.context.parse_context.report("W64", line, 1, message, hint)
         self.level = level
 
     def _add_standalone_block(self, block: list[Token]) -> None:
@@ -239,7 +239,7 @@ class _PageBuilder:
             title = plain_text(block[1:2])
             if not title:
                 message, hint = ("The heading has no words.", "Write its title behind it.")
-                self.context.source_file.report(
+                self.context.parse_context.report(
                     "W64", get_first_line_number(block[0]), 1, message, hint
                 )
             self.open = _OpenSection(anchor, title, self.numbered)
@@ -257,7 +257,7 @@ class _PageBuilder:
         if key in self.notes:
             message = f"“[^{key}]:” stands on this page a second time."
             hint = "Keep one of the two; the text may cite it more than once."
-            self.context.source_file.report(
+            self.context.parse_context.report(
                 "E11", get_first_line_number(block[0]), 1, message, hint
             )
         self.notes[key] = render_tokens(block[1:2], self.context)
@@ -268,12 +268,12 @@ class _PageBuilder:
         text = render_tokens(_prevent_paragraph_unwrapping(block), self.context)
         file = str(image.attrs.get("src", ""))
         lines = get_first_line_number(block[0]), get_last_line_number(block[0])
-        caption = check_and_unlink_figures(caption, FIGURE_LINK, self.context.source_file, *lines)
+        caption = check_and_unlink_figures(caption, FIGURE_LINK, self.context.parse_context, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
-        source_file = self.context.source_file
-        location = source_file.locate_text(file, *lines)
-        source_file.add_reference("picture", file, *location)
+        parse_context = self.context.parse_context
+        location = parse_context.locate_text(file, *lines)
+        parse_context.add_reference("picture", file, *location)
 
     def _render_tokens_as_html_block(self, tokens: list[Token]) -> None:
         if not tokens:
@@ -289,25 +289,25 @@ class _PageBuilder:
             self.open.words.append(text.plain)
 
     def _add_calculator(self, token: Token) -> None:
-        source_file = self.context.source_file
+        parse_context = self.context.parse_context
         name = token.info.strip().partition(" ")[2].strip()
         line = get_first_line_number(token)
-        fields = strict_yaml.parse_mapping(token.content, source_file.report, line + 1)
+        fields = lenient_yaml.parse_mapping(token.content, parse_context.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
         effort = parsing_effort_of_estimate(name)
-        source_file.spend_parsing_effort(effort, token.info + token.content)
+        parse_context.spend_parsing_effort(effort, token.info + token.content)
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
             location = _locate_quoted_input(error.message, fields, line)
-            source_file.report(error.code, *location, error.message, error.hint)
+            parse_context.report(error.code, *location, error.message, error.hint)
             return
-        source_file.add_reference("calculator", name.replace("_", "-"), line, 1)
+        parse_context.add_reference("calculator", name.replace("_", "-"), line, 1)
         self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
         self.open.minutes += _CALCULATOR_MINUTES
 
 
-def _locate_quoted_input(message: str, fields: strict_yaml.YamlMapping, line: int) -> TextPosition:
+def _locate_quoted_input(message: str, fields: lenient_yaml.YamlMapping, line: int) -> TextPosition:
     """Return the position of the input that a message quotes, or of the block."""
     for name, key in fields.keys.items():
         value = fields.values[name]
@@ -345,17 +345,17 @@ _FIGURE = re.compile(r"\d[\d.,]*")
 
 
 def parse_topic_file(
-    source_file: SourceFile, path: PurePosixPath, glossary_names: GlossaryNames
+    parse_context: ParseContext, path: PurePosixPath, glossary_names: GlossaryNames
 ) -> ParsedFile:
     """Parse a page, a quiz or cards, depending on the file name."""
     kind = _KINDS.get(path.name, "quiz")
     slug = path.parts[1] if len(path.parts) > 2 else path.stem
-    front, text = parse_front_matter(source_file, is_page=kind == "page")
-    regions = split_and_check_regions(text, source_file, kind)
-    context = RenderContext(source_file, topic_folder=slug)
+    front, text = parse_front_matter(parse_context, is_page=kind == "page")
+    regions = split_and_check_regions(text, parse_context, kind)
+    context = RenderContext(parse_context, topic_folder=slug)
     items, fingerprints = _build_items(regions, kind, front, context)
-    report_unbalanced_right_positions(items.values(), source_file)
-    parsed = ParsedFile(source_file.path, fingerprints=tuple(fingerprints))
+    report_unbalanced_right_positions(items.values(), parse_context)
+    parsed = ParsedFile(parse_context.path, fingerprints=tuple(fingerprints))
     if kind == "page":
         return _add_page_to_file(parsed, regions, items, front, context, glossary_names)
     return dataclasses.replace(
@@ -380,32 +380,32 @@ def _build_items(
 ) -> FileItems:
     items: ItemByKey = {}
     fingerprints: list[ItemFingerprint] = []
-    source_file = context.source_file
+    parse_context = context.parse_context
     for source in _drop_items_beyond_limit(
-        [r for r in regions if isinstance(r, ItemSource)], source_file
+        [r for r in regions if isinstance(r, ItemSource)], parse_context
     ):
-        first_problem = source_file.problem_count_before_item = len(source_file.problems)
+        first_problem = parse_context.problem_count_before_item = len(parse_context.problems)
         parsed_item, is_over_limit = _build_and_check_item(source, file_kind, front_matter, context)
-        errors = any(p.severity == "error" for p in source_file.problems[first_problem:])
+        errors = any(p.severity == "error" for p in parse_context.problems[first_problem:])
         broken = source.has_invalid_comment or errors or parsed_item is None
         if source.comment.id:
             fingerprints.append(
-                _compute_item_fingerprint(source, parsed_item, source_file, is_broken=broken)
+                _compute_item_fingerprint(source, parsed_item, parse_context, is_broken=broken)
             )
         elif isinstance(node := source.comment.fields.values.get("q"), YamlText) and not node.text:
-            source_file.unidentified_items.append(_build_unidentified_item(source, source_file))
+            parse_context.unidentified_items.append(_build_unidentified_item(source, parse_context))
         if parsed_item is not None and not broken:
             items[ItemKey(parsed_item.item.id, source.line)] = parsed_item.item
             _add_reverse_card_if_requested(parsed_item, items)
         if is_over_limit:
             break
-    source_file.current_item = ""
+    parse_context.current_item = ""
     return FileItems(items, fingerprints)
 
 
-def _build_unidentified_item(source: ItemSource, source_file: SourceFile) -> UnidentifiedItem:
+def _build_unidentified_item(source: ItemSource, parse_context: ParseContext) -> UnidentifiedItem:
     key = source.comment.fields.keys["q"]
-    rest_of_line = source_file.lines[key.line - 1][key.column - 1 :]
+    rest_of_line = parse_context.lines[key.line - 1][key.column - 1 :]
     old_text = (_EMPTY_KEY.match(rest_of_line) or [""])[0]
     title = replace_figure_links_by_text(source.heading.content)
     after = "" if old_text == rest_of_line else " "
@@ -420,13 +420,13 @@ def _build_unidentified_item(source: ItemSource, source_file: SourceFile) -> Uni
 
 
 def _drop_items_beyond_limit(
-    sources: list[ItemSource], source_file: SourceFile
+    sources: list[ItemSource], parse_context: ParseContext
 ) -> list[ItemSource]:
     if len(sources) > MOST_ITEMS:
-        source_file.current_item = ""
+        parse_context.current_item = ""
         message = f"The file has {len(sources):,} items; the limit is {MOST_ITEMS:,}."
         hint = "Split it into several topics."
-        source_file.report("E88", sources[MOST_ITEMS].line, 1, message, hint)
+        parse_context.report("E88", sources[MOST_ITEMS].line, 1, message, hint)
     return sources[:MOST_ITEMS]
 
 
@@ -441,17 +441,17 @@ def _build_and_check_item(
     source: ItemSource, file_kind: FileKind, front_matter: FrontMatter, context: RenderContext
 ) -> ItemBuildResult:
     """Build an item. Exceptions are reported as its problems, so that the others are served."""
-    source_file = context.source_file
-    source_file.current_line = source.line
+    parse_context = context.parse_context
+    parse_context.current_line = source.line
     try:
         parsed_item = build_item(source, file_kind, front_matter, context)
         if parsed_item is not None:
             report_item_problems(parsed_item.item, parsed_item.authored)
     except LimitExceededError as error:
-        source_file.report_parsing_failure(error, "", source.line)
+        parse_context.report_parsing_failure(error, "", source.line)
         return ItemBuildResult(None, is_file_over_limit=True)
     except Exception as error:  # noqa: BLE001 - one item must not break the others
-        source_file.report_parsing_failure(error, "This item", source.line)
+        parse_context.report_parsing_failure(error, "This item", source.line)
         return ItemBuildResult(None)
     return ItemBuildResult(parsed_item)
 
@@ -470,7 +470,11 @@ def _add_reverse_card_if_requested(parsed_item: ParsedItem, item_by_key: ItemByK
 
 
 def _compute_item_fingerprint(
-    source: ItemSource, parsed_item: ParsedItem | None, source_file: SourceFile, *, is_broken: bool
+    source: ItemSource,
+    parsed_item: ParsedItem | None,
+    parse_context: ParseContext,
+    *,
+    is_broken: bool,
 ) -> ItemFingerprint:
     item = parsed_item.item if parsed_item is not None else None
     kind = source.comment.field_text("type") or "unknown"
@@ -502,14 +506,14 @@ def _compute_item_fingerprint(
         hash_words(heading),
         hash_words(source.text_after_comment),
         bottom_k_sketch(source.text),
-        _locate_id(source, source_file),
+        _locate_id(source, parse_context),
     )
 
 
-def _locate_id(source: ItemSource, source_file: SourceFile) -> TextPosition:
+def _locate_id(source: ItemSource, parse_context: ParseContext) -> TextPosition:
     """Return the position of the id, after a quotation mark if there is one."""
     line, column = source.comment.field_location("q")
-    id_start = source_file.lines[line - 1].find(source.comment.id, column - 1)
+    id_start = parse_context.lines[line - 1].find(source.comment.id, column - 1)
     return TextPosition(line, max(id_start + 1, column))
 
 
@@ -524,7 +528,7 @@ def _add_page_to_file(
     """Return the file with its page, and with each question's section set."""
     linker = FirstMentionLinker(glossary_names)
     context = RenderContext(
-        item_context.source_file, is_concept_page=True, topic_folder=item_context.topic_folder
+        item_context.parse_context, is_concept_page=True, topic_folder=item_context.topic_folder
     )
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
@@ -565,30 +569,30 @@ def _build_topic(
     context: RenderContext,
     linked_terms: tuple[str, ...],
 ) -> Topic:
-    source_file = context.source_file
-    is_unreadable = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
+    parse_context = context.parse_context
+    is_unreadable = any(p.code in {"E10", "E12"} and not p.item for p in parse_context.problems)
     if not front_matter.title and not is_unreadable:
         hint = "Begin the file with --- and a line “title: …”."
-        source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
+        parse_context.report("E10", 1, 1, "The page has no title in its front matter.", hint)
     cited = tuple(dict.fromkeys((*context.cited_source_keys, *front_matter.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
-        source_file.report("E16", 1, 1, "The page names no source.", hint, is_consequence=True)
-    _report_uncited_footnotes(page, cited, source_file)
+        parse_context.report("E16", 1, 1, "The page names no source.", hint, is_consequence=True)
+    _report_uncited_footnotes(page, cited, parse_context)
     return Topic(
         context.topic_folder,
         front_matter.title or context.topic_folder,
         front_matter.summary,
         front_matter.objectives,
-        _mark_essential_sections(page.sections, front_matter, source_file),
+        _mark_essential_sections(page.sections, front_matter, parse_context),
         cited,
         front_matter.required_topics,
         front_matter.reviewed_on,
         round(sum(s.minutes for s in page.sections), 1),
         (),
         (),
-        SourceLocation(source_file.path, 1),
-        content_hash(source_file.text),
+        SourceLocation(parse_context.path, 1),
+        content_hash(parse_context.text),
         linked_terms,
         page.footnote_by_key,
         front_matter.level,
@@ -598,7 +602,7 @@ def _build_topic(
 
 
 def _mark_essential_sections(
-    sections: Sequence[Section], front_matter: FrontMatter, source_file: SourceFile
+    sections: Sequence[Section], front_matter: FrontMatter, parse_context: ParseContext
 ) -> tuple[Section, ...]:
     """Return the sections, marked for the short route. Reports E61: unknown anchors.
 
@@ -612,9 +616,11 @@ def _mark_essential_sections(
     for anchor in front_matter.essential_sections:
         if anchor not in anchors:
             message = f"“{anchor}” is no section of this page."
-            line, _ = source_file.locate_text("essential:", 1, len(source_file.lines))
+            line, _ = parse_context.locate_text("essential:", 1, len(parse_context.lines))
             hint = write_hint_for_unknown_word(anchor, anchors)
-            source_file.report_at_text("E61", anchor, line, len(source_file.lines), message, hint)
+            parse_context.report_at_text(
+                "E61", anchor, line, len(parse_context.lines), message, hint
+            )
     return tuple(
         dataclasses.replace(
             s, essential=s.anchor in front_matter.essential_sections or not (s.anchor and s.plain)
@@ -624,15 +630,15 @@ def _mark_essential_sections(
 
 
 def _report_uncited_footnotes(
-    page: PageLayout, cited_footnotes: Collection[str], source_file: SourceFile
+    page: PageLayout, cited_footnotes: Collection[str], parse_context: ParseContext
 ) -> None:
     """Report W96: explanations of footnotes that the page does not use."""
     for key in page.footnote_by_key:
         if key not in cited_footnotes:
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
-            source_file.report_at_text(
-                "W96", f"[^{key}]:", 1, len(source_file.lines), message, hint
+            parse_context.report_at_text(
+                "W96", f"[^{key}]:", 1, len(parse_context.lines), message, hint
             )
 
 
@@ -645,12 +651,12 @@ _COMMA = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chines
 _SEE = re.compile(r"^\*{0,2}See(?: also)?\*{0,2}[:\uff1a]\*{0,2}\s*(.+)$", re.DOTALL)
 
 
-def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
+def parse_glossary(parse_context: ParseContext) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
-    _, text = parse_front_matter(source_file)
+    _, text = parse_front_matter(parse_context)
     tokens = parse_markdown(text)
-    report_markup_typos(tokens, source_file)
-    context = RenderContext(source_file, topic_folder="..")
+    report_markup_typos(tokens, parse_context)
+    context = RenderContext(parse_context, topic_folder="..")
     terms: list[GlossaryTerm] = []
     index = 0
     while index < len(tokens):
@@ -658,23 +664,23 @@ def parse_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
         if tokens[index].type == "heading_open" and tokens[index].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
-                source_file.report(
+                parse_context.report(
                     "E88", get_first_line_number(tokens[index]), 1, message, "Keep fewer."
                 )
                 break
             terms.append(_build_term(tokens[index:end], context))
             line = get_first_line_number(tokens[index])
-            report_term_heading_problems(terms[-1].name, tokens[index].tag, line, source_file)
+            report_term_heading_problems(terms[-1].name, tokens[index].tag, line, parse_context)
         elif tokens[index].type == "heading_open" and index and tokens[index].tag == "h1":
             title = plain_text(tokens[index + 1 : index + 2])[:60]
             message = f"“{title}” is a title, and no term."
-            source_file.report(
+            parse_context.report(
                 "W64", get_first_line_number(tokens[index]), 1, message, f"Write ## {title}"
             )
         else:
-            report_misread_term_and_meaning("", 1, tokens[index:end], source_file)
+            report_misread_term_and_meaning("", 1, tokens[index:end], parse_context)
         index = end
-    return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
+    return _drop_duplicate_terms([t for t in terms if t.meaning.html], parse_context)
 
 
 def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
@@ -682,27 +688,27 @@ def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = get_first_line_number(block[0])
     body, related = _split_see_also(block[3:])
-    report_misread_term_and_meaning(name, line, body, context.source_file)
-    locate_text = context.source_file.locate_text
+    report_misread_term_and_meaning(name, line, body, context.parse_context)
+    locate_text = context.parse_context.locate_text
     for related_name in related:
         see_line = locate_text("See:", line, line + _MAX_TERM_LENGTH).line
         location = locate_text(related_name, see_line, see_line + _MAX_TERM_LENGTH)
-        context.source_file.add_reference("term", related_name, *location)
+        context.parse_context.add_reference("term", related_name, *location)
     if not name:
         hint = "Write the term behind the ##."
-        context.source_file.report("E10", line, 1, "A term has no name.", hint)
+        context.parse_context.report("E10", line, 1, "A term has no name.", hint)
     for token in body:
         if token.type == "inline" and (no_heading := match_unspaced_heading(token)):
             report_unspaced_heading(
-                "E10", get_first_line_number(token), no_heading, context.source_file
+                "E10", get_first_line_number(token), no_heading, context.parse_context
             )
     meaning = render_tokens(body, context) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
-        context.source_file.report("E10", line, 1, f"“{name}” has no meaning.", hint)
+        context.parse_context.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slugify(related_name) for related_name in related]
     see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
-    place = SourceLocation(context.source_file.path, line)
+    place = SourceLocation(context.parse_context.path, line)
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
@@ -726,7 +732,7 @@ def _split_see_also(body: list[Token]) -> MeaningAndRelatedTerms:
 
 
 def _drop_duplicate_terms(
-    terms: list[GlossaryTerm], source_file: SourceFile
+    terms: list[GlossaryTerm], parse_context: ParseContext
 ) -> tuple[GlossaryTerm, ...]:
     glossary_terms: dict[str, GlossaryTerm] = {}
     for term in terms:
@@ -735,7 +741,7 @@ def _drop_duplicate_terms(
             glossary_terms[term.anchor] = term
         else:
             message = f"“{term.name}” is defined in line {first.place.line} already."
-            source_file.report("W66", term.place.line, 1, message, "Keep one meaning.")
+            parse_context.report("W66", term.place.line, 1, message, "Keep one meaning.")
     return tuple(glossary_terms.values())
 
 
@@ -749,52 +755,54 @@ def parse_file(text: str, path: str, glossary_names: GlossaryNames = _NO_NAMES) 
     """
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
-    source_file = SourceFile(path, valid)
+    parse_context = ParseContext(path, valid)
     try:
-        parsed = _parse_by_file_type(source_file, glossary_names)
+        parsed = _parse_by_file_type(parse_context, glossary_names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        source_file.current_item = ""
-        source_file.report_parsing_failure(error, "This file")
-        source_file.references.clear()
-        source_file.edits.clear()
-        source_file.unidentified_items.clear()
+        parse_context.current_item = ""
+        parse_context.report_parsing_failure(error, "This file")
+        parse_context.references.clear()
+        parse_context.edits.clear()
+        parse_context.unidentified_items.clear()
         parsed = ParsedFile(path)
-    return _add_problems_edits_and_references(source_file, parsed)
+    return _add_problems_edits_and_references(parse_context, parsed)
 
 
-def _parse_by_file_type(source_file: SourceFile, glossary_names: GlossaryNames) -> ParsedFile:
-    path = PurePosixPath(source_file.path)
+def _parse_by_file_type(parse_context: ParseContext, glossary_names: GlossaryNames) -> ParsedFile:
+    path = PurePosixPath(parse_context.path)
     if path.suffix == ".svg":
-        report_source_text_problems(source_file)
-        lines = 1, len(source_file.lines)
-        text = check_and_unlink_figures(source_file.text, SVG_FIGURE, source_file, *lines)
-        return ParsedFile(source_file.path, drawing=sanitize_svg(text))
-    if len(source_file.lines) > MOST_LINES:
-        message = f"The file has {len(source_file.lines):,} lines; the limit is {MOST_LINES:,}."
+        report_source_text_problems(parse_context)
+        lines = 1, len(parse_context.lines)
+        text = check_and_unlink_figures(parse_context.text, SVG_FIGURE, parse_context, *lines)
+        return ParsedFile(parse_context.path, drawing=sanitize_svg(text))
+    if len(parse_context.lines) > MOST_LINES:
+        message = f"The file has {len(parse_context.lines):,} lines; the limit is {MOST_LINES:,}."
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if path.parts[:1] == ("exams",):
         exam, entry_lines = (
-            parse_exam_blueprint(source_file, path.stem),
-            _map_domains_to_lines(source_file),
+            parse_exam_blueprint(parse_context, path.stem),
+            _map_domains_to_lines(parse_context),
         )
-        return ParsedFile(source_file.path, exam=exam, line_by_register_entry=entry_lines)
-    report_source_text_problems(source_file)
-    reader = _READERS.get(source_file.path.removeprefix("shared/"))
-    return reader(source_file) if reader else parse_topic_file(source_file, path, glossary_names)
+        return ParsedFile(parse_context.path, exam=exam, line_by_register_entry=entry_lines)
+    report_source_text_problems(parse_context)
+    reader = _READERS.get(parse_context.path.removeprefix("shared/"))
+    return (
+        reader(parse_context) if reader else parse_topic_file(parse_context, path, glossary_names)
+    )
 
 
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _map_domains_to_lines(source_file: SourceFile) -> dict[str, int]:
+def _map_domains_to_lines(parse_context: ParseContext) -> dict[str, int]:
     """Return the lines of a mock exam's [domains] table, by number of the domain."""
-    lines = [text.strip() for text in source_file.lines]
+    lines = [text.strip() for text in parse_context.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
     matches = enumerate(map(_COUNT.match, lines[first:]), first + 1)
     return {match[1]: line for line, match in matches if match}
 
 
-_READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
+_READERS: dict[str, Callable[[ParseContext], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
         s.path, syllabus=parse_syllabus(s), line_by_register_entry=map_register_entries_to_lines(s)
     ),
@@ -808,16 +816,18 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
 }
 
 
-def _add_problems_edits_and_references(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _add_problems_edits_and_references(
+    parse_context: ParseContext, parsed: ParsedFile
+) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
-    has_prose = source_file.path.endswith((".md", ".svg"))
+    has_prose = parse_context.path.endswith((".md", ".svg"))
     return dataclasses.replace(
         parsed,
-        amounts=find_amounts_in_source(source_file.text) if has_prose else NO_AMOUNTS,
-        text_digest=hashlib.sha256(source_file.text.encode()).hexdigest()[:16],
-        cross_references=tuple(source_file.references),
-        text_edits=tuple(source_file.edits),
-        broken_comment_ids=tuple(dict.fromkeys(source_file.broken_comment_ids)),
-        unidentified_items=tuple(source_file.unidentified_items),
-        problems=tuple(sorted(set(source_file.problems))),
+        amounts=find_amounts_in_source(parse_context.text) if has_prose else NO_AMOUNTS,
+        text_digest=hashlib.sha256(parse_context.text.encode()).hexdigest()[:16],
+        cross_references=tuple(parse_context.references),
+        text_edits=tuple(parse_context.edits),
+        broken_comment_ids=tuple(dict.fromkeys(parse_context.broken_comment_ids)),
+        unidentified_items=tuple(parse_context.unidentified_items),
+        problems=tuple(sorted(set(parse_context.problems))),
     )

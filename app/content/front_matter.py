@@ -7,11 +7,11 @@ import re
 from typing import Literal, NamedTuple
 
 from app.content.misread_markup import report_markup_in_plain_value
-from app.markup import strict_yaml
+from app.markup import lenient_yaml
 from app.markup.expressions import ExpressionError, compile_expression
+from app.markup.lenient_yaml import Node, YamlList, YamlMapping, YamlText
 from app.markup.model import Level, NamedExpression, QuestionParameters, Status
-from app.markup.problems import MOST_PARAMETERS, AuthoringError, SourceFile, TextPosition
-from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
+from app.markup.problems import MOST_PARAMETERS, AuthoringError, ParseContext, TextPosition
 from app.markup.text import LONGEST_ID, is_slug, shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions.question_type import ItemComment
 from app.questions.types import QUESTION_TYPES
@@ -140,45 +140,45 @@ class SplitFrontMatter(NamedTuple):
     body: str
 
 
-def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> SplitFrontMatter:
+def parse_front_matter(parse_context: ParseContext, *, is_page: bool = True) -> SplitFrontMatter:
     """Split the front matter off a text.
 
     Files other than a page contain only items, so the keys of a topic are not
     allowed.
     """
-    match = _FRONT.match(source_file.text)
+    match = _FRONT.match(parse_context.text)
     if match is None:
-        if source_file.text.startswith("---"):
+        if parse_context.text.startswith("---"):
             message = "The front matter is never closed."
-            source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
-        return SplitFrontMatter(FrontMatter(), source_file.text)
-    fields = strict_yaml.parse_mapping(match[1], source_file.report, 2, known_keys=FRONT_KEYS)
-    _report_unknown_keys(fields, FRONT_KEYS if is_page else _ITEMS_FRONT_KEYS, source_file)
-    _drop_values_of_wrong_type(fields, source_file)
+            parse_context.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
+        return SplitFrontMatter(FrontMatter(), parse_context.text)
+    fields = lenient_yaml.parse_mapping(match[1], parse_context.report, 2, known_keys=FRONT_KEYS)
+    _report_unknown_keys(fields, FRONT_KEYS if is_page else _ITEMS_FRONT_KEYS, parse_context)
+    _drop_values_of_wrong_type(fields, parse_context)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
             report_markup_in_plain_value(
-                key, node.text, TextPosition(node.line, node.column), source_file
+                key, node.text, TextPosition(node.line, node.column), parse_context
             )
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
-        strict_yaml.text_or_empty(fields.values.get("title")),
-        _read_references(fields, "objective", source_file),
-        _read_references(fields, "source", source_file),
-        strict_yaml.text_or_empty(fields.values.get("summary")),
-        _read_review_date(fields, source_file),
-        _read_required_topics(fields, source_file),
+        lenient_yaml.text_or_empty(fields.values.get("title")),
+        _read_references(fields, "objective", parse_context),
+        _read_references(fields, "source", parse_context),
+        lenient_yaml.text_or_empty(fields.values.get("summary")),
+        _read_review_date(fields, parse_context),
+        _read_required_topics(fields, parse_context),
         _read_text_list(fields, "essential") if "essential" in fields.values else None,
         _read_text_list(fields, "aliases"),
         _read_text_list(fields, "tags"),
-        _read_level(fields, source_file),
-        _read_status(fields, source_file) or "live",
+        _read_level(fields, parse_context),
+        _read_status(fields, parse_context) or "live",
     )
-    return SplitFrontMatter(front, blank + source_file.text[match.end() :])
+    return SplitFrontMatter(front, blank + parse_context.text[match.end() :])
 
 
 def _report_unknown_keys(
-    fields: YamlMapping, known_keys: tuple[str, ...], source_file: SourceFile
+    fields: YamlMapping, known_keys: tuple[str, ...], parse_context: ParseContext
 ) -> None:
     for name, key_position in fields.keys.items():
         if name not in known_keys:
@@ -189,10 +189,10 @@ def _report_unknown_keys(
                 hint = _ELSEWHERE.get(name.lower(), hint)
             hint = hint or f"Known: {', '.join(dict.fromkeys(known_keys))}."
             message = f"“{name}” is not a key here."
-            source_file.report("E12", key_position.line, key_position.column, message, hint)
+            parse_context.report("E12", key_position.line, key_position.column, message, hint)
 
 
-def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> None:
+def _drop_values_of_wrong_type(fields: YamlMapping, parse_context: ParseContext) -> None:
     """Report E10: a list instead of a value, or a mapping instead of words. Drops the key."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
@@ -203,7 +203,7 @@ def _drop_values_of_wrong_type(fields: YamlMapping, source_file: SourceFile) -> 
             message = f"“{name}” is a word or a list of words."
             hint = f"Write {name}: one, or {name}: [one, two]."
         if message:
-            source_file.report("E10", node.line, node.column, message, hint)
+            parse_context.report("E10", node.line, node.column, message, hint)
             del fields.values[name], fields.keys[name]
 
 
@@ -213,66 +213,68 @@ def _is_text_or_text_list(node: Node) -> bool:
 
 
 def _read_references(
-    fields: YamlMapping, name: Literal["objective", "source"], source_file: SourceFile
+    fields: YamlMapping, name: Literal["objective", "source"], parse_context: ParseContext
 ) -> tuple[str, ...]:
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
     mentions: list[str] = []
     for key in (name, f"{name}s"):
         node = fields.values.get(key)
-        scalars = strict_yaml.collect_texts_of_node(node)
+        scalars = lenient_yaml.collect_texts_of_node(node)
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
-            source_file.report("E13", node.line, node.column, message, hint)
+            parse_context.report("E13", node.line, node.column, message, hint)
             continue
         for scalar in scalars:
-            source_file.add_reference(name, scalar.text, scalar.line, scalar.column)
+            parse_context.add_reference(name, scalar.text, scalar.line, scalar.column)
             mentions.append(scalar.text)
     return tuple(dict.fromkeys(mentions))
 
 
-def _read_level(fields: YamlMapping, source_file: SourceFile) -> Level:
+def _read_level(fields: YamlMapping, parse_context: ParseContext) -> Level:
     """Return the level; anything but `deeper` is reported."""
-    return "deeper" if _read_keyword_flag_or_report(fields, "level", "deeper", source_file) else ""
+    return (
+        "deeper" if _read_keyword_flag_or_report(fields, "level", "deeper", parse_context) else ""
+    )
 
 
-def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
+def _read_status(fields: YamlMapping, parse_context: ParseContext) -> Status | None:
     """Return the status, None without one. Reports an unknown value and treats it as draft."""
     node = fields.values.get("status")
     if node is None:
         return None
-    status = _STATUSES.get(strict_yaml.text_or_empty(node))
+    status = _STATUSES.get(lenient_yaml.text_or_empty(node))
     if status is None:
-        message = f"“{strict_yaml.text_or_empty(node)[:20]}” is not a status."
+        message = f"“{lenient_yaml.text_or_empty(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
-        source_file.report("E13", node.line, node.column, message, hint)
+        parse_context.report("E13", node.line, node.column, message, hint)
     return status or "draft"
 
 
 def _read_keyword_flag_or_report(
-    fields: YamlMapping, key: str, keyword: str, source_file: SourceFile
+    fields: YamlMapping, key: str, keyword: str, parse_context: ParseContext
 ) -> bool:
     node = fields.values.get(key)
-    if node is None or strict_yaml.text_or_empty(node) == keyword:
+    if node is None or lenient_yaml.text_or_empty(node) == keyword:
         return node is not None
-    message = f"“{strict_yaml.text_or_empty(node)[:20]}” is not a value of “{key}”."
+    message = f"“{lenient_yaml.text_or_empty(node)[:20]}” is not a value of “{key}”."
     hint = f"Write {key}: {keyword}, or leave it out."
-    source_file.report("E13", node.line, node.column, message, hint)
+    parse_context.report("E13", node.line, node.column, message, hint)
     return False
 
 
 def _read_text_list(fields: YamlMapping, key: str) -> tuple[str, ...]:
-    return tuple(w.text for w in strict_yaml.collect_texts_of_node(fields.values.get(key)))
+    return tuple(w.text for w in lenient_yaml.collect_texts_of_node(fields.values.get(key)))
 
 
-def _read_required_topics(fields: YamlMapping, source_file: SourceFile) -> tuple[str, ...]:
-    scalars = strict_yaml.collect_texts_of_node(fields.values.get("requires"))
+def _read_required_topics(fields: YamlMapping, parse_context: ParseContext) -> tuple[str, ...]:
+    scalars = lenient_yaml.collect_texts_of_node(fields.values.get("requires"))
     for scalar in scalars:
-        source_file.add_reference("topic", scalar.text, scalar.line, scalar.column)
+        parse_context.add_reference("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
 
 
-def _read_review_date(fields: YamlMapping, source_file: SourceFile) -> dt.date | None:
+def _read_review_date(fields: YamlMapping, parse_context: ParseContext) -> dt.date | None:
     node = fields.values.get("reviewed")
     if not isinstance(node, YamlText):
         return None
@@ -280,9 +282,9 @@ def _read_review_date(fields: YamlMapping, source_file: SourceFile) -> dt.date |
         day = dt.date.fromisoformat(node.text)
     except ValueError:
         message = f"“{node.text}” is not a date."
-        source_file.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
+        parse_context.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
         return None
-    source_file.add_reference("day", node.text, node.line, node.column)
+    parse_context.add_reference("day", node.text, node.line, node.column)
     return day
 
 
@@ -290,7 +292,7 @@ def read_item_metadata(
     comment: ItemComment,
     type_name: str,
     front_matter: FrontMatter,
-    source_file: SourceFile,
+    parse_context: ParseContext,
     *,
     is_page: bool,
 ) -> ItemMetadata:
@@ -299,25 +301,25 @@ def read_item_metadata(
     Reports E12, E13: keys that do not apply to this type or to a page.
     """
     fields = comment.fields
-    _report_inapplicable_keys(comment, type_name, source_file)
+    _report_inapplicable_keys(comment, type_name, parse_context)
     is_question = is_page or type_name != "card"
-    for_exam = is_question and _read_keyword_flag_or_report(fields, "use", "exam", source_file)
+    for_exam = is_question and _read_keyword_flag_or_report(fields, "use", "exam", parse_context)
     if is_page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
-        source_file.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
+        parse_context.report("E13", *comment.field_location("use"), message, "Put it into quiz.md.")
     return ItemMetadata(
-        _read_references(fields, "objective", source_file) or front_matter.objectives,
-        _read_references(fields, "source", source_file) or front_matter.sources,
+        _read_references(fields, "objective", parse_context) or front_matter.objectives,
+        _read_references(fields, "source", parse_context) or front_matter.sources,
         _read_text_list(fields, "tags") or front_matter.tags,
-        _read_level(fields, source_file) or front_matter.level,
-        _read_status(fields, source_file) or front_matter.status,
+        _read_level(fields, parse_context) or front_matter.level,
+        _read_status(fields, parse_context) or front_matter.status,
         "exam" if for_exam else "",
     )
 
 
-def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) -> ItemComment:
+def parse_item_comment(comment_text: str, line: int, parse_context: ParseContext) -> ItemComment:
     """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
-    source_file.current_item = ""
+    parse_context.current_item = ""
     start = comment_text.index("<!--") + 4
     inner, _, trailing_text = comment_text[start:].partition("-->")
     stripped = inner.lstrip(" \t")
@@ -326,33 +328,33 @@ def parse_item_comment(comment_text: str, line: int, source_file: SourceFile) ->
         line, column, stripped = line + 1, 1, stripped[1:]
     id_match = re.match(r"q\s*:\s*([^\s#]+)", stripped)
     if id_match and is_slug(id_match[1]):
-        source_file.current_item = id_match[1]
-    fields = strict_yaml.parse_mapping(stripped, source_file.report, line, column)
-    _report_unknown_keys(fields, ITEM_KEYS, source_file)
-    _drop_values_of_wrong_type(fields, source_file)
-    _report_values_besides_yes_and_no(fields, source_file)
+        parse_context.current_item = id_match[1]
+    fields = lenient_yaml.parse_mapping(stripped, parse_context.report, line, column)
+    _report_unknown_keys(fields, ITEM_KEYS, parse_context)
+    _drop_values_of_wrong_type(fields, parse_context)
+    _report_values_besides_yes_and_no(fields, parse_context)
     if trailing_text.strip():
         hint = "Begin the text after the comment on a line of its own."
-        source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
-    item_id = _read_item_id(fields, source_file, TextPosition(line, column))
+        parse_context.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
+    item_id = _read_item_id(fields, parse_context, TextPosition(line, column))
     if not item_id:
-        source_file.record_broken_comment_id(comment_text, line)
+        parse_context.record_broken_comment_id(comment_text, line)
     return ItemComment(item_id, fields, line, column)
 
 
-def _report_values_besides_yes_and_no(fields: YamlMapping, source_file: SourceFile) -> None:
+def _report_values_besides_yes_and_no(fields: YamlMapping, parse_context: ParseContext) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
-        value = strict_yaml.text_or_empty(node).lower()
+        value = lenient_yaml.text_or_empty(node).lower()
         if node is not None and value not in {"yes", "no", "true", "false"}:
             message = f"“{value[:20]}” is not a value of “{key}”."
             hint = f"Write {key}: yes or {key}: no."
-            source_file.report("E13", node.line, node.column, message, hint)
+            parse_context.report("E13", node.line, node.column, message, hint)
 
 
 def _report_inapplicable_keys(
-    comment: ItemComment, type_name: str, source_file: SourceFile
+    comment: ItemComment, type_name: str, parse_context: ParseContext
 ) -> None:
     """Report E12: a key of another type, which has no effect here."""
     applicable_keys = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
@@ -368,22 +370,22 @@ def _report_inapplicable_keys(
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in applicable_keys:
             message = f"“{name}” has no meaning for an item of the type “{type_name}”."
-            source_file.report("E12", key.line, key.column, message, "Leave the line out.")
+            parse_context.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
-def _read_item_id(fields: YamlMapping, source_file: SourceFile, position: TextPosition) -> str:
+def _read_item_id(fields: YamlMapping, parse_context: ParseContext, position: TextPosition) -> str:
     node = fields.values.get("q")
     if node is None:
         return ""
     if isinstance(node, YamlText) and not node.text:
         message = "The id after “q:” is missing."
-        source_file.report("E01", *position, message, "Run the check with --fix to write one.")
+        parse_context.report("E01", *position, message, "Run the check with --fix to write one.")
         return ""
-    text = strict_yaml.text_or_empty(node)
+    text = lenient_yaml.text_or_empty(node)
     if not is_slug(text) or len(text) > LONGEST_ID:
         hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
         message = f"“{text[:60]}” is not an id."
-        source_file.report("E03", node.line, node.column, message, hint)
+        parse_context.report("E03", node.line, node.column, message, hint)
         return ""
     return text
 
@@ -404,77 +406,79 @@ _MOST_VALUES = 10_000
 
 
 def parse_question_parameters(
-    comment: ItemComment, source_file: SourceFile
+    comment: ItemComment, parse_context: ParseContext
 ) -> QuestionParameters | None:
     """Return the parameters of a computed question; None if it has none."""
     values = comment.fields.values
     if "params" not in values and "let" not in values:
         return None
     params: dict[str, tuple[str | float, ...]] = {}
-    for name, node in _read_parameter_mapping(values.get("params"), "params", source_file).items():
-        _report_bad_parameter_name(name, node, source_file)
-        params[name] = _read_parameter_values(name, node, source_file)
+    for name, node in _read_parameter_mapping(
+        values.get("params"), "params", parse_context
+    ).items():
+        _report_bad_parameter_name(name, node, parse_context)
+        params[name] = _read_parameter_values(name, node, parse_context)
     lets: list[NamedExpression] = []
     let_names: list[str] = []
-    for name, node in _read_parameter_mapping(values.get("let"), "let", source_file).items():
-        _report_bad_parameter_name(name, node, source_file)
+    for name, node in _read_parameter_mapping(values.get("let"), "let", parse_context).items():
+        _report_bad_parameter_name(name, node, parse_context)
         if name in params:
             message = f"“{name}” is a parameter already."
-            source_file.report("E11", node.line, node.column, message, "Use another name.")
+            parse_context.report("E11", node.line, node.column, message, "Use another name.")
         known_names = {*params, *let_names}  # a name with a faulty expression is reported only once
         let_names.append(name)
-        text = _read_and_check_expression(node, known_names, source_file)
+        text = _read_and_check_expression(node, known_names, parse_context)
         if text:
             lets.append((name, text))
     return QuestionParameters(params, tuple(lets))
 
 
 def _read_parameter_mapping(
-    node: Node | None, label: str, source_file: SourceFile
+    node: Node | None, label: str, parse_context: ParseContext
 ) -> dict[str, Node]:
     if isinstance(node, YamlMapping):
         if len(node.values) > MOST_PARAMETERS:
             message = f"“{label}” has {len(node.values)} names."
             hint = f"Use at most {MOST_PARAMETERS}."
-            source_file.report("E88", node.line, node.column, message, hint)
+            parse_context.report("E88", node.line, node.column, message, hint)
             return {}
         return node.values
     if node is not None:
         hint = f"Write {label}: and below it, indented, “name: value”."
         message = f"“{label}” is not a list of names."
-        source_file.report("E10", node.line, node.column, message, hint)
+        parse_context.report("E10", node.line, node.column, message, hint)
     return {}
 
 
-def _report_bad_parameter_name(name: str, node: Node, source_file: SourceFile) -> None:
+def _report_bad_parameter_name(name: str, node: Node, parse_context: ParseContext) -> None:
     if not PARAMETER_NAME.match(name):
         hint = "Use letters, digits and underscores."
         message = f"“{name}” cannot be used as a name in expressions."
-        source_file.report("E45", node.line, node.column, message, hint)
+        parse_context.report("E45", node.line, node.column, message, hint)
 
 
 def _read_parameter_values(
-    name: str, node: Node, source_file: SourceFile
+    name: str, node: Node, parse_context: ParseContext
 ) -> tuple[str | float, ...]:
     if mistake := _find_list_or_range_mistake(name, node):
-        source_file.report(mistake.code, node.line, node.column, mistake.message, mistake.hint)
+        parse_context.report(mistake.code, node.line, node.column, mistake.message, mistake.hint)
         return (0,)
     values: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
         values = tuple(parse_number_or_text(n.text) for n in node.items if isinstance(n, YamlText))
     elif isinstance(node, YamlText) and ".." in node.text:
-        values = _expand_parameter_range(name, node, source_file)
+        values = _expand_parameter_range(name, node, parse_context)
     elif isinstance(node, YamlText):
         values = (parse_number_or_text(node.text),)
     too_large = [v for v in values if not isinstance(v, str) and not math.isfinite(v)]
     if too_large:
         message = f"A value of the parameter “{name}” is too large to compute with."
-        source_file.report("E45", node.line, node.column, message, "Write less than 1e308.")
+        parse_context.report("E45", node.line, node.column, message, "Write less than 1e308.")
         return (0,)
     if not values:
         hint = "Write a list [1, 8, 32] or a range 2048..8192 step 2048."
         message = f"The parameter “{name}” has no values."
-        source_file.report("E45", node.line, node.column, message, hint)
+        parse_context.report("E45", node.line, node.column, message, hint)
     return values or (0,)
 
 
@@ -510,7 +514,7 @@ def parse_number_or_text(text: str) -> str | float:
 
 
 def _expand_parameter_range(
-    name: str, node: YamlText, source_file: SourceFile
+    name: str, node: YamlText, parse_context: ParseContext
 ) -> tuple[float, ...]:
     match = _RANGE.match(node.text.strip())
     if match is None:
@@ -525,7 +529,7 @@ def _expand_parameter_range(
     if step <= 0 or high < low or (high - low) / step >= _MOST_VALUES:
         message = f"The range of “{name}” is empty or has over 10,000 values."
         hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
-        source_file.report("E45", node.line, node.column, message, hint)
+        parse_context.report("E45", node.line, node.column, message, hint)
         return (0,)
     decimals = max(len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step"))
     count = int((high - low) / step + 1e-9) + 1
@@ -533,19 +537,21 @@ def _expand_parameter_range(
     return tuple(int(v) if v == int(v) else v for v in values)
 
 
-def _read_and_check_expression(node: Node, known_names: set[str], source_file: SourceFile) -> str:
+def _read_and_check_expression(
+    node: Node, known_names: set[str], parse_context: ParseContext
+) -> str:
     if not isinstance(node, YamlText):
         message = "An expression has to be written as text."
-        source_file.report("E45", node.line, node.column, message)
+        parse_context.report("E45", node.line, node.column, message)
         return ""
     try:
         compiled = compile_expression(node.text)
     except ExpressionError as error:
-        source_file.report(error.code, node.line, node.column, error.message, error.hint)
+        parse_context.report(error.code, node.line, node.column, error.message, error.hint)
         return ""
     unknown = sorted(compiled.names - known_names)
     for name in unknown:
         hint = write_hint_for_unknown_word(name, known_names)
         message = f"“{name}” is neither a parameter nor defined above."
-        source_file.report("E44", node.line, node.column, message, hint)
+        parse_context.report("E44", node.line, node.column, message, hint)
     return "" if unknown else node.text

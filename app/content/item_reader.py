@@ -24,7 +24,7 @@ from app.markup import expressions
 from app.markup.html_renderer import RenderContext, check_and_unlink_figure_links, render_tokens
 from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import Flashcard, QuestionParameters, RichText, SourceLocation
-from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
+from app.markup.problems import MOST_HINTS, MOST_OPTIONS, ParseContext
 from app.markup.text import content_hash, reduce_to_words, write_hint_for_unknown_word
 from app.questions.model import Question
 from app.questions.option_parsing import (
@@ -61,28 +61,28 @@ def build_item(
     source: ItemSource, file_kind: FileKind, front_matter: FrontMatter, context: RenderContext
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
-    source_file = context.source_file
-    source_file.current_item = source.comment.id
+    parse_context = context.parse_context
+    parse_context.current_item = source.comment.id
     if not source.comment.id:
         return None
     context.first_line, context.last_line = source.line, source.line + source.text.count("\n")
-    report_foreign_markup(source.heading, source_file)
-    report_markup_typos(source.body, source_file)
+    report_foreign_markup(source.heading, parse_context)
+    report_markup_typos(source.body, parse_context)
     if not source.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
-        source_file.report("E32", source.line, 1, "The item has no words to ask with.", hint)
-    computed = parse_question_parameters(source.comment, source_file)
+        parse_context.report("E32", source.line, 1, "The item has no words to ask with.", hint)
+    computed = parse_question_parameters(source.comment, parse_context)
     if computed:
         expressions.protect_placeholders_in_math([source.heading, *source.body], computed)
-    parts = _split_body_into_parts(source, source_file)
-    item_type = _find_declared_or_inferred_type(source, parts, file_kind, source_file)
+    parts = _split_body_into_parts(source, parse_context)
+    item_type = _find_declared_or_inferred_type(source, parts, file_kind, parse_context)
     # A question must not link to its answer; its explanation keeps the links.
     explanation_blocks = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     kept_ids = {id(t) for tokens in explanation_blocks for t in tokens if item_type != "card"}
     tokens = (source.heading, *source.body, *(o.text_token for o in parts.options))
     check_and_unlink_figure_links([t for t in tokens if id(t) not in kept_ids], context)
-    report_misread_answer_lines(source, parts, item_type, source_file)
-    _drop_parts_beyond_limit(source, parts, source_file)
+    report_misread_answer_lines(source, parts, item_type, parse_context)
+    _drop_parts_beyond_limit(source, parts, parse_context)
     if not item_type:
         return None
     if file_kind == "cards" and item_type != "card":
@@ -90,16 +90,16 @@ def build_item(
         message = f"A question of the type “{item_type}” stands among the cards."
         hint = "Move it into quiz.md; or write a card: ### A sentence with its [[gap]]., or "
         hint += "a heading and its answer as text, without type: and boxes."
-        source_file.report("E13", *location, message, hint)
-    _report_unsupported_options(source, parts, item_type, source_file)
+        parse_context.report("E13", *location, message, hint)
+    _report_unsupported_options(source, parts, item_type, parse_context)
     metadata = read_item_metadata(
-        source.comment, item_type, front_matter, source_file, is_page=file_kind == "page"
+        source.comment, item_type, front_matter, parse_context, is_page=file_kind == "page"
     )
     authored = AuthoredItem(
         source, parts, context, computed is not None, is_file_open_to_exams=file_kind == "quiz"
     )
     if item_type == "card":
-        _report_options_on_card(source, source_file)
+        _report_options_on_card(source, parse_context)
         return ParsedItem(_build_flashcard(authored, metadata), authored)
     question = _build_question(authored, QUESTION_TYPES[item_type], computed, metadata)
     # Other formats carry no links.
@@ -108,7 +108,7 @@ def build_item(
 
 
 def _report_unsupported_options(
-    source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, type_name: str, parse_context: ParseContext
 ) -> None:
     """Report E24: options in a question type that takes none."""
     if (
@@ -122,20 +122,20 @@ def _report_unsupported_options(
             "match": f"Write a wrong answer as a row with an empty left cell: | | {option_text} |",
             "cloze": f"Write a wrong answer into its gap: [[right ~ {option_text}]].",
         }.get(type_name, "Take them out, or change the type.")
-        source_file.report("E24", parts.answer_line or source.line, 1, message, hint)
+        parse_context.report("E24", parts.answer_line or source.line, 1, message, hint)
 
 
-def _report_options_on_card(source: ItemSource, source_file: SourceFile) -> None:
+def _report_options_on_card(source: ItemSource, parse_context: ParseContext) -> None:
     """Report E24: options on a card, which would be shown with their boxes."""
     for at, token in enumerate(source.body):
         if token.type == "bullet_list_open" and is_task_list(source.body[at:]):
             message = "A card reads no options in boxes."
             hint = "Take the boxes out; or make it a question: take type: card out, in quiz.md."
-            source_file.report("E24", get_first_line_number(token), 1, message, hint)
+            parse_context.report("E24", get_first_line_number(token), 1, message, hint)
             return
 
 
-def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> None:
+def _report_misplaced_card_gaps(source: ItemSource, parse_context: ParseContext) -> None:
     """Report E12, E54: a gap on the back, on a front with a back, or on a card with a reverse."""
     gap = find_block_with_blank([source.heading])
     reverse = source.comment.fields.keys.get("reverse")
@@ -145,13 +145,13 @@ def _report_misplaced_card_gaps(source: ItemSource, source_file: SourceFile) -> 
         hint = "Write ### A sentence with its [[gap]]. and nothing below it, "
         hint += "or take the brackets out."
         line = get_first_line_number(token) if token else source.line
-        source_file.report_at_text("E54", "[[", line, line + 20, message, hint)
+        parse_context.report_at_text("E54", "[[", line, line + 20, message, hint)
     elif gap and reverse:
         message = "A card with a gap cannot be asked the other way round."
-        source_file.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
+        parse_context.report("E12", reverse.line, reverse.column, message, "Leave the line out.")
 
 
-def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemParts:
+def _split_body_into_parts(source: ItemSource, parse_context: ParseContext) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
     declared_type = source.comment.field_text("type") or (
@@ -169,9 +169,11 @@ def _split_body_into_parts(source: ItemSource, source_file: SourceFile) -> ItemP
                 parts.hints.append(block[1:-1])
             else:
                 (parts.explanation if role == "explanation" else parts.mistake).extend(block[1:-1])
-        elif _store_if_answer_block(block, declared_type, parts, source_file):
+        elif _store_if_answer_block(block, declared_type, parts, parse_context):
             has_answer = True
-        elif _store_if_quote_below_answer(block, body[at - 1] if at else None, parts, source_file):
+        elif _store_if_quote_below_answer(
+            block, body[at - 1] if at else None, parts, parse_context
+        ):
             pass
         else:
             (parts.explanation if has_answer else parts.stem).extend(block)
@@ -187,19 +189,21 @@ def _is_marked_as_lab(source: ItemSource) -> bool:
     )
 
 
-def _drop_parts_beyond_limit(source: ItemSource, parts: ItemParts, source_file: SourceFile) -> None:
+def _drop_parts_beyond_limit(
+    source: ItemSource, parts: ItemParts, parse_context: ParseContext
+) -> None:
     for label, limit, entries in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
     ):
         if len(entries) > limit:
             message = f"The question has {len(entries):,} {label}."
-            source_file.report("E88", source.line, 1, message, f"Use at most {limit}.")
+            parse_context.report("E88", source.line, 1, message, f"Use at most {limit}.")
             del entries[limit:]
 
 
 def _store_if_answer_block(
-    block: list[Token], type_name: str, parts: ItemParts, source_file: SourceFile
+    block: list[Token], type_name: str, parts: ItemParts, parse_context: ParseContext
 ) -> bool:
     """Store a block if it is part of the answer. Returns whether it was."""
     kind = block[0].type
@@ -209,7 +213,7 @@ def _store_if_answer_block(
         return False
     if kind == "bullet_list_open" and is_task_list(block):
         parts.answer_line = parts.answer_line or (block[0].map or [0])[0] + 1
-        parts.options.extend(read_task_list_options(block, source_file))
+        parts.options.extend(read_task_list_options(block, parse_context))
         return True
     is_answer_form = (
         type_name in QUESTION_TYPES and QUESTION_TYPES[type_name].answer_block_type == kind
@@ -221,8 +225,8 @@ def _store_if_answer_block(
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
-            source_file.report("E24", get_first_line_number(block[0]), 1, message, hint)
-        parts.options.extend(read_task_list_options(block, source_file))
+            parse_context.report("E24", get_first_line_number(block[0]), 1, message, hint)
+        parts.options.extend(read_task_list_options(block, parse_context))
         return True
     if is_answer_form and not parts.answer_block:
         parts.answer_block = block
@@ -231,7 +235,7 @@ def _store_if_answer_block(
 
 
 def _store_if_quote_below_answer(
-    block: list[Token], previous_token: Token | None, parts: ItemParts, source_file: SourceFile
+    block: list[Token], previous_token: Token | None, parts: ItemParts, parse_context: ParseContext
 ) -> bool:
     """Store a quote below a block of the answer, or unindented below an option (W25), with it.
 
@@ -253,7 +257,7 @@ def _store_if_quote_below_answer(
     message = "This reason is not indented, so that it stands below no option."
     option = textwrap.shorten(parts.options[-1].plain_text, 40, placeholder="…")
     hint = f"Write two spaces before its >; it is taken for “{option}”."
-    source_file.report("W25", get_first_line_number(block[0]), 1, message, hint)
+    parse_context.report("W25", get_first_line_number(block[0]), 1, message, hint)
     return True
 
 
@@ -320,7 +324,7 @@ _MEANT = {
 
 
 def _find_declared_or_inferred_type(
-    source: ItemSource, parts: ItemParts, file_kind: FileKind, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, file_kind: FileKind, parse_context: ParseContext
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
     declared_type = source.comment.field_text("type")
@@ -329,13 +333,13 @@ def _find_declared_or_inferred_type(
         hint = write_hint_for_unknown_word(declared_type, ITEM_TYPES)
         if known_type := _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower())):
             hint = f"Write type: {known_type}."
-        source_file.report("E13", *location, f"“{declared_type}” is not a type.", hint)
+        parse_context.report("E13", *location, f"“{declared_type}” is not a type.", hint)
         return ""
-    return declared_type or _infer_missing_type(source, parts, file_kind, source_file)
+    return declared_type or _infer_missing_type(source, parts, file_kind, parse_context)
 
 
 def _infer_missing_type(
-    source: ItemSource, parts: ItemParts, file_kind: FileKind, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, file_kind: FileKind, parse_context: ParseContext
 ) -> str:
     if file_kind == "cards" and not parts.options:
         return "card"
@@ -347,7 +351,7 @@ def _infer_missing_type(
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {inferred_type} into its comment, or tick the right option."
         location = source.comment.first_line, source.comment.column
-        source_file.report("E13", *location, message, hint, is_consequence=True)
+        parse_context.report("E13", *location, message, hint, is_consequence=True)
         return ""
     if inferred_type:
         _extract_answer_block(parts, QUESTION_TYPES[inferred_type].answer_block_type)
@@ -357,7 +361,7 @@ def _infer_missing_type(
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
     location = source.comment.first_line, source.comment.column
-    source_file.report("E13", *location, message, hint, is_consequence=True)
+    parse_context.report("E13", *location, message, hint, is_consequence=True)
     return ""
 
 
@@ -366,7 +370,7 @@ def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcar
     source, context = authored.source, authored.context
     body = [t for t in source.body if t.type != "hr"]
     has_gap = find_block_with_blank([source.heading]) is not None
-    _report_misplaced_card_gaps(source, context.source_file)
+    _report_misplaced_card_gaps(source, context.parse_context)
     if has_gap and not body:
         front, back = render_cloze_card_faces(authored)
     else:
@@ -374,18 +378,18 @@ def _build_flashcard(authored: AuthoredItem, metadata: ItemMetadata) -> Flashcar
     if back.plain.strip() and reduce_to_words(back.plain) == reduce_to_words(front.plain):
         hint = "Write the answer, or what the term means."
         message = f"The back of “{front.plain[:60]}” says the same as its front."
-        context.source_file.report("E57", source.line, 1, message, hint)
+        context.parse_context.report("E57", source.line, 1, message, hint)
     if not back.html:
         hint = "Write the answer as text below the comment."
         message = f"The card “{front.plain[:60]}” has no back."
-        context.source_file.report("E57", source.line, 1, message, hint)
+        context.parse_context.report("E57", source.line, 1, message, hint)
     return Flashcard(
         source.comment.id,
         context.topic_folder,
         front,
         back,
         metadata.objectives,
-        SourceLocation(context.source_file.path, source.line),
+        SourceLocation(context.parse_context.path, source.line),
         content_hash(source.text),
         metadata.sources,
         metadata.tags,
@@ -405,7 +409,7 @@ def _build_question(
     context.cited_source_keys.clear()
     answer = question_type.parse_answer(authored)
     if not question_type.supports_weighted_options:
-        report_unsupported_partial_credit(parts.options, question_type.name, context.source_file)
+        report_unsupported_partial_credit(parts.options, question_type.name, context.parse_context)
     stem = _build_stem(authored, question_type)
     question = Question(
         source.comment.id,
@@ -414,15 +418,15 @@ def _build_question(
         stem,
         answer,
         metadata.objectives,
-        SourceLocation(context.source_file.path, source.line),
+        SourceLocation(context.parse_context.path, source.line),
         content_hash(source.text),
-        _read_difficulty(source, context.source_file),
+        _read_difficulty(source, context.parse_context),
         metadata.sources,
         metadata.tags,
         tuple(render_tokens(hint, context) for hint in parts.hints),
         render_optional_rich_text(parts.explanation, context),
         render_optional_rich_text(parts.mistake, context),
-        _read_partial_credit_rule(source, question_type, context.source_file),
+        _read_partial_credit_rule(source, question_type, context.parse_context),
         parameters,
         level=metadata.level,
         use=metadata.use,
@@ -450,7 +454,7 @@ def _build_stem(authored: AuthoredItem, question_type: QuestionType[Any]) -> Ric
     return RichText(f"<p>{heading.html}</p>\n{body_html}", f"{heading.plain}\n{body_text.plain}")
 
 
-def _read_difficulty(source: ItemSource, source_file: SourceFile) -> int:
+def _read_difficulty(source: ItemSource, parse_context: ParseContext) -> int:
     value = source.comment.field_text("difficulty")
     if "difficulty" not in source.comment.fields.values:
         return 3
@@ -458,7 +462,7 @@ def _read_difficulty(source: ItemSource, source_file: SourceFile) -> int:
         return int(value)
     location = source.comment.field_location("difficulty")
     message = f"Difficulty “{value[:20]}” is not a whole number from 1 to 5."
-    source_file.report("E15", *location, message, "Write difficulty: 3.")
+    parse_context.report("E15", *location, message, "Write difficulty: 3.")
     return 3
 
 
@@ -481,7 +485,7 @@ def _build_partial_credit_hint(question_type: QuestionType[Any]) -> str:
 
 
 def _read_partial_credit_rule(
-    source: ItemSource, question_type: QuestionType[Any], source_file: SourceFile
+    source: ItemSource, question_type: QuestionType[Any], parse_context: ParseContext
 ) -> PartialCreditRule:
     rule_name = source.comment.field_text("partial")
     partial = PARTIAL_CREDIT_RULES.get(rule_name)
@@ -492,11 +496,11 @@ def _read_partial_credit_rule(
         and partial not in question_type.credit_rules
     ):
         message = f"“{rule_name}” is no way of partial credit for the type “{question_type.name}”."
-        source_file.report("E13", *location, message, _build_partial_credit_hint(question_type))
+        parse_context.report("E13", *location, message, _build_partial_credit_hint(question_type))
     if partial is not None:
         return partial
     hint = _build_partial_credit_hint(question_type)
     if rule_name == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
-    source_file.report("E13", *location, f"“{rule_name}” is not a way of partial credit.", hint)
+    parse_context.report("E13", *location, f"“{rule_name}” is not a way of partial credit.", hint)
     return ""

@@ -19,7 +19,7 @@ from app.markup.markdown_tokens import MISBEGUN, get_first_line_number, get_last
 from app.markup.model import Flashcard, QuestionParameters, RichText
 from app.markup.problems import (
     COMBINATION_EFFORT,
-    SourceFile,
+    ParseContext,
     TextPosition,
     parsing_effort_of_estimate,
 )
@@ -57,7 +57,7 @@ class _ComputedQuestionChecker:
         self.question = question
         self.computed = parameters
         self.kind = types.question_type_of(question)
-        self.comment, self.source_file = authored.comment, authored.source_file
+        self.comment, self.parse_context = authored.comment, authored.parse_context
         self.expressions = [text for _, text in parameters.named_expressions]
         self.seeds = model.list_seeds_up_to_variant_limit(question)
         self.templates: list[str] = []
@@ -71,7 +71,7 @@ class _ComputedQuestionChecker:
     def check_and_report(self) -> None:
         if not self._check_placeholders_and_parameter_use():
             return
-        self.source_file.spend_parsing_effort(self._estimate_microseconds())
+        self.parse_context.spend_parsing_effort(self._estimate_microseconds())
         if self._check_all_combinations():
             self._report_unvarying_answer()
 
@@ -82,7 +82,7 @@ class _ComputedQuestionChecker:
         if first and len(self.seeds) > 1 and all(answers == first for answers in right_answers):
             message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
             hint = "Correct the expression, or ask without parameters."
-            self.source_file.report("W49", *self.comment.field_location("let"), message, hint)
+            self.parse_context.report("W49", *self.comment.field_location("let"), message, hint)
 
     def _check_all_combinations(self) -> bool:
         """Return whether every combination has an answer. Stops after three kinds of faults."""
@@ -100,7 +100,7 @@ class _ComputedQuestionChecker:
                 location = self.comment.field_location("params")
                 if code != "W48":  # it is caused by a parameter, not an answer
                     location = self._locate_quoted_expression(message)
-                self.source_file.report(code, *location, f"With {values_text}: {message}", hint)
+                self.parse_context.report(code, *location, f"With {values_text}: {message}", hint)
             if len(reported_codes) >= 3:
                 break
         return not reported_codes
@@ -123,7 +123,7 @@ class _ComputedQuestionChecker:
         answers += self.kind.list_templates_outside_rich_texts(answer)
         computed_answers = [text for text in answers if PLACEHOLDER.search(text)]
         for text in (*quoted, *reversed(computed_answers)):
-            location = self.source_file.locate_text(text, first, first + _LINES)
+            location = self.parse_context.locate_text(text, first, first + _LINES)
             if location != TextPosition(first, 1):
                 return location
         return self.comment.field_location("params")
@@ -152,7 +152,7 @@ class _ComputedQuestionChecker:
 
     def _check_placeholders_and_parameter_use(self) -> bool:
         """Report E46: placeholders that are malformed or undefined, and unused parameters."""
-        problem_count = len(self.source_file.problems)
+        problem_count = len(self.parse_context.problems)
         known_names = {
             *self.computed.possible_values_by_name,
             *(name for name, _ in self.computed.named_expressions),
@@ -175,13 +175,13 @@ class _ComputedQuestionChecker:
             if name not in used_names | mentioned_names:
                 message = f"The parameter “{name}” is never used."
                 location = self.comment.field_location("params")
-                self.source_file.report("E46", *location, message, "Use or delete it.")
-        return len(self.source_file.problems) == problem_count
+                self.parse_context.report("E46", *location, message, "Use or delete it.")
+        return len(self.parse_context.problems) == problem_count
 
     def _report_undefined_placeholder(self, name: str, known_names: Collection[str]) -> None:
-        line = self.source_file.locate_text(f"{{{name}", self.question.place.line, 10**6).line
+        line = self.parse_context.locate_text(f"{{{name}", self.question.place.line, 10**6).line
         hint = f"Known: {', '.join(sorted(known_names))}."
-        if re.search(rf"[\\_^}}]\w*\{{{name}", self.source_file.lines[line - 1]):
+        if re.search(rf"[\\_^}}]\w*\{{{name}", self.parse_context.lines[line - 1]):
             hint += f" For a brace of a formula leave spaces: {{ {name} }}"
         self._report_problem_at_placeholder(
             f"{{{name}", f"The placeholder {{{name}}} is not defined.", hint
@@ -189,7 +189,7 @@ class _ComputedQuestionChecker:
 
     def _report_problem_at_placeholder(self, needle: str, message: str, hint: str) -> None:
         first = self.question.place.line
-        self.source_file.report_at_text("E46", needle, first, 10**6, message, hint)
+        self.parse_context.report_at_text("E46", needle, first, 10**6, message, hint)
 
 
 _MOST_WORDS = 120
@@ -200,48 +200,50 @@ _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def report_item_problems(item: Question | Flashcard, authored: AuthoredItem) -> None:
-    source_file = authored.source_file
-    _report_footnotes_in_item(authored.source, source_file)
+    parse_context = authored.parse_context
+    _report_footnotes_in_item(authored.source, parse_context)
     if isinstance(item, Flashcard):
-        _report_placeholders_without_parameters(authored.source, source_file, is_card=True)
+        _report_placeholders_without_parameters(authored.source, parse_context, is_card=True)
         return
     types.question_type_of(item).report_answer_problems(item.answer, authored)
     has_errors = authored.source.has_invalid_comment or any(
         p.severity == "error" and p.item == item.id
-        for p in source_file.problems[source_file.problem_count_before_item :]
+        for p in parse_context.problems[parse_context.problem_count_before_item :]
     )
     if item.computed and not has_errors:
         _ComputedQuestionChecker(item, item.computed, authored).check_and_report()
     elif not item.computed:
-        _report_placeholders_without_parameters(authored.source, source_file)
-    _report_wording_problems(item, authored.source.heading, source_file)
+        _report_placeholders_without_parameters(authored.source, parse_context)
+    _report_wording_problems(item, authored.source.heading, parse_context)
 
 
-def _report_wording_problems(question: Question, heading: Token, source_file: SourceFile) -> None:
+def _report_wording_problems(
+    question: Question, heading: Token, parse_context: ParseContext
+) -> None:
     """Report W29, W65, W67: negation, length, hints; and the type's own wording rules."""
     line = get_first_line_number(heading)
-    _report_unemphasized_negation(heading, line, source_file)
+    _report_unemphasized_negation(heading, line, parse_context)
     types.question_type_of(question).report_wording_problems(
-        question.answer, question.stem, line, source_file
+        question.answer, question.stem, line, parse_context
     )
     count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
-        source_file.report("W65", line, 1, message, "Shorten it.")
-    _report_hint_containing_answer(question, line, source_file)
+        parse_context.report("W65", line, 1, message, "Shorten it.")
+    _report_hint_containing_answer(question, line, parse_context)
 
 
-def _report_footnotes_in_item(source: ItemSource, source_file: SourceFile) -> None:
+def _report_footnotes_in_item(source: ItemSource, parse_context: ParseContext) -> None:
     """Report W96: a footnote's explanation inside an item, where it is not shown."""
     for token in source.body:
         if token.type == "note_open":
             message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
             hint = f"Move it to the page, or write source: {token.content} in the item."
-            source_file.report("W96", get_first_line_number(token), 1, message, hint)
+            parse_context.report("W96", get_first_line_number(token), 1, message, hint)
 
 
 def _report_placeholders_without_parameters(
-    source: ItemSource, source_file: SourceFile, *, is_card: bool = False
+    source: ItemSource, parse_context: ParseContext, *, is_card: bool = False
 ) -> None:
     """Report E46: a placeholder in an item without parameters."""
     for token in (source.heading, *source.body):
@@ -250,17 +252,17 @@ def _report_placeholders_without_parameters(
             match = PLACEHOLDER.search(child.content) if child.type == "text" else None
             if match is None or f"\\{match[0]}" in token.content:
                 continue
-            location = source_file.locate_text(match[0], first, first + token.content.count("\n"))
+            location = parse_context.locate_text(match[0], first, first + token.content.count("\n"))
             noun = "card" if is_card else "item"
             escape_hint = f"as code, `{match[0]}`, or \\{match[0]}."
             message = f"“{match[0]}” is shown as it stands: the {noun} has no params."
             hint = f"Define {match[1]} in params, or write it {escape_hint}"
             hint = f"Write it {escape_hint}" if is_card else hint
-            source_file.report("E46", *location, message, hint, is_consequence=True)
+            parse_context.report("E46", *location, message, hint, is_consequence=True)
             return
 
 
-def _report_unemphasized_negation(heading: Token, line: int, source_file: SourceFile) -> None:
+def _report_unemphasized_negation(heading: Token, line: int, parse_context: ParseContext) -> None:
     """Report W29: an unemphasized "not", which readers easily miss."""
     emphasis_depth = 0
     plain = ""
@@ -276,25 +278,27 @@ def _report_unemphasized_negation(heading: Token, line: int, source_file: Source
     if negations and negations[-1].islower():
         message = f"The question turns on “{negations[-1]}”, which has no emphasis."
         hint = f"Ask for what is so, or write **{negations[-1]}**."
-        source_file.report("W29", line, 1, message, hint)
+        parse_context.report("W29", line, 1, message, hint)
 
 
-def _report_hint_containing_answer(question: Question, line: int, source_file: SourceFile) -> None:
+def _report_hint_containing_answer(
+    question: Question, line: int, parse_context: ParseContext
+) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
     texts = types.question_type_of(question).right_answer_texts(question.answer)
     words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
     answers = [answer for answer in words if len(answer) >= 3]
-    source_file.spend_parsing_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    parse_context.spend_parsing_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
         for number, hint in enumerate(hints, 1):
             if f" {answer} " in hint:
                 message = f"Hint {number} contains the answer “{answer}”."
-                source_file.report("W67", line, 1, message, "Point the way; do not arrive.")
+                parse_context.report("W67", line, 1, message, "Point the way; do not arrive.")
                 return
 
 
 def report_unbalanced_right_positions(
-    items: Iterable[Question | Flashcard], source_file: SourceFile
+    items: Iterable[Question | Flashcard], parse_context: ParseContext
 ) -> None:
     """Report W30: one position has most of the correct options of eight or more questions."""
     positions_and_lines = [
@@ -310,10 +314,10 @@ def report_unbalanced_right_positions(
     commonest_position = max(set(positions), key=positions.count)
     share = positions.count(commonest_position) / len(positions)
     if share > _MOST_ALIKE:
-        source_file.current_item = ""
+        parse_context.current_item = ""
         number = commonest_position + 1
         message = f"The right option is number {number} in {share:.0%} of the questions."
-        source_file.report("W30", positions_and_lines[0][1], 1, message, "Vary its position.")
+        parse_context.report("W30", positions_and_lines[0][1], 1, message, "Vary its position.")
 
 
 # “8B” counts parameters and “16 bits” is the width of a format: neither is an amount.
@@ -350,7 +354,7 @@ def report_unsourced_numbers_of_passages(
     passages: Iterable[Sequence[Token]], context: RenderContext
 ) -> None:
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
-    context.source_file.current_item = ""
+    context.parse_context.current_item = ""
     for passage in passages:
         open_blocks: set[str] = set()
         for token in passage:
@@ -370,7 +374,7 @@ def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = "End its sentence with the [^key] of a source; in a course with "
             hint += f"calculators one can compute it: [{match[0]}](calc:…#output)."
-            context.source_file.report_at_text("W85", match[0], first, last, message, hint)
+            context.parse_context.report_at_text("W85", match[0], first, last, message, hint)
 
 
 def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
@@ -444,61 +448,61 @@ _MAX_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
-def report_source_text_problems(source_file: SourceFile) -> None:
+def report_source_text_problems(parse_context: ParseContext) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     in_conflict = False
-    for number, line in enumerate(source_file.lines, 1):
+    for number, line in enumerate(parse_context.lines, 1):
         if CONFLICT_MARKER.match(line) and (line[0] == "<" or in_conflict):
             if not in_conflict:
                 message = "An unfinished merge left its marks here."
                 hint = "Decide for one of the two texts, and delete the three marks."
-                if source_file.path == "ids.lock":
+                if parse_context.path == "ids.lock":
                     hint = "Keep the lines of both sides, and delete the three marks."
-                source_file.report("E75", number, 1, message, hint)
+                parse_context.report("E75", number, 1, message, hint)
             in_conflict = line[0] != ">"
         if "\0" in line or "\ufffd" in line:
             at = max(line.find("\0"), line.find("\ufffd"))
             message = "A character stands here that is no text."
-            source_file.report("E76", number, at + 1, message, "Delete it, or type it anew.")
+            parse_context.report("E76", number, at + 1, message, "Delete it, or type it anew.")
         elif match := _TURNING.search(line):
             message = f"A character (U+{ord(match[0]):04X}) turns what follows around."
             hint = "Delete it; it is not seen."
-            source_file.report("E76", number, match.start() + 1, message, hint)
+            parse_context.report("E76", number, match.start() + 1, message, hint)
         if _STARTS.match(line):
             message = f"“{line.strip('# ')[:50]}” is text to begin with."
-            source_file.report("W77", number, 1, message, "Write what is meant here.")
+            parse_context.report("W77", number, 1, message, "Write what is meant here.")
 
 
-def report_markup_typos(tokens: Sequence[Token], source_file: SourceFile) -> None:
+def report_markup_typos(tokens: Sequence[Token], parse_context: ParseContext) -> None:
     """Report E10, E24, E61, E74, E86, W68, W69: typos that turn markup into text or cut it."""
     blocks = list(tokens)
     for at, token in enumerate(blocks):
         if token.type == "fence":
-            _report_fence_problems(token, source_file)
+            _report_fence_problems(token, parse_context)
         elif token.type == "blockquote_open":
-            _report_unknown_alert_kind(token, source_file)
-            _report_alert_marker_problems(blocks, at, source_file)
-            _report_quote_named_like_alert(blocks, at, source_file)
+            _report_unknown_alert_kind(token, parse_context)
+            _report_alert_marker_problems(blocks, at, parse_context)
+            _report_quote_named_like_alert(blocks, at, parse_context)
         elif token.type == "table_open":
-            _report_uneven_table_rows(token, source_file)
+            _report_uneven_table_rows(token, parse_context)
         elif token.type == "code_block":
-            _report_options_in_code(token, source_file)
+            _report_options_in_code(token, parse_context)
         elif token.type == "inline":
             if token.level == 1:
-                _report_stray_comment_or_alert(token, source_file)
-            _report_unpaired_dollars(token, source_file)
-            _report_misplaced_checkboxes(token, source_file)
-            _report_unrecognized_markup(token, source_file)
-            _report_unclosed_picture_or_formula(token, source_file)
-            report_foreign_markup(token, source_file)
+                _report_stray_comment_or_alert(token, parse_context)
+            _report_unpaired_dollars(token, parse_context)
+            _report_misplaced_checkboxes(token, parse_context)
+            _report_unrecognized_markup(token, parse_context)
+            _report_unclosed_picture_or_formula(token, parse_context)
+            report_foreign_markup(token, parse_context)
 
 
-def _report_fence_problems(token: Token, source_file: SourceFile) -> None:
+def _report_fence_problems(token: Token, parse_context: ParseContext) -> None:
     name = (token.info.split() or [""])[0]
-    if not _is_fence_closed(token, source_file):
+    if not _is_fence_closed(token, parse_context):
         message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
-        source_file.report(
+        parse_context.report(
             "E10", get_first_line_number(token), 1, message, hint, hides_rest_of_file=True
         )
         return
@@ -510,31 +514,31 @@ def _report_fence_problems(token: Token, source_file: SourceFile) -> None:
     hint = f"Did you mean “{suggestion}”?" if suggestion else _CODE_HINT
     if name.lower() in {"math", "latex", "tex", "katex", "asciimath"}:
         hint = "Write $$ on a line before the formula and on one behind it."
-    source_file.report("E74", line, 1, message, hint)
+    parse_context.report("E74", line, 1, message, hint)
 
 
-def _report_options_in_code(token: Token, source_file: SourceFile) -> None:
+def _report_options_in_code(token: Token, parse_context: ParseContext) -> None:
     """Report E24: options indented so far that they are code."""
     for number, line in enumerate(token.content.split("\n")):
         if _CODED_BOX.match(line):
             message = f"“{line.strip()[:40]}” is indented so far that it is code."
             hint = "Take the spaces before it away."
-            source_file.report("E24", get_first_line_number(token) + number, 1, message, hint)
+            parse_context.report("E24", get_first_line_number(token) + number, 1, message, hint)
             return
 
 
-def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> None:
+def _report_stray_comment_or_alert(inline: Token, parse_context: ParseContext) -> None:
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         location = (get_first_line_number(inline) + number, 1)
         if MISBEGUN.match(line):
             message = f"“{line[:40]}” does not begin a comment."
             hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
-            source_file.report("E10", *location, message, hint)
+            parse_context.report("E10", *location, message, hint)
             return
         if line.strip() == "-->":
             message = "The end of a comment stands here, and none is open."
-            source_file.report("E10", *location, message, "Delete it, or the one above it.")
+            parse_context.report("E10", *location, message, "Delete it, or the one above it.")
         elif match := _FOREIGN_BOX.match(line):
             kind = (match[1] or match[2] or "").upper()
             kind = kind if kind in KINDS else "NOTE"
@@ -542,31 +546,33 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
                 hint = f"Write > {shorten_with_ellipsis(line)}, and > before each line of its text."
-            source_file.report("E74", *location, message, hint)
+            parse_context.report("E74", *location, message, hint)
 
 
-def _is_fence_closed(fence: Token, source_file: SourceFile) -> bool:
+def _is_fence_closed(fence: Token, parse_context: ParseContext) -> bool:
     """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
-    closing_line = source_file.lines[min(last, len(source_file.lines)) - 1].rstrip()
+    closing_line = parse_context.lines[min(last, len(parse_context.lines)) - 1].rstrip()
     return last - first > 1 and closing_line.endswith(fence.markup)
 
 
-def _report_unknown_alert_kind(token: Token, source_file: SourceFile) -> None:
+def _report_unknown_alert_kind(token: Token, parse_context: ParseContext) -> None:
     name = token.meta.get("alert", "")
-    if not name and (match := _BOXLESS.match(source_file.lines[get_first_line_number(token) - 1])):
+    if not name and (
+        match := _BOXLESS.match(parse_context.lines[get_first_line_number(token) - 1])
+    ):
         message = f"“{match['box']}” is not a kind of box."
         hint = f"Write > [!{match['name'].upper()}]"
-        source_file.report("E74", get_first_line_number(token), 1, message, hint)
+        parse_context.report("E74", get_first_line_number(token), 1, message, hint)
         return
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
         hint = f"Write > [!{kind}]" if kind else write_hint_for_unknown_word(name, KINDS)
-        source_file.report("E74", get_first_line_number(token), 1, message, hint)
+        parse_context.report("E74", get_first_line_number(token), 1, message, hint)
 
 
-def _report_unrecognized_markup(inline: Token, source_file: SourceFile) -> None:
+def _report_unrecognized_markup(inline: Token, parse_context: ParseContext) -> None:
     """Report E61, E86, W68: links, footnotes and tables that are read as text."""
     first = get_first_line_number(inline)
     last = first + inline.content.count("\n")
@@ -578,19 +584,19 @@ def _report_unrecognized_markup(inline: Token, source_file: SourceFile) -> None:
             hint = "Write the key of a source without spaces: [^key]."
             if note.re is _BRACKETED:
                 hint = f"Write [^{note['key'] or note['other']}]"
-            source_file.report_at_text("E86", note[0], first, last, message, hint)
+            parse_context.report_at_text("E86", note[0], first, last, message, hint)
         if match := _LINK.search(child.content):
             message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
-            source_file.report_at_text("E61", match[0], first, last, message, hint)
+            parse_context.report_at_text("E61", match[0], first, last, message, hint)
     rows = [line.strip() for line in inline.content.split("\n")]
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
         hint = "Write a line such as |---|---| below the first one, of as many cells."
-        source_file.report("W68", first, 1, message, hint, is_consequence=True)
+        parse_context.report("W68", first, 1, message, hint, is_consequence=True)
 
 
-def _report_misplaced_checkboxes(inline: Token, source_file: SourceFile) -> None:
+def _report_misplaced_checkboxes(inline: Token, parse_context: ParseContext) -> None:
     """Report E24: a check box that starts no option."""
     for number, line in enumerate(inline.content.split("\n")):
         misplaced_box = _LOST_BOX.match(line) if number or not inline.level > 1 else None
@@ -600,20 +606,20 @@ def _report_misplaced_checkboxes(inline: Token, source_file: SourceFile) -> None
             if not misplaced_box:
                 message = f"“{line[:40]}” holds two boxes."
             hint = "Write each option on a line of its own, as - [ ] text."
-            source_file.report("E24", *location, message, hint)
+            parse_context.report("E24", *location, message, hint)
 
 
-def _report_uneven_table_rows(token: Token, source_file: SourceFile) -> None:
+def _report_uneven_table_rows(token: Token, parse_context: ParseContext) -> None:
     first, last = token.map or (0, 0)
     expected_cells = 0
     for number in range(first, last):
-        cells = _count_cells(source_file.lines[number])
+        cells = _count_cells(parse_context.lines[number])
         expected_cells = expected_cells or cells
         if cells != expected_cells:
             count_text = f"{cells} cell{'s' * (cells != 1)}"
             message = f"The row has {count_text}, the head of the table {expected_cells}."
             hint = "Give each row as many cells as the head; write \\| for a bar."
-            source_file.report("W68", number + 1, 1, message, hint)
+            parse_context.report("W68", number + 1, 1, message, hint)
 
 
 def _count_cells(line: str) -> int:
@@ -622,7 +628,7 @@ def _count_cells(line: str) -> int:
     return row.removesuffix("|").count("|") + 1
 
 
-def _report_unpaired_dollars(inline: Token, source_file: SourceFile) -> None:
+def _report_unpaired_dollars(inline: Token, parse_context: ParseContext) -> None:
     for child in inline.children or ():
         match = _OPENING.search(child.content) if child.type == "text" else None
         if match:
@@ -633,11 +639,11 @@ def _report_unpaired_dollars(inline: Token, source_file: SourceFile) -> None:
             )
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
-            source_file.report_at_text("W69", excerpt, first, last, message, hint)
+            parse_context.report_at_text("W69", excerpt, first, last, message, hint)
 
 
 def _report_alert_marker_problems(
-    tokens: list[Token], token_index: int, source_file: SourceFile
+    tokens: list[Token], token_index: int, parse_context: ParseContext
 ) -> None:
     """Report E74: an alert without text, or whose marker is not on its own line."""
     quote, inline = (
@@ -647,7 +653,7 @@ def _report_alert_marker_problems(
     if inline is None or inline.type != "inline":
         return
     line = get_first_line_number(quote)
-    if source_file.lines[line - 1].startswith(">>>>>>>"):
+    if parse_context.lines[line - 1].startswith(">>>>>>>"):
         return  # a conflict marker, which is reported as such
     is_closed_next = (
         token_index + 4 >= len(tokens) or tokens[token_index + 4].type == "blockquote_close"
@@ -656,18 +662,18 @@ def _report_alert_marker_problems(
     if quote.meta.get("alert") in KINDS and is_empty:
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
-        source_file.report("E74", line, 1, message, hint)
+        parse_context.report("E74", line, 1, message, hint)
     if quote.meta.get("alert"):
         line += 1
     for number, text in enumerate(inline.content.split("\n")):
         if marker := _MARKER.match(text):
             is_inside = number > 0 or bool(quote.meta.get("alert"))
-            _report_misplaced_alert_marker(marker, line + number, is_inside, source_file)
+            _report_misplaced_alert_marker(marker, line + number, is_inside, parse_context)
             return
 
 
 def _report_quote_named_like_alert(
-    tokens: list[Token], token_index: int, source_file: SourceFile
+    tokens: list[Token], token_index: int, parse_context: ParseContext
 ) -> None:
     """Report W74: a quote that begins like a box. Below an option, a quote is its feedback."""
     inline = tokens[token_index + 2] if token_index + 2 < len(tokens) else tokens[token_index]
@@ -684,11 +690,11 @@ def _report_quote_named_like_alert(
     name = match["sign"] or match["bold"] or match["plain"]
     message = f"“> {match[0]}” begins a plain quote here, and no box."
     hint = f"Write > [!{_BOX_NAMES[name.lower()]}] on a line above it."
-    source_file.report("W74", get_first_line_number(inline), 1, message, hint)
+    parse_context.report("W74", get_first_line_number(inline), 1, message, hint)
 
 
 def _report_misplaced_alert_marker(
-    marker: re.Match[str], line: int, is_inside_quote: bool, source_file: SourceFile
+    marker: re.Match[str], line: int, is_inside_quote: bool, parse_context: ParseContext
 ) -> None:
     name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
     if name not in KINDS:
@@ -706,10 +712,10 @@ def _report_misplaced_alert_marker(
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"
-    source_file.report("E74", line, 1, message, hint, is_consequence=is_inside_quote)
+    parse_context.report("E74", line, 1, message, hint, is_consequence=is_inside_quote)
 
 
-def _report_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) -> None:
+def _report_unclosed_picture_or_formula(inline: Token, parse_context: ParseContext) -> None:
     """Report E61, W69: an unclosed picture or display formula."""
     first = get_first_line_number(inline)
     last = first + inline.content.count("\n")
@@ -722,9 +728,9 @@ def _report_unclosed_picture_or_formula(inline: Token, source_file: SourceFile) 
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if match[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'
-            source_file.report_at_text("E61", match[0], first, last, message, hint)
+            parse_context.report_at_text("E61", match[0], first, last, message, hint)
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."
             hint = "Write $$ before and behind the formula, on lines of their own."
-            source_file.report_at_text("W69", "$$", first, last, message, hint)
+            parse_context.report_at_text("W69", "$$", first, last, message, hint)
             return

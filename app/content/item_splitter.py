@@ -20,7 +20,7 @@ from app.markup.markdown_tokens import (
     get_last_line_number,
     parse_markdown,
 )
-from app.markup.problems import IdInsertion, SourceFile, TextPosition, UnidentifiedItem
+from app.markup.problems import IdInsertion, ParseContext, TextPosition, UnidentifiedItem
 from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.questions.question_type import ItemSource
 from app.questions.types import QUESTION_TYPES
@@ -107,7 +107,9 @@ def is_misread_item_comment(token: Token) -> bool:
 _INDEPENDENT = frozenset({"E61", "E74", "E86"})
 
 
-def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, is_page: bool) -> None:
+def report_stray_answers(
+    prose: Sequence[Token], parse_context: ParseContext, *, is_page: bool
+) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
     for block in find_token_ranges_of_stray_answers(prose, is_page=is_page):
         heading_index = block.start
@@ -115,35 +117,35 @@ def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, is_
             heading_index -= 1
         last = max(get_last_line_number(prose[at]) for at in block)
         section_lines = range(get_first_line_number(prose[heading_index]), last + 1)
-        errors = (p for p in source_file.problems if p.severity == "error")
+        errors = (p for p in parse_context.problems if p.severity == "error")
         if not any(p.line in section_lines and p.code not in _INDEPENDENT for p in errors):
-            _report_stray_answer(prose[block.start : block.stop], source_file)
+            _report_stray_answer(prose[block.start : block.stop], parse_context)
 
 
-def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> None:
+def _report_stray_answer(block: Sequence[Token], parse_context: ParseContext) -> None:
     token = next(t for t in block if _gives_answer_away(t, is_question_asked=True))
     first, last = get_first_line_number(token), get_last_line_number(token)
     if _COMMENT.match(token.content):
         message = "The comment of a question is read as text."
         hint = "Write <!-- before q: and --> behind it."
-        source_file.report("E10", first, 1, message, hint)
+        parse_context.report("E10", first, 1, message, hint)
         return
     if blank := _find_blank(token):
         message = f"The blank “{blank.text[:_MOST_SHOWN]}” belongs to no question."
         hint = f"Write it below a heading ### with <!-- type: {blank.type_name} -->, not into the heading."
-        if source_file.path.endswith("cards.md"):
+        if parse_context.path.endswith("cards.md"):
             hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
         link = "A link to a page is [text](../topic/concept.md), a picture ![text](name.svg)"
-        if source_file.path.endswith("concept.md"):
+        if parse_context.path.endswith("concept.md"):
             hint = f"{link}; a gap belongs to a cloze question. {hint}"
         else:
             hint += f" {link}."
-        source_file.report_at_text("E54", blank.text, first, last, message, hint)
+        parse_context.report_at_text("E54", blank.text, first, last, message, hint)
         return
     line = next(filter(_is_line_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
     hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
-    source_file.report_at_text("E24", line, first, last, message, hint)
+    parse_context.report_at_text("E24", line, first, last, message, hint)
 
 
 def _gives_answer_away(token: Token, is_question_asked: bool) -> bool:
@@ -209,36 +211,36 @@ Region = ProseRegion | ItemSource
 
 
 def split_and_check_regions(
-    text: str, source_file: SourceFile, file_kind: FileKind
+    text: str, parse_context: ParseContext, file_kind: FileKind
 ) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
-    regions = split_into_regions(text, source_file)
+    regions = split_into_regions(text, parse_context)
     neighbors = zip((None, *regions), regions, (*regions[1:], None), strict=False)
     for previous, region, following in neighbors:
         if isinstance(region, ProseRegion):
             is_cards = file_kind == "cards"
-            if is_cards or not _report_answers_below_other_heading(previous, region, source_file):
-                _report_headings_without_id(region.tokens, file_kind, source_file)
-            source_file.current_item = ""
-            report_markup_typos(region.tokens, source_file)
-            report_stray_answers(region.tokens, source_file, is_page=file_kind == "page")
+            if is_cards or not _report_answers_below_other_heading(previous, region, parse_context):
+                _report_headings_without_id(region.tokens, file_kind, parse_context)
+            parse_context.current_item = ""
+            report_markup_typos(region.tokens, parse_context)
+            report_stray_answers(region.tokens, parse_context, is_page=file_kind == "page")
             for token in region.tokens:
                 if is_misread_item_comment(token):
-                    source_file.record_broken_comment_id(
+                    parse_context.record_broken_comment_id(
                         token.content, get_first_line_number(token)
                     )
             if file_kind == "quiz":
-                _report_quiz_heading_without_item(region.tokens, source_file)
+                _report_quiz_heading_without_item(region.tokens, parse_context)
             if file_kind == "cards":
-                _report_unrecognized_cards(region.tokens, source_file)
+                _report_unrecognized_cards(region.tokens, parse_context)
             if file_kind != "page":
-                _report_empty_headings(region.tokens, following, file_kind, source_file)
+                _report_empty_headings(region.tokens, following, file_kind, parse_context)
     return regions
 
 
-def split_into_regions(text: str, source_file: SourceFile) -> list[Region]:
+def split_into_regions(text: str, parse_context: ParseContext) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
-    tokens = parse_markdown(_blank_unclosed_comments(text, source_file))
+    tokens = parse_markdown(_blank_unclosed_comments(text, parse_context))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
@@ -248,11 +250,11 @@ def split_into_regions(text: str, source_file: SourceFile) -> list[Region]:
                 regions.append(ProseRegion(prose))
                 prose = []
             end = _find_end_of_item(tokens, at)
-            regions.append(_build_item_source(tokens, at, end, source_file))
+            regions.append(_build_item_source(tokens, at, end, parse_context))
             at = end
             continue
         if _is_item_comment(tokens[at]):
-            _report_comment_without_heading(tokens[at], prose, source_file)
+            _report_comment_without_heading(tokens[at], prose, parse_context)
         prose.append(tokens[at])
         at += 1
     if prose:
@@ -264,7 +266,7 @@ def _is_item_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
 
 
-def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
+def _blank_unclosed_comments(text: str, parse_context: ParseContext) -> str:
     """Empty the opening of an unclosed comment, which would swallow the following items."""
     if "<!--" not in text:
         return text
@@ -278,21 +280,21 @@ def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
         if "-->" in line:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
-            _report_and_blank_unclosed_comment(lines, opened, source_file)
+            _report_and_blank_unclosed_comment(lines, opened, parse_context)
             opened = -1
     if opened >= 0:
-        _report_and_blank_unclosed_comment(lines, opened, source_file)
+        _report_and_blank_unclosed_comment(lines, opened, parse_context)
     return "\n".join(lines)
 
 
 def _report_and_blank_unclosed_comment(
-    lines: list[str], opening_line_index: int, source_file: SourceFile
+    lines: list[str], opening_line_index: int, parse_context: ParseContext
 ) -> None:
     """Report E10 for an unclosed comment, and blank it and the lines with its keys."""
-    source_file.current_item = ""
-    comment = "\n".join(source_file.lines[opening_line_index : opening_line_index + 3])
-    source_file.record_broken_comment_id(comment, opening_line_index + 1)
-    source_file.report(
+    parse_context.current_item = ""
+    comment = "\n".join(parse_context.lines[opening_line_index : opening_line_index + 3])
+    parse_context.record_broken_comment_id(comment, opening_line_index + 1)
+    parse_context.report(
         "E10", opening_line_index + 1, 1, "The comment is never closed.", "Write --> there."
     )
     lines[opening_line_index] = UNCLOSED_COMMENT
@@ -303,12 +305,12 @@ def _report_and_blank_unclosed_comment(
 
 
 def _report_comment_without_heading(
-    token: Token, tokens_above: list[Token], source_file: SourceFile
+    token: Token, tokens_above: list[Token], parse_context: ParseContext
 ) -> None:
     """Report E02: a comment that is not right below a heading."""
-    source_file.current_item = ""
-    source_file.record_broken_comment_id(token.content, get_first_line_number(token))
-    if _report_unspaced_heading_above(token, source_file):
+    parse_context.current_item = ""
+    parse_context.record_broken_comment_id(token.content, get_first_line_number(token))
+    if _report_unspaced_heading_above(token, parse_context):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
@@ -316,31 +318,31 @@ def _report_comment_without_heading(
     if heading := next(headings, None):
         hint = f"Move it up, right below the heading in line {get_first_line_number(heading)}; or, "
         hint += "if it is of another question, write that above it as a heading: ### What …"
-    source_file.report("E02", get_first_line_number(token), 1, message, hint)
+    parse_context.report("E02", get_first_line_number(token), 1, message, hint)
 
 
-def _report_unspaced_heading_above(token: Token, source_file: SourceFile) -> bool:
+def _report_unspaced_heading_above(token: Token, parse_context: ParseContext) -> bool:
     """Report E02: the line above a comment lacks the space of a heading."""
     line_above = get_first_line_number(token) - 1
-    while line_above > 0 and not source_file.lines[line_above - 1].strip():
+    while line_above > 0 and not parse_context.lines[line_above - 1].strip():
         line_above -= 1
-    line = source_file.lines[line_above - 1] if line_above > 0 else ""
+    line = parse_context.lines[line_above - 1] if line_above > 0 else ""
     match = _GLUED.fullmatch(line.strip())
     if match:
-        report_unspaced_heading("E02", line_above, match, source_file)
+        report_unspaced_heading("E02", line_above, match, parse_context)
     return bool(match)
 
 
 def report_unspaced_heading(
-    code: str, line: int, match: re.Match[str], source_file: SourceFile
+    code: str, line: int, match: re.Match[str], parse_context: ParseContext
 ) -> None:
     """Report once that a line lacks the space after its hashes to be a heading."""
     hashes, title = match.groups()
     excerpt = title if len(title) <= _MAX_REGION_SHOWN else f"{title[:_MAX_REGION_SHOWN]}…"
     message = f"“{hashes}{excerpt}” is no heading: a space is missing after {hashes}."
-    if any(p.line == line and p.message == message for p in source_file.problems):
+    if any(p.line == line and p.message == message for p in parse_context.problems):
         return
-    source_file.report(code, line, 1, message, f"Write {hashes} {excerpt}")
+    parse_context.report(code, line, 1, message, f"Write {hashes} {excerpt}")
 
 
 def _is_item_heading(tokens: list[Token], heading_index: int) -> bool:
@@ -361,28 +363,28 @@ def _find_end_of_item(tokens: list[Token], heading_index: int) -> int:
 
 
 def _build_item_source(
-    tokens: list[Token], heading_index: int, end_index: int, source_file: SourceFile
+    tokens: list[Token], heading_index: int, end_index: int, parse_context: ParseContext
 ) -> ItemSource:
     line = get_first_line_number(tokens[heading_index])
     last = (
         get_first_line_number(tokens[end_index]) - 1
         if end_index < len(tokens)
-        else len(source_file.lines)
+        else len(parse_context.lines)
     )
-    before = len(source_file.problems)
+    before = len(parse_context.problems)
     comment = parse_item_comment(
         tokens[heading_index + 3].content,
         get_first_line_number(tokens[heading_index + 3]),
-        source_file,
+        parse_context,
     )
-    has_errors = any(p.severity == "error" for p in source_file.problems[before:])
+    has_errors = any(p.severity == "error" for p in parse_context.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
-    text = replace_figure_links_by_text("\n".join(source_file.lines[line - 1 : last]))
-    body_lines = source_file.lines[get_last_line_number(tokens[heading_index + 3]) : last]
+    text = replace_figure_links_by_text("\n".join(parse_context.lines[line - 1 : last]))
+    body_lines = parse_context.lines[get_last_line_number(tokens[heading_index + 3]) : last]
     body_text = replace_figure_links_by_text("\n".join(body_lines))
     body = tokens[heading_index + 4 : end_index]
     for token in filter(_is_item_comment, body):
-        _report_second_comment(token, source_file)
+        _report_second_comment(token, parse_context)
         has_errors = True
     level = int(tokens[heading_index].tag[1])
     return ItemSource(
@@ -390,17 +392,17 @@ def _build_item_source(
     )
 
 
-def _report_second_comment(token: Token, source_file: SourceFile) -> None:
-    source_file.record_broken_comment_id(token.content, get_first_line_number(token))
-    if _report_unspaced_heading_above(token, source_file):
+def _report_second_comment(token: Token, parse_context: ParseContext) -> None:
+    parse_context.record_broken_comment_id(token.content, get_first_line_number(token))
+    if _report_unspaced_heading_above(token, parse_context):
         return
     hint = "An item has one comment: keep the id that it had first."
     message = "The item has a second question comment."
-    source_file.report("E02", get_first_line_number(token), 1, message, hint)
+    parse_context.report("E02", get_first_line_number(token), 1, message, hint)
 
 
 def _report_answers_below_other_heading(
-    region_above: Region | None, region_below: ProseRegion, source_file: SourceFile
+    region_above: Region | None, region_below: ProseRegion, parse_context: ParseContext
 ) -> bool:
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(region_above, ItemSource) or not region_above.comment.id:
@@ -417,15 +419,15 @@ def _report_answers_below_other_heading(
         str.lower, _list_checkbox_marks(prose, 3)
     ):
         return False
-    source_file.current_item = region_above.comment.id
+    parse_context.current_item = region_above.comment.id
     message = f"The answers of the question in line {region_above.line} stand apart from it."
     hint = "Delete this heading, or give it more # than the question has."
-    source_file.report("E24", get_first_line_number(prose[0]), 1, message, hint)
+    parse_context.report("E24", get_first_line_number(prose[0]), 1, message, hint)
     return True
 
 
 def _report_headings_without_id(
-    prose: list[Token], file_kind: FileKind, source_file: SourceFile
+    prose: list[Token], file_kind: FileKind, parse_context: ParseContext
 ) -> None:
     """Report E01: headings with answers but without an id.
 
@@ -442,7 +444,7 @@ def _report_headings_without_id(
             )
             has_answer = is_card or (file_kind == "quiz" and _has_answer_without_boxes(prose, at))
             if heading >= 0 and (has_answer or _find_comment_without_id_below(prose, at)):
-                _report_heading_without_id(prose, at, source_file)
+                _report_heading_without_id(prose, at, parse_context)
                 heading = -1
         elif token.type == "paragraph_open" and match_unspaced_heading(prose[at + 1]):
             heading = at + 1
@@ -450,30 +452,30 @@ def _report_headings_without_id(
             boxes = _list_checkbox_marks(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
             if boxes and (file_kind != "page" or (ticked and is_question_section(prose, heading))):
-                _report_heading_without_id(prose, heading, source_file)
+                _report_heading_without_id(prose, heading, parse_context)
                 heading = -1
 
 
-def _report_quiz_heading_without_item(prose: list[Token], source_file: SourceFile) -> None:
+def _report_quiz_heading_without_item(prose: list[Token], parse_context: ParseContext) -> None:
     """Report E01: a heading in quiz.md with text below it that is not an item."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
         section = prose[at : find_next_heading_index(prose, at)]
         lines = range(get_first_line_number(token), max(map(get_last_line_number, section)) + 1)
-        if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
-            source_file.current_item = ""
+        if not any(p.line in lines for p in parse_context.problems if p.severity == "error"):
+            parse_context.current_item = ""
             message = "This heading has no id, and nothing reads what stands below it."
             hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
             hint += "put all of it between <!-- and -->."
-            source_file.report("E01", get_first_line_number(token), 1, message, hint)
+            parse_context.report("E01", get_first_line_number(token), 1, message, hint)
 
 
 def _report_empty_headings(
     prose: list[Token],
     following_region: Region | None,
     file_kind: FileKind,
-    source_file: SourceFile,
+    parse_context: ParseContext,
 ) -> None:
     """Report E01, E57: headings with nothing below them, unless deeper headings follow."""
     for at, token in enumerate(prose):
@@ -485,20 +487,20 @@ def _report_empty_headings(
         if isinstance(following_region, ItemSource) and not next_tag:
             next_tag = f"h{following_region.level}"
         line = get_first_line_number(token)
-        is_reported = any(p.line == line for p in source_file.problems if p.severity == "error")
+        is_reported = any(p.line == line for p in parse_context.problems if p.severity == "error")
         if section_body or is_reported or next_tag > token.tag:
             continue
-        source_file.current_item = ""
-        title = source_file.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
+        parse_context.current_item = ""
+        title = parse_context.lines[line - 1].strip("# ")[:_MAX_REGION_SHOWN]
         code, message = "E01", f"Nothing stands below “{title}”, so that it is no question."
         hint = "Write its answers below it, or delete it."
         if file_kind == "cards":
             code, message = "E57", f"The card “{title}” has no back."
             hint = "Write the answer as text below the heading, or delete it."
-        source_file.report(code, line, 1, message, hint)
+        parse_context.report(code, line, 1, message, hint)
 
 
-def _report_unrecognized_cards(prose: list[Token], source_file: SourceFile) -> None:
+def _report_unrecognized_cards(prose: list[Token], parse_context: ParseContext) -> None:
     """Report E01: cards in the form of a list, a table or pairs, or below a heading of a page."""
     for at, token in enumerate(prose):
         has_next = token.type == "heading_open" and at + 3 < len(prose)
@@ -509,13 +511,13 @@ def _report_unrecognized_cards(prose: list[Token], source_file: SourceFile) -> N
         is_list = token.type.endswith(("_list_open", "table_open")) and not token.level
         if not (is_topic_heading or is_pair or is_list) or token.map is None:
             continue
-        reported_lines = {p.line for p in source_file.problems if p.severity == "error"}
+        reported_lines = {p.line for p in parse_context.problems if p.severity == "error"}
         first = get_first_line_number(token)
         if reported_lines.isdisjoint(range(first - 2, get_last_line_number(token) + 1)):
-            excerpt = source_file.lines[first - 1].strip("# ")[:_MAX_REGION_SHOWN]
+            excerpt = parse_context.lines[first - 1].strip("# ")[:_MAX_REGION_SHOWN]
             message = f"“{excerpt}” is no card: nothing reads it."
             hint = "Write the front behind ### and the back below it; for a gap, ### with [[word]]."
-            source_file.report("E01", first, 1, message, hint)
+            parse_context.report("E01", first, 1, message, hint)
             return
 
 
@@ -571,47 +573,47 @@ def _list_checkbox_marks(prose: list[Token], list_start: int) -> list[str]:
 
 
 def _report_heading_without_id(
-    prose: list[Token], heading_index: int, source_file: SourceFile
+    prose: list[Token], heading_index: int, parse_context: ParseContext
 ) -> None:
     """Report E01 for a heading. `--fix` adds an id if there was none."""
-    source_file.current_item = ""
+    parse_context.current_item = ""
     heading, comment = prose[heading_index], _find_comment_without_id_below(prose, heading_index)
-    noun = "card" if source_file.path.endswith("cards.md") else "question"
+    noun = "card" if parse_context.path.endswith("cards.md") else "question"
     if comment is not None:
         message = f"The comment of this {noun} has no id."
         if _KEYS_FIRST.match(comment.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
-            source_file.report("E01", get_first_line_number(comment), 1, message, hint)
-            source_file.unidentified_items.append(
-                _build_unidentified_item(prose, heading_index, source_file)
+            parse_context.report("E01", get_first_line_number(comment), 1, message, hint)
+            parse_context.unidentified_items.append(
+                _build_unidentified_item(prose, heading_index, parse_context)
             )
             return
-        source_file.record_broken_comment_id(comment.content, get_first_line_number(comment))
+        parse_context.record_broken_comment_id(comment.content, get_first_line_number(comment))
         hint = "Begin it with q: and an id: <!-- q: some-id"
-        source_file.report("E01", get_first_line_number(comment), 1, message, hint)
+        parse_context.report("E01", get_first_line_number(comment), 1, message, hint)
         return
     match = match_unspaced_heading(heading)
     if match:
-        report_unspaced_heading("E01", get_first_line_number(heading), match, source_file)
+        report_unspaced_heading("E01", get_first_line_number(heading), match, parse_context)
         return
-    if stray_line := _find_stray_comment_line_or_zero(prose, heading_index, source_file):
-        excerpt = source_file.lines[stray_line - 1].strip()[:40]
+    if stray_line := _find_stray_comment_line_or_zero(prose, heading_index, parse_context):
+        excerpt = parse_context.lines[stray_line - 1].strip()[:40]
         message = f"“{excerpt}” is not the comment of this question."
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
-        source_file.report("E10", stray_line, 1, message, hint)
+        parse_context.report("E10", stray_line, 1, message, hint)
         return
     hint = "Run the check with --fix, which writes one, or write <!-- q: some-id --> below it."
-    if source_file.path.endswith("concept.md"):
+    if parse_context.path.endswith("concept.md"):
         hint += " If nothing is asked here, write the list without boxes."
     message = f"This {noun} has no id."
-    source_file.report("E01", get_first_line_number(heading), 1, message, hint)
-    source_file.unidentified_items.append(
-        _build_unidentified_item(prose, heading_index, source_file)
+    parse_context.report("E01", get_first_line_number(heading), 1, message, hint)
+    parse_context.unidentified_items.append(
+        _build_unidentified_item(prose, heading_index, parse_context)
     )
 
 
 def _find_stray_comment_line_or_zero(
-    prose: list[Token], heading_index: int, source_file: SourceFile
+    prose: list[Token], heading_index: int, parse_context: ParseContext
 ) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[heading_index : find_next_heading_index(prose, heading_index)]
@@ -623,24 +625,24 @@ def _find_stray_comment_line_or_zero(
     ]
     code_lines = {line for fence in fences for line in fence}
     for line in range(get_last_line_number(section[0]) + 1, end + 1):
-        text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
+        text = unicodedata.normalize("NFKC", html.unescape(parse_context.lines[line - 1]))
         if line not in code_lines and _STRAY.match(text):
             return line
     return 0
 
 
 def _build_unidentified_item(
-    prose: list[Token], heading_index: int, source_file: SourceFile
+    prose: list[Token], heading_index: int, parse_context: ParseContext
 ) -> UnidentifiedItem:
     section = prose[heading_index : find_next_heading_index(prose, heading_index)]
     first, end = get_last_line_number(section[0]), max(map(get_last_line_number, section))
-    body_text = replace_figure_links_by_text("\n".join(source_file.lines[first:end]))
+    body_text = replace_figure_links_by_text("\n".join(parse_context.lines[first:end]))
     title = replace_figure_links_by_text(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
-    line = source_file.lines[first - 1]
+    line = parse_context.lines[first - 1]
     insertion = IdInsertion(TextPosition(first, 1), line, f"{line}\n<!-- q: ", " -->")
     if comment := _find_comment_without_id_below(prose, heading_index):
-        insertion = _build_id_insertion(get_first_line_number(comment), source_file)
+        insertion = _build_id_insertion(get_first_line_number(comment), parse_context)
     return UnidentifiedItem(
         insertion,
         title,
@@ -651,9 +653,9 @@ def _build_unidentified_item(
     )
 
 
-def _build_id_insertion(line: int, source_file: SourceFile) -> IdInsertion:
+def _build_id_insertion(line: int, parse_context: ParseContext) -> IdInsertion:
     """Return how an id is written into the comment that begins in a line."""
-    text = source_file.lines[line - 1]
+    text = parse_context.lines[line - 1]
     start = text.index("<!--")
     after_opening = text[start + 4 :].lstrip()
     opening = text[start : len(text) - len(after_opening)]
@@ -670,11 +672,11 @@ def remove_items_from_page_source(text: str) -> str:
     Answers whose question lost its comment are removed too, as on the rendered page.
     Comments are notes for other authors.
     """
-    source_file = SourceFile("", text)
-    body = parse_front_matter(source_file).body
+    parse_context = ParseContext("", text)
+    body = parse_front_matter(parse_context).body
     lines = body.split("\n")
     removed_lines: set[int] = set()
-    for region in split_into_regions(body, source_file):
+    for region in split_into_regions(body, parse_context):
         if isinstance(region, ItemSource):
             removed_lines |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 from app.content.parsed_file import HashedOption, LockEntry
-from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.problems import MOST_OPTIONS, ParseContext
 from app.markup.text import LARGEST_SAMPLE, MOST_SAMPLES
 
 LOCK_FILE_HEADER = """\
@@ -21,10 +21,10 @@ LOCK_FILE_HEADER = """\
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
 
 
-def parse_lock_file(source_file: SourceFile) -> tuple[LockEntry, ...]:
+def parse_lock_file(parse_context: ParseContext) -> tuple[LockEntry, ...]:
     """Return the entries of ids.lock. Unreadable lines are reported."""
     entries: dict[str, LockEntry] = {}
-    for number, line in enumerate(source_file.lines, 1):
+    for number, line in enumerate(parse_context.lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         if _CONFLICT.match(line):  # reported as such
@@ -33,13 +33,13 @@ def parse_lock_file(source_file: SourceFile) -> tuple[LockEntry, ...]:
             entry = _parse_lock_line(line.split(), number)
         except (ValueError, IndexError):
             hint = "Restore the line, or delete it and run the check with --fix."
-            source_file.report("E10", number, 1, "This line cannot be read.", hint)
+            parse_context.report("E10", number, 1, "This line cannot be read.", hint)
             continue
         first = entries.setdefault(entry.id, entry)
         if first is not entry:
             message = f"“{entry.id}” stands in line {first.line} already."
             hint = "Keep the newer line; or the one with two dates, if it is retired."
-            source_file.report("E11", number, 1, message, hint)
+            parse_context.report("E11", number, 1, message, hint)
     return tuple(entries.values())
 
 
@@ -77,7 +77,7 @@ def format_lock_file(entries: Iterable[LockEntry], previous_text: str = "") -> s
     comments and the line ending.
     """
     unwritten_entries = {e.id: e for e in entries}
-    previous_entries = {e.id: e for e in parse_lock_file(SourceFile("ids.lock", previous_text))}
+    previous_entries = {e.id: e for e in parse_lock_file(ParseContext("ids.lock", previous_text))}
     new_ids = collections.deque(sorted(unwritten_entries.keys() - previous_entries.keys()))
     lines = []
     for line in (previous_text or LOCK_FILE_HEADER).splitlines():

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it.token import Token
 
 from app.markup.markdown_tokens import get_first_line_number, get_last_line_number
-from app.markup.problems import SourceFile, TextPosition
+from app.markup.problems import ParseContext, TextPosition
 from app.questions.question_type import ItemParts, ItemSource
 
 _MOST_SHOWN = 40
@@ -91,15 +91,15 @@ _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)
 
 
 def report_markup_in_plain_value(
-    key: str, text: str, position: TextPosition, source_file: SourceFile
+    key: str, text: str, position: TextPosition, parse_context: ParseContext
 ) -> None:
     """Report markup in a value of front matter that is shown as plain text."""
     if match := _MARKED.search(text):
         message = f"“{match[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
-        source_file.report("W74", *position, message, "Write the words alone.")
+        parse_context.report("W74", *position, message, "Write the words alone.")
 
 
-def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> None:
+def _report_unmatched_emphasis_marks(inline: Token, parse_context: ParseContext) -> None:
     for child in inline.children or ():
         match = _EMPHASIS_MARKS.search(child.content) if child.type == "text" else None
         if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
@@ -109,17 +109,17 @@ def _report_unmatched_emphasis_marks(inline: Token, source_file: SourceFile) -> 
             )
             message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
-            source_file.report_at_text("W74", match[0], first, last, message, hint)
+            parse_context.report_at_text("W74", match[0], first, last, message, hint)
             return
 
 
-def report_foreign_markup(inline: Token, source_file: SourceFile) -> None:
+def report_foreign_markup(inline: Token, parse_context: ParseContext) -> None:
     """Report markup of other editors in a paragraph, a heading or a cell, each character once."""
-    _report_unmatched_emphasis_marks(inline, source_file)
+    _report_unmatched_emphasis_marks(inline, parse_context)
     text = _LITERAL.sub(_mask_with_nuls, inline.content)
-    box_error_lines = {p.line for p in source_file.problems if p.code == "E74"}
+    box_error_lines = {p.line for p in parse_context.problems if p.code == "E74"}
     reported_offsets: set[int] = set()
-    for pattern, remedy in _FOREIGN if source_file.current_item else (*_FOREIGN, _TASK):
+    for pattern, remedy in _FOREIGN if parse_context.current_item else (*_FOREIGN, _TASK):
         for match in pattern.finditer(text):
             line = get_first_line_number(inline) + text.count("\n", 0, match.start())
             if line in box_error_lines or not reported_offsets.isdisjoint(range(*match.span())):
@@ -127,7 +127,7 @@ def report_foreign_markup(inline: Token, source_file: SourceFile) -> None:
             reported_offsets.update(range(*match.span()))
             excerpt = inline.content[match.start() : match.end()].strip().split("\n")[0]
             message = f"“{excerpt[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
-            source_file.report_at_text("W74", excerpt, line, line, message, remedy)
+            parse_context.report_at_text("W74", excerpt, line, line, message, remedy)
 
 
 def _mask_with_nuls(literal: re.Match[str]) -> str:
@@ -160,7 +160,7 @@ _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_ope
 
 
 def report_misread_answer_lines(
-    source: ItemSource, parts: ItemParts, type_name: str, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, type_name: str, parse_context: ParseContext
 ) -> None:
     """Report lines that look like an option, a step or a table row but are read as text.
 
@@ -168,39 +168,39 @@ def report_misread_answer_lines(
     """
     if type_name == "card":
         return
-    _report_hints_in_explanation(parts, source_file)
-    handled_lines = {p.line for p in source_file.problems if p.severity == "error"}
+    _report_hints_in_explanation(parts, parse_context)
+    handled_lines = {p.line for p in parse_context.problems if p.severity == "error"}
     handled_lines |= {option.line for option in parts.options}
     handled_lines |= _list_block_lines(source, *_LITERAL_BLOCKS)
     if type_name == "order":
         handled_lines |= {
             get_first_line_number(t) for t in source.body if t.type == "list_item_open"
         }
-    lines = {*_find_matching_lines(_OPTION, source, source_file, handled_lines)}
+    lines = {*_find_matching_lines(_OPTION, source, parse_context, handled_lines)}
     if parts.options:
-        matching_lines = _find_matching_lines(_BESIDE, source, source_file, handled_lines)
+        matching_lines = _find_matching_lines(_BESIDE, source, parse_context, handled_lines)
         lines |= _find_lines_near_options(source).intersection(matching_lines)
-        lines |= _find_list_items_next_to_options(source, parts, source_file) - handled_lines
-    _report_lines_read_as_text(sorted(lines), "E24", source_file)
+        lines |= _find_list_items_next_to_options(source, parts, parse_context) - handled_lines
+    _report_lines_read_as_text(sorted(lines), "E24", parse_context)
     if parts.options:
-        _report_lines_joined_to_option(source, parts, source_file, handled_lines | lines)
+        _report_lines_joined_to_option(source, parts, parse_context, handled_lines | lines)
     handled_lines |= _list_block_lines(source, "blockquote_open")
     if type_name == "order":
-        steps = _find_matching_lines(_STEP, source, source_file, handled_lines)
-        _report_lines_read_as_text(steps, "E50", source_file)
+        steps = _find_matching_lines(_STEP, source, parse_context, handled_lines)
+        _report_lines_read_as_text(steps, "E50", parse_context)
     elif type_name == "match" and parts.answer_block:
-        rows = _find_matching_lines(_ROW, source, source_file, handled_lines)
-        _report_lines_read_as_text(rows, "E52", source_file)
+        rows = _find_matching_lines(_ROW, source, parse_context, handled_lines)
+        _report_lines_read_as_text(rows, "E52", parse_context)
 
 
-def _report_hints_in_explanation(parts: ItemParts, source_file: SourceFile) -> None:
+def _report_hints_in_explanation(parts: ItemParts, parse_context: ParseContext) -> None:
     """Report W74: a paragraph after the answers that is meant as a hint."""
     for token in parts.explanation:
         match = _HINT.match(token.content) if token.type == "inline" and token.level == 1 else None
         if match:
             message = f"“{match[0]}” begins the explanation, which is shown after the answer."
             hint = "For a hint write > [!TIP] on a line above, and > before each line of its text."
-            source_file.report("W74", get_first_line_number(token), 1, message, hint)
+            parse_context.report("W74", get_first_line_number(token), 1, message, hint)
 
 
 _WORDS = {
@@ -210,21 +210,26 @@ _WORDS = {
 }
 
 
-def _report_lines_read_as_text(lines: Iterable[int], code: str, source_file: SourceFile) -> None:
+def _report_lines_read_as_text(
+    lines: Iterable[int], code: str, parse_context: ParseContext
+) -> None:
     noun, hint = _WORDS[code]
     for line in lines:
-        excerpt = source_file.lines[line - 1].strip()[:_MOST_SHOWN]
+        excerpt = parse_context.lines[line - 1].strip()[:_MOST_SHOWN]
         message = f"“{excerpt}” is read as text, not as {noun}."
-        source_file.report(code, line, 1, message, hint)
+        parse_context.report(code, line, 1, message, hint)
 
 
 def _find_matching_lines(
-    pattern: re.Pattern[str], source: ItemSource, source_file: SourceFile, handled_lines: set[int]
+    pattern: re.Pattern[str],
+    source: ItemSource,
+    parse_context: ParseContext,
+    handled_lines: set[int],
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
     last = source.line + source.text.count("\n")
     for line in range(last - source.text_after_comment.count("\n"), last + 1):
-        text = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
+        text = unicodedata.normalize("NFKC", html.unescape(parse_context.lines[line - 1]))
         if line not in handled_lines and pattern.match(text):
             yield line
 
@@ -238,7 +243,7 @@ def _find_lines_near_options(source: ItemSource) -> set[int]:
 
 
 def _find_list_items_next_to_options(
-    source: ItemSource, parts: ItemParts, source_file: SourceFile
+    source: ItemSource, parts: ItemParts, parse_context: ParseContext
 ) -> set[int]:
     """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
@@ -247,10 +252,10 @@ def _find_list_items_next_to_options(
         for t in source.body
         if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
     ]
-    filled = [{n for n in lines if source_file.lines[n - 1].strip()} for lines in lists]
+    filled = [{n for n in lines if parse_context.lines[n - 1].strip()} for lines in lists]
     starts: set[int] = set()
     for upper_list, lower_list in itertools.pairwise(filled):
-        lines_between = source_file.lines[max(upper_list) : min(lower_list) - 1]
+        lines_between = parse_context.lines[max(upper_list) : min(lower_list) - 1]
         has_upper, has_lower = bool(upper_list & options), bool(lower_list & options)
         if all(map(str.strip, lines_between)) and has_upper != has_lower:
             starts |= lower_list if has_upper else upper_list
@@ -259,7 +264,7 @@ def _find_list_items_next_to_options(
 
 
 def _report_lines_joined_to_option(
-    source: ItemSource, parts: ItemParts, source_file: SourceFile, handled_lines: set[int]
+    source: ItemSource, parts: ItemParts, parse_context: ParseContext, handled_lines: set[int]
 ) -> None:
     """Report E24 for lines that Markdown reads as part of the option above them.
 
@@ -275,13 +280,13 @@ def _report_lines_joined_to_option(
     ]
     continuation_lines = {line for lines in line_ranges for line in lines}
     for line in sorted(continuation_lines - handled_lines):
-        raw = source_file.lines[line - 1]
+        raw = parse_context.lines[line - 1]
         text = unicodedata.normalize("NFKC", html.unescape(raw))
         is_unindented = raw.strip() and not raw[0].isspace()
         if is_unindented or (line not in quotes and _REASON.match(text)):
             message = f"“{raw.strip()[:_MOST_SHOWN]}” is read as part of the option"
             hint = "Begin a reason with two spaces and >, and an option with - [ ]."
-            source_file.report("E24", line, 1, f"{message} above it.", hint)
+            parse_context.report("E24", line, 1, f"{message} above it.", hint)
 
 
 def _list_block_lines(source: ItemSource, *token_types: str) -> set[int]:
@@ -312,21 +317,23 @@ _PLACE_OF_NAMES = "Write other names in parentheses behind the term: ## Term (na
 _NAMES_WITH_COMMA = re.compile(r"^[^(),]+,[^(),]+$")
 
 
-def report_term_heading_problems(name: str, tag: str, line: int, source_file: SourceFile) -> None:
+def report_term_heading_problems(
+    name: str, tag: str, line: int, parse_context: ParseContext
+) -> None:
     """Report W70 for a heading that is deeper than those of terms, or that holds two names."""
     if tag != "h2":
         message = f"“{name[:_MOST_SHOWN]}” is a term of its own, though its heading is deeper."
         hint = f"Write ## {name}, or **{name}** in the text of the term above."
-        source_file.report("W70", line, 1, message, hint)
+        parse_context.report("W70", line, 1, message, hint)
     if _NAMES_WITH_COMMA.match(name):
         first, _, other_names = name.partition(",")
         message = f"“{name[:_MOST_SHOWN]}” is one name, with its comma."
         hint = f"Write ## {first} ({other_names.strip()}) for a term with other names."
-        source_file.report("W70", line, 1, message, hint)
+        parse_context.report("W70", line, 1, message, hint)
 
 
 def report_misread_term_and_meaning(
-    name: str, line: int, body: Sequence[Token], source_file: SourceFile
+    name: str, line: int, body: Sequence[Token], parse_context: ParseContext
 ) -> None:
     """Report W70 for the heading and the text of a term; an empty name means text of no term."""
     misreading = (
@@ -334,27 +341,27 @@ def report_misread_term_and_meaning(
     )
     if match := _NUMBERED.match(name):
         message = f"The number belongs to the term: “{name[:_MOST_SHOWN]}”."
-        source_file.report("W70", line, 1, message, f"Write ## {name[match.end() :]}")
+        parse_context.report("W70", line, 1, message, f"Write ## {name[match.end() :]}")
     elif match := _TWO_NAMES.search(name):
         message = f"“{name[:_MOST_SHOWN]}” is one name, with its “{match[0].strip()}”."
         hint = _PLACE_OF_NAMES
         if match[0][0] == "(":
             hint = "Leave it out: the plural is found as well."
-        source_file.report("W70", line, 1, message, hint)
+        parse_context.report("W70", line, 1, message, hint)
     for at, token in enumerate(body):
         if token.type == "html_block" and _COMMENT.match(token.content):
             message = "Nothing reads the names in this comment."
-            source_file.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
+            parse_context.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
         if token.type != "inline":
             continue
         if body[at - 1].type == "th_open" and _TERM_COLUMN.match(token.content):
             message = f"This table {misreading}."
             hint = "Write each term as ## and its name, and its meaning below it."
-            source_file.report("W70", get_first_line_number(token), 1, message, hint)
+            parse_context.report("W70", get_first_line_number(token), 1, message, hint)
         elif match := _OTHER_NAMES.match(token.content):
             message = f"“{match[0]}” {misreading}."
-            source_file.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
+            parse_context.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
         elif match := _BOLD_TERM.match(token.content):
             message = f"“{match['term']}” {misreading}."
             hint = f"For a term of its own write ## {match['term']} and its meaning below it."
-            source_file.report("W70", get_first_line_number(token), 1, message, hint)
+            parse_context.report("W70", get_first_line_number(token), 1, message, hint)

@@ -39,7 +39,7 @@ _TYPES: tuple[type, ...] = (
         if isinstance(kind, type)
         and (dataclasses.is_dataclass(kind) or issubclass(kind, tuple))
         and kind.__module__ == module.__name__
-        and kind is not problems.SourceFile
+        and kind is not problems.ParseContext
     ),
     *_ANSWERS,
 )

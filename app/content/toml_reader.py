@@ -10,8 +10,8 @@ from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, Sour
 from app.markup.problems import (
     MOST_ENTRIES,
     MOST_MINUTES,
+    ParseContext,
     ProblemText,
-    SourceFile,
     TextPosition,
     locate_toml_value,
 )
@@ -104,30 +104,30 @@ _OBJECTIVE_KEYS = ("number", "short", "title")
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
-def parse_toml_or_report(source_file: SourceFile) -> dict[str, Any]:
+def parse_toml_or_report(parse_context: ParseContext) -> dict[str, Any]:
     """Parse a TOML file. Reports E10 if it is invalid, and returns no tables."""
     try:
-        is_too_deep = _DOTTED.search(source_file.text) is not None
-        tables = {} if is_too_deep else tomllib.loads(source_file.text)
+        is_too_deep = _DOTTED.search(parse_context.text) is not None
+        tables = {} if is_too_deep else tomllib.loads(parse_context.text)
     except RecursionError:
         is_too_deep, tables = True, {}
     except (tomllib.TOMLDecodeError, ValueError) as error:
         message = str(error)
         position = re.search(r"at line (\d+), column (\d+)", message)
-        line, column = map(int, position.groups()) if position else (len(source_file.lines), 1)
+        line, column = map(int, position.groups()) if position else (len(parse_context.lines), 1)
         reason = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
         is_duplicate = re.search(r"overwrite|twice", reason, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
         if is_duplicate:
             hint = "Keep one; of what may stand several times, write [[two brackets]]."
         code = "E11" if is_duplicate else "E10"
-        explanation, remedy = describe_toml_error(reason, source_file.lines[line - 1])
+        explanation, remedy = describe_toml_error(reason, parse_context.lines[line - 1])
         message = explanation or f"The file cannot be read: {reason}."
-        source_file.report(code, line, column, message, remedy or hint)
+        parse_context.report(code, line, column, message, remedy or hint)
         return {}
     if is_too_deep:
         message = "The keys, lists or tables of this file are nested too deeply."
-        source_file.report("E88", 1, 1, message, "Write plain values, or lists of them.")
+        parse_context.report("E88", 1, 1, message, "Write plain values, or lists of them.")
     return tables
 
 
@@ -145,46 +145,46 @@ class RegisterEntry(NamedTuple):
     line: int
 
 
-def map_register_entries_to_lines(source_file: SourceFile) -> dict[str, int]:
+def map_register_entries_to_lines(parse_context: ParseContext) -> dict[str, int]:
     """Return the line of each number and key in a register."""
-    return {entry.name: entry.line for entry in _find_register_entries(source_file)}
+    return {entry.name: entry.line for entry in _find_register_entries(parse_context)}
 
 
-def _find_register_entries(source_file: SourceFile) -> list[RegisterEntry]:
-    matches = enumerate(map(_ENTRY.match, source_file.lines), 1)
+def _find_register_entries(parse_context: ParseContext) -> list[RegisterEntry]:
+    matches = enumerate(map(_ENTRY.match, parse_context.lines), 1)
     return [RegisterEntry(match[1] or match[2], line) for line, match in matches if match]
 
 
 def _report_unknown_keys(
-    table: Mapping[str, Any], known_keys: tuple[str, ...], source_file: SourceFile
+    table: Mapping[str, Any], known_keys: tuple[str, ...], parse_context: ParseContext
 ) -> None:
     for name in table:
         if name not in known_keys:
             hint = write_hint_for_unknown_word(name, known_keys)
-            source_file.report_at_text(
-                "E12", name, 1, len(source_file.lines), f"“{name}” is not a key here.", hint
+            parse_context.report_at_text(
+                "E12", name, 1, len(parse_context.lines), f"“{name}” is not a key here.", hint
             )
 
 
-def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> tuple[str, ...]:
+def _read_texts(table: Mapping[str, Any], key: str, parse_context: ParseContext) -> tuple[str, ...]:
     """Return a list of texts. Other values are reported and left out."""
     values = table.get(key, [])
     if not isinstance(values, list):
-        _report_bad_value(key, "a list of texts in quotes", source_file)
+        _report_bad_value(key, "a list of texts in quotes", parse_context)
         return ()
     texts = [text for value in values if (text := _text_number_or_date_as_text(value)) is not None]
     if len(texts) < len(values):
-        _report_bad_value(key, "a list of texts in quotes", source_file)
-    return tuple(_drop_rows_beyond_limit(texts, key, source_file))
+        _report_bad_value(key, "a list of texts in quotes", parse_context)
+    return tuple(_drop_rows_beyond_limit(texts, key, parse_context))
 
 
 def _read_text(
-    table: Mapping[str, Any], key: str, source_file: SourceFile, default: str = ""
+    table: Mapping[str, Any], key: str, parse_context: ParseContext, default: str = ""
 ) -> str:
     """Return the text of a key. Other values are reported."""
     text = _text_number_or_date_as_text(table.get(key, default))
     if text is None:
-        _report_bad_value(key, "a text in quotes", source_file)
+        _report_bad_value(key, "a text in quotes", parse_context)
         return default
     return text
 
@@ -196,19 +196,19 @@ def _text_number_or_date_as_text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
 
-def _read_table_array(table: Mapping[str, Any], key: str, source_file: SourceFile) -> list[Any]:
+def _read_table_array(table: Mapping[str, Any], key: str, parse_context: ParseContext) -> list[Any]:
     value = table.get(key, [])
     rows = [r for r in value if isinstance(r, dict)] if isinstance(value, list) else []
     if not isinstance(value, list) or len(rows) < len(value):
-        _report_bad_value(key, f"written as [[{key}]]", source_file)
-    return _drop_rows_beyond_limit(rows, key, source_file)
+        _report_bad_value(key, f"written as [[{key}]]", parse_context)
+    return _drop_rows_beyond_limit(rows, key, parse_context)
 
 
-def _drop_rows_beyond_limit(rows: list[Any], key: str, source_file: SourceFile) -> list[Any]:
+def _drop_rows_beyond_limit(rows: list[Any], key: str, parse_context: ParseContext) -> list[Any]:
     if len(rows) > MOST_ENTRIES:
-        location = locate_toml_value(key, source_file)
+        location = locate_toml_value(key, parse_context)
         message = f"“{key}” has {len(rows):,} entries."
-        source_file.report("E88", *location, message, f"Write at most {MOST_ENTRIES:,}.")
+        parse_context.report("E88", *location, message, f"Write at most {MOST_ENTRIES:,}.")
     return rows[:MOST_ENTRIES]
 
 
@@ -219,132 +219,132 @@ _EXAMPLES = {
 }
 
 
-def _report_bad_value(key: str, requirement: str, source_file: SourceFile) -> None:
-    location = locate_toml_value(key, source_file)
+def _report_bad_value(key: str, requirement: str, parse_context: ParseContext) -> None:
+    location = locate_toml_value(key, parse_context)
     example = _EXAMPLES.get(requirement, "")
     if requirement.startswith("a whole number"):
         example = "60"
     hint = f"Write {key} = {example}" if example else ""
-    source_file.report("E13", *location, f"“{key}” has to be {requirement}.", hint)
+    parse_context.report("E13", *location, f"“{key}” has to be {requirement}.", hint)
 
 
-def parse_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
+def parse_sources(parse_context: ParseContext) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
     sources = []
-    lines = map_register_entries_to_lines(source_file)
-    tables = parse_toml_or_report(source_file)
-    for key in _drop_rows_beyond_limit(list(tables), "sources", source_file):
+    lines = map_register_entries_to_lines(parse_context)
+    tables = parse_toml_or_report(parse_context)
+    for key in _drop_rows_beyond_limit(list(tables), "sources", parse_context):
         table, location = tables[key], TextPosition(lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
             hint = "Write it below the [key] of a source."
             if isinstance(table, list):
                 message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
-            source_file.report_at_text("E10", key, 1, len(source_file.lines), message, hint)
+            parse_context.report_at_text("E10", key, 1, len(parse_context.lines), message, hint)
             continue
         if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."
-            source_file.report("E03", *location, f"“{key}” is not a key of a source.", hint)
+            parse_context.report("E03", *location, f"“{key}” is not a key of a source.", hint)
             continue
-        _report_unknown_keys(table, _SOURCE_KEYS, source_file)
+        _report_unknown_keys(table, _SOURCE_KEYS, parse_context)
         if not table.get("title"):
             message = f"The source “{key}” has no title."
-            source_file.report("E10", *location, message, 'Write title = "…" below it.')
+            parse_context.report("E10", *location, message, 'Write title = "…" below it.')
             continue
-        sources.append(_read_source(key, table, location, source_file))
+        sources.append(_read_source(key, table, location, parse_context))
     return tuple(sources)
 
 
 def _read_source(
-    key: str, table: Mapping[str, Any], position: TextPosition, source_file: SourceFile
+    key: str, table: Mapping[str, Any], position: TextPosition, parse_context: ParseContext
 ) -> CitedSource:
-    address = _read_text(table, "address", source_file)
-    isbn = _read_text(table, "isbn", source_file)
+    address = _read_text(table, "address", parse_context)
+    isbn = _read_text(table, "isbn", parse_context)
     if isbn and not is_isbn(isbn):
-        value_location = locate_toml_value("isbn", source_file, position.line)
+        value_location = locate_toml_value("isbn", parse_context, position.line)
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
         hint = "Copy it from the book, 10 or 13 digits."
-        source_file.report("E13", *value_location, message, hint)
+        parse_context.report("E13", *value_location, message, hint)
     if not address.startswith("https://") and (address or not isbn):
         message = f"The source “{key}” has no https address."
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
-        source_file.report("W17", *position, message, hint)
+        parse_context.report("W17", *position, message, hint)
     read_date = table.get("read")
-    value_location = locate_toml_value("read", source_file, position.line)
+    value_location = locate_toml_value("read", parse_context, position.line)
     if isinstance(read_date, dt.date):
-        source_file.add_reference("day", str(read_date)[:10], *value_location)
+        parse_context.add_reference("day", str(read_date)[:10], *value_location)
     elif read_date is not None:
         message = f"“{read_date}” is not a date."
         hint = "Write it without quotes: read = 2026-11-20."
-        source_file.report("E13", *value_location, message, hint)
+        parse_context.report("E13", *value_location, message, hint)
     return CitedSource(
         key,
-        _read_text(table, "title", source_file, key),
-        _read_text(table, "publisher", source_file),
+        _read_text(table, "title", parse_context, key),
+        _read_text(table, "publisher", parse_context),
         address if address.startswith(("https://", "http://")) else "",
         read_date if isinstance(read_date, dt.date) else None,
-        _read_text(table, "year", source_file),
-        _read_text(table, "note", source_file),
-        source_file.path,
+        _read_text(table, "year", parse_context),
+        _read_text(table, "note", parse_context),
+        parse_context.path,
         isbn,
     )
 
 
-def parse_syllabus(source_file: SourceFile) -> Syllabus:
+def parse_syllabus(parse_context: ParseContext) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
-    tables = parse_toml_or_report(source_file)
-    _report_unknown_keys(tables, _SYLLABUS_KEYS, source_file)
-    rows = _read_table_array(tables, "domains", source_file)
+    tables = parse_toml_or_report(parse_context)
+    _report_unknown_keys(tables, _SYLLABUS_KEYS, parse_context)
+    rows = _read_table_array(tables, "domains", parse_context)
     weight_sum = _infer_expected_weight_sum(rows)
-    domains = tuple(_read_domain(r, weight_sum, source_file) for r in rows)
-    _report_duplicate_numbers(domains, source_file)
-    if not domains and not source_file.problems:
+    domains = tuple(_read_domain(r, weight_sum, parse_context) for r in rows)
+    _report_duplicate_numbers(domains, parse_context)
+    if not domains and not parse_context.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
-        source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
-    if tables and not any("weight" in p.message for p in source_file.problems):
-        _report_wrong_weight_sum(domains, weight_sum, source_file)
-    _report_missing_course_title(tables, domains, source_file)
-    order = _read_texts(tables, "order", source_file)
+        parse_context.report("E10", 1, 1, "The syllabus has no domains.", hint)
+    if tables and not any("weight" in p.message for p in parse_context.problems):
+        _report_wrong_weight_sum(domains, weight_sum, parse_context)
+    _report_missing_course_title(tables, domains, parse_context)
+    order = _read_texts(tables, "order", parse_context)
     for name in order:
-        location = source_file.locate_text(f'"{name}"', 1, len(source_file.lines))
-        source_file.add_reference("topic", name, *location)
+        location = parse_context.locate_text(f'"{name}"', 1, len(parse_context.lines))
+        parse_context.add_reference("topic", name, *location)
     return Syllabus(
-        _read_text(tables, "exam", source_file),
-        _read_text(tables, "title", source_file),
+        _read_text(tables, "exam", parse_context),
+        _read_text(tables, "title", parse_context),
         domains,
         order,
-        _read_texts(tables, "notes", source_file),
-        _read_text(tables, "license", source_file) if "license" in tables else "",
-        _read_boolean_or_true(tables, "calculators", source_file),
-        _read_language(tables, source_file),
+        _read_texts(tables, "notes", parse_context),
+        _read_text(tables, "license", parse_context) if "license" in tables else "",
+        _read_boolean_or_true(tables, "calculators", parse_context),
+        _read_language(tables, parse_context),
     )
 
 
 def _report_missing_course_title(
-    tables: Mapping[str, Any], domains: tuple[Domain, ...], source_file: SourceFile
+    tables: Mapping[str, Any], domains: tuple[Domain, ...], parse_context: ParseContext
 ) -> None:
     if domains and not tables.get("title") and not tables.get("exam"):
         hint = 'Write title = "…" and exam = "…" above the first domain.'
-        source_file.report("E10", 1, 1, "The course has no title.", hint)
+        parse_context.report("E10", 1, 1, "The course has no title.", hint)
 
 
-def _read_boolean_or_true(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
+def _read_boolean_or_true(table: Mapping[str, Any], key: str, parse_context: ParseContext) -> bool:
     value = table.get(key, True)
     if not isinstance(value, bool):
-        _report_bad_value(key, "true or false", source_file)
+        _report_bad_value(key, "true or false", parse_context)
         return True
     return value
 
 
-def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
+def _read_language(table: Mapping[str, Any], parse_context: ParseContext) -> str:
     """Return the course's language tag, English by default."""
-    language = _read_text(table, "language", source_file, _ENGLISH)
+    language = _read_text(table, "language", parse_context, _ENGLISH)
     tag = canonicalize_language_tag_or_empty(language)
     if not tag:
-        location = locate_toml_value("language", source_file)
+        location = locate_toml_value("language", parse_context)
         message = f"“{language}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
-        source_file.report("E13", *location, message, hint)
+        parse_context.report("E13", *location, message, hint)
     return tag or _ENGLISH
 
 
@@ -355,7 +355,7 @@ def _infer_expected_weight_sum(rows: list[Any]) -> int:
 
 
 def _report_wrong_weight_sum(
-    domains: tuple[Domain, ...], expected_sum: int, source_file: SourceFile
+    domains: tuple[Domain, ...], expected_sum: int, parse_context: ParseContext
 ) -> None:
     """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
@@ -364,114 +364,120 @@ def _report_wrong_weight_sum(
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{expected_sum * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
-    source_file.report("E70", *locate_toml_value("weight", source_file), message, hint)
+    parse_context.report("E70", *locate_toml_value("weight", parse_context), message, hint)
 
 
 _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
-def _report_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
+def _report_duplicate_numbers(domains: tuple[Domain, ...], parse_context: ParseContext) -> None:
     """Report E11: a number of two domains or objectives, or one that TOML shortens."""
-    cut_lines = [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]
+    cut_lines = [n for n, row in enumerate(parse_context.lines, 1) if _CUT_NUMBER.match(row)]
     for line in cut_lines:
         hint = 'Write number = "1.10".'
-        source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
+        parse_context.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
-        lines = [e.line for e in _find_register_entries(source_file) if e.name == number]
+        lines = [e.line for e in _find_register_entries(parse_context) if e.name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
         if not cut_lines:
-            source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
+            parse_context.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
-def _read_domain(table: Mapping[str, Any], expected_sum: int, source_file: SourceFile) -> Domain:
-    number = _read_text(table, "number", source_file)
-    _report_unknown_keys(table, _DOMAIN_KEYS, source_file)
-    _report_missing_number_or_title("domain", table, source_file)
+def _read_domain(
+    table: Mapping[str, Any], expected_sum: int, parse_context: ParseContext
+) -> Domain:
+    number = _read_text(table, "number", parse_context)
+    _report_unknown_keys(table, _DOMAIN_KEYS, parse_context)
+    _report_missing_number_or_title("domain", table, parse_context)
     if number and "weight" not in table:
-        number_location = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
+        number_location = parse_context.locate_text(f'"{number}"', 1, len(parse_context.lines))
         message = f"The domain “{number}” has no weight."
-        source_file.report("E10", *number_location, message, "Write weight = 40 below it.")
-    for row in _read_table_array(table, "objectives", source_file):
-        _report_unknown_keys(row, _OBJECTIVE_KEYS, source_file)
-        _report_missing_number_or_title("objective", row, source_file)
+        parse_context.report("E10", *number_location, message, "Write weight = 40 below it.")
+    for row in _read_table_array(table, "objectives", parse_context):
+        _report_unknown_keys(row, _OBJECTIVE_KEYS, parse_context)
+        _report_missing_number_or_title("objective", row, parse_context)
     objectives = tuple(
         Objective(
-            _read_text(r, "number", source_file),
-            title := _read_text(r, "title", source_file),
+            _read_text(r, "number", parse_context),
+            title := _read_text(r, "title", parse_context),
             number,
-            _read_objective_short_name(r, source_file) or title,
+            _read_objective_short_name(r, parse_context) or title,
         )
-        for r in _read_table_array(table, "objectives", source_file)
+        for r in _read_table_array(table, "objectives", parse_context)
     )
     if not objectives:
-        number_location = source_file.locate_text(f'"{number}"', 1, len(source_file.lines))
+        number_location = parse_context.locate_text(f'"{number}"', 1, len(parse_context.lines))
         hint = "Write its objectives below it, each after [[domains.objectives]]."
-        source_file.report("E10", *number_location, f"Domain {number} has no objectives.", hint)
+        parse_context.report("E10", *number_location, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        domain_line = map_register_entries_to_lines(source_file).get(number, 1)
-        weight_location = locate_toml_value("weight", source_file, domain_line)
+        domain_line = map_register_entries_to_lines(parse_context).get(number, 1)
+        weight_location = locate_toml_value("weight", parse_context, domain_line)
         message = "“weight” has to be a number from 0 to 100."
-        source_file.report("E13", *weight_location, message, "Write it without quotes: weight = 40")
+        parse_context.report(
+            "E13", *weight_location, message, "Write it without quotes: weight = 40"
+        )
         weight = 0
-    title = _read_text(table, "title", source_file)
+    title = _read_text(table, "title", parse_context)
     return Domain(number, title, weight / expected_sum, objectives)
 
 
 def _report_missing_number_or_title(
-    label: str, table: Mapping[str, Any], source_file: SourceFile
+    label: str, table: Mapping[str, Any], parse_context: ParseContext
 ) -> None:
     """Report E10: a domain or an objective without a number or a title."""
     for key, other_key in (("number", "title"), ("title", "number")):
         if not table.get(key):
             known_value, location = str(table.get(other_key, "")), TextPosition(1, 1)
             if known_value:
-                location = source_file.locate_text(f'"{known_value}"', 1, len(source_file.lines))
+                location = parse_context.locate_text(
+                    f'"{known_value}"', 1, len(parse_context.lines)
+                )
             message = f"The {label} “{known_value[:60]}” has no {key}."
-            source_file.report("E10", *location, message, f'Write {key} = "…" below it.')
+            parse_context.report("E10", *location, message, f'Write {key} = "…" below it.')
 
 
-def _read_objective_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
+def _read_objective_short_name(table: Mapping[str, Any], parse_context: ParseContext) -> str:
     """Return the short name of an objective. One as long as a sentence is reported."""
-    short_name = _read_text(table, "short", source_file)
+    short_name = _read_text(table, "short", parse_context)
     if len(short_name.split()) > _SHORT_WORDS or len(short_name) > _SHORT_LETTERS:
         requirement = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
-        _report_bad_value("short", requirement, source_file)
+        _report_bad_value("short", requirement, parse_context)
     return short_name
 
 
-def parse_exam_blueprint(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
+def parse_exam_blueprint(parse_context: ParseContext, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
-    tables = parse_toml_or_report(source_file)
-    _report_unknown_keys(tables, _EXAM_KEYS, source_file)
-    counts = _read_question_counts_by_domain(tables, source_file)
-    questions = _read_positive_number_or_zero(tables, "questions", MOST_ENTRIES, source_file)
-    minutes = _read_positive_number_or_zero(tables, "minutes", MOST_MINUTES, source_file)
+    tables = parse_toml_or_report(parse_context)
+    _report_unknown_keys(tables, _EXAM_KEYS, parse_context)
+    counts = _read_question_counts_by_domain(tables, parse_context)
+    questions = _read_positive_number_or_zero(tables, "questions", MOST_ENTRIES, parse_context)
+    minutes = _read_positive_number_or_zero(tables, "minutes", MOST_MINUTES, parse_context)
     if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
-            source_file.report(
+            parse_context.report(
                 "E10", 1, 1, "The mock exam is incomplete.", hint, is_consequence=True
             )
         return None
-    if sum(counts.values()) != questions and not source_file.problems:
-        questions_location = locate_toml_value("questions", source_file)
+    if sum(counts.values()) != questions and not parse_context.problems:
+        questions_location = locate_toml_value("questions", parse_context)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
-        source_file.report("E70", *questions_location, message, "Make them equal.")
-    title = _read_text(tables, "title", source_file, slug)
+        parse_context.report("E70", *questions_location, message, "Make them equal.")
+    title = _read_text(tables, "title", parse_context, slug)
     if "title" not in tables:
         message = f"The mock exam has no title, and is called “{slug}”."
-        source_file.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
-    notes = _read_texts(tables, "notes", source_file)
-    source_location = SourceLocation(source_file.path, 1)
+        parse_context.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
+    notes = _read_texts(tables, "notes", parse_context)
+    source_location = SourceLocation(parse_context.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, source_location, notes)
 
 
 def _read_question_counts_by_domain(
-    tables: Mapping[str, Any], source_file: SourceFile
+    tables: Mapping[str, Any], parse_context: ParseContext
 ) -> dict[str, int]:
     """Return the number of questions per domain, without domains that have none."""
     domains = tables.get("domains")
@@ -481,23 +487,23 @@ def _read_question_counts_by_domain(
         if isinstance(count, dict):  # “1.1 = 5” is a table in TOML
             objective, number = next(iter(count.items()), ("1", 1))
             message = f"Exams count by domain, and “{name}.{objective}” is an objective."
-            location = locate_toml_value(name, source_file)
-            source_file.report("E13", *location, message, f"Write {name} = {number}")
+            location = locate_toml_value(name, parse_context)
+            parse_context.report("E13", *location, message, f"Write {name} = {number}")
     names = [n for n, count in domains.items() if count != 0 and not isinstance(count, dict)]
     counts = {
-        n: _read_positive_number_or_zero(domains, n, MOST_ENTRIES, source_file)
-        for n in _drop_rows_beyond_limit(names, "domains", source_file)
+        n: _read_positive_number_or_zero(domains, n, MOST_ENTRIES, parse_context)
+        for n in _drop_rows_beyond_limit(names, "domains", parse_context)
     }
     return {name: count for name, count in counts.items() if count}
 
 
 def _read_positive_number_or_zero(
-    table: Mapping[str, Any], key: str, limit: int, source_file: SourceFile
+    table: Mapping[str, Any], key: str, limit: int, parse_context: ParseContext
 ) -> int:
     """Return a positive whole number. Anything else is reported and returns 0."""
     value = table.get(key, 0)
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= limit:
         return value
     if key in table:
-        _report_bad_value(key, f"a whole number from 1 to {limit:,}", source_file)
+        _report_bad_value(key, f"a whole number from 1 to {limit:,}", parse_context)
     return 0

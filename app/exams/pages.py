@@ -467,7 +467,9 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
     to_repeat = _sort_in_learning_order(ctx, report.questions_to_repeat)
     numbers_with_card = _list_numbers_with_card(ctx, paper)
     last_reached = max(store.load_answers_by_number(ctx.db, state.sitting_id), default=0)
-    if not ctx.learner.missed:  # then no question became a card, reached or not
+    if (
+        not ctx.learner.missed_questions_become_cards
+    ):  # then no question became a card, reached or not
         last_reached = len(paper)
     seeds = {slot.question_id: slot.seed for slot in state.items}
     planned_route = find_planned_route(ctx)

@@ -33,11 +33,11 @@ from app.import_export.text_conversion import make_range_around
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
 from app.markup.html_renderer import RenderContext
+from app.markup.lenient_yaml import YamlMapping
 from app.markup.markdown_tokens import find_closing_index
 from app.markup.model import Flashcard
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 from app.markup.quantities import UNITS
-from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
 from app.questions import model, types
 from app.questions.lab_session import Lab, find_shortest_solution
@@ -70,7 +70,7 @@ def read_items_of_course_file(text: str, path: str, seed: int = 0) -> ImportResu
     `path` is relative to the content folder. Items that the course check refuses are refused here
     too, and so are design exercises, because no other program can grade them.
     """
-    source = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    source = ParseContext(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
     front, body = parse_front_matter(source)
     items: list[Item] = []
     refused: list[ItemRemark] = []
@@ -97,12 +97,12 @@ def _convert_item_source(
     item_source: ItemSource,
     item_source_copy: ItemSource,
     front_matter: FrontMatter,
-    source_file: SourceFile,
+    parse_context: ParseContext,
     seed: int,
 ) -> Item:
-    parts = source_file.path.split("/")
+    parts = parse_context.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
-    scope = RenderContext(source_file, topic_folder=parts[-2] if len(parts) > 1 else "")
+    scope = RenderContext(parse_context, topic_folder=parts[-2] if len(parts) > 1 else "")
     built = build_item(item_source, kind, front_matter, scope)
     if built is None:
         raise ItemSkippedError("the check refuses it")

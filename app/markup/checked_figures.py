@@ -20,17 +20,17 @@ from app.estimator.units import (
     format_value,
     matches_displayed_measurement,
 )
-from app.markup import expressions, quantities, strict_yaml
+from app.markup import expressions, lenient_yaml, quantities
 from app.markup.expressions import FigureError, Value
+from app.markup.lenient_yaml import Node, YamlMapping, YamlText
 from app.markup.problems import (
     ESTIMATE_EFFORT,
-    SourceFile,
+    ParseContext,
     TextEdit,
     TextPosition,
     parsing_effort_of_estimate,
 )
 from app.markup.quantities import Quantity, UnitMismatchError
-from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.markup.text import write_hint_for_unknown_word
 from app.widgets.bar_charts import (
     RowChart,
@@ -240,7 +240,7 @@ def replace_figure_links_by_text(source: str) -> str:
 def check_and_unlink_figures(
     text: str,
     figure_pattern: re.Pattern[str],
-    source_file: SourceFile,
+    parse_context: ParseContext,
     first_line: int,
     last_line: int,
 ) -> str:
@@ -253,10 +253,10 @@ def check_and_unlink_figures(
         target = parse_figure_link(unescape(match["target"]))
         if target is None:
             message = f"“{match['target'][:60]}” is not the target of a figure."
-            location = source_file.locate_text(match[0], first_line, last_line)
-            source_file.report("E81", *location, message, "Write calc:…, hw:… or model:….")
+            location = parse_context.locate_text(match[0], first_line, last_line)
+            parse_context.report("E81", *location, message, "Write calc:…, hw:… or model:….")
             return match["text"]
-        source_file.spend_parsing_effort(
+        parse_context.spend_parsing_effort(
             parsing_effort_of_estimate(target.estimate_or_entry_name), match["target"]
         )
         try:
@@ -264,26 +264,26 @@ def check_and_unlink_figures(
                 match["text"], compute_linked_figure(target).value
             )
         except FigureError as error:
-            location = source_file.locate_text(match[0], first_line, last_line)
-            source_file.report(error.code, *location, error.message, error.hint)
+            location = parse_context.locate_text(match[0], first_line, last_line)
+            parse_context.report(error.code, *location, error.message, error.hint)
             return match["text"]
         if not comparison.is_equal:
             lines = first_line, last_line
-            report_wrong_figure_with_edit(comparison, match["text"], match[0], source_file, lines)
+            report_wrong_figure_with_edit(comparison, match["text"], match[0], parse_context, lines)
         return match["text"]
 
     return figure_pattern.sub(resolve, text).replace(KEEP_PLAIN, "")
 
 
-def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> str:
+def fill_figure_placeholders(text: str, line: int, parse_context: ParseContext) -> str:
     """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
 
     def fill(match: re.Match[str]) -> str:
         target = parse_figure_link(match["target"])
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
-        location = source_file.locate_text(match[0], line, line)
+        location = parse_context.locate_text(match[0], line, line)
         if target.scheme == "calc":
-            source_file.spend_parsing_effort(
+            parse_context.spend_parsing_effort(
                 parsing_effort_of_estimate(target.estimate_or_entry_name), match["target"]
             )
         try:
@@ -293,11 +293,11 @@ def fill_figure_placeholders(text: str, line: int, source_file: SourceFile) -> s
                 number = quantities.convert_quantity(value, unit).value if unit else value.value
                 value = f"{number:.{match['digits'] or 0}f}"
         except FigureError as error:
-            source_file.report(error.code, *location, error.message, error.hint)
+            parse_context.report(error.code, *location, error.message, error.hint)
             return match[0]
         except (UnitMismatchError, KeyError) as error:
             hint = "Write a unit of the same kind behind “in”, such as MiB."
-            source_file.report("E42", *location, f"{error}.", hint)
+            parse_context.report("E42", *location, f"{error}.", hint)
             return match[0]
         width = int(match["width"] or 0)
         return f"{value}".ljust(width) if match["align"] == "<" else f"{value}".rjust(width)
@@ -309,7 +309,7 @@ def report_wrong_figure_with_edit(
     comparison: FigureComparison,
     figure_text: str,
     figure_source: str,
-    source_file: SourceFile,
+    parse_context: ParseContext,
     first_and_last_line: tuple[int, int],
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
@@ -318,24 +318,24 @@ def report_wrong_figure_with_edit(
     """
     right = comparison.right_text
     replacement = figure_source.replace(figure_text, right, 1)
-    line, column = source_file.locate_text(figure_source, *first_and_last_line)
+    line, column = parse_context.locate_text(figure_source, *first_and_last_line)
     # The same figure may stand there several times; each is reported once.
     while (
-        TextEdit(line, column, figure_source, replacement) in source_file.edits
+        TextEdit(line, column, figure_source, replacement) in parse_context.edits
         and line <= first_and_last_line[1]
     ):
-        offset = source_file.lines[line - 1].find(figure_source, column)
+        offset = parse_context.lines[line - 1].find(figure_source, column)
         line, column = (
             TextPosition(line, offset + 1)
             if offset >= 0
-            else source_file.locate_text(figure_source, line + 1, first_and_last_line[1])
+            else parse_context.locate_text(figure_source, line + 1, first_and_last_line[1])
         )
     message = f"“{figure_text}” is not the computed value, which is {right}."
     if comparison.problem_code == "E83":
         message = f"“{figure_text}” shows no unit that fits; the value is {right}."
     hint = f"Write [{right}](…)." if figure_source.startswith("[") else f"Write {right}."
-    source_file.report(comparison.problem_code, line, column, message, hint)
-    source_file.edits.append(TextEdit(line, column, figure_source, replacement))
+    parse_context.report(comparison.problem_code, line, column, message, hint)
+    parse_context.edits.append(TextEdit(line, column, figure_source, replacement))
 
 
 def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> float | None:
@@ -431,21 +431,23 @@ class _FigureBlockError(ValueError):
         self.hint = hint
 
 
-def render_figure_block(chart_kind: str, token: Token, source_file: SourceFile) -> str:
+def render_figure_block(chart_kind: str, token: Token, parse_context: ParseContext) -> str:
     """Render a fenced `figure` block as HTML; report an invalid block and leave it out."""
     line = token.map[0] + 2 if token.map else 1
     if chart_kind != "bar":
         hint = "Write ```figure bar."
-        source_file.report("E13", line - 1, 1, f"There is no figure “{chart_kind}”.", hint)
+        parse_context.report("E13", line - 1, 1, f"There is no figure “{chart_kind}”.", hint)
         return ""
     last = line + token.content.count("\n")
-    token.content = check_and_unlink_figures(token.content, FIGURE_LINK, source_file, line, last)
-    fields = strict_yaml.parse_mapping(token.content, source_file.report, line, known_keys=_KEYS)
-    source_file.spend_parsing_effort(ESTIMATE_EFFORT * token.content.count("calc:"), token.content)
+    token.content = check_and_unlink_figures(token.content, FIGURE_LINK, parse_context, line, last)
+    fields = lenient_yaml.parse_mapping(token.content, parse_context.report, line, known_keys=_KEYS)
+    parse_context.spend_parsing_effort(
+        ESTIMATE_EFFORT * token.content.count("calc:"), token.content
+    )
     try:
         return _render_row_chart(_parse_row_chart(fields))
     except _FigureBlockError as error:
-        source_file.report(error.code, *error.place, str(error), error.hint)
+        parse_context.report(error.code, *error.place, str(error), error.hint)
         return ""
 
 
@@ -453,10 +455,10 @@ def _parse_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
             hint = _ROWS_HINT
-            if strict_yaml.text_or_empty(fields.values.get("rows")):
+            if lenient_yaml.text_or_empty(fields.values.get("rows")):
                 hint = write_hint_for_unknown_word(name, _KEYS)
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
-    unit = strict_yaml.text_or_empty(fields.values.get("unit"))
+    unit = lenient_yaml.text_or_empty(fields.values.get("unit"))
     if unit and quantities.recognize_unit(unit) is None:
         hint = quantities.suggest_closest_unit_or_empty(unit)
         hint = hint or f"{quantities.UNIT_EXAMPLES}; or leave unit out and write the numbers alone."
@@ -466,7 +468,7 @@ def _parse_row_chart(fields: YamlMapping) -> RowChart:
     rows = fields.values.get("rows")
     if not isinstance(rows, YamlMapping) or not rows.values:
         hint = _ROWS_HINT
-        if _WIDE_COLON in strict_yaml.text_or_empty(rows):
+        if _WIDE_COLON in lenient_yaml.text_or_empty(rows):
             hint = f"Write a plain colon and a space in place of “{_WIDE_COLON}”: “  Flour: 50 g”."
         raise _FigureBlockError(fields, "E13", "The figure has no rows.", hint)
     if len(rows.values) > _MOST_ROWS:
@@ -481,12 +483,12 @@ def _parse_row_chart(fields: YamlMapping) -> RowChart:
         segmented_rows.append(SegmentedRow(label, amounts))
     limit = fields.values.get("limit")
     return RowChart(
-        strict_yaml.text_or_empty(fields.values.get("title")),
-        strict_yaml.text_or_empty(fields.values.get("alt")),
+        lenient_yaml.text_or_empty(fields.values.get("title")),
+        lenient_yaml.text_or_empty(fields.values.get("alt")),
         unit,
         tuple(segmented_rows),
         _parse_amount_in_unit(limit, unit) if limit is not None else None,
-        strict_yaml.text_or_empty(fields.values.get("limit_label")) or "limit",
+        lenient_yaml.text_or_empty(fields.values.get("limit_label")) or "limit",
     )
 
 

@@ -33,7 +33,7 @@ from app.markup.problems import (
     FORMULA_EFFORT,
     MOST_COLORED,
     MOST_ENTRIES,
-    SourceFile,
+    ParseContext,
     parsing_effort_of_estimate,
 )
 from app.markup.text import is_inside_its_folder, slugify
@@ -265,7 +265,7 @@ class RenderContext:
     source keys in order of first mention; `use_count_by_anchor` the heading anchors used so far.
     """
 
-    source_file: SourceFile
+    parse_context: ParseContext
     is_concept_page: bool = False
     topic_folder: str = ""
     cited_source_keys: list[str] = dataclasses.field(default_factory=list)
@@ -284,7 +284,7 @@ class RenderContext:
                 get_first_line_number(token),
                 get_last_line_number(token),
             )
-            self.source_file.current_line = self.first_line
+            self.parse_context.current_line = self.first_line
         if token.type == "inline":
             self.is_in_top_level_block = token.level == 1
 
@@ -297,8 +297,10 @@ class RenderContext:
         *,
         is_consequence: bool = False,
     ) -> None:
-        line, column = self.source_file.locate_text(searched_text, self.first_line, self.last_line)
-        self.source_file.report(
+        line, column = self.parse_context.locate_text(
+            searched_text, self.first_line, self.last_line
+        )
+        self.parse_context.report(
             problem_code, line, column, message, hint, is_consequence=is_consequence
         )
 
@@ -366,10 +368,10 @@ class _HtmlRenderer(RendererHTML):
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         context: RenderContext = rest[-1]["context"]
         key = tokens[index].content
-        line, column = context.source_file.locate_text(
+        line, column = context.parse_context.locate_text(
             f"[^{key}]", context.first_line, context.last_line
         )
-        context.source_file.add_reference("source", key, line, column)
+        context.parse_context.add_reference("source", key, line, column)
         if key not in context.cited_source_keys:
             if len(context.cited_source_keys) >= MOST_ENTRIES:
                 context.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
@@ -406,14 +408,14 @@ class _HtmlRenderer(RendererHTML):
             href = resolve_relative_link(href, context.topic_folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
                 text = "\n".join(
-                    context.source_file.lines[context.first_line - 1 : context.last_line]
+                    context.parse_context.lines[context.first_line - 1 : context.last_line]
                 )
                 link_target = f"]({token.attrs['href']}"
                 link_target = link_target if link_target in text else "]("
-                line, column = context.source_file.locate_text(
+                line, column = context.parse_context.locate_text(
                     link_target, context.first_line, context.last_line
                 )
-                context.source_file.add_reference("page", href, line, column)
+                context.parse_context.add_reference("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
     def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -437,10 +439,10 @@ class _HtmlRenderer(RendererHTML):
             hint = "Write it as text below the picture. Only on a page, and with the picture on a "
             hint += "line of its own, is it shown."
             context.report("W74", source, f"The caption “{caption[:40]}” is not shown here.", hint)
-        line, column = context.source_file.locate_text(
+        line, column = context.parse_context.locate_text(
             source, context.first_line, context.last_line
         )
-        context.source_file.add_reference("file", source, line, column)
+        context.parse_context.add_reference("file", source, line, column)
         address = escapeHtml(f"/concepts/{context.topic_folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
@@ -472,7 +474,7 @@ class _HtmlRenderer(RendererHTML):
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return checked_figures.render_figure_block(kind.strip(), token, context.source_file)
+            return checked_figures.render_figure_block(kind.strip(), token, context.parse_context)
         return render_code_block(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -571,7 +573,7 @@ def _alignment_class(token: Token) -> str:
 
 def _render_math(latex: str, block: bool, context: RenderContext) -> str:
     effort = FORMULA_EFFORT + FORMULA_CHARACTER_EFFORT * len(latex)
-    context.source_file.spend_parsing_effort(effort, f"${latex}")
+    context.parse_context.spend_parsing_effort(effort, f"${latex}")
     try:
         return latex_to_mathml(latex, block)
     except MathError as error:
@@ -615,7 +617,7 @@ def _compute_and_check_figure(
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _index_of_link_close(tokens, index)])
-    context.source_file.spend_parsing_effort(
+    context.parse_context.spend_parsing_effort(
         parsing_effort_of_estimate(target.estimate_or_entry_name), href
     )
     try:
@@ -629,7 +631,7 @@ def _compute_and_check_figure(
         source = f"[{mark}{text}{mark}]({href}"
         lines = context.first_line, context.last_line
         checked_figures.report_wrong_figure_with_edit(
-            comparison, text, source, context.source_file, lines
+            comparison, text, source, context.parse_context, lines
         )
     return computed_figure
 

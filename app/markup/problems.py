@@ -1,4 +1,4 @@
-"""Problem codes, limits, and the source file while it is parsed.
+"""Problem codes, limits, and what is collected while a file is parsed.
 
 Every limit is far above what a course needs, and low enough that no file of the
 largest size takes longer than a few seconds to parse.
@@ -284,7 +284,7 @@ class BrokenCommentId(NamedTuple):
 
 
 @dataclasses.dataclass(slots=True)
-class SourceFile:
+class ParseContext:
     """The text of one file, and what was collected while parsing it.
 
     `current_line` is the parser's current line, as far as it is known; `spent_effort` the parsing effort so far.
@@ -404,16 +404,16 @@ def make_reference_problem(
     return make_problem(location, code, message, hint, reference.item)
 
 
-def locate_toml_value(key: str, source_file: SourceFile, first_line: int = 1) -> TextPosition:
+def locate_toml_value(key: str, parse_context: ParseContext, first_line: int = 1) -> TextPosition:
     """Return the position of a TOML key's value, searching from line `first_line`.
 
     A key in a comment is ignored; a key in an inline table is found.
     """
     setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
-    for line, text in enumerate(source_file.lines[first_line - 1 :], first_line):
+    for line, text in enumerate(parse_context.lines[first_line - 1 :], first_line):
         if match := setting.match(text):
             return TextPosition(line, match.end() + 1)
-    return source_file.locate_text(key, first_line, len(source_file.lines))
+    return parse_context.locate_text(key, first_line, len(parse_context.lines))
 
 
 # With these codes the whole file is unread, if the problem names no item.

@@ -292,6 +292,6 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
         log=build_study_heatmap(record.activity_by_day, ctx.study_day, first_day)
-        if learner.calendar
+        if learner.shows_study_log
         else None,
     )

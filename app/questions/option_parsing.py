@@ -16,7 +16,7 @@ from app.markup.markdown_tokens import (
     pop_pinned_key,
 )
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.problems import MOST_OPTIONS, ParseContext
 from app.markup.text import hash_to_four_letters, reduce_to_words
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
@@ -70,10 +70,12 @@ class ParsedOption:
     def checkbox(self) -> str:
         return "[x]" if self.ticked else format_checkbox_of_wrong_option(self.credit)
 
-    def report_problem(self, code: str, message: str, hint: str, source_file: SourceFile) -> None:
+    def report_problem(
+        self, code: str, message: str, hint: str, parse_context: ParseContext
+    ) -> None:
         """Report a problem at its text, after the box."""
         first = self.markdown.strip().split("\n")[0]
-        source_file.report_at_text(code, first, self.line, self.line, message, hint)
+        parse_context.report_at_text(code, first, self.line, self.line, message, hint)
 
 
 def format_checkbox_of_wrong_option(credit: float) -> str:
@@ -100,23 +102,27 @@ def _list_item_text_tokens(tokens: list[Token]) -> list[Token]:
     ]
 
 
-def read_task_list_options(list_tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
+def read_task_list_options(
+    list_tokens: list[Token], parse_context: ParseContext
+) -> list[ParsedOption]:
     options: list[ParsedOption] = []
     end = find_closing_index(list_tokens, 0)
     index = 1
     while index < end:
         closing = find_closing_index(list_tokens, index)
         option = _parse_option(
-            list_tokens[index + 1 : closing], get_first_line_number(list_tokens[index]), source_file
+            list_tokens[index + 1 : closing],
+            get_first_line_number(list_tokens[index]),
+            parse_context,
         )
         if option is not None:
             options.append(option)
         index = closing + 1
-    _report_bad_pinned_keys(options, source_file)
+    _report_bad_pinned_keys(options, parse_context)
     return options
 
 
-def _report_bad_pinned_keys(options: list[ParsedOption], source_file: SourceFile) -> None:
+def _report_bad_pinned_keys(options: list[ParsedOption], parse_context: ParseContext) -> None:
     """Report pinned keys that are unreadable (E10) or used twice (E11)."""
     seen: dict[str, int] = {}
     for option in options:
@@ -124,42 +130,42 @@ def _report_bad_pinned_keys(options: list[ParsedOption], source_file: SourceFile
         if match and not option.pinned_key:
             message = f"The key in “{match[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
-            location = source_file.locate_text("<!--", option.line, option.line)
-            source_file.report("E10", *location, message, hint)
+            location = parse_context.locate_text("<!--", option.line, option.line)
+            parse_context.report("E10", *location, message, hint)
         if option.pinned_key in seen and option.pinned_key:
             first = seen[option.pinned_key]
             message = f"“{option.pinned_key}” is the key of the option in line {first}."
-            location = source_file.locate_text("<!--", option.line, option.line)
-            source_file.report("E11", *location, message, "Give this one a key of its own.")
+            location = parse_context.locate_text("<!--", option.line, option.line)
+            parse_context.report("E11", *location, message, "Give this one a key of its own.")
         seen.setdefault(option.pinned_key, option.line)
 
 
 def _parse_option(
-    item_tokens: list[Token], line: int, source_file: SourceFile
+    item_tokens: list[Token], line: int, parse_context: ParseContext
 ) -> ParsedOption | None:
     inline = item_tokens[1] if len(item_tokens) > 1 else None
     if inline is None or inline.type != "inline":
-        source_file.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
+        parse_context.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
         return None
     match = _BOX.match(inline.content)
     if match is None or not _is_well_formed_box(match, inline):
-        column = source_file.locate_text("[", line, line)[1] if match else 3
+        column = parse_context.locate_text("[", line, line)[1] if match else 3
         first_characters = inline.content[:12].split("\n")[0]
         message = f"“{first_characters}” does not begin with a check box."
         hint = "Write - [ ] text or - [x] text."
         if match and "%" in match["inside"]:
             message = f"“{match[0].strip()}” is no part of the mark."
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
-        source_file.report("E24", line, column, message, hint, is_consequence=True)
+        parse_context.report("E24", line, column, message, hint, is_consequence=True)
         return None
-    _report_nested_options(item_tokens, source_file)
+    _report_nested_options(item_tokens, parse_context)
     _strip_box(inline, match.end())
     source = (
         inline.content
     )  # The box is left out: a key must not depend on whether the option is right.
     pinned = pop_pinned_key(inline)
     if not plain_text([inline]):
-        source_file.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
+        parse_context.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None
     ticked = "x" in match["inside"].lower()
     box_text = match["inside"]
@@ -167,12 +173,12 @@ def _parse_option(
     return ParsedOption(ticked, inline, _option_feedback(item_tokens), line, pinned, source, credit)
 
 
-def _report_nested_options(item_tokens: list[Token], source_file: SourceFile) -> None:
+def _report_nested_options(item_tokens: list[Token], parse_context: ParseContext) -> None:
     for token in item_tokens[2:]:
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
             hint = "Take the spaces before it away."
-            source_file.report("E24", get_first_line_number(token), 1, message, hint)
+            parse_context.report("E24", get_first_line_number(token), 1, message, hint)
             return
 
 
@@ -256,7 +262,7 @@ def refers_to_other_options(option_text: str) -> bool:
     return bool(_LAST.match(option_text.strip()))
 
 
-def read_sole_code_span_or_report(option: ParsedOption, source_file: SourceFile) -> str | None:
+def read_sole_code_span_or_report(option: ParsedOption, parse_context: ParseContext) -> str | None:
     """Return the one code span of an option; report any other content."""
     template = sole_code_span_or_none(option)
     if template is None:
@@ -270,10 +276,10 @@ def read_sole_code_span_or_report(option: ParsedOption, source_file: SourceFile)
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{text[:_LONGEST_ANSWER]}” is not one code span."
-        option.report_problem("E40", message, hint, source_file)
+        option.report_problem("E40", message, hint, parse_context)
     elif match := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
-        option.report_problem("E76", message, "Delete it; it is not seen.", source_file)
+        option.report_problem("E76", message, "Delete it; it is not seen.", parse_context)
     return template
 
 
@@ -291,13 +297,13 @@ def make_step_or_row_key(item_id: str, hashed_text: str, taken_keys: set[str]) -
 
 
 def report_if_max_parts_reached(
-    parts: Sized, parts_label: str, line: int, source_file: SourceFile
+    parts: Sized, parts_label: str, line: int, parse_context: ParseContext
 ) -> bool:
     """Return whether a question has its maximum number of parts; report the first extra one."""
     if len(parts) < MOST_OPTIONS:
         return False
     message = f"The question has more than {MOST_OPTIONS} {parts_label}."
-    source_file.report("E88", line, 1, message, "Split it into several questions.")
+    parse_context.report("E88", line, 1, message, "Split it into several questions.")
     return True
 
 
@@ -306,51 +312,57 @@ TWO_ANSWERS_PATTERN = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(
 
 
 def report_option_problems(
-    options: Sequence[ParsedOption], line: int, source_file: SourceFile
+    options: Sequence[ParsedOption], line: int, parse_context: ParseContext
 ) -> None:
     """Report that none is ticked (E20), one is repeated (E23), a wrong one lacks feedback (W25)."""
-    report_if_no_option_right(options, line, source_file)
-    report_duplicate_options(options, source_file)
-    report_wrong_options_without_feedback(options, source_file)
+    report_if_no_option_right(options, line, parse_context)
+    report_duplicate_options(options, parse_context)
+    report_wrong_options_without_feedback(options, parse_context)
 
 
 def report_if_no_option_right(
     options: Sequence[ParsedOption],
     line: int,
-    source_file: SourceFile,
+    parse_context: ParseContext,
     hint: str = "Mark the right one with [x].",
 ) -> None:
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
-        source_file.report("E20", first, 1, "No option is marked right.", hint)
+        parse_context.report("E20", first, 1, "No option is marked right.", hint)
 
 
 def report_if_several_options_right(
-    options: Sequence[ParsedOption], options_label: str, source_file: SourceFile
+    options: Sequence[ParsedOption], options_label: str, parse_context: ParseContext
 ) -> None:
     """Report E21 if several options are marked right; `options_label` names them in the plural."""
     ticked = [option for option in options if option.ticked]
     if len(ticked) > 1:
         message = f"{len(ticked)} {options_label} are marked right."
-        source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+        parse_context.report("E21", ticked[1].line, 1, message, "Take one tick away.")
 
 
 def report_unsupported_partial_credit(
-    options: Sequence[ParsedOption], type_name: str, source_file: SourceFile
+    options: Sequence[ParsedOption], type_name: str, parse_context: ParseContext
 ) -> None:
     """Report options with partial credit, which this type does not support (E24)."""
     for option in options:
         if option.credit:
-            column = source_file.locate_text(option.checkbox, option.line, option.line)[1]
+            column = parse_context.locate_text(option.checkbox, option.line, option.line)[1]
             message = f"“{option.checkbox}” cannot stand in a question of type “{type_name}”."
             hint = "Write [x] or [ ]. Only single, short and numeric answers have parts."
             if type_name == "multiple":
                 hint = "Write [x] or [ ], and in the comment partial: net."
-            source_file.report("E24", option.line, column, message, hint)
+            parse_context.report("E24", option.line, column, message, hint)
 
 
 def report_if_too_few_options(
-    count: int, minimum: int, line: int, source_file: SourceFile, *, exam_use: str, hint: str = ""
+    count: int,
+    minimum: int,
+    line: int,
+    parse_context: ParseContext,
+    *,
+    exam_use: str,
+    hint: str = "",
 ) -> None:
     """Report too few options (E22, W22).
 
@@ -363,31 +375,31 @@ def report_if_too_few_options(
         advice += "`50 g ± 2%`, `40 .. 60 g`; "
         advice += "for a word, write type: short into the comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
-        source_file.report("E22", line, 1, message, advice)
+        parse_context.report("E22", line, 1, message, advice)
     elif count < minimum and exam_use == "only":
         message = f"The question has {count} options; an exam question needs {minimum}."
-        source_file.report("E22", line, 1, message, advice)
+        parse_context.report("E22", line, 1, message, advice)
     elif count < minimum and exam_use:
         message = f"The question has {count} options, so mock exams leave it out."
-        source_file.report("W22", line, 1, message, f"{advice} {hint}".rstrip())
+        parse_context.report("W22", line, 1, message, f"{advice} {hint}".rstrip())
 
 
-def report_duplicate_options(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def report_duplicate_options(options: Sequence[ParsedOption], parse_context: ParseContext) -> None:
     seen: dict[str, int] = {}
     for option in options:
         normalized_text = " ".join(option.plain_text.lower().split()).rstrip(".")
         if normalized_text in seen:
             message = f"This option says the same as the one in line {seen[normalized_text]}."
-            source_file.report("E23", option.line, 1, message, "Change or delete one of them.")
+            parse_context.report("E23", option.line, 1, message, "Change or delete one of them.")
         seen.setdefault(normalized_text, option.line)
 
 
 def report_wrong_options_without_feedback(
-    options: Sequence[ParsedOption], source_file: SourceFile
+    options: Sequence[ParsedOption], parse_context: ParseContext
 ) -> None:
     for option in options:
         if not option.ticked and not option.feedback:
             verdict = "not wholly right" if option.credit else "wrong"
             message = f"“{option.plain_text[:50]}” does not say why it is {verdict}."
             hint = "Write a quote below it: two spaces, > and a sentence."
-            source_file.report("W25", option.line, 1, message, hint)
+            parse_context.report("W25", option.line, 1, message, hint)

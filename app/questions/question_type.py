@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVa
 
 from markdown_it.token import Token
 
-from app.markup import expressions, strict_yaml
+from app.markup import expressions, lenient_yaml
 from app.markup.expressions import Value
 from app.markup.html_renderer import RenderContext
+from app.markup.lenient_yaml import YamlMapping
 from app.markup.model import NO_TEXT, RichText, SvgFigure
-from app.markup.problems import SourceFile, TextPosition
-from app.markup.strict_yaml import YamlMapping
+from app.markup.problems import ParseContext, TextPosition
 from app.questions.option_parsing import Choice, ParsedOption
 
 SubmittedFields = Mapping[str, Sequence[str]]
@@ -336,7 +336,7 @@ class ItemComment:
     column: int
 
     def field_text(self, name: str) -> str:
-        return strict_yaml.text_or_empty(self.fields.values.get(name))
+        return lenient_yaml.text_or_empty(self.fields.values.get(name))
 
     def is_set_to_yes(self, name: str) -> bool:
         """Return whether a key that defaults to no is set to yes."""
@@ -399,8 +399,8 @@ class AuthoredItem:
         return self.source.comment
 
     @property
-    def source_file(self) -> SourceFile:
-        return self.context.source_file
+    def parse_context(self) -> ParseContext:
+        return self.context.parse_context
 
     @property
     def exam_use(self) -> str:
@@ -529,7 +529,7 @@ class QuestionType(abc.ABC, Generic[A]):
         """Report what is wrong with an authored answer, and go on; never raises."""
 
     def report_wording_problems(
-        self, answer: A, stem: RichText, line: int, source_file: SourceFile
+        self, answer: A, stem: RichText, line: int, parse_context: ParseContext
     ) -> None:
         """Report problems of its wording together with the stem."""
 

@@ -649,7 +649,7 @@ def _save_attempt(
         hint_count=open_question.shown_hint_count,
         milliseconds=store.compute_answer_milliseconds(submission.hidden_fields.since, ctx.now),
         # A placement test comes before the pages, so its questions do not become cards.
-        becomes_card=ctx.learner.missed
+        becomes_card=ctx.learner.missed_questions_become_cards
         and submission.hidden_fields.context != "placement"
         and verdict.result != "right"
         and is_usable_as_card(open_question.question),

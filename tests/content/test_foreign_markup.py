@@ -10,7 +10,7 @@ import pytest
 from app.content.check import check_course
 from app.content.misread_markup import report_foreign_markup
 from app.markup.markdown_tokens import parse_markdown
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 from tests.content.test_cases import DAY, PAGE, lay_out
 
 FOREIGN = {
@@ -93,7 +93,7 @@ PLAIN = (
 
 
 def foreign(text: str) -> list[str]:
-    sheet = SourceFile("x.md", text)
+    sheet = ParseContext("x.md", text)
     for token in parse_markdown(text):
         if token.type == "inline":
             report_foreign_markup(token, sheet)
@@ -112,7 +112,7 @@ def test_what_is_meant_as_it_stands_is_not(text: str) -> None:
 
 def test_it_is_named_with_its_line_in_headings_lists_tables_and_items() -> None:
     text = "## A ==heading==\n\n- one\n- two ==words==\n\n| a | b |\n|---|---|\n| ==c== | d |\n"
-    sheet = SourceFile("x.md", text)
+    sheet = ParseContext("x.md", text)
     for token in parse_markdown(text):
         if token.type == "inline":
             report_foreign_markup(token, sheet)

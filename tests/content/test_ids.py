@@ -13,7 +13,7 @@ from app.content.check import check_course, fix_course_files, plan_course_file_f
 from app.content.course import load_course
 from app.content.file_reader import parse_file
 from app.content.lock_file import format_lock_file, parse_lock_file
-from app.markup.problems import ContentProblem, SourceFile
+from app.markup.problems import ContentProblem, ParseContext
 from tests.amounts import each_of_sample
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -478,7 +478,7 @@ def test_lines_of_before_are_read_and_completed(course_folder: Path) -> None:
         for path in course_folder.glob("topics/*/*.md")
         for fact in parse_file(path.read_text(), str(path.relative_to(course_folder))).fingerprints
     }
-    for entry in parse_lock_file(SourceFile("ids.lock", new)):
+    for entry in parse_lock_file(ParseContext("ids.lock", new)):
         full = facts[entry.id].sketch_with_comment
         lines.append(
             dataclasses.replace(entry, sketch=full, heading_hash="", body_hash="", path="")

@@ -6,7 +6,7 @@ from markdown_it.rules_core import StateCore, inline
 
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.markdown_tokens import _markdown_parser, _parse_inline, parse_markdown
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 
 MARKS = r"word [x] [ ] [ ] (b) * _ ` $ <b> &amp; \ ~~ ! https://x.org {n} # - : ^ [^k] é ×"
 PARTS = st.sampled_from([*MARKS.split(" "), "[ ] ", "[x] ", " ", "\n"])
@@ -36,5 +36,5 @@ def test_marks_beside_punctuation_work_where_no_spaces_are() -> None:
         "a**(b)**c": "a**(b)**c",
     }
     for text, html in expected.items():
-        found = render_tokens(parse_markdown(text), RenderContext(SourceFile("x.md", text)))
+        found = render_tokens(parse_markdown(text), RenderContext(ParseContext("x.md", text)))
         assert found.html == html

@@ -673,14 +673,11 @@ def _acceptable_loss_changes(result: StorageResult) -> tuple[VerdictChange, ...]
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     inputs = result.inputs
     becomes = "Too much is lost." if result.has_acceptable_loss else TIGHT_FIT
-    changes = [
-        *_asynchronous_checkpoint_change(result),
-        *_find_write_bandwidth_change(result, becomes),
-    ]
+    changes = [*_asynchronous_checkpoint_change(result), *_write_bandwidth_change(result, becomes)]
     restart = _restart_time_change(result, becomes)
     decides = result.losses.share_lost_to_restarts_alone * 2 > result.losses.lost_share
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    interval = _find_save_interval_change(result, becomes)
+    interval = _save_interval_change(result, becomes)
     is_wrong = inputs.save_every is not None and not result.has_acceptable_loss
     changes = [*interval, *changes] if is_wrong else [*changes, *interval]
     gpus = _gpu_count_at_loss_limit(result)
@@ -690,9 +687,7 @@ def _acceptable_loss_changes(result: StorageResult) -> tuple[VerdictChange, ...]
     return tuple(changes)
 
 
-def _find_write_bandwidth_change(
-    result: StorageResult, verdict_after: str
-) -> tuple[VerdictChange, ...]:
+def _write_bandwidth_change(result: StorageResult, verdict_after: str) -> tuple[VerdictChange, ...]:
     """Return the write bandwidth below which too much is lost or saves take too long."""
     rate, good = result.write_bandwidth_for_acceptable_loss or 0.0, result.has_acceptable_loss
     if good and rate <= result.write_bandwidth_for_allowed_write_times:
@@ -727,9 +722,8 @@ def _asynchronous_checkpoint_change(result: StorageResult) -> tuple[VerdictChang
     if longest is None or not is_allowed_after_rounding(StorageInputs, "restart", longest):
         return ()
     minutes = f"{format_rounded_past_limit(longest / 60, rounds_up=False)} min"
-    return (
-        dataclasses.replace(change, other_changes=(InputChange("restart", "Restart", minutes),)),
-    )
+    restart = InputChange("restart", "Restart", minutes)
+    return (dataclasses.replace(change, other_changes=(restart,)),)
 
 
 def _restart_time_change(result: StorageResult, verdict_after: str) -> tuple[VerdictChange, ...]:
@@ -742,9 +736,7 @@ def _restart_time_change(result: StorageResult, verdict_after: str) -> tuple[Ver
     )
 
 
-def _find_save_interval_change(
-    result: StorageResult, verdict_after: str
-) -> tuple[VerdictChange, ...]:
+def _save_interval_change(result: StorageResult, verdict_after: str) -> tuple[VerdictChange, ...]:
     """Return the limit of the time between saves on the side of the best one where it is.
 
     Found from the first-order loss C/τ + (τ/2 + W + R)/M and secant steps on the exact one. None if no

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from app.markup.expressions import Value
 from app.markup.model import RichText
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 from app.questions.option_parsing import (
     Choice,
     ParsedOption,
@@ -86,25 +86,25 @@ class ChoiceType(QuestionType[ChoiceSpec]):
 
     def report_answer_problems(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Report what breaks the rules that apply to all options."""
-        options, source_file = authored.parts.options, authored.source_file
+        options, parse_context = authored.parts.options, authored.parse_context
         first = options[0].line if options else authored.source.line
-        self.report_wrong_ticked_count([o for o in options if o.ticked], source_file)
+        self.report_wrong_ticked_count([o for o in options if o.ticked], parse_context)
         tables = [t for t in authored.parts.stem if t.type == "table_open"]
         if options and tables and not any(o.ticked for o in options):
             hint = "Mark the right one with [x]; or write it into the table of pairs, as a wrong "
             hint += f"answer, with an empty left cell: | | {options[0].plain_text} |"
-            report_if_no_option_right(options, first, source_file, hint)
+            report_if_no_option_right(options, first, parse_context, hint)
         # An option that could not be parsed may be the right one, or the third.
-        elif not _has_unreadable_option(source_file):
-            report_if_no_option_right(options, first, source_file)
+        elif not _has_unreadable_option(parse_context):
+            report_if_no_option_right(options, first, parse_context)
             use = "" if self._report_if_maybe_meant_to_be_typed(authored) else authored.exam_use
             report_if_too_few_options(
-                len(options), self.min_exam_options, first, source_file, exam_use=use, hint=_SIDES
+                len(options), self.min_exam_options, first, parse_context, exam_use=use, hint=_SIDES
             )
-        report_duplicate_options(options, source_file)
-        self.report_missing_option_feedback(options, source_file)
+        report_duplicate_options(options, parse_context)
+        self.report_missing_option_feedback(options, parse_context)
         if answer.shuffle:
-            _report_options_referring_to_others(options, source_file)
+            _report_options_referring_to_others(options, parse_context)
 
     def _report_if_maybe_meant_to_be_typed(self, authored: AuthoredItem) -> bool:
         """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
@@ -132,39 +132,39 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             hint = f"To have it typed, write a tolerance: `{first.plain_text} ± 2%`"
         message = f"“{first.plain_text[:40]}” is to be chosen here, not typed."
         hint += f"; to have it chosen, write type: {self.name}."
-        authored.source_file.report("W40", first.line, 1, message, hint)
+        authored.parse_context.report("W40", first.line, 1, message, hint)
         return True
 
     def report_wrong_ticked_count(
-        self, ticked: Sequence[ParsedOption], source_file: SourceFile
+        self, ticked: Sequence[ParsedOption], parse_context: ParseContext
     ) -> None:
         """Report more right options than the type allows (E21)."""
         if len(ticked) > 1:
             hint = "Take one tick away, or say type: multiple."
             message = f"{len(ticked)} options are marked right in a {self.name} choice."
-            source_file.report("E21", ticked[1].line, 1, message, hint)
+            parse_context.report("E21", ticked[1].line, 1, message, hint)
 
     def report_missing_option_feedback(
-        self, options: Sequence[ParsedOption], source_file: SourceFile
+        self, options: Sequence[ParsedOption], parse_context: ParseContext
     ) -> None:
-        report_wrong_options_without_feedback(options, source_file)
+        report_wrong_options_without_feedback(options, parse_context)
 
     def report_wording_problems(
-        self, answer: ChoiceSpec, stem: RichText, line: int, source_file: SourceFile
+        self, answer: ChoiceSpec, stem: RichText, line: int, parse_context: ParseContext
     ) -> None:
         """Report a stem that asks for another number of options than are right, or ends in an article.
 
         Problem codes: E21, W31.
         """
-        self.report_wrong_number_in_stem(answer, stem.plain, line, source_file)
+        self.report_wrong_number_in_stem(answer, stem.plain, line, parse_context)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = f"The stem ends in “{match[1]}”, which not all options may follow."
             hint = "Write “a(n)”, or move it to the options."
-            source_file.report("W31", line, 1, message, hint)
+            parse_context.report("W31", line, 1, message, hint)
 
     def report_wrong_number_in_stem(
-        self, answer: ChoiceSpec, stem: str, line: int, source_file: SourceFile
+        self, answer: ChoiceSpec, stem: str, line: int, parse_context: ParseContext
     ) -> None:
         """Report a number in the stem, as in “choose two”, of which not as many are right (E21).
 
@@ -182,7 +182,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             ticked = f"{right_count} option{'s are' if right_count != 1 else ' is'}"
             message = f"The question asks for {number_word}, and {ticked} ticked."
             hint = "Tick as many as it asks for, or correct the number."
-            source_file.report("E21", line, 1, message, hint)
+            parse_context.report("E21", line, 1, message, hint)
 
     def option_comparison_microseconds(self, answer: ChoiceSpec) -> float:
         return 0.2 * len(answer.options) ** 2
@@ -267,20 +267,20 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         return compute_choice_guess_percent(self.name, len(answer.options), right)
 
 
-def _has_unreadable_option(source_file: SourceFile) -> bool:
-    problems = source_file.problems[source_file.problem_count_before_item :]
-    return any(p.code == "E24" and p.item == source_file.current_item for p in problems)
+def _has_unreadable_option(parse_context: ParseContext) -> bool:
+    problems = parse_context.problems[parse_context.problem_count_before_item :]
+    return any(p.code == "E24" and p.item == parse_context.current_item for p in problems)
 
 
 def _report_options_referring_to_others(
-    options: Sequence[ParsedOption], source_file: SourceFile
+    options: Sequence[ParsedOption], parse_context: ParseContext
 ) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
         if refers_to_other_options(option.plain_text):
             message = f"“{option.plain_text[:40]}” stands among shuffled options."
             hint = "It is kept last; better name what is meant, or say shuffle: no."
-            source_file.report("W28", option.line, 1, message, hint)
+            parse_context.report("W28", option.line, 1, message, hint)
 
 
 def infer_choice_kind(options: Sequence[ParsedOption]) -> ChoiceKind:
@@ -356,14 +356,14 @@ class SingleChoiceType(ChoiceType):
         """Report broken rules of options, and cues that give away the right one."""
         super().report_answer_problems(answer, authored)
         if sum(o.ticked for o in authored.parts.options) == 1:
-            _report_answer_cues(authored.parts.options, authored.source_file)
+            _report_answer_cues(authored.parts.options, authored.parse_context)
 
     def position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
 
-def _report_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
+def _report_answer_cues(options: Sequence[ParsedOption], parse_context: ParseContext) -> None:
     """Report cues that give the right option away (W26, W27)."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
@@ -371,12 +371,12 @@ def _report_answer_cues(options: Sequence[ParsedOption], source_file: SourceFile
     if wrong and len(right.plain_text) > max(1.4 * longest, longest + 15):
         message = f"The right option has {len(right.plain_text)} letters, the longest other "
         message += f"{longest}."
-        source_file.report("W26", right.line, 1, message, "Make the options alike in length.")
+        parse_context.report("W26", right.line, 1, message, "Make the options alike in length.")
     for name, has_form in _FORMS.items():
         if wrong and has_form(right) and not any(has_form(o) for o in wrong):
             message = f"Only the right option {name}."
             hint = "Give the wrong options the same form."
-            source_file.report("W27", right.line, 1, message, hint)
+            parse_context.report("W27", right.line, 1, message, hint)
 
 
 def _option_contains_token(token_type: str, option: ParsedOption) -> bool:
@@ -427,20 +427,20 @@ class MultipleChoiceType(ChoiceType):
         return f"{chosen_count} of {right_count} chosen"
 
     def report_wrong_ticked_count(
-        self, ticked: Sequence[ParsedOption], source_file: SourceFile
+        self, ticked: Sequence[ParsedOption], parse_context: ParseContext
     ) -> None:
         """Report a single right option, since learners are told of several (E21)."""
         if len(ticked) == 1:
             message = "1 option is marked right in a multiple choice."
             hint = "Mark another one, or leave the type out."
-            source_file.report("E21", ticked[0].line, 1, message, hint)
+            parse_context.report("E21", ticked[0].line, 1, message, hint)
 
     def report_answer_problems(self, answer: ChoiceSpec, authored: AuthoredItem) -> None:
         """Report that every option is right (E33)."""
         super().report_answer_problems(answer, authored)
-        source_file = authored.source_file
+        parse_context = authored.parse_context
         is_every_option_right = len(answer.options) > 1 and all(o.right for o in answer.options)
-        if is_every_option_right and not _has_unreadable_option(source_file):
+        if is_every_option_right and not _has_unreadable_option(parse_context):
             line = authored.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(sole_code_span_or_none(option) for option in authored.parts.options):
@@ -448,7 +448,7 @@ class MultipleChoiceType(ChoiceType):
             elif all(len(option.plain_text) < _SHORT for option in authored.parts.options):
                 hint += " If it is to be typed, write each as code, and type: short in the comment."
             message = "Every option is marked right."
-            source_file.report("E33", line, 1, message, hint)
+            parse_context.report("E33", line, 1, message, hint)
 
     def score_choice(self, answer: ChoiceSpec, chosen_keys: set[str], credit_rule: str) -> float:
         right = {o.key for o in answer.options if o.right}
@@ -536,13 +536,13 @@ class TrueFalseType(ChoiceType):
         return ChoiceSpec("true-false", choices, shuffle=False)
 
     def report_missing_option_feedback(
-        self, options: Sequence[ParsedOption], source_file: SourceFile
+        self, options: Sequence[ParsedOption], parse_context: ParseContext
     ) -> None:
         if not any(o.feedback for o in options):
-            report_wrong_options_without_feedback(options, source_file)
+            report_wrong_options_without_feedback(options, parse_context)
 
     def report_wrong_number_in_stem(
-        self, answer: ChoiceSpec, stem: str, line: int, source_file: SourceFile
+        self, answer: ChoiceSpec, stem: str, line: int, parse_context: ParseContext
     ) -> None:
         """Report nothing: a statement asks for no number of options."""
 

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import find_closing_index, get_first_line_number
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import MOST_OPTIONS, SourceFile, TextPosition
+from app.markup.problems import MOST_OPTIONS, ParseContext, TextPosition
 from app.markup.text import hash_to_four_letters, reduce_to_words, shorten_with_ellipsis
 from app.questions.option_parsing import (
     TWO_ANSWERS_PATTERN,
@@ -102,14 +102,14 @@ class ClozeType(QuestionType[ClozeSpec]):
         if "[[" in authored.source.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
-            authored.source_file.report("E54", authored.source.line, 1, message, hint)
+            authored.parse_context.report("E54", authored.source.line, 1, message, hint)
         if not cloze.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
             text = "\n".join(t.content for t in blocks)
             if match := _OTHERWISE.search(text):
                 hint = f"Write [[{match[1] or match[2] or 'answer'}]] for {match[0]}."
-            authored.source_file.report("E54", authored.source.line, 1, message, hint)
+            authored.parse_context.report("E54", authored.source.line, 1, message, hint)
         return cloze
 
     def report_answer_problems(self, answer: ClozeSpec, authored: AuthoredItem) -> None:
@@ -123,20 +123,20 @@ class ClozeType(QuestionType[ClozeSpec]):
             if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
                 message = "A blank stands inside a table, where its bars part columns."
                 hint = "Put it into a sentence."
-                authored.source_file.report("E55", get_first_line_number(token), 1, message, hint)
+                authored.parse_context.report("E55", get_first_line_number(token), 1, message, hint)
 
     def report_wording_problems(
-        self, answer: ClozeSpec, stem: RichText, line: int, source_file: SourceFile
+        self, answer: ClozeSpec, stem: RichText, line: int, parse_context: ParseContext
     ) -> None:
         """Report answers that occur elsewhere in the text (W56)."""
         del stem
         text = f" {reduce_to_words(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
-        source_file.spend_parsing_effort(count * len(text) * _SEARCHING)
+        parse_context.spend_parsing_effort(count * len(text) * _SEARCHING)
         for words in (words for blank in answer.blanks for words in blank.answers):
             if len(words) > 2 and f" {reduce_to_words(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
-                source_file.report("W56", line, 1, message, "Reword the text.")
+                parse_context.report("W56", line, 1, message, "Reword the text.")
 
     def right_answer_texts(self, answer: ClozeSpec) -> list[str]:
         return [words for blank in answer.blanks for words in blank.answers]
@@ -211,7 +211,7 @@ def _parse_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
                 _replace_blanks_by_marks(child, get_first_line_number(token), blanks, authored)
     if len(blanks) > MOST_OPTIONS:
         report_if_max_parts_reached(
-            blanks, "blanks", get_first_line_number(blocks[0]), authored.source_file
+            blanks, "blanks", get_first_line_number(blocks[0]), authored.parse_context
         )
         return ClozeSpec((NO_TEXT,), ())
     text = render_tokens(blocks, authored.context)
@@ -233,35 +233,35 @@ def _replace_blanks_by_marks(
         return _MARK
 
     def locate(text: str) -> TextPosition:
-        return source_file.locate_text(text, line, line + 20)
+        return parse_context.locate_text(text, line, line + 20)
 
-    source_file = authored.source_file
+    parse_context = authored.parse_context
     child.content = _BLANK.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
         message = "A blank is opened and not closed."
-        source_file.report("E54", *locate("[["), message, "Close it with ]].")
+        parse_context.report("E54", *locate("[["), message, "Close it with ]].")
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
         row, column = locate(near)
         at = TextPosition(row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
-        source_file.report("E54", *at, message, "Write [[answer]].")
+        parse_context.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        source_file.report(
+        parse_context.report(
             "E54", *locate(half[0]), message, f"Write [{shorten_with_ellipsis(half[0])}]."
         )
     elif line_ := _LINE.search(child.content):
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
         hint = "Write [[answer]] in its place."
-        source_file.report("E54", *locate(line_[0]), message, hint)
+        parse_context.report("E54", *locate(line_[0]), message, hint)
 
 
 def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredItem) -> ClozeBlank:
     def report(code: str, message: str, hint: str, needle: str = f"[[{blank_markup[:40]}") -> None:
-        source_file.report_at_text(code, needle, line, line + 20, message, hint)
+        parse_context.report_at_text(code, needle, line, line + 20, message, hint)
 
-    source_file = authored.source_file
+    parse_context = authored.parse_context
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())

@@ -21,7 +21,7 @@ from app.estimator.inputs import (
     parse_inputs,
 )
 from app.estimator.units import format_value
-from app.markup import expressions, quantities, strict_yaml
+from app.markup import expressions, lenient_yaml, quantities
 from app.markup.expressions import (
     MOST_CHARACTERS,
     Expression,
@@ -32,9 +32,9 @@ from app.markup.expressions import (
     evaluate_expression,
     require_estimate_spec,
 )
+from app.markup.lenient_yaml import YamlMapping
 from app.markup.problems import ESTIMATE_EFFORT, TextPosition, parsing_effort_of_estimate
 from app.markup.quantities import Quantity
-from app.markup.strict_yaml import YamlMapping
 from app.markup.text import shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions.option_parsing import ParsedOption
 from app.questions.question_type import (
@@ -479,7 +479,7 @@ class _DesignExerciseCheck:
         self._answer = answer
         self._comment: ItemComment = authored.comment
         self._fields = authored.comment.fields.values
-        self._file = authored.source_file
+        self._file = authored.parse_context
 
     def run(self) -> None:
         """Report missing, unknown and duplicate names, then what makes plans impossible."""
@@ -507,7 +507,7 @@ class _DesignExerciseCheck:
     def _report_missing_fields(self) -> bool:
         for key, example in _EXAMPLES.items():
             node = self._fields.get(key)
-            if not node or not any(word.text for word in strict_yaml.collect_texts_of_node(node)):
+            if not node or not any(word.text for word in lenient_yaml.collect_texts_of_node(node)):
                 self._report("E13", key, f"A design exercise needs “{key}”.", f"Write {example}.")
                 return True
         if not isinstance(self._fields.get("given", YamlMapping({}, {}, 1, 1)), YamlMapping):
@@ -613,11 +613,11 @@ class DesignType(QuestionType[DesignSpec]):
         given = values.get("given")
         return DesignSpec(
             authored.comment.field_text("estimate"),
-            {name: strict_yaml.text_or_empty(value) for name, value in given.values.items()}
+            {name: lenient_yaml.text_or_empty(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
             else {},
-            tuple(value.text for value in strict_yaml.collect_texts_of_node(values.get("choose"))),
-            tuple(value.text for value in strict_yaml.collect_texts_of_node(values.get("accept"))),
+            tuple(value.text for value in lenient_yaml.collect_texts_of_node(values.get("choose"))),
+            tuple(value.text for value in lenient_yaml.collect_texts_of_node(values.get("accept"))),
         )
 
     def report_answer_problems(self, answer: DesignSpec, authored: AuthoredItem) -> None:

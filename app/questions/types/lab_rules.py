@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from app.markup import strict_yaml
+from app.markup import lenient_yaml
 from app.markup.checked_figures import fill_figure_placeholders
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import get_first_line_number
 from app.markup.model import NO_TEXT
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 from app.markup.text import shorten_with_ellipsis, write_hint_for_unknown_word
 from app.questions import shell
 from app.questions.lab_session import (
@@ -53,7 +53,7 @@ _MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 def parse_lab(authored: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = authored.comment
-    goal = strict_yaml.collect_texts_of_node(comment.fields.values.get("goal"))
+    goal = lenient_yaml.collect_texts_of_node(comment.fields.values.get("goal"))
     steps: dict[tuple[str, bool], int] = {}
     commands: list[LabCommand] = []
     tokens = authored.parts.answer_block
@@ -81,13 +81,13 @@ def _parse_console_block(
     fence: Token, note_tokens: list[Token], authored: AuthoredItem
 ) -> list[LabCommand]:
     """Read the commands of a fence, and their note from the inside of the quote below it."""
-    source_file, line = authored.source_file, get_first_line_number(fence)
+    parse_context, line = authored.parse_context, get_first_line_number(fence)
     info = fence.info.strip()
     if re.sub(_PART, "", info) != "console":
         message = f"“{info[:60]}” is not read."
         hint = "Write console, and behind it in STATE (several: in ONE, TWO), to STATE, needed, "
         hint += "first or harmful."
-        source_file.report("E89", line, 1, message, hint)
+        parse_context.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(note_tokens, authored.context)
     parts = list(re.finditer(_PART, info))
@@ -98,7 +98,7 @@ def _parse_console_block(
     base = LabCommand((), NO_TEXT, states, to, harmful, note, step=step, first="first" in flags)
     spans = [c.content for t in note_tokens for c in t.children or () if c.type == "code_inline"]
     commands: list[LabCommand] = []
-    for number, spellings, output_lines in _split_block_into_commands(fence, source_file):
+    for number, spellings, output_lines in _split_block_into_commands(fence, parse_context):
         text = "\n".join(output_lines).strip("\n")
         cue = next((s for s in spans if s in text), "")
         output, cue_text, *names = map(escape_typed_text, (text, cue, *spellings))
@@ -106,11 +106,11 @@ def _parse_console_block(
         commands.append(dataclasses.replace(command, line=number))
     if not commands:
         message = "This console block has no command."
-        source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
+        parse_context.report("E89", line, 1, message, "Begin a line with $ and the command.")
     elif len(commands) > 1 and (to or harmful):
         message = f"This block has {len(commands)} commands, and says what one does."
         hint = "Give each its own block; spellings of one command stand right below each other."
-        source_file.report("E89", commands[1].line, 1, message, hint)
+        parse_context.report("E89", commands[1].line, 1, message, hint)
     return commands
 
 
@@ -120,14 +120,16 @@ class _TranscriptCommand(NamedTuple):
     output_lines: list[str]
 
 
-def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_TranscriptCommand]:
+def _split_block_into_commands(
+    fence: Token, parse_context: ParseContext
+) -> list[_TranscriptCommand]:
     """Return the commands of a block: `$` lines in a row are spellings of one.
 
     A line of an output that is likely a command behind another prompt is reported (W89).
     """
     first, commands = get_first_line_number(fence) + 1, list[_TranscriptCommand]()
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), first):
-        text = fill_figure_placeholders(raw.rstrip(), number, source_file)
+        text = fill_figure_placeholders(raw.rstrip(), number, parse_context)
         if prompt := re.match(r"\$ +(?=\S)" if number > first else r"[$#] +(?=\S)", text):
             if not commands or commands[-1].output_lines:
                 commands.append(_TranscriptCommand(number, [], []))
@@ -137,7 +139,7 @@ def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_T
             prompt_match = _PROMPT.match(text)
             if prompt_match and prompt_match["command"].split()[0] in shell.load_program_specs():
                 message = f"“{text[:40]}” is read as output, not as a command."
-                source_file.report(
+                parse_context.report(
                     "W89",
                     number,
                     1,
@@ -147,7 +149,7 @@ def _split_block_into_commands(fence: Token, source_file: SourceFile) -> list[_T
         elif text:
             message = f"“{text[:40]}” stands before the first command."
             hint = "Begin the block with $ and a command."
-            source_file.report("E89", number, 1, message, hint)
+            parse_context.report("E89", number, 1, message, hint)
     return commands
 
 
@@ -156,28 +158,28 @@ def report_lab_problems(lab: Lab, authored: AuthoredItem) -> None:
 
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
-    options, source_file = authored.parts.options, authored.source_file
+    options, parse_context = authored.parts.options, authored.parse_context
     if len(options) < 2:
         message = "The lab asks for no diagnosis: fewer than two options stand below its blocks."
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
-        source_file.report("E22", authored.answer_or_item_line, 1, message, hint)
+        parse_context.report("E22", authored.answer_or_item_line, 1, message, hint)
     else:
-        report_option_problems(options, authored.answer_or_item_line, source_file)
-    report_if_several_options_right(options, "diagnoses", source_file)
-    checked = len(source_file.problems)
+        report_option_problems(options, authored.answer_or_item_line, parse_context)
+    report_if_several_options_right(options, "diagnoses", parse_context)
+    checked = len(parse_context.problems)
     _report_exceeded_size_limits(lab, authored)
-    _report_command_problems(lab, source_file)
+    _report_command_problems(lab, parse_context)
     _report_unknown_states(lab, authored)
-    if any(p.severity == "error" for p in source_file.problems[checked:]):
+    if any(p.severity == "error" for p in parse_context.problems[checked:]):
         return
-    _report_ambiguous_commands(lab, source_file)
+    _report_ambiguous_commands(lab, parse_context)
     _report_unreachable_states(lab, authored)
-    _report_ineffective_commands(lab, source_file)
-    _report_contradictory_facts(lab, source_file)
+    _report_ineffective_commands(lab, parse_context)
+    _report_contradictory_facts(lab, parse_context)
 
 
 def _report_exceeded_size_limits(lab: Lab, authored: AuthoredItem) -> None:
-    report, line = authored.source_file.report, authored.source.line
+    report, line = authored.parse_context.report, authored.source.line
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
         report("E89", line, 1, "The lab has no command.", hint)
@@ -188,16 +190,16 @@ def _report_exceeded_size_limits(lab: Lab, authored: AuthoredItem) -> None:
             report("E88", line, 1, message, f"Use at most {_MOST[label]}.")
 
 
-def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
+def _report_command_problems(lab: Lab, parse_context: ParseContext) -> None:
     """Report faults of each command by itself: size, spellings, note (E88, E89, W25, W89)."""
     for command in lab.commands:
         lines = command.output.plain.split("\n")
         if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:
             message = f"The output of “{command.first_spelling[:40]}” is too long."
             hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
-            source_file.report("E88", command.line, 1, message, hint)
+            parse_context.report("E88", command.line, 1, message, hint)
         for spelling in command.spellings:
-            _report_bad_wildcards(spelling.plain, command.line, source_file)
+            _report_bad_wildcards(spelling.plain, command.line, parse_context)
             try:
                 pipelines = len(shell.parse_shell_line(spelling.plain))
             except shell.UnclosedQuoteError:
@@ -205,15 +207,15 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
             if pipelines != 1:
                 message = f"“{spelling.plain[:40]}” is not one command."
                 hint = "Close its quotation marks, and give a second command its own line."
-                source_file.report("E89", command.line, 1, message, hint)
+                parse_context.report("E89", command.line, 1, message, hint)
         if (command.is_needed or command.harmful or command.to) and not command.note.html:
             effect = "would have done" if command.harmful else "shows or does"
             message = f"Nothing says what “{command.first_spelling[:40]}” {effect}."
             hint = "Write a quote right below its block: > and a sentence."
-            source_file.report("W25", command.line, 1, message, hint)
+            parse_context.report("W25", command.line, 1, message, hint)
         if command.first and {*lab.states} <= {*lab.list_states_in_which_needed(command)}:
             message = f"“{command.first_spelling[:40]}” cannot be first: no command leads to another state."
-            source_file.report("W89", command.line, 1, message, "Write needed in place of first.")
+            parse_context.report("W89", command.line, 1, message, "Write needed in place of first.")
         names = [s.plain.removeprefix("sudo ") for s in command.spellings]
         changing = [name for name in names if _CHANGING.match(name)]
         showing = [name for name in names if _SHOWING.match(name)]
@@ -221,24 +223,24 @@ def _report_command_problems(lab: Lab, source_file: SourceFile) -> None:
             message = f"“{changing[0][:40]}” and “{showing[0][:40]}” stand right below each other, "
             message += "which makes them spellings of one command."
             hint = "Leave a line empty between them, if they are two."
-            source_file.report("W89", command.line, 1, message, hint)
+            parse_context.report("W89", command.line, 1, message, hint)
 
 
-def _report_bad_wildcards(spelling: str, line: int, source_file: SourceFile) -> None:
+def _report_bad_wildcards(spelling: str, line: int, parse_context: ParseContext) -> None:
     """Report E89 and W89: a `…` that matches nothing, and another sign in its place."""
     words = shell.strip_sudo_and_variables(spelling.split())
     program = words[2:3] if words[:1] == ["ssh"] else words[:1]
     if any(shell.ANY_TEXT in word for word in program):
         message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
-        source_file.report("E89", line, 1, message, "Write its name, and … behind it.")
+        parse_context.report("E89", line, 1, message, "Write its name, and … behind it.")
     elif match := _WILDCARD.search(spelling) or _STAR.fullmatch(spelling):
         message = f"“{match[1]}” in “{spelling[:40]}” has to be typed as it stands."
-        source_file.report("W89", line, 1, message, "For any text write … there.")
+        parse_context.report("W89", line, 1, message, "For any text write … there.")
 
 
 def _report_unknown_states(lab: Lab, authored: AuthoredItem) -> None:
     """Report each named state that does not exist (E91), once."""
-    report, states = authored.source_file.report, lab.states
+    report, states = authored.parse_context.report, lab.states
     lines = {state: c.line for c in reversed(lab.commands) for state in c.states}
     named_states = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
     unnamed_targets = {c.to: c.line for c in lab.commands if c.to and c.to not in named_states}
@@ -262,7 +264,7 @@ def _report_unknown_states(lab: Lab, authored: AuthoredItem) -> None:
             report("E91", lines[state], 1, f"The lab is never in the state “{state}”.", hint)
 
 
-def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
+def _report_ambiguous_commands(lab: Lab, parse_context: ParseContext) -> None:
     """Report commands with several answers in a state (E90)."""
     matcher = CommandMatcher(lab)
     for index, command in enumerate(lab.commands):
@@ -283,7 +285,7 @@ def _report_ambiguous_commands(lab: Lab, source_file: SourceFile) -> None:
                 hint = "Say with in STATE when each counts, or delete one."
                 if command.states:
                     hint = f"Take {state} away from the in of one of the two, or delete one."
-                source_file.report("E90", command.line, 1, message, hint)
+                parse_context.report("E90", command.line, 1, message, hint)
                 break
 
 
@@ -306,27 +308,27 @@ def _command_specificity(command: LabCommand) -> CommandSpecificity:
 
 def _report_unreachable_states(lab: Lab, authored: AuthoredItem) -> None:
     """Report states and goals not always reachable without harm (E91 to E93, W89)."""
-    source_file, sequences = authored.source_file, find_shortest_path_by_state(lab)
+    parse_context, sequences = authored.parse_context, find_shortest_path_by_state(lab)
     for command in lab.commands:
         if command.to and command.to not in sequences:
             message = f"The state “{command.to}” cannot be reached."
             hint = "Check in which states its command counts."
-            source_file.report("E91", command.line, 1, message, hint)
+            parse_context.report("E91", command.line, 1, message, hint)
     location = authored.comment.field_location("goal")
     harmless_path = find_shortest_solution(lab)
     any_path = find_shortest_solution(lab, allow_harmful=True)
     if not lab.goal_ids:
         hint = "Write goal: and a state, or needed at a block."
-        source_file.report("E92", *location, "The lab has no goal.", hint)
+        parse_context.report("E92", *location, "The lab has no goal.", hint)
     elif harmless_path is None:
         which = "Only a harmful" if any_path else "No"
         hint = "Check the states of the commands that lead there."
-        source_file.report("E92", *location, f"{which} command reaches the goal.", hint)
+        parse_context.report("E92", *location, f"{which} command reaches the goal.", hint)
     elif any_path is not None and len(any_path) < len(harmless_path):
         harmful = next(lab.commands[n] for n in any_path if lab.commands[n].harmful)
         message = f"The harmful “{harmful.first_spelling[:40]}” is a shorter way to the goal."
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
-        source_file.report("E93", harmful.line, 1, message, hint)
+        parse_context.report("E93", harmful.line, 1, message, hint)
     elif dead_end := find_shortest_dead_end(lab):
         last = lab.commands[dead_end.command_indices[-1]]
         goal = min(dead_end.lost_goals, default="")
@@ -341,10 +343,10 @@ def _report_unreachable_states(lab: Lab, authored: AuthoredItem) -> None:
             )
             hint = f"Answer it in {last.to} as well, with needed; or write first in place of "
             hint += "needed: it has to be run before."
-        source_file.report("W89", last.line, 1, message, hint)
+        parse_context.report("W89", last.line, 1, message, hint)
 
 
-def _report_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
+def _report_ineffective_commands(lab: Lab, parse_context: ParseContext) -> None:
     """Warn about a command to a state in which all answers are those of the previous state (W89)."""
     matcher = CommandMatcher(lab)
     answers = {state: matcher.list_available_command_indices(state) for state in lab.states}
@@ -353,7 +355,7 @@ def _report_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
         if any(answers[state] == answers.get(command.to) for state in states):
             message = f"After “{command.first_spelling[:40]}” every command answers as before."
             hint = f"Write an answer with in {command.to}, so that its effect is seen."
-            source_file.report("W89", command.line, 1, message, hint)
+            parse_context.report("W89", command.line, 1, message, hint)
 
 
 class StatedFact(NamedTuple):
@@ -361,7 +363,7 @@ class StatedFact(NamedTuple):
     command: LabCommand
 
 
-def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
+def _report_contradictory_facts(lab: Lab, parse_context: ParseContext) -> None:
     """Warn about outputs that contradict each other (W89).
 
     The facts, and whether they hold in all states, are listed in lab_programs.toml.
@@ -378,6 +380,6 @@ def _report_contradictory_facts(lab: Lab, source_file: SourceFile) -> None:
                     line = earlier.command.line
                     message = f"Here {name} is {value}, in line {line} it is {earlier.value}."
                     hint = "Make both the same, or say with in STATE when each counts."
-                    source_file.report("W89", command.line, 1, message, hint)
+                    parse_context.report("W89", command.line, 1, message, hint)
                     break
             seen[name].append(StatedFact(value, command))

@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from app.markup.html_renderer import render_tokens
 from app.markup.markdown_tokens import get_first_line_number, plain_text
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 from app.markup.text import hash_to_four_letters, reduce_to_words
 from app.questions.option_parsing import (
     ParsedOption,
@@ -106,7 +106,7 @@ class MatchingType(QuestionType[MatchSpec]):
         taken: set[str] = set()
         for row in rows[1:]:
             if report_if_max_parts_reached(
-                pairs, "pairs", get_first_line_number(table[0]), authored.source_file
+                pairs, "pairs", get_first_line_number(table[0]), authored.parse_context
             ):
                 break
             left, right, reason = (
@@ -120,7 +120,7 @@ class MatchingType(QuestionType[MatchSpec]):
         return MatchSpec(padded[0], padded[1], tuple(pairs))
 
     def report_answer_problems(self, answer: MatchSpec, authored: AuthoredItem) -> None:
-        table, source_file = authored.parts.answer_block, authored.source_file
+        table, parse_context = authored.parts.answer_block, authored.parse_context
         if not table:
             _report_missing_table(authored)
             return
@@ -130,18 +130,18 @@ class MatchingType(QuestionType[MatchSpec]):
             columns = f"{width} column{'s' * (width != 1)}"
             message = f"The table has {columns}; it needs two or three."
             hint = "Write left, right and, if you like, why."
-            source_file.report("E52", at, 1, message, hint)
+            parse_context.report("E52", at, 1, message, hint)
             return
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
-            source_file.report("E52", at, 1, message, "Add a row.")
-        _report_rows_without_right_cell(answer, at, source_file)
-        _report_repeated_cells(answer, at, source_file)
+            parse_context.report("E52", at, 1, message, "Add a row.")
+        _report_rows_without_right_cell(answer, at, parse_context)
+        _report_repeated_cells(answer, at, parse_context)
         tables = [t for t in authored.source.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
-            source_file.report("E52", get_first_line_number(tables[1]), 1, message, hint)
+            parse_context.report("E52", get_first_line_number(tables[1]), 1, message, hint)
 
     def answer_key_fingerprint_texts(self, answer: MatchSpec) -> list[str]:
         """Return the matches, sorted, so that the order of the rows is ignored."""
@@ -274,19 +274,19 @@ def read_table_cells(table: list[Token]) -> list[list[list[Token]]]:
 
 def _report_missing_table(authored: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
-    source_file, first = authored.source_file, authored.source.line
+    parse_context, first = authored.parse_context, authored.source.line
     hint, message = ("Write a table: | Left | Right | Why |.", "The question has no table.")
     for line in range(first + 1, first + authored.source.text.count("\n") + 1):
-        if source_file.lines[line - 1].lstrip().startswith("|"):
+        if parse_context.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
             hint = "Write a line such as |---|---| below the first one, of as many cells."
-            source_file.report("E52", line, 1, message, hint)
+            parse_context.report("E52", line, 1, message, hint)
             return
-    source_file.report("E52", authored.answer_or_item_line, 1, message, hint)
+    parse_context.report("E52", authored.answer_or_item_line, 1, message, hint)
 
 
 def _report_rows_without_right_cell(
-    answer: MatchSpec, table_line: int, source_file: SourceFile
+    answer: MatchSpec, table_line: int, parse_context: ParseContext
 ) -> None:
     """Report rows with nothing on the right (E52)."""
     for row, pair in enumerate(answer.pairs, table_line + 2):
@@ -294,10 +294,10 @@ def _report_rows_without_right_cell(
             message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
             if not pair.left.html:
                 message = "This row is empty."
-            source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
+            parse_context.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _report_repeated_cells(answer: MatchSpec, table_line: int, source_file: SourceFile) -> None:
+def _report_repeated_cells(answer: MatchSpec, table_line: int, parse_context: ParseContext) -> None:
     """Report cells that stand twice on a side; on the right, a reason allows it (E53)."""
     seen: set[tuple[str, str]] = set()
     for row, pair in enumerate(answer.pairs, table_line + 2):
@@ -308,7 +308,7 @@ def _report_repeated_cells(answer: MatchSpec, table_line: int, source_file: Sour
                 if side == "right":
                     hint = "Say in the third column why both count, or change one."
                 message = f"“{cell.plain[:50]}” stands twice on the {side}."
-                source_file.report("E53", row, 1, message, hint)
+                parse_context.report("E53", row, 1, message, hint)
             seen.add((side, words))
 
 

@@ -11,7 +11,7 @@ from app.estimator.units import append_unit, format_number
 from app.markup import expressions
 from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
 from app.markup.model import RichText
-from app.markup.problems import SourceFile
+from app.markup.problems import ParseContext
 from app.markup.quantities import (
     UNITS,
     Quantity,
@@ -232,18 +232,18 @@ def format_tolerance_of_first_right_option(answer: object) -> str:
     return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
 
 
-def report_numeric_problems(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
+def report_numeric_problems(answer: NumericSpec, line: int, parse_context: ParseContext) -> None:
     """Report problems of a numeric question without parameters (E23, E42, E43)."""
     clash = find_wrong_option_accepted_as_right(answer)
     if clash:
         message = f"The wrong answer {clash.wrong.template} lies within {clash.right.template}."
         hint, answer_as_code = "Narrow the tolerance, or delete it.", f"`{clash.wrong.template}`"
-        source_file.report_at_text("E43", answer_as_code, line, line + 60, message, hint)
-    _report_units_of_different_kinds(answer, line, source_file)
-    _report_duplicate_ranges(answer, line, source_file)
+        parse_context.report_at_text("E43", answer_as_code, line, line + 60, message, hint)
+    _report_units_of_different_kinds(answer, line, parse_context)
+    _report_duplicate_ranges(answer, line, parse_context)
 
 
-def _report_duplicate_ranges(answer: NumericSpec, line: int, source_file: SourceFile) -> None:
+def _report_duplicate_ranges(answer: NumericSpec, line: int, parse_context: ParseContext) -> None:
     """Report options with the same number (E23)."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
@@ -253,7 +253,7 @@ def _report_duplicate_ranges(answer: NumericSpec, line: int, source_file: Source
         if one in seen:
             message = f"“{option.template}” is “{seen[one]}”, which stands above."
             hint, answer_as_code = "Change or delete one of them.", f"`{option.template}`"
-            source_file.report_at_text("E23", answer_as_code, line, line + 60, message, hint)
+            parse_context.report_at_text("E23", answer_as_code, line, line + 60, message, hint)
         seen.setdefault(one, option.template)
 
 
@@ -287,7 +287,7 @@ def _is_covered_by_right(
 
 
 def _report_units_of_different_kinds(
-    answer: NumericSpec, line: int, source_file: SourceFile
+    answer: NumericSpec, line: int, parse_context: ParseContext
 ) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
@@ -295,7 +295,7 @@ def _report_units_of_different_kinds(
         if format_unit_dimension(unit) != format_unit_dimension(as_first):
             message = f"“{option.template}” does not measure what “{first.template}” does."
             hint, answer_as_code = "Use units of one kind.", f"`{option.template}`"
-            source_file.report_at_text("E42", answer_as_code, line, line + 60, message, hint)
+            parse_context.report_at_text("E42", answer_as_code, line, line + 60, message, hint)
 
 
 def find_negative_or_overlapping_answers(answer: NumericSpec) -> list[VariantFault]:
@@ -373,9 +373,9 @@ class NumericType(QuestionType[NumericSpec]):
         numeric_options: list[NumericOption] = []
         taken: set[str] = set()
         otherwise: float | None = None
-        source_file = authored.source_file
+        parse_context = authored.parse_context
         for option in sorted(authored.parts.options, key=lambda o: not o.ticked):
-            template = read_sole_code_span_or_report(option, source_file)
+            template = read_sole_code_span_or_report(option, parse_context)
             if template is None:
                 continue
             found = None
@@ -383,7 +383,7 @@ class NumericType(QuestionType[NumericSpec]):
                 try:
                     found = parse_answer_range(template, otherwise if not option.ticked else None)
                 except AnswerRangeError as error:
-                    source_file.report_at_text(
+                    parse_context.report_at_text(
                         error.code, "`", option.line, option.line, str(error), error.hint
                     )
                     continue
@@ -396,10 +396,10 @@ class NumericType(QuestionType[NumericSpec]):
         return NumericSpec(tuple(numeric_options))
 
     def report_answer_problems(self, answer: NumericSpec, authored: AuthoredItem) -> None:
-        options, source_file = authored.parts.options, authored.source_file
-        report_option_problems(options, authored.answer_or_item_line, source_file)
+        options, parse_context = authored.parts.options, authored.parse_context
+        report_option_problems(options, authored.answer_or_item_line, parse_context)
         if not authored.has_computed_parameters:
-            report_numeric_problems(answer, authored.answer_or_item_line, source_file)
+            report_numeric_problems(answer, authored.answer_or_item_line, parse_context)
 
     def options_for_statistics(self, answer: NumericSpec) -> tuple[StatisticsOption, ...]:
         return tuple(StatisticsOption(o.key, o.template, o.right, o.credit) for o in answer.options)

@@ -107,7 +107,7 @@ class OrderingType(QuestionType[OrderSpec]):
         position = 1
         while position < len(steps) - 1:
             if report_if_max_parts_reached(
-                choices, "steps", get_first_line_number(steps[position]), authored.source_file
+                choices, "steps", get_first_line_number(steps[position]), authored.parse_context
             ):
                 break
             end = find_closing_index(steps, position)
@@ -126,7 +126,7 @@ class OrderingType(QuestionType[OrderSpec]):
 
     def report_answer_problems(self, answer: OrderSpec, authored: AuthoredItem) -> None:
         """Report problems of steps and distractors (E21, E24, E50, E51)."""
-        source_file, line = authored.source_file, authored.answer_or_item_line
+        parse_context, line = authored.parse_context, authored.answer_or_item_line
         _report_list_markup_problems(answer, authored)
         if len(answer.steps) < 3:
             count = len(answer.steps)
@@ -135,13 +135,13 @@ class OrderingType(QuestionType[OrderSpec]):
             hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
             if count:
                 hint = "Write the missing ones into the numbered list."
-            source_file.report("E50", line, 1, message, hint, is_consequence=count > 0)
+            parse_context.report("E50", line, 1, message, hint, is_consequence=count > 0)
         seen: set[str] = set()
         for step in answer.steps_and_distractors:
             step_words = reduce_to_words(step.text.plain)
             if step_words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
-                source_file.report("E51", line, 1, message, "Change or delete one of them.")
+                parse_context.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(step_words)
 
     def answer_key_fingerprint_texts(self, answer: OrderSpec) -> list[str]:
@@ -340,26 +340,26 @@ def _describe_order_points(right_order: Sequence[str], given_order: Sequence[str
 
 def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> None:
     """Report ticked distractors, and steps not in one numbered list without boxes."""
-    source_file, body = authored.source_file, authored.source.body
+    parse_context, body = authored.parse_context, authored.source.body
     for option in authored.parts.options:
         if option.ticked:
             message = f"“{option.plain_text[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
-            option.report_problem("E21", message, hint, source_file)
+            option.report_problem("E21", message, hint, parse_context)
     items = [t for t in authored.parts.answer_block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
-            source_file.report("E50", get_first_line_number(item), 1, message, hint)
+            parse_context.report("E50", get_first_line_number(item), 1, message, hint)
         elif _BOX.match(step.text.plain):
             message = f"“{step.text.plain[:40]}” is shown with its box."
             hint = "Take the box away: the steps of an order are all right."
-            source_file.report("E24", get_first_line_number(item), 1, message, hint)
+            parse_context.report("E24", get_first_line_number(item), 1, message, hint)
     lists = [t for t in body if t.type == "ordered_list_open" and not t.level]
     if len(lists) > 1:
         message = "A second list stands behind the steps, and is no part of them."
         hint = "Write all steps into one list; an explanation goes below [!NOTE]."
-        source_file.report("E50", get_first_line_number(lists[1]), 1, message, hint)
+        parse_context.report("E50", get_first_line_number(lists[1]), 1, message, hint)
     _report_bullets_beside_steps(authored)
 
 
@@ -375,7 +375,7 @@ def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
         ):
             message = "These bullets are neither steps nor options."
             hint = "Number what is a step, and write - [ ] before what is none."
-            authored.source_file.report("E50", get_first_line_number(token), 1, message, hint)
+            authored.parse_context.report("E50", get_first_line_number(token), 1, message, hint)
 
 
 def _parse_place_or_last(place: str) -> int:

@@ -146,31 +146,31 @@ class PlaceType(QuestionType[PlaceSpec]):
         file = authored.comment.field_text("figure")
         location = authored.comment.field_location("figure")
         if file.endswith(".svg") and is_inside_its_folder(file):
-            authored.source_file.add_reference("file", file, *location)
-            authored.source_file.add_reference("drawing", file, *location)
+            authored.parse_context.add_reference("file", file, *location)
+            authored.parse_context.add_reference("drawing", file, *location)
         else:
             message = "The question names no drawing." if not file else ""
             message = message or f"“{file[:60]}” is no SVG file beside this one."
             hint = "Write figure: and the name of an SVG file in the same folder."
-            authored.source_file.report("E58", *location, message, hint)
+            authored.parse_context.report("E58", *location, message, hint)
         taken_keys: set[str] = set()
         regions = [_parse_region(option, taken_keys, authored) for option in authored.parts.options]
         return PlaceSpec(file, tuple(regions))
 
     def report_answer_problems(self, answer: PlaceSpec, authored: AuthoredItem) -> None:
         """Report unless one of several different regions is right (E20 to E23, E59, E88, W25)."""
-        options, source_file = authored.parts.options, authored.source_file
+        options, parse_context = authored.parts.options, authored.parse_context
         first = options[0].line if options else authored.source.line
-        report_if_no_option_right(options, first, source_file)
+        report_if_no_option_right(options, first, parse_context)
         use = authored.exam_use
         report_if_too_few_options(
-            len(options), self.min_exam_options, first, source_file, exam_use=use
+            len(options), self.min_exam_options, first, parse_context, exam_use=use
         )
-        report_wrong_options_without_feedback(options, source_file)
-        report_if_several_options_right(options, "regions", source_file)
+        report_wrong_options_without_feedback(options, parse_context)
+        report_if_several_options_right(options, "regions", parse_context)
         if len(options) > _MAX_REGIONS:
             line, message = options[_MAX_REGIONS].line, f"The question has {len(options)} regions."
-            source_file.report("E88", line, 1, message, f"Use at most {_MAX_REGIONS}.")
+            parse_context.report("E88", line, 1, message, f"Use at most {_MAX_REGIONS}.")
         _report_missing_or_repeated_regions(answer, authored)
 
     def figure_file_names(self, answer: PlaceSpec) -> tuple[str, ...]:
@@ -279,8 +279,8 @@ def _parse_region(
     region, label = split_region_and_label(option)
     if region:
         file = authored.comment.field_text("figure")
-        location = authored.source_file.locate_text(f"`{region}`", option.line, option.line)
-        authored.source_file.add_reference("drawing", f"{file}#{region}", *location)
+        location = authored.parse_context.locate_text(f"`{region}`", option.line, option.line)
+        authored.parse_context.add_reference("drawing", f"{file}#{region}", *location)
     return PlaceRegion(
         make_option_key(authored.comment.id, option, taken_keys),
         render_tokens([label], authored.context),
@@ -299,17 +299,17 @@ def _report_missing_or_repeated_regions(answer: PlaceSpec, authored: AuthoredIte
             message = f"“{option.plain_text[:50]}” names no region of the drawing."
             suggestion = _suggest_option_with_region(option.plain_text[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
-            option.report_problem("E59", message, hint, authored.source_file)
+            option.report_problem("E59", message, hint, authored.parse_context)
         elif not label:
             message = f"The region “{region.region}” has no label."
             corrected = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {corrected} The name."
-            option.report_problem("E59", message, hint, authored.source_file)
+            option.report_problem("E59", message, hint, authored.parse_context)
         earlier_line = seen.get(region.region) or seen.get(f" {label}")
         if earlier_line and region.region and label:
             message = f"This option says the same as the one in line {earlier_line}."
             hint = "Change or delete one of them."
-            authored.source_file.report("E23", option.line, 1, message, hint)
+            authored.parse_context.report("E23", option.line, 1, message, hint)
         seen.setdefault(region.region, option.line)
         seen.setdefault(f" {label}", option.line)
 

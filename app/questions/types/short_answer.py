@@ -64,7 +64,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         made = []
         taken: set[str] = set()
         for option in authored.parts.options:
-            answer = read_sole_code_span_or_report(option, authored.source_file)
+            answer = read_sole_code_span_or_report(option, authored.parse_context)
             if answer is not None:
                 why = render_optional_rich_text(option.feedback, authored.context)
                 name = make_option_key(authored.comment.id, option, taken)
@@ -77,18 +77,18 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
         for option, short in zip(authored.parts.options, answer.options, strict=False):
             if is_same_phrase(short.answer, "") and not authored.has_computed_parameters:
                 message = f"The answer “{short.answer}” holds no word to be typed."
-                option.report_problem("E24", message, "Write a word.", authored.source_file)
+                option.report_problem("E24", message, "Write a word.", authored.parse_context)
             elif "|" in short.answer:
                 message = f"“{short.answer}” would have to be typed with its bar."
                 first = short.answer.partition("|")[0].strip()
                 hint = f"Write each answer as an option: - [x] `{first}`"
-                option.report_problem("E24", message, hint, authored.source_file)
+                option.report_problem("E24", message, hint, authored.parse_context)
             elif two := TWO_ANSWERS_PATTERN.match(short.answer):
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
-                option.report_problem("W40", message, hint, authored.source_file)
+                option.report_problem("W40", message, hint, authored.parse_context)
         report_option_problems(
-            authored.parts.options, authored.answer_or_item_line, authored.source_file
+            authored.parts.options, authored.answer_or_item_line, authored.parse_context
         )
 
     def options_for_statistics(self, answer: ShortAnswerSpec) -> tuple[StatisticsOption, ...]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.markup.strict_yaml import (
+from app.markup.lenient_yaml import (
     YamlText,
     _parse_plain_lines_or_none,
     _parse_with_yaml_parser,

@@ -1,4 +1,4 @@
-"""YAML in which every scalar is text."""
+"""YAML in which every scalar is text; quotes that authors left out are added first."""
 
 import dataclasses
 import re
