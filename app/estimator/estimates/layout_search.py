@@ -79,11 +79,6 @@ class MicroBatch(NamedTuple):
     count_per_step: int
 
 
-class ChunksAndZeroStage(NamedTuple):
-    chunks_per_stage: int
-    zero_stage: int
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class MicroBatchFamily:
     """Layouts with equal parallelism degrees; they differ only in the micro-batch.
@@ -129,7 +124,7 @@ class ModelSplit:
     context: int
     data: int
     expert_degrees: tuple[int, ...]
-    micro_batches_by_chunks_and_zero_stage: Mapping[ChunksAndZeroStage, tuple[MicroBatch, ...]]
+    micro_batches_by_chunks_and_zero_stage: Mapping[tuple[int, int], tuple[MicroBatch, ...]]
 
     @property
     def layout_count(self) -> int:
@@ -235,9 +230,9 @@ def _list_expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 def _map_micro_batches_by_chunks_and_zero_stage(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
-) -> Mapping[ChunksAndZeroStage, tuple[MicroBatch, ...]]:
+) -> Mapping[tuple[int, int], tuple[MicroBatch, ...]]:
     """Return the micro-batches that divide a replica's sequences, by what they are tried with."""
-    found: dict[ChunksAndZeroStage, tuple[MicroBatch, ...]] = {}
+    found: dict[tuple[int, int], tuple[MicroBatch, ...]] = {}
     for sequences in _MICRO_BATCHES:
         micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
         if sequences_per_replica % sequences or micro_batch.count_per_step < pipeline:
@@ -251,17 +246,17 @@ def _map_micro_batches_by_chunks_and_zero_stage(
 
 def _list_chunks_and_zero_stages_to_try(
     layers: int, pipeline: int, data: int, micro_batch_count: int
-) -> tuple[ChunksAndZeroStage, ...]:
+) -> tuple[tuple[int, int], ...]:
     """Return what to try; weights are sharded only without a pipeline."""
     if pipeline == 1:
-        return tuple(ChunksAndZeroStage(1, zero) for zero in ((1, 3) if data > 1 else (1,)))
+        return tuple((1, zero) for zero in ((1, 3) if data > 1 else (1,)))
     chunks = [1]
     if micro_batch_count % pipeline == 0:
         max_chunks = layers // pipeline
         chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
         even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
         chunks = even_chunks or [chunks[0]]
-    return tuple(ChunksAndZeroStage(v, zero_stage=1) for v in chunks)
+    return tuple((v, 1) for v in chunks)
 
 
 _BytesByStage = tuple[float, ...]

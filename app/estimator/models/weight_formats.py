@@ -123,21 +123,18 @@ def _kind_of_matrix(matrix: WeightMatrix) -> MatrixKind:
     return MatrixKind(matrix.part, matrix.name, matrix.input_width * matrix.output_width)
 
 
-class IndexedLayers(NamedTuple):
-    """A `layer_count` of equal layers; `layer_index` is that of a single one, or empty."""
+def _indexed_layers(
+    model: Architecture, quantization: Quantization
+) -> Iterator[tuple[Layer, str, int]]:
+    """Yield a layer, its index or "", and the number of layers like it.
 
-    layer: Layer
-    layer_index: str
-    layer_count: int
-
-
-def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator[IndexedLayers]:
-    """Yield layers with their index; equal ones once if no list names single layers."""
+    Equal ones are yielded once if no list names single layers.
+    """
     if not any(override.modules.names_single_layers for override in quantization.overrides):
-        yield from (IndexedLayers(layer, "", number) for layer, number in model.layer_counts)
+        yield from ((layer, "", number) for layer, number in model.layer_counts)
         return
-    yield from (IndexedLayers(layer, str(i), 1) for i, layer in enumerate(model.decoder_layers))
-    yield from (IndexedLayers(layer, "", 1) for layer in model.encoder_layers)
+    yield from ((layer, str(i), 1) for i, layer in enumerate(model.decoder_layers))
+    yield from ((layer, "", 1) for layer in model.encoder_layers)
 
 
 def _matrix_scheme(

@@ -177,8 +177,12 @@ class PrefillReplica:
                 break
         return seconds
 
-    def prefill_wait_quantile(self, share: float, arrivals_per_second: float) -> "PrefillWait":
-        """Return the wait of a prompt that a share of requests does not exceed.
+    def prefill_wait_quantile(
+        self, share: float, arrivals_per_second: float
+    ) -> tuple[float, float]:
+        """Return the wait of a prompt that a share of requests does not exceed [s].
+
+        It is what is left of the step under way, and the step that reads the prompt.
 
         `arrivals_per_second` are the other prompts per second. Some find no step under way; the others wait
         for the rest of it, which is equally likely to be anything up to the whole, and are read
@@ -188,21 +192,14 @@ class PrefillReplica:
         arrived = arrivals_per_second * step
         idle = 1 / (1 + arrived * math.exp(arrived))
         if share <= idle:
-            return PrefillWait(0.0, self.single_prompt_step_seconds)
+            return 0.0, self.single_prompt_step_seconds
         rest = (share - idle) / (1 - idle) * step
-        return PrefillWait(rest, self.step_seconds(1 + arrived))
+        return rest, self.step_seconds(1 + arrived)
 
     def cache_arrival_time_quantile(self, share: float, arrivals_per_second: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s]."""
         wait = self.prefill_wait_quantile(share, arrivals_per_second)
         return self.placed.seconds_before_prompt + sum(wait) + self.transfer_seconds
-
-
-class PrefillWait(NamedTuple):
-    """What is left of the step under way when a prompt arrives, and the step that reads it [s]."""
-
-    rest_of_step: float
-    own_step: float
 
 
 def build_prefill_replica(
