@@ -128,7 +128,6 @@ def _open_archive_member_as_text(archive: zipfile.ZipFile, name: str) -> io.Text
 
 
 def _row_with_iso_times(row: RowMapping, time_columns: Collection[str]) -> dict[str, Any]:
-    """Return a row with times as ISO 8601 text."""
     values = dict(row)
     for name in time_columns:
         if values[name] is not None:

@@ -96,7 +96,6 @@ class TestStatistics:
 
 
 def compute_item_statistics(responses: Iterable[ItemResponse]) -> dict[str, ItemStatistics]:
-    """Return the statistics of every item that was answered."""
     responses = list(responses)
     by_item: dict[str, list[ItemResponse]] = defaultdict(list)
     for response in responses:

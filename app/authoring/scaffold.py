@@ -288,7 +288,6 @@ def _read_template(template_name: str) -> str:
 
 
 def _reserve_unused_id(name: str, used_ids: set[str]) -> str:
-    """Return an unused id, and mark it as used."""
     unused_id = append_number_until_unused(name, used_ids)
     used_ids.add(unused_id)
     return unused_id

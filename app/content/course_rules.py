@@ -107,7 +107,6 @@ class ParsedCourse:
 def find_id_owners(
     course: ParsedCourse, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> IdOwners:
-    """Return the owner of each id; see `assign_id_owners`."""
     return assign_id_owners(
         course.list_item_id_claims(), course.parsed_files, ids_accepted_as_unchanged
     )

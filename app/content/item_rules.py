@@ -546,7 +546,6 @@ def _report_stray_comment_or_alert(inline: Token, source_file: SourceFile) -> No
 
 
 def _is_fence_closed(fence: Token, source_file: SourceFile) -> bool:
-    """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
     closing_line = source_file.lines[min(last, len(source_file.lines)) - 1].rstrip()
     return last - first > 1 and closing_line.endswith(fence.markup)

@@ -109,7 +109,6 @@ def _find_costliest_domain(
 
 
 def sort_in_course_order(library: Library, questions: Iterable[str]) -> list[str]:
-    """Return the questions in the order in which the course teaches their topics."""
     known = [item for item in questions if item in library.questions]
     return sorted(known, key=lambda item: _make_course_order_key(library, item))
 

@@ -299,7 +299,6 @@ def _find_picture(item_path: str, picture_by_path: Mapping[str, bytes], url: str
 def _map_identifiers_to_read_elements(
     parent: ET.Element, element_name: str, read_element: Callable[[ET.Element], ReadElement]
 ) -> dict[str, ReadElement]:
-    """Return what `read_element` returns for each of the elements, by their identifiers."""
     return {
         get_attribute_by_qti3_name(n, "identifier"): read_element(n)
         for n in find_elements_below(parent, element_name)
