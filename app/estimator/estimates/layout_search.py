@@ -266,21 +266,6 @@ _WORK_OF_STAGE = 3  # To compute one stage of a layout; see `MAX_WORK`.
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
 
 
-class FittingMicroBatch(NamedTuple):
-    """A micro-batch that fits, with the least recomputation, and the memory of a GPU [B]."""
-
-    micro_batch: MicroBatch
-    recompute: Recompute
-    memory_per_gpu: float
-
-
-class StagesTransientBytesPerToken(NamedTuple):
-    """A layout, and what each of its stages needs for each token besides the model states."""
-
-    layout: ParallelLayout
-    stages: tuple[TransientBytesPerToken, ...]
-
-
 _Key = tuple[object, ...]
 
 
@@ -298,9 +283,9 @@ class LayoutCostCache:
     layer_times_by_key: dict[_Key, AllLayersMicroBatchTime] = dataclasses.field(
         default_factory=dict
     )
-    stage_bytes_per_token_by_key: dict[_Key, StagesTransientBytesPerToken] = dataclasses.field(
-        default_factory=dict
-    )
+    stage_bytes_per_token_by_key: dict[
+        _Key, tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]
+    ] = dataclasses.field(default_factory=dict)
 
 
 class LayoutMemoryChecker:
@@ -337,8 +322,8 @@ class LayoutMemoryChecker:
 
     def find_fitting_micro_batches(
         self, family: MicroBatchFamily, is_needless: Callable[[MicroBatch, Recompute], bool]
-    ) -> Iterator[FittingMicroBatch]:
-        """Yield the micro-batches that fit, each with the least recomputation.
+    ) -> Iterator[tuple[MicroBatch, Recompute, float]]:
+        """Yield what fits, with the least recomputation, and the memory of a GPU [B].
 
         One is left out if that and all that recomputes more is needless.
         """
@@ -355,7 +340,7 @@ class LayoutMemoryChecker:
                 transient = self._transient_bytes(family, micro_batch, self._recomputes[index])
                 memory = max(map(float.__add__, resident, transient))
                 if memory <= self._limit:
-                    yield FittingMicroBatch(micro_batch, self._recomputes[index], memory)
+                    yield micro_batch, self._recomputes[index], memory
                     break
             else:
                 return  # A larger micro-batch needs even more memory.
@@ -393,17 +378,18 @@ class LayoutMemoryChecker:
             if per_token is None:
                 per_token = self._transient_bytes_per_token(family, recompute)
                 self._per_token[per_token_key] = per_token
+            layout, stages = per_token
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
                     stage.compute_transient_memory(
                         tokens,
                         micro_batches_in_flight(
-                            stage.stage_index, per_token.layout, micro_batch.count_per_step
+                            stage.stage_index, layout, micro_batch.count_per_step
                         ),
                     )
                 )
-                for stage in per_token.stages
+                for stage in stages
             )
             self._transient[key] = transient
             self.work_done += _WORK_OF_STAGE * len(transient)
@@ -411,11 +397,12 @@ class LayoutMemoryChecker:
 
     def _transient_bytes_per_token(
         self, family: MicroBatchFamily, recompute: Recompute
-    ) -> StagesTransientBytesPerToken:
+    ) -> tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]:
+        """Return the layout, and what each stage needs for a token besides the model states."""
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = parallel_layout_of_plan(plan), training_step_of_plan(plan)
         stages = transient_bytes_per_token_by_distinct_stage(self._model, layout, step)
-        return StagesTransientBytesPerToken(layout, stages)
+        return layout, stages
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -521,19 +508,19 @@ class _LayoutSearch:
             family = dataclasses.replace(family, micro_batches=kept)
         # Those that fit are counted unless only the best is asked for.
         is_needless = is_too_slow if self._max_ranked == 1 else _is_never_needless
-        for fitting in self._memory.find_fitting_micro_batches(family, is_needless):
+        for micro_batch, recompute, memory_per_gpu in self._memory.find_fitting_micro_batches(
+            family, is_needless
+        ):
             self.fitting_count += 1
-            if is_too_slow(fitting.micro_batch, fitting.recompute):
+            if is_too_slow(micro_batch, recompute):
                 continue
-            times = self._layer_times(family, fitting.micro_batch, fitting.recompute)
-            plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
+            times = self._layer_times(family, micro_batch, recompute)
+            plan = family.build_plan(self._job, micro_batch, recompute)
             self._timing_work += _WORK_OF_STEP
             step = compute_step_time_from_layers(
                 self._model, self._rates, self._fabric, plan, times
             )
-            ranked = RankedLayout(
-                step.total, fitting.memory_per_gpu, self.fitting_count, plan, step
-            )
+            ranked = RankedLayout(step.total, memory_per_gpu, self.fitting_count, plan, step)
             bisect.insort(self._ranked, ranked)
             del self._ranked[self._max_ranked :]
 

@@ -346,8 +346,7 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightBytesBySplit(size, {}, 0.0, 0.0, model.parameters, 0.0)
     form = find_weight_format(model, format_name)
-    tables = _compute_embedding_and_tower_bytes(model, form)
-    divided, quantized = tables.total_bytes, tables.quantized_weight_count
+    divided, quantized = _compute_embedding_and_tower_bytes(model, form)
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.learned_positions * model.hidden
@@ -376,23 +375,15 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
     )
 
 
-class EmbeddingAndTowerBytes(NamedTuple):
-    """Bytes of embeddings, head and tower, and how many of their weights are quantized."""
-
-    total_bytes: float
-    quantized_weight_count: float
-
-
 def _compute_embedding_and_tower_bytes(
     model: Architecture, form: WeightFormat
-) -> EmbeddingAndTowerBytes:
+) -> tuple[float, float]:
+    """Return bytes of embeddings, head and tower, and how many of their weights are quantized."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.per_layer_embedding_parameters + model.tower_parameters
     if form.checkpoint_bit_widths is None:
         wide += model.ngram_table_parameters
-        return EmbeddingAndTowerBytes(
-            element_bytes(rows + wide, form.rest), quantized_weight_count=0.0
-        )
+        return element_bytes(rows + wide, form.rest), 0.0
     size, covered = element_bytes(wide, form.rest), 0.0
     bits_of_tables = form.checkpoint_bit_widths.ngram_table_bits
     for count, bits in (
@@ -402,7 +393,7 @@ def _compute_embedding_and_tower_bytes(
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
-    return EmbeddingAndTowerBytes(size, quantized_weight_count=covered)
+    return size, covered
 
 
 def weight_bytes_per_gpu(

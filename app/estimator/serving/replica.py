@@ -428,19 +428,12 @@ def mean_step_time(timing: BatchTiming, prompts_per_step: float) -> float:
     step, cost, _, recorded, min_mixed_step = timing
     if recorded == step and min_mixed_step <= step + cost:  # The sum does not depend on s.
         return step + prompts_per_step * cost
-    mixed = compute_mixed_steps(timing, prompts_per_step)
-    return recorded + mixed.share_of_steps * (mixed.seconds_per_step - recorded)
+    share_of_steps, seconds_per_step = compute_mixed_steps(timing, prompts_per_step)
+    return recorded + share_of_steps * (seconds_per_step - recorded)
 
 
-class MixedSteps(NamedTuple):
-    """The share of steps that read prompts [1], and how long each of them takes [s]."""
-
-    share_of_steps: float
-    seconds_per_step: float
-
-
-def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSteps:
-    """Time the steps that read prompts, of which there are `prompts_per_step` per step on average.
+def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> tuple[float, float]:
+    """Return the share of steps that read prompts, and how long each of them takes [s].
 
     s = 1 − e^(−x) of x prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
@@ -454,7 +447,7 @@ def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSt
     seconds = max(
         timing.step_seconds + at_once * timing.added_prompt_seconds, timing.min_mixed_step_seconds
     )
-    return MixedSteps(share, seconds)
+    return share, seconds
 
 
 def min_mixed_step_time(placed: PlacedModel, decode_step_seconds: float) -> float:
