@@ -291,7 +291,6 @@ def list_settings_masking_secrets(settings: Settings) -> list[SettingRow]:
 
 
 def unknown_variable_messages() -> list[str]:
-    """Return a message for each HEADROOM_ variable that is no setting."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     return [
         _unknown_variable_message(name, known)

@@ -167,8 +167,6 @@ Result = TypeVar("Result")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What a route works with."""
-
     request: Request
     course: Course
     learner: LearnerProfile

@@ -368,15 +368,11 @@ def count_course_learners(db: Session, course_name: str) -> int:
     return db.scalar(query) or 0
 
 
-class LearnerAdoptionCounts(NamedTuple):
-    """How many learners were moved into a course, and how many had begun in it again."""
+def adopt_learners_without_course(db: Session, course_name: str) -> tuple[int, int]:
+    """Move learners from when the server had one course, except those with a row in `course_name`.
 
-    moved_count: int
-    not_moved_count: int
-
-
-def adopt_learners_without_course(db: Session, course_name: str) -> LearnerAdoptionCounts:
-    """Move learners from when the server had one course, except those with a row in `course`."""
+    Return how many were moved, and how many had begun in it again.
+    """
     people_in_course = select(col(Learner.person)).where(col(Learner.course) == course_name)
     result = db.execute(
         update(Learner)
@@ -384,7 +380,7 @@ def adopt_learners_without_course(db: Session, course_name: str) -> LearnerAdopt
         .values(course=course_name, changes=Learner.changes + 1)
     )
     moved = int(result.rowcount)  # type: ignore[attr-defined] # a cursor result
-    return LearnerAdoptionCounts(moved, not_moved_count=count_course_learners(db, ""))
+    return moved, count_course_learners(db, "")
 
 
 def replace_device_code(
@@ -531,21 +527,16 @@ def iterate_exported_rows_of_person(
         yield from db.execute(query).mappings()
 
 
-class ExportedPicture(NamedTuple):
-    """A picture on a learner's own cards, with its file name."""
-
-    name: str
-    content: bytes
-
-
-def iterate_exported_pictures_of_person(db: Session, learner_id: int) -> Iterator[ExportedPicture]:
-    """Yield a learner's pictures, each once."""
+def iterate_exported_pictures_of_person(
+    db: Session, learner_id: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of a learner's pictures, each once."""
     yielded_names = set()
     for row_id in _list_row_ids_of_person(db, _PICTURE, learner_id):
         query = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
         if name not in yielded_names:  # two courses may have the same picture
-            yield ExportedPicture(name, base64.b64decode(content))
+            yield name, base64.b64decode(content)
         yielded_names.add(name)
 
 

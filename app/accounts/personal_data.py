@@ -88,8 +88,8 @@ def write_personal_data_archive(
             for table in learner_store.list_exported_tables()
         }
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
-        for picture in learner_store.iterate_exported_pictures_of_person(db, learner_id):
-            archive.writestr(f"pictures/{picture.name}", picture.content, zipfile.ZIP_STORED)
+        for name, content in learner_store.iterate_exported_pictures_of_person(db, learner_id):
+            archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
         about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
@@ -128,7 +128,6 @@ def _open_archive_member_as_text(archive: zipfile.ZipFile, name: str) -> io.Text
 
 
 def _row_with_iso_times(row: RowMapping, time_columns: Collection[str]) -> dict[str, Any]:
-    """Return a row with times as ISO 8601 text."""
     values = dict(row)
     for name in time_columns:
         if values[name] is not None:

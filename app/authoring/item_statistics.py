@@ -16,7 +16,6 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from app.questions.question_type import NINE_IN_TEN, compute_wilson_interval
 
@@ -96,13 +95,12 @@ class TestStatistics:
 
 
 def compute_item_statistics(responses: Iterable[ItemResponse]) -> dict[str, ItemStatistics]:
-    """Return the statistics of every item that was answered."""
     responses = list(responses)
     by_item: dict[str, list[ItemResponse]] = defaultdict(list)
     for response in responses:
         by_item[response.item_id].append(response)
     totals = {
-        learner: _MarkTotal(math.fsum(marks.values()), len(marks))
+        learner: (math.fsum(marks.values()), len(marks))
         for learner, marks in _collect_first_marks_by_learner(responses).items()
     }
     return {
@@ -175,7 +173,7 @@ def find_probably_right_distractor(
     if not item_statistics.has_enough_responses:
         return None
     means = {
-        o.option_key: _MeanWithError(o.mean_score_on_other_items, o.other_items_score_error)
+        o.option_key: (o.mean_score_on_other_items, o.other_items_score_error)
         for o in item_statistics.option_statistics
         if o.mean_score_on_other_items is not None
         and o.other_items_score_error is not None
@@ -184,10 +182,10 @@ def find_probably_right_distractor(
     right_means = [means[key] for key in right_keys if key in means]
     if not right_means:
         return None
-    best = max(right_means)
+    best_mean, best_error = max(right_means)
     lower_bounds = {
-        key: other.mean - best.mean - NINE_IN_TEN * math.hypot(other.error, best.error)
-        for key, other in means.items()
+        key: mean - best_mean - NINE_IN_TEN * math.hypot(error, best_error)
+        for key, (mean, error) in means.items()
         if key not in right_keys
     }
     strongest = max(lower_bounds, key=lambda name: lower_bounds[name], default=None)
@@ -204,18 +202,6 @@ def find_never_chosen_options(
     return tuple(key for key in wrong_keys if key not in chosen)
 
 
-class _MarkTotal(NamedTuple):
-    """The sum of a learner's marks over all items, and the number of items."""
-
-    mark_sum: float
-    item_count: int
-
-
-class _MeanWithError(NamedTuple):
-    mean: float
-    error: float
-
-
 def _collect_first_marks_by_learner(
     responses: Iterable[ItemResponse],
 ) -> dict[int, dict[str, float]]:
@@ -227,16 +213,18 @@ def _collect_first_marks_by_learner(
 
 
 def _compute_one_item_statistics(
-    item_id: str, responses: Sequence[ItemResponse], total_by_learner: Mapping[int, _MarkTotal]
+    item_id: str,
+    responses: Sequence[ItemResponse],
+    total_by_learner: Mapping[int, tuple[float, int]],
 ) -> ItemStatistics:
     if not responses[0].max_marks:
         return ItemStatistics(item_id, len(responses))
     marks, rest_scores = [], []
     rest_scores_by_option: dict[str, list[float | None]] = defaultdict(list)
     for row in responses:
-        total = total_by_learner[row.learner_id]
-        other_items = total.item_count - 1
-        rest_score = (total.mark_sum - row.earned_marks) / other_items if other_items else None
+        mark_sum, item_count = total_by_learner[row.learner_id]
+        other_items = item_count - 1
+        rest_score = (mark_sum - row.earned_marks) / other_items if other_items else None
         for key in row.chosen_option_keys:
             rest_scores_by_option[key].append(rest_score)
         if rest_score is not None:

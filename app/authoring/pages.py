@@ -422,7 +422,6 @@ def _count_commonest_response_patterns(
 
 
 def _list_variant_rows_until_unsolvable(question: Question) -> list[VariantRow]:
-    """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
     rows = []

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
 
 from app.authoring.course_report import count_exam_questions_by_domain
 from app.content.check import parse_as_if_ids_were_added
@@ -134,15 +133,10 @@ def create_topic(
     return [_write_file_atomically(folder / name, text) for name, text in files.items()]
 
 
-class AddedItemPlace(NamedTuple):
-    file: Path
-    line: int
-
-
 def add_question_or_card(
     target: ScaffoldTarget, topic_slug: str, item_type: str, item_id: str
-) -> AddedItemPlace:
-    """Add a starting item to a topic; returns where it is."""
+) -> tuple[Path, int]:
+    """Add a starting item to a topic; return its file and line."""
     topic = _require_topic(target, topic_slug)
     _refuse_type_needing_missing_calculators(target, item_type)
     if item_id in target.used_ids:
@@ -162,7 +156,7 @@ def add_question_or_card(
     if (_STARTS / f"{item_type}.svg").exists():
         _write_file_atomically(path.with_name(f"{item_id}.svg"), _read_template(f"{item_type}.svg"))
     _write_file_atomically(path, text_before + item)
-    return AddedItemPlace(path, text_before.count("\n") + 1)
+    return path, text_before.count("\n") + 1
 
 
 def _require_topic(target: ScaffoldTarget, topic_slug: str) -> Topic:
@@ -190,19 +184,13 @@ def _refuse_type_needing_missing_calculators(target: ScaffoldTarget, item_type: 
         )
 
 
-class CreatedExam(NamedTuple):
-    """The file of a mock exam, and which drafts have to go live before it can be taken."""
-
-    file: Path
-    needed_draft_counts_by_file: list[str]
-
-
 def create_exam(
     target: ScaffoldTarget, exam_slug: str, title: str, question_count: int, minutes: int
-) -> CreatedExam:
+) -> tuple[Path, list[str]]:
     """Write a mock exam whose domain counts follow the syllabus and the bank.
 
-    If too few questions are live for it, drafts are counted as well.
+    If too few questions are live for it, drafts are counted as well. Return its file, and which
+    drafts have to go live before it can be taken.
     """
     _require_valid_slug_and_title(exam_slug, title)
     path = target.course_folder / "exams" / f"{exam_slug}.toml"
@@ -227,7 +215,7 @@ def create_exam(
     }
     path.parent.mkdir(exist_ok=True)
     file = _write_file_atomically(path, _fill_template("exam.toml", values))
-    return CreatedExam(file, drafts)
+    return file, drafts
 
 
 def _apportion_questions_to_domains(course: Course, question_count: int) -> dict[str, int]:
@@ -300,7 +288,6 @@ def _read_template(template_name: str) -> str:
 
 
 def _reserve_unused_id(name: str, used_ids: set[str]) -> str:
-    """Return an unused id, and mark it as used."""
     unused_id = append_number_until_unused(name, used_ids)
     used_ids.add(unused_id)
     return unused_id

@@ -439,20 +439,13 @@ _SUBMITTED = (
 )
 
 
-class ResponseWithSeed(NamedTuple):
-    """A response as it was submitted, and the seed of its variant."""
-
-    seed: int
-    submitted_fields: Mapping[str, Sequence[str]]
-
-
 def load_newest_first_responses(
     db: Session, course_name: str, question_id: str, revision: str
-) -> Iterator[ResponseWithSeed]:
-    """Yield the newest first answers to a revision, at most 500."""
+) -> Iterator[tuple[int, Mapping[str, Sequence[str]]]]:
+    """Yield the seeds and fields of the newest first answers to a revision, at most 500."""
     values = {"course": course_name, "item": question_id, "revision": revision}
     for seed, raw in db.connection().execute(_SUBMITTED, values):
-        yield ResponseWithSeed(seed, json.loads(raw))
+        yield seed, json.loads(raw)
 
 
 def lock_learners_who_answered(db: Session, course_name: str, question_id: str) -> frozenset[int]:

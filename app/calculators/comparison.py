@@ -263,8 +263,6 @@ class ScenarioColumn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScenarioFigure:
-    """A figure of one scenario; `difference_from_first` is its difference from A."""
-
     formatted_value: str
     is_best: bool
     difference_from_first: str
@@ -387,7 +385,6 @@ def build_input_rows(
 def compare_scenarios_if_all_computed(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario]
 ) -> Comparison | None:
-    """Return the comparison; None if a scenario has no result."""
     estimates = {
         letter: scenario.estimate
         for letter, scenario in scenarios.items()

@@ -162,7 +162,6 @@ def _can_compute_for_part(estimate_name: str, field: str, part_id: str) -> bool:
 
 
 def list_topic_links(part: CatalogPart, course: Course) -> tuple[TextLink, ...]:
-    """Return links to the pages of the course that link to this part."""
     link = f'href="{part_url(part.id)}#'
     return tuple(
         TextLink(f"/concepts/{topic.slug}", topic.title)

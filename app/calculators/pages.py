@@ -171,7 +171,6 @@ def group_estimates_for_list() -> dict[str, list[EstimateSpec]]:
 def find_lesson_titles_by_slug(
     entry: EstimateSpec, link_targets: CourseLinkTargets
 ) -> dict[str, str]:
-    """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs_type).values())]
     return {
         s: link_targets.topic_titles_by_slug[s]

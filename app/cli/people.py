@@ -165,17 +165,15 @@ def _adopt_learners_and_print(db: Session, course_name: str, known_courses: Coll
         names = ", ".join(filter(None, known_courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course_name}”; there is {names}.", file=sys.stderr)
         return 1
-    adopted = learner_store.adopt_learners_without_course(db, course_name)
-    subject = f"{adopted.moved_count} into {course_name}"
+    moved_count, not_moved_count = learner_store.adopt_learners_without_course(db, course_name)
+    subject = f"{moved_count} into {course_name}"
     record_audit_entry(
         db, AuditRecord(utc_now(), COMMAND_LINE_SESSION, "learners adopted", subject)
     )
     db.commit()
-    print(f"{course_name} has the work of {adopted.moved_count} learners.")
-    if adopted.not_moved_count:
-        print(
-            f"{adopted.not_moved_count} had started again in it; their earlier work stays where it was."
-        )
+    print(f"{course_name} has the work of {moved_count} learners.")
+    if not_moved_count:
+        print(f"{not_moved_count} had started again in it; their earlier work stays where it was.")
     return 0
 
 

@@ -107,7 +107,6 @@ class ParsedCourse:
 def find_id_owners(
     parsed_course: ParsedCourse, ids_accepted_as_unchanged: Collection[str] = ()
 ) -> IdOwners:
-    """Return the owner of each id; see `assign_id_owners`."""
     return assign_id_owners(
         parsed_course.list_item_id_claims(), parsed_course.parsed_files, ids_accepted_as_unchanged
     )

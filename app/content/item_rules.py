@@ -550,7 +550,6 @@ def _report_stray_comment_or_alert(inline: Token, parse_context: ParseContext) -
 
 
 def _is_fence_closed(fence: Token, parse_context: ParseContext) -> bool:
-    """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
     closing_line = parse_context.lines[min(last, len(parse_context.lines)) - 1].rstrip()
     return last - first > 1 and closing_line.endswith(fence.markup)

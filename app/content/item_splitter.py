@@ -527,7 +527,6 @@ def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
 
 
 def _is_id_in_broken_comment(prose: list[Token], heading_index: int) -> bool:
-    """Return whether the heading's id is in a comment that is reported as broken."""
     next_tokens = prose[heading_index + 3 : heading_index + 5]
     if next_tokens and next_tokens[0].content.strip() == UNCLOSED_COMMENT:
         return True

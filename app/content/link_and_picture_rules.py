@@ -92,7 +92,6 @@ def check_see_also_term(
 
 
 def _build_nearest_name_hint(unknown_name: str, known_names: set[str]) -> str:
-    """Suggest the nearest known name, or else what to do."""
     hint = write_hint_for_unknown_word(unknown_name, known_names)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 

@@ -197,7 +197,6 @@ def _replace_by_spaces(text: str) -> str:
 def _iterate_spans_between_matches(
     pattern: re.Pattern[str], text: str, start: int, end: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the parts of text[start:end] between the matches of a pattern."""
     for match in pattern.finditer(text, start, end):
         if match.start() > start:
             yield start, match.start()

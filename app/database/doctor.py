@@ -198,7 +198,6 @@ def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[Doc
 def _warn_if_backup_key_differs(
     installation: Installation, backup: BackupReader, path: Path
 ) -> Iterator[DoctorFinding]:
-    """Warn if the current key is not the one in a backup."""
     try:
         key = installation.read_secret_key()
     except InstallationError:  # reported by an earlier check

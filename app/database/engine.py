@@ -417,7 +417,6 @@ def redact_passwords_of_url(address: str) -> str:
 
 
 def redact_passwords_in_message(message: object, database_url: str) -> str:
-    """Return a message about a database with the passwords of its URL `database_url` hidden."""
     text = str(message)
     url = parse_database_url(database_url)
     if url is None:

@@ -220,7 +220,6 @@ def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) ->
 
 
 def open_private_file_replacing_existing(path: Path) -> int:
-    """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     return os.open(path, flags, PRIVATE_FILE_MODE)

@@ -103,7 +103,6 @@ class DailyByteQuota:
         self._stored[client] = (day, self._bytes_stored_on(day, client) + size)
 
     def raise_if_used_up(self, client: str) -> None:
-        """Raise QuotaExceededError if a client has used up its daily quota."""
         day, second_of_day = divmod(int(self._clock()), _DAY)
         if self._most and self._bytes_stored_on(day, client) >= self._most:
             raise QuotaExceededError(

@@ -548,7 +548,6 @@ def reject_impossible_tensor_parallel(model: Architecture, gpus: int) -> None:
 
 
 def reject_gpu_without_rates_or_memory(gpu: Accelerator, number_format: str = "bf16") -> None:
-    """Reject a GPU without the rates, memory or number format that a time needs."""
     rates = (gpu.dense_peak_rate("bf16"), gpu.memory_bandwidth)
     if None in rates or not gpu.engine_visible_memory:
         message = f"Rates and memory of the {gpu.name} are not all known."

@@ -44,7 +44,6 @@ def load_table_entries_by_id(file: str, table: str) -> dict[str, dict[str, Any]]
 
 
 def pick_dataclass_fields(row: Mapping[str, Any], dataclass: type) -> dict[str, Any]:
-    """Return the values of a row that are fields of a dataclass."""
     return {f.name: row[f.name] for f in dataclasses.fields(dataclass) if f.name in row}
 
 
@@ -104,8 +103,6 @@ def find_id_by_alias(file: str, table: str, name: str, noun_in_error: str) -> st
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Publication:
-    """A cited publication: title, publisher, year, https URL."""
-
     title: str
     publisher: str
     year: int

@@ -12,8 +12,6 @@ _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
 
 class UnitConversion(NamedTuple):
-    """The base unit of a unit, and the factor to it."""
-
     base_unit: str
     factor_to_base_unit: float
 

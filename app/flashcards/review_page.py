@@ -636,7 +636,6 @@ async def suspend_card(
 
 
 def _set_suspension_and_get_topic(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
-    """Suspend or unsuspend the card, and return its topic."""
     flashcard = require_visible_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
     review_log.set_suspended(ctx.db, ctx.learner.id, flashcard, ctx.now, suspended=form.aside)

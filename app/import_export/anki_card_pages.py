@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import IO, Annotated, Literal, NamedTuple
+from typing import IO, Annotated, Literal
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.concurrency import run_in_threadpool
@@ -172,11 +172,6 @@ def _read_and_match_upload(
         raise UnusableFileError(f"“{file_name}” cannot be used. {error} {_WANTED_FILE}") from None
 
 
-class _StartedImport(NamedTuple):
-    accepted_cards: Sequence[ImportedCard]
-    began_at_ms: int
-
-
 def _drop_over_quota_and_save_import_start(
     db: Session,
     learner: LearnerProfile,
@@ -184,8 +179,8 @@ def _drop_over_quota_and_save_import_start(
     package: MatchedPackage,
     file_name: str,
     now: dt.datetime,
-) -> _StartedImport:
-    """Save the start of an import, of the cards that the quotas allow."""
+) -> tuple[Sequence[ImportedCard], int]:
+    """Save the start of an import; return the cards that the quotas allow, and the start [ms]."""
     cards = card_import_store.drop_cards_beyond_picture_quota(
         db, learner.id, package.cards_to_import, picture_sizes
     )
@@ -213,7 +208,7 @@ def _drop_over_quota_and_save_import_start(
             "Your last file is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
-    return _StartedImport(cards, began_at)
+    return cards, began_at
 
 
 @router.get("/cards/import")

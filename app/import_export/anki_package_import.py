@@ -172,12 +172,12 @@ def _convert_to_own_card_content(
     lost_count, files = 0, frozenset[str]()
     faces: list[str] = []
     for face in card.render_sides():
-        replaced = replace_media_with_stored_pictures(convert_anki_formulas_to_tex(face), addresses)
-        faces.append(sanitize_html(replaced.html))
-        lost_count, files = (
-            lost_count + replaced.lost_media_count,
-            files | replaced.kept_picture_names,
+        html, lost_media_count, kept_picture_names = replace_media_with_stored_pictures(
+            convert_anki_formulas_to_tex(face), addresses
         )
+        faces.append(sanitize_html(html))
+        lost_count += lost_media_count
+        files |= kept_picture_names
     if any(map(is_blank_html, faces)):
         raise ItemSkippedError(_WORDLESS)
     if any(len(face) > LONGEST_FACE for face in faces):

@@ -97,7 +97,6 @@ def add_batch_counts_to_progress(
     batch_counts: ImportCounts,
     now: dt.datetime,
 ) -> None:
-    """Add the result of a batch to the progress of its import."""
     import_filter = _build_import_condition(learner_id, began_at)
     row = db.connection().execute(select(IMPORTS).where(*import_filter)).one()
     refused = json.loads(row.refused)
@@ -141,7 +140,6 @@ def cancel_import(db: Session, learner_id: int) -> None:
 
 
 def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
-    """Return the last import of a learner; None if there was none."""
     query = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
     row: Any = db.connection().execute(query).first()
     if row is None:

@@ -202,17 +202,15 @@ class ImportedCard:
     due_since_ms: int | None = None
 
 
-class _LogEntryKey(NamedTuple):
-    card_id: str
-    rating_or_edit: int | str
-
-
 @dataclasses.dataclass(slots=True)
 class _ExistingCards:
-    """What a learner already had of some cards; the times are in order."""
+    """What a learner already had of some cards; the times are in order.
+
+    The key of an entry is its card, and its rating or edit.
+    """
 
     log_rows_by_card: LogRowsByCard
-    sorted_times_ms_by_entry_key: dict[_LogEntryKey, list[int]]
+    sorted_times_ms_by_entry_key: dict[tuple[str, int | str], list[int]]
     begun_card_ids: set[str]
     added_card_ids: set[str]
     own_text_by_card: dict[str, OwnCardText]
@@ -311,11 +309,11 @@ def _rebuild_card_states_and_day_totals(
 
 
 def _load_existing_cards(db: Session, learner_id: int, card_ids: Sequence[str]) -> _ExistingCards:
-    times = collections.defaultdict[_LogEntryKey, list[int]](list)
+    times = collections.defaultdict[tuple[str, int | str], list[int]](list)
     logs = load_log_rows_by_card(db, learner_id, card_ids)
     for row in flatten_logs(logs):
         if row.rating > 0 or row.act:
-            times[_LogEntryKey(row.card, row.rating or row.act)].append(row.at)
+            times[(row.card, row.rating or row.act)].append(row.at)
     connection = db.connection()
 
     def load_ids(table: Table) -> set[str]:
@@ -341,9 +339,7 @@ def _build_new_log_rows(
     today = learner.study_day(from_milliseconds(now_ms))
     free_entries = CARD_LOG.max_rows - len(existing.log_rows_by_card.get(card.card_id, ()))
     for entry in card.log_entries:
-        times = existing.sorted_times_ms_by_entry_key.get(
-            _LogEntryKey(card.card_id, entry.rating_or_edit), []
-        )
+        times = existing.sorted_times_ms_by_entry_key.get((card.card_id, entry.rating_or_edit), [])
         is_earlier_burial = entry.edit_kind == "bury" and entry.at_ms < now_ms
         if is_earlier_burial and learner.study_day(from_milliseconds(entry.at_ms)) < today:
             continue  # a burial ends with its study day, in Anki too

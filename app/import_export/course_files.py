@@ -159,12 +159,7 @@ def _add_loss_to_item(item: Item, loss: str) -> Item:
     return dataclasses.replace(item, lost=(*item.lost, loss))
 
 
-class _ItemAndPictures(NamedTuple):
-    item: Item
-    picture_by_name: dict[str, bytes]
-
-
-def _extract_shown_pictures_with_unique_names(item: Item) -> _ItemAndPictures:
+def _extract_shown_pictures_with_unique_names(item: Item) -> tuple[Item, dict[str, bytes]]:
     """Return the item with unique picture names, and the bytes of its pictures by name."""
     contents = {p.name: decode_image_or_empty(p) for p in item.pictures}
     names = {name: make_image_name_or_empty(content, name) for name, content in contents.items()}
@@ -172,7 +167,7 @@ def _extract_shown_pictures_with_unique_names(item: Item) -> _ItemAndPictures:
         if not names.get(name):
             item = _add_loss_to_item(item, f"the picture {name} is left out: it is not in the file")
     shown_pictures = {names[n]: contents[n] for n in list_shown_picture_names(item) if names.get(n)}
-    return _ItemAndPictures(rename_or_drop_images(item, names), shown_pictures)
+    return rename_or_drop_images(item, names), shown_pictures
 
 
 def _give_reason_for_shared_right_sides(item: Item) -> Item:

@@ -652,9 +652,9 @@ def convert_plain_text_to_markdown(text: str, *, join_wrapped_lines: bool = Fals
 def join_formula_lines(text: str) -> str:
     """Return the same text with each formula on one line."""
     parts, at = [], 0
-    for formula in find_formulas(text):
-        parts += [text[at : formula.start], " ".join(text[formula.start : formula.end].split())]
-        at = formula.end
+    for start, end in find_formulas(text):
+        parts += [text[at:start], " ".join(text[start:end].split())]
+        at = end
     return "".join([*parts, text[at:]])
 
 

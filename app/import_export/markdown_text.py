@@ -89,15 +89,8 @@ def escape_except_formulas(text: str) -> str:
     return "".join([*parts, escape_markdown(text[at:])])
 
 
-class FormulaRange(NamedTuple):
-    """Where a formula begins and ends in a text, with its marks."""
-
-    start: int
-    end: int
-
-
-def find_formulas(text: str) -> Iterator[FormulaRange]:
-    """Yield where formulas are; they do not nest.
+def find_formulas(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where formulas begin and end; they do not nest.
 
     A mark that was not closed is not searched for again, so no text is read twice.
     """
@@ -112,7 +105,7 @@ def find_formulas(text: str) -> Iterator[FormulaRange]:
             open_ended.add(mark)
             continue
         at = end + 2
-        yield FormulaRange(match.start(), at)
+        yield match.start(), at
 
 
 def write_line_or_display_formula(line: str) -> str:

@@ -141,16 +141,11 @@ def add_unit_to_stem(stem: str, unit: str) -> str:
     return f"{stem}\n\nAnswer in {unit}." if unit else stem
 
 
-class StemAndUnit(NamedTuple):
-    stem: str
-    unit: str
-
-
-def split_unit_from_stem(stem: str) -> StemAndUnit:
+def split_unit_from_stem(stem: str) -> tuple[str, str]:
     """Return the stem without the unit that `add_unit_to_stem` appended, and the unit."""
     match = _UNIT.search(stem)
     unit = recognize_unit(match[1]) if match else None
-    return StemAndUnit(stem[: match.start()], unit) if match and unit else StemAndUnit(stem, "")
+    return (stem[: match.start()], unit) if match and unit else (stem, "")
 
 
 def add_default_feedback_as_mistake(item: Item, feedback: str, losses: PicturesAndLosses) -> Item:

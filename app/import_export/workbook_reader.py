@@ -42,15 +42,10 @@ _NUMBER_TYPES = frozenset({"float", "percentage", "currency", "date", "time"})  
 TableRows = list[list[str]]
 
 
-class CellPosition(NamedTuple):
-    row: int  # from 0
-    column: int
-
-
 class DisplayedCell(NamedTuple):
-    """What a cell that is not text shows."""
+    """What a cell that is not text shows, and its row and column, from 0."""
 
-    position: CellPosition
+    position: tuple[int, int]
     text: str
 
 
@@ -183,7 +178,7 @@ def _list_xlsx_non_text_cells(
                 column = (column + 1) * 26 + ord(letter) - ord("A")
             text = _format_xlsx_non_text_cell(cell, formats)
             if text is not None:
-                yield DisplayedCell(CellPosition(row, column), text)
+                yield DisplayedCell((row, column), text)
 
 
 def _format_xlsx_non_text_cell(cell: ET.Element, formats: list[str | None]) -> str | None:
@@ -235,7 +230,7 @@ def _list_ods_non_text_cells(table: ET.Element) -> Iterator[DisplayedCell]:
                     raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
                 for offset in range(repeated_columns * repeated_rows):
                     rows_below, columns_right = divmod(offset, repeated_columns)
-                    position = CellPosition(row + rows_below, column + columns_right)
+                    position = (row + rows_below, column + columns_right)
                     yield DisplayedCell(position, text)
             column += repeated_columns
         row += repeated_rows

@@ -51,7 +51,6 @@ def load_attempt_seeds_by_question(
 
 
 def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
-    """Return the questions that this learner has answered at least once."""
     of_learner = col(Attempt.learner_id) == learner_id
     return frozenset(db.scalars(select(col(Attempt.item)).distinct().where(of_learner)))
 
@@ -93,7 +92,6 @@ class SectionNote:
 
 
 def load_notes_by_section(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
-    """Return the notes of a page by section anchor."""
     if not learner_id:
         return {}
     rows = db.execute(
@@ -130,8 +128,6 @@ def mark_sections_read(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SavedNote:
-    """A note: its page and section, text, and bookmark."""
-
     topic: str
     section_anchor: str
     text: str = ""

@@ -66,7 +66,6 @@ def render_alert_opening(alert_type: str, content_tokens: Sequence[Token]) -> st
 
 
 def render_alert_closing(alert_type: str) -> str:
-    """Return the closing tags for what `render_alert_opening` opened."""
     if alert_type in {"IMPORTANT", "WARNING", "CAUTION"}:
         return "</div></div>\n"
     if alert_type == "TIP":

@@ -39,8 +39,6 @@ _DEEP = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class YamlText:
-    """A text value and its position."""
-
     text: str
     line: int
     column: int

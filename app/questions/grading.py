@@ -63,7 +63,6 @@ def build_unreadable_result(
 
 
 def _add_entered_text_to_part(part_result: PartResult, raw: SubmittedFields) -> PartResult:
-    """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{part_result.key}") and v]
     return (
         dataclasses.replace(part_result, given_answer=escape_typed_text(entered[0][0]))

@@ -64,7 +64,6 @@ class LabCommand:
         return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
 
     def does_output_have_cue_word(self, output: str) -> bool:
-        """Return whether a filtered output still has a word of the cue."""
         pieces = re.findall(r"[A-Za-z]{4,}|\d{2,}", self.cue.plain)
         return not pieces or any(piece in output for piece in pieces)
 
@@ -396,7 +395,6 @@ def _update_saved_files(
     output: str,
     saved_files: Mapping[str, str],
 ) -> Mapping[str, str]:
-    """Return the saved files and what a pipeline writes or copies."""
     if pipeline.output_file:
         earlier = (
             saved_files.get(pipeline.output_file, "") if pipeline.appends_to_output_file else ""
@@ -675,7 +673,6 @@ def _read_manual(program: str) -> str:
 
 
 def _explain_unanswered_command(matcher: CommandMatcher, tokens: Sequence[str]) -> str:
-    """Return why a command has no answer, and which commands have one."""
     program = shell.normalize_shell_command(tokens).program.partition(" ")[0]
     programs = matcher.program_names
     if program in programs:
@@ -738,8 +735,6 @@ def find_shortest_dead_end(lab: Lab) -> DeadEnd | None:
 
 
 class StateWithGoals(NamedTuple):
-    """A state of a lab, and the goals reached in it."""
-
     state: str
     reached_goals: frozenset[str]
 

@@ -63,7 +63,6 @@ class ParsedOption:
 
     @property
     def plain_text(self) -> str:
-        """Return the plain text of the option."""
         return plain_text([self.text_token])
 
     @property

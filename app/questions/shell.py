@@ -86,7 +86,6 @@ def load_program_specs() -> Mapping[str, Mapping[str, Any]]:
 
 @functools.cache
 def _load_program_name_by_alias() -> Mapping[str, str]:
-    """Return the name by which a program is known, for each of its other names."""
     return {
         alias: name for name, spec in load_program_specs().items() for alias in spec.get("also", ())
     }

@@ -109,7 +109,6 @@ def _find_costliest_domain(
 
 
 def sort_in_course_order(course: Course, questions: Iterable[str]) -> list[str]:
-    """Return the questions in the order in which the course teaches their topics."""
     known = [item for item in questions if item in course.questions]
     return sorted(known, key=lambda item: _make_course_order_key(course, item))
 

@@ -226,7 +226,6 @@ def _format_title_as_asked(ctx: RequestContext, question: Question, *, use_last_
 
 
 def _list_questions_still_reserved_for_exams(ctx: RequestContext) -> frozenset[str]:
-    """Return the questions reserved for future mock exams."""
     met = list_question_ids_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
     return find_unseen_exam_only_question_ids(ctx.course, met)
 

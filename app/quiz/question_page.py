@@ -358,7 +358,6 @@ def build_feedback_with_next_links(
     submission: QuestionSubmission,
     graded: GradedVariant | None = None,
 ) -> AnswerFeedback:
-    """Return the feedback to a saved answer, with links to the next step."""
     back = submission.hidden_fields.back
     if run_progress is not None:
         back, onward = run_progress.resume_url, run_progress.next_url
@@ -386,7 +385,6 @@ def build_feedback_with_next_links(
 
 
 def add_missed_card_to_feedback(ctx: RequestContext, feedback: AnswerFeedback) -> AnswerFeedback:
-    """Return the feedback with the question's card, if it has one."""
     day = ctx.learner.study_day(ctx.now)
     item = feedback.question.id
     comeback = None
@@ -612,7 +610,6 @@ def report_question(ctx: WriteContext, question: QuestionOfPath, form: PostedRep
 def _grade_or_reject(
     open_question: OpenQuestion, submission: QuestionSubmission
 ) -> GradeResult | RejectedAnswer:
-    """Return the grade result, or why the answer is not accepted."""
     if submission.hidden_fields.revision not in {"", open_question.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."

@@ -182,7 +182,6 @@ def draw_placement_test(
 def _pick_one_of_each_objective_in_turn(
     order: Sequence[Question], objectives: Sequence[str], count: int
 ) -> list[str]:
-    """Return `count` questions of these objectives, one of each in turn."""
     piles = [[q.id for q in order if number in q.objectives] for number in objectives]
     picked: dict[str, None] = {}
     while len(picked) < count and any(piles):

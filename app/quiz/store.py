@@ -208,7 +208,6 @@ def load_attempt(db: Session, learner_id: int, attempt_id: int) -> RecordedAttem
 
 
 def load_question_if_stored(db: Session, item: str, revision: str) -> Question | None:
-    """Return a question in a stored revision, or None."""
     body = db.scalar(
         select(col(ItemRevision.body)).where(
             col(ItemRevision.item) == item, col(ItemRevision.revision) == revision
@@ -373,7 +372,6 @@ def save_report_once(
 
 
 def save_revision_once(db: Session, question: Question, now: dt.datetime) -> None:
-    """Save the revision of a question that was shown, once."""
     known = db.scalar(
         select(col(ItemRevision.id)).where(
             col(ItemRevision.item) == question.id, col(ItemRevision.revision) == question.revision

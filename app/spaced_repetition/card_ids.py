@@ -44,7 +44,6 @@ def is_added_card_id(card: str) -> bool:
 
 
 def is_own_card_id(card: str) -> bool:
-    """Return whether a card was written by the learner."""
     return card.startswith(f"{OWN}:")
 
 

@@ -214,7 +214,6 @@ class GuardedProtocol(HttpToolsProtocol):
         return True
 
     def _abort_one_waiting_for_its_client(self, connections: "set[GuardedProtocol]") -> bool:
-        """Close a connection that waits for its client, but not this one."""
         for other in connections:
             if other is not self and other.is_waiting_for_client:
                 other.transport.abort()

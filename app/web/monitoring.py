@@ -519,7 +519,6 @@ def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _message_without_client_data(error: BaseException) -> str:
-    """Return the message of an error if it cannot contain client data."""
     if isinstance(error, OperationalError):
         return f": {str(error.orig).partition(chr(10))[0]}"
     if isinstance(error, OSError) and error.strerror:

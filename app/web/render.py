@@ -61,7 +61,6 @@ class CompressedBody:
         self._encoded: dict[bytes, bytes] = {}
 
     async def encode_for(self, accept_encoding: bytes) -> "EncodedBody":
-        """Return the body in an encoding that the header Accept-Encoding names."""
         encoding = next((name for name in (b"br", b"gzip") if name in accept_encoding), b"")
         if len(self.body) < _SMALL or not encoding:
             return EncodedBody(self.body)

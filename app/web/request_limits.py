@@ -537,22 +537,18 @@ class BodyReceiver:
             raise HTTPException(408, words, {"connection": "close"}) from None
 
 
-class FormBody(NamedTuple):
-    """The body of a form, and a `replaying_receive` that replays it."""
+async def read_form_body(receive: Receive) -> tuple[bytes, Receive]:
+    """Return the body of a form, and a `receive` that replays it.
 
-    body: bytes
-    replaying_receive: Receive
-
-
-async def read_form_body(receive: Receive) -> FormBody:
-    """Read the whole body of a form. Raises HTTPException 422 if it contains NUL."""
+    Raises HTTPException 422 if the body contains NUL.
+    """
     body, more = b"", True
     while more:
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
     _refuse_nul_character(body)
-    return FormBody(body, _create_replaying_receive(io.BytesIO(body), receive))
+    return body, _create_replaying_receive(io.BytesIO(body), receive)
 
 
 def _create_replaying_receive(buffer: IO[bytes], receive: Receive) -> Receive:

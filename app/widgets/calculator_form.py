@@ -253,7 +253,6 @@ class FieldGroup:
 
     @property
     def first_values_text(self) -> str:
-        """Return the first values of the group, what was changed first."""
         sorted_fields = sorted(self.fields, key=lambda field: not field.is_changed)
         values = [
             field.effective_value_text for field in sorted_fields if field.effective_value_text
@@ -286,7 +285,6 @@ class CalculatorForm:
 
     @property
     def problems_of_absent_fields(self) -> tuple[InputProblem, ...]:
-        """Return the problems that belong to no field of this form."""
         names = {field.name for field in self._fields}
         return tuple(p for p in self.problems if p.field not in names)
 

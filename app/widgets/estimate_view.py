@@ -412,7 +412,6 @@ def _most_important_figures(
 
 
 def _group_figures_by_measure(figures: Iterable[Figure]) -> tuple[FigureGroup, ...]:
-    """Group the figures that apply by what their unit measures."""
     groups: dict[str, list[Figure]] = {title: [] for title in _MEASURES}
     for figure in figures:
         if figure.applies:
@@ -421,7 +420,6 @@ def _group_figures_by_measure(figures: Iterable[Figure]) -> tuple[FigureGroup, .
 
 
 def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
-    """Return links to the pages of the hardware among the inputs."""
     chosen = [
         getattr(inputs, name)
         for name, declared in given_inputs.input_specs(entry.inputs_type).items()

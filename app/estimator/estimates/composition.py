@@ -162,7 +162,6 @@ class SectionComposer:
             return SubEstimate(heading, estimate_name, inputs, entry.compute(inputs))
 
     def merge_section_inputs_with_own(self, estimate_name: str, values: Mapping[str, Any]) -> Any:
-        """Return the inputs of a section; see `compute_section`."""
         inputs_type = require_estimate(estimate_name).inputs_type
         own_type: type = type(self.inputs)
         specs, own = input_specs(inputs_type), input_specs(own_type)

@@ -221,13 +221,6 @@ class MemoryAtGpuCount(NamedTuple):
     usable_bytes: float
 
 
-class TemporaryAndOverheadBytes(NamedTuple):
-    """Bytes of temporary tensors, and outside of the framework unless these are typed [B]."""
-
-    temporary: float
-    overhead: float
-
-
 class CacheLimits(NamedTuple):
     """The longest context and the most sequences that memory holds; None if it holds any."""
 
@@ -331,13 +324,13 @@ def compute_gpu_memory_use(
         engine = find_engine_memory_on_gpu(inputs, inputs.engine)
         step_tokens = inputs.step_tokens or engine.step_tokens
         unsure_graphs = engine.hybrid_graph_bytes_per_token * step_tokens
-    other = _temporary_and_overhead_bytes(model, inputs, gpus, own)
+    temporary, overhead = _temporary_and_overhead_bytes(model, inputs, gpus, own)
     shares, padding = _repacking_padding_per_gpu(model, inputs, gpus)
     return GpuMemoryUse(
         weights=weight_bytes_per_gpu(model, inputs.weights, sharing, gpus),
         cache=cache,
-        activations=other.temporary,
-        overhead=other.overhead if inputs.overhead is None else inputs.overhead,
+        activations=temporary,
+        overhead=overhead if inputs.overhead is None else inputs.overhead,
         padding=shares.usual * padding,
         default_engine_startup=_compute_default_engine_startup_bytes(model, inputs, gpus),
         least_padding=shares.least * padding,
@@ -484,12 +477,13 @@ def sequences_per_gpu(inputs: InferenceMemoryInputs, gpus: int) -> int:
 
 def _temporary_and_overhead_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
-) -> TemporaryAndOverheadBytes:
+) -> tuple[float, float]:
+    """Return the bytes of temporary tensors, and those outside of the framework."""
     sharing = attention_tensor_parallel_size(inputs, gpus)
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = peak_activation_bytes_per_gpu(model, tokens, sequences, sharing)
-        return TemporaryAndOverheadBytes(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
+        return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = find_engine_memory_on_gpu(inputs, inputs.engine)
     # The logs behind it are of tensor parallelism. With as much for GPUs that share experts alone,
     # fewer measured throughputs (offline_throughput) were in their range.
@@ -498,7 +492,7 @@ def _temporary_and_overhead_bytes(
     active = profiled_temporary_peak_bytes(
         model, engine, sharing, inputs.step_tokens, inputs.max_sequences
     )
-    return TemporaryAndOverheadBytes(active, overhead)
+    return active, overhead
 
 
 def _transformers_memory_use(

@@ -79,11 +79,6 @@ class MicroBatch(NamedTuple):
     count_per_step: int
 
 
-class ChunksAndZeroStage(NamedTuple):
-    chunks_per_stage: int
-    zero_stage: int
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class MicroBatchFamily:
     """Layouts with equal parallelism degrees; they differ only in the micro-batch.
@@ -129,7 +124,7 @@ class ModelSplit:
     context: int
     data: int
     expert_degrees: tuple[int, ...]
-    micro_batches_by_chunks_and_zero_stage: Mapping[ChunksAndZeroStage, tuple[MicroBatch, ...]]
+    micro_batches_by_chunks_and_zero_stage: Mapping[tuple[int, int], tuple[MicroBatch, ...]]
 
     @property
     def layout_count(self) -> int:
@@ -235,9 +230,9 @@ def _list_expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 def _map_micro_batches_by_chunks_and_zero_stage(
     layers: int, pipeline: int, data: int, sequences_per_replica: int
-) -> Mapping[ChunksAndZeroStage, tuple[MicroBatch, ...]]:
+) -> Mapping[tuple[int, int], tuple[MicroBatch, ...]]:
     """Return the micro-batches that divide a replica's sequences, by what they are tried with."""
-    found: dict[ChunksAndZeroStage, tuple[MicroBatch, ...]] = {}
+    found: dict[tuple[int, int], tuple[MicroBatch, ...]] = {}
     for sequences in _MICRO_BATCHES:
         micro_batch = MicroBatch(sequences, sequences_per_replica // sequences)
         if sequences_per_replica % sequences or micro_batch.count_per_step < pipeline:
@@ -251,17 +246,17 @@ def _map_micro_batches_by_chunks_and_zero_stage(
 
 def _list_chunks_and_zero_stages_to_try(
     layers: int, pipeline: int, data: int, micro_batch_count: int
-) -> tuple[ChunksAndZeroStage, ...]:
+) -> tuple[tuple[int, int], ...]:
     """Return what to try; weights are sharded only without a pipeline."""
     if pipeline == 1:
-        return tuple(ChunksAndZeroStage(1, zero) for zero in ((1, 3) if data > 1 else (1,)))
+        return tuple((1, zero) for zero in ((1, 3) if data > 1 else (1,)))
     chunks = [1]
     if micro_batch_count % pipeline == 0:
         max_chunks = layers // pipeline
         chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= max_chunks]
         even_chunks = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
         chunks = even_chunks or [chunks[0]]
-    return tuple(ChunksAndZeroStage(v, zero_stage=1) for v in chunks)
+    return tuple((v, 1) for v in chunks)
 
 
 _BytesByStage = tuple[float, ...]
@@ -269,21 +264,6 @@ _BytesByStage = tuple[float, ...]
 _WORK_OF_STAGE = 3  # To compute one stage of a layout; see `MAX_WORK`.
 
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
-
-
-class FittingMicroBatch(NamedTuple):
-    """A micro-batch that fits, with the least recomputation, and the memory of a GPU [B]."""
-
-    micro_batch: MicroBatch
-    recompute: Recompute
-    memory_per_gpu: float
-
-
-class StagesTransientBytesPerToken(NamedTuple):
-    """A layout, and what each of its stages needs for each token besides the model states."""
-
-    layout: ParallelLayout
-    stages: tuple[TransientBytesPerToken, ...]
 
 
 _Key = tuple[object, ...]
@@ -303,9 +283,9 @@ class LayoutCostCache:
     layer_times_by_key: dict[_Key, AllLayersMicroBatchTime] = dataclasses.field(
         default_factory=dict
     )
-    stage_bytes_per_token_by_key: dict[_Key, StagesTransientBytesPerToken] = dataclasses.field(
-        default_factory=dict
-    )
+    stage_bytes_per_token_by_key: dict[
+        _Key, tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]
+    ] = dataclasses.field(default_factory=dict)
 
 
 class LayoutMemoryChecker:
@@ -342,8 +322,8 @@ class LayoutMemoryChecker:
 
     def find_fitting_micro_batches(
         self, family: MicroBatchFamily, is_needless: Callable[[MicroBatch, Recompute], bool]
-    ) -> Iterator[FittingMicroBatch]:
-        """Yield the micro-batches that fit, each with the least recomputation.
+    ) -> Iterator[tuple[MicroBatch, Recompute, float]]:
+        """Yield what fits, with the least recomputation, and the memory of a GPU [B].
 
         One is left out if that and all that recomputes more is needless.
         """
@@ -360,7 +340,7 @@ class LayoutMemoryChecker:
                 transient = self._transient_bytes(family, micro_batch, self._recomputes[index])
                 memory = max(map(float.__add__, resident, transient))
                 if memory <= self._limit:
-                    yield FittingMicroBatch(micro_batch, self._recomputes[index], memory)
+                    yield micro_batch, self._recomputes[index], memory
                     break
             else:
                 return  # A larger micro-batch needs even more memory.
@@ -398,17 +378,18 @@ class LayoutMemoryChecker:
             if per_token is None:
                 per_token = self._transient_bytes_per_token(family, recompute)
                 self._per_token[per_token_key] = per_token
+            layout, stages = per_token
             tokens = self._job.sequence * micro_batch.sequences / family.context
             transient = tuple(
                 sum(
                     stage.compute_transient_memory(
                         tokens,
                         micro_batches_in_flight(
-                            stage.stage_index, per_token.layout, micro_batch.count_per_step
+                            stage.stage_index, layout, micro_batch.count_per_step
                         ),
                     )
                 )
-                for stage in per_token.stages
+                for stage in stages
             )
             self._transient[key] = transient
             self.work_done += _WORK_OF_STAGE * len(transient)
@@ -416,11 +397,12 @@ class LayoutMemoryChecker:
 
     def _transient_bytes_per_token(
         self, family: MicroBatchFamily, recompute: Recompute
-    ) -> StagesTransientBytesPerToken:
+    ) -> tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]:
+        """Return the layout, and what each stage needs for a token besides the model states."""
         plan = family.build_plan(self._job, family.micro_batches[0], recompute)
         layout, step = parallel_layout_of_plan(plan), training_step_of_plan(plan)
         stages = transient_bytes_per_token_by_distinct_stage(self._model, layout, step)
-        return StagesTransientBytesPerToken(layout, stages)
+        return layout, stages
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -526,19 +508,19 @@ class _LayoutSearch:
             family = dataclasses.replace(family, micro_batches=kept)
         # Those that fit are counted unless only the best is asked for.
         is_needless = is_too_slow if self._max_ranked == 1 else _is_never_needless
-        for fitting in self._memory.find_fitting_micro_batches(family, is_needless):
+        for micro_batch, recompute, memory_per_gpu in self._memory.find_fitting_micro_batches(
+            family, is_needless
+        ):
             self.fitting_count += 1
-            if is_too_slow(fitting.micro_batch, fitting.recompute):
+            if is_too_slow(micro_batch, recompute):
                 continue
-            times = self._layer_times(family, fitting.micro_batch, fitting.recompute)
-            plan = family.build_plan(self._job, fitting.micro_batch, fitting.recompute)
+            times = self._layer_times(family, micro_batch, recompute)
+            plan = family.build_plan(self._job, micro_batch, recompute)
             self._timing_work += _WORK_OF_STEP
             step = compute_step_time_from_layers(
                 self._model, self._rates, self._fabric, plan, times
             )
-            ranked = RankedLayout(
-                step.total, fitting.memory_per_gpu, self.fitting_count, plan, step
-            )
+            ranked = RankedLayout(step.total, memory_per_gpu, self.fitting_count, plan, step)
             bisect.insort(self._ranked, ranked)
             del self._ranked[self._max_ranked :]
 

@@ -133,7 +133,6 @@ class ParallelismPlanResult:
 
     @functools.cached_property
     def run_in_best_layout(self) -> TrainingTimeResult | None:
-        """Return the whole run in the best layout, as `training-time` computes it."""
         if self.best_layout is None:
             return None
         inputs = training_time_inputs(self.inputs, self.best_layout.plan)

@@ -245,7 +245,6 @@ def build_format_comparison_table(
 
 
 def build_notes(gpu: Accelerator, compared: FormatResult) -> tuple[str, ...]:
-    """Return what a narrower format does not guarantee."""
     notes = [
         *fp8_weight_only_notes(gpu, compared.weight_format),
         real_capacity_note(gpu),

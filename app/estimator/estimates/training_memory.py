@@ -455,7 +455,6 @@ def validate_inputs(
 
 
 def reject_impossible_layout(model: Architecture, layout: ParallelLayout) -> None:
-    """Reject an impossible layout, with the values that are possible."""
     reject_impossible_tensor_parallel(model, layout.tensor)
     ranks = layout.tensor * layout.pipeline * layout.context
     if layout.gpus % ranks:

@@ -432,7 +432,6 @@ def _checkpoint_write_seconds(inputs: TrainingRunInputs) -> float:
 
 
 def _storage_inputs(time_section: SubEstimate) -> dict[str, Any]:
-    """Return the inputs of storage that follow from the time of the run."""
     values = {
         "gpus": time_section.inputs.gpus,
         "gpu_rate": time_section.estimate["tokens_per_second_per_gpu"].value,

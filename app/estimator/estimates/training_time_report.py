@@ -170,7 +170,6 @@ def step_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
 
 
 def run_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
-    """Return the name of the error interval of the time of a whole run."""
     return "run-unmeasured" if _name_unmeasured_part(model, gpu) else "run"
 
 
@@ -672,7 +671,6 @@ def _adapter_software_notes(result: TrainingTimeResult) -> tuple[str, ...]:
 
 
 def _unsearched_layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
-    """Say that the layout is not searched for."""
     if result.inputs.method != "full" or result.plan.gpus == 1:
         return ()
     note = (

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator, find_accelerator_id
@@ -156,24 +156,17 @@ def _is_valid_amount(amount: Any) -> bool:
     return is_number and 0 < amount < _MOST
 
 
-class PriceFieldRule(NamedTuple):
-    """Whether a value of a price is valid, and what is."""
-
-    is_valid: Callable[[Any], bool]
-    hint: str
-
-
-_VALUE_RULES = {
-    "price": PriceFieldRule(_is_valid_amount, "write a number above 0, such as 4.2"),
-    "currency": PriceFieldRule(
+_VALUE_RULES = {  # Whether a value of a price is valid, and what is.
+    "price": (_is_valid_amount, "write a number above 0, such as 4.2"),
+    "currency": (
         lambda code: isinstance(code, str) and bool(re.fullmatch("[A-Z]{3}", code)),
         "write three capital letters, such as USD",
     ),
-    "per": PriceFieldRule(
+    "per": (
         lambda period: period in get_args(BillingPeriod),
         "write hour for rent or buy for a purchase",
     ),
-    "read_on": PriceFieldRule(
+    "read_on": (
         lambda day: isinstance(day, dt.date) and not isinstance(day, dt.datetime),
         "write a day without quotes, such as 2026-11-01",
     ),

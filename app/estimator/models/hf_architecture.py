@@ -624,8 +624,8 @@ def build_architecture(config: Config, name: str = "") -> Architecture:
     text_config = {
         k: v for k, v in extract_language_model_config(whole).items() if k not in SIDE_CONFIGS
     }
-    completed = add_config_defaults(text_config)
-    text = TrackedConfig(completed.fields)
+    completed, defaulted_keys = add_config_defaults(text_config)
+    text = TrackedConfig(completed)
     reject_unsupported_family(text)
     is_seq2seq = text.get("model_type") in _SEQ2SEQ_TRAITS
     build = _build_encoder_decoder if is_seq2seq else _build_decoder_only
@@ -648,7 +648,7 @@ def build_architecture(config: Config, name: str = "") -> Architecture:
             *text.list_unread_size_fields(),
             *(key for key in whole.list_unread_size_fields() if key in beside),
         ),
-        defaulted_fields=(*completed.defaulted_keys, *vision_tower.defaulted_fields),
+        defaulted_fields=(*defaulted_keys, *vision_tower.defaulted_fields),
     )
 
 

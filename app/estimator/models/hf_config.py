@@ -504,19 +504,13 @@ class TrackedConfig(Mapping[str, Any]):
         )
 
 
-class ConfigWithDefaults(NamedTuple):
-    """A configuration with defaults; `defaulted_keys` names those added that are not off."""
-
-    fields: dict[str, Any]
-    defaulted_keys: tuple[str, ...]
-
-
-def add_config_defaults(config: Config) -> ConfigWithDefaults:
+def add_config_defaults(config: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return a configuration with defaults, and the keys of those added that are not off."""
     defaults = data_files.load_table_entries_by_id("defaults.toml", "family")
     row = defaults.get(str(config.get("model_type")), {}).get("config", {})
     missing_defaults = {key: value for key, value in row.items() if key not in config}
     defaulted = tuple(key for key, value in missing_defaults.items() if value)
-    return ConfigWithDefaults({**missing_defaults, **config}, defaulted)
+    return {**missing_defaults, **config}, defaulted
 
 
 def is_irrelevant_key(key: str, *, is_known_family: bool) -> bool:

@@ -473,8 +473,10 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerReading:
 def _read_tower(
     kind: TowerKind, vision: Config, outer: Config, text_width: int
 ) -> VisionTowerReading:
-    completed = add_config_defaults({**vision, "model_type": kind.default_model_type})
-    fields = TrackedConfig(completed.fields)
+    completed, defaulted_keys = add_config_defaults(
+        {**vision, "model_type": kind.default_model_type}
+    )
+    fields = TrackedConfig(completed)
     try:
         tower = kind.count_parameters(fields, outer, text_width)
     except UnreadableConfigError:
@@ -483,7 +485,7 @@ def _read_tower(
     return VisionTowerReading(
         tower,
         tuple(f"{_VISION}.{key}" for key in unread),
-        tuple(f"{_VISION}.{key}" for key in completed.defaulted_keys),
+        tuple(f"{_VISION}.{key}" for key in defaulted_keys),
     )
 
 

@@ -123,21 +123,18 @@ def _kind_of_matrix(matrix: WeightMatrix) -> MatrixKind:
     return MatrixKind(matrix.part, matrix.name, matrix.input_width * matrix.output_width)
 
 
-class IndexedLayers(NamedTuple):
-    """A `layer_count` of equal layers; `layer_index` is that of a single one, or empty."""
+def _indexed_layers(
+    model: Architecture, quantization: Quantization
+) -> Iterator[tuple[Layer, str, int]]:
+    """Yield a layer, its index or "", and the number of layers like it.
 
-    layer: Layer
-    layer_index: str
-    layer_count: int
-
-
-def _indexed_layers(model: Architecture, quantization: Quantization) -> Iterator[IndexedLayers]:
-    """Yield layers with their index; equal ones once if no list names single layers."""
+    Equal ones are yielded once if no list names single layers.
+    """
     if not any(override.modules.names_single_layers for override in quantization.overrides):
-        yield from (IndexedLayers(layer, "", number) for layer, number in model.layer_counts)
+        yield from ((layer, "", number) for layer, number in model.layer_counts)
         return
-    yield from (IndexedLayers(layer, str(i), 1) for i, layer in enumerate(model.decoder_layers))
-    yield from (IndexedLayers(layer, "", 1) for layer in model.encoder_layers)
+    yield from ((layer, str(i), 1) for i, layer in enumerate(model.decoder_layers))
+    yield from ((layer, "", 1) for layer in model.encoder_layers)
 
 
 def _matrix_scheme(
@@ -349,8 +346,7 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
         size = gguf_file_bytes(model, GGUF_FORMATS[format_name])
         return WeightBytesBySplit(size, {}, 0.0, 0.0, model.parameters, 0.0)
     form = find_weight_format(model, format_name)
-    tables = _compute_embedding_and_tower_bytes(model, form)
-    divided, quantized = tables.total_bytes, tables.quantized_weight_count
+    divided, quantized = _compute_embedding_and_tower_bytes(model, form)
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.learned_positions * model.hidden
@@ -379,23 +375,15 @@ def weight_bytes_by_split(model: Architecture, format_name: str) -> WeightBytesB
     )
 
 
-class EmbeddingAndTowerBytes(NamedTuple):
-    """Bytes of embeddings, head and tower, and how many of their weights are quantized."""
-
-    total_bytes: float
-    quantized_weight_count: float
-
-
 def _compute_embedding_and_tower_bytes(
     model: Architecture, form: WeightFormat
-) -> EmbeddingAndTowerBytes:
+) -> tuple[float, float]:
+    """Return bytes of embeddings, head and tower, and how many of their weights are quantized."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.per_layer_embedding_parameters + model.tower_parameters
     if form.checkpoint_bit_widths is None:
         wide += model.ngram_table_parameters
-        return EmbeddingAndTowerBytes(
-            element_bytes(rows + wide, form.rest), quantized_weight_count=0.0
-        )
+        return element_bytes(rows + wide, form.rest), 0.0
     size, covered = element_bytes(wide, form.rest), 0.0
     bits_of_tables = form.checkpoint_bit_widths.ngram_table_bits
     for count, bits in (
@@ -405,7 +393,7 @@ def _compute_embedding_and_tower_bytes(
     ):
         size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
-    return EmbeddingAndTowerBytes(size, quantized_weight_count=covered)
+    return size, covered
 
 
 def weight_bytes_per_gpu(

@@ -177,8 +177,12 @@ class PrefillReplica:
                 break
         return seconds
 
-    def prefill_wait_quantile(self, share: float, arrivals_per_second: float) -> "PrefillWait":
-        """Return the wait of a prompt that a share of requests does not exceed.
+    def prefill_wait_quantile(
+        self, share: float, arrivals_per_second: float
+    ) -> tuple[float, float]:
+        """Return the wait of a prompt that a share of requests does not exceed [s].
+
+        It is what is left of the step under way, and the step that reads the prompt.
 
         `arrivals_per_second` are the other prompts per second. Some find no step under way; the others wait
         for the rest of it, which is equally likely to be anything up to the whole, and are read
@@ -188,21 +192,14 @@ class PrefillReplica:
         arrived = arrivals_per_second * step
         idle = 1 / (1 + arrived * math.exp(arrived))
         if share <= idle:
-            return PrefillWait(0.0, self.single_prompt_step_seconds)
+            return 0.0, self.single_prompt_step_seconds
         rest = (share - idle) / (1 - idle) * step
-        return PrefillWait(rest, self.step_seconds(1 + arrived))
+        return rest, self.step_seconds(1 + arrived)
 
     def cache_arrival_time_quantile(self, share: float, arrivals_per_second: float) -> float:
         """Return the time until a prompt's cache has arrived, by share of requests [s]."""
         wait = self.prefill_wait_quantile(share, arrivals_per_second)
         return self.placed.seconds_before_prompt + sum(wait) + self.transfer_seconds
-
-
-class PrefillWait(NamedTuple):
-    """What is left of the step under way when a prompt arrives, and the step that reads it [s]."""
-
-    rest_of_step: float
-    own_step: float
 
 
 def build_prefill_replica(
@@ -431,19 +428,12 @@ def mean_step_time(timing: BatchTiming, prompts_per_step: float) -> float:
     step, cost, _, recorded, min_mixed_step = timing
     if recorded == step and min_mixed_step <= step + cost:  # The sum does not depend on s.
         return step + prompts_per_step * cost
-    mixed = compute_mixed_steps(timing, prompts_per_step)
-    return recorded + mixed.share_of_steps * (mixed.seconds_per_step - recorded)
+    share_of_steps, seconds_per_step = compute_mixed_steps(timing, prompts_per_step)
+    return recorded + share_of_steps * (seconds_per_step - recorded)
 
 
-class MixedSteps(NamedTuple):
-    """The share of steps that read prompts [1], and how long each of them takes [s]."""
-
-    share_of_steps: float
-    seconds_per_step: float
-
-
-def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSteps:
-    """Time the steps that read prompts, of which there are `prompts_per_step` per step on average.
+def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> tuple[float, float]:
+    """Return the share of steps that read prompts, and how long each of them takes [s].
 
     s = 1 − e^(−x) of x prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
@@ -457,7 +447,7 @@ def compute_mixed_steps(timing: BatchTiming, prompts_per_step: float) -> MixedSt
     seconds = max(
         timing.step_seconds + at_once * timing.added_prompt_seconds, timing.min_mixed_step_seconds
     )
-    return MixedSteps(share, seconds)
+    return share, seconds
 
 
 def min_mixed_step_time(placed: PlacedModel, decode_step_seconds: float) -> float:

@@ -117,7 +117,6 @@ def _count_steps_until_next_event(
 def _draw_requests_in_reverse_order(
     profile: ReplicaProfile, rate: float, requests: int, rng: random.Random
 ) -> list[_SimulatedRequest]:
-    """Return all requests, in reverse order of arrival."""
     traffic, now, requests_drawn = profile.request_pattern, 0.0, []
     for number in range(requests):
         now += rng.expovariate(rate)

@@ -473,22 +473,17 @@ def find_fastest_usual_plan(
     ]
     fabric = build_gpu_interconnect(gpu)
     return min(
-        [one.plan for one in found if one.fits] or [one.plan for one in found],
+        [plan for plan, fits in found if fits] or [plan for plan, _ in found],
         key=lambda plan: (
             optimizer_step_time(model, gpu, fabric, plan).total * plan.gpus / plan.tokens_per_step
         ),
     )
 
 
-class PlanWithMemoryFit(NamedTuple):
-    plan: TrainingPlan
-    fits: bool
-
-
 def _find_plan_with_fewest_stages(
     model: Architecture, gpu: Accelerator, plan: TrainingPlan, gpus: int, tokens_per_step: float
-) -> PlanWithMemoryFit:
-    """Return the plan with the fewest stages that fits, or with the most if none does."""
+) -> tuple[TrainingPlan, bool]:
+    """Return the plan with the fewest stages that fits, or with the most, and whether it fits."""
     pipeline = 1
     while True:
         staged = _build_plan_with_pipeline_stages(model, plan, pipeline, gpus, tokens_per_step)
@@ -496,9 +491,9 @@ def _find_plan_with_fewest_stages(
         for recompute in dict.fromkeys(recomputes):
             tried = dataclasses.replace(staged, recompute=recompute)
             if fullest_stage_memory(model, tried).total <= gpu.engine_visible_memory:
-                return PlanWithMemoryFit(tried, fits=True)
+                return tried, True
         if pipeline == _DEEPEST:
-            return PlanWithMemoryFit(tried, fits=False)
+            return tried, False
         pipeline *= 2
 
 

@@ -84,17 +84,12 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> dict[int, NoteT
     return types
 
 
-class _OrderedField(NamedTuple):
-    ordinal: int
-    name: str
-
-
 def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Read note types from separate tables, with settings as protocol buffers."""
     to_key = _whole_number_or_minus_one
-    fields = defaultdict[int, list[_OrderedField]](list)
+    fields = defaultdict[int, list[tuple[int, str]]](list)
     for note_type_id, ordinal, name in db.execute("SELECT ntid, ord, name FROM fields"):
-        fields[to_key(note_type_id)].append(_OrderedField(to_key(ordinal), str(name)))
+        fields[to_key(note_type_id)].append((to_key(ordinal), str(name)))
     templates = defaultdict[int, dict[int, CardTemplate]](dict)
     for note_type_id, ordinal, config in db.execute("SELECT ntid, ord, config FROM templates"):
         parts = _decode_protobuf_message(config)
@@ -103,7 +98,7 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     types = {}
     for note_type_id, name, config in db.execute("SELECT id, name, config FROM notetypes"):
         key = to_key(note_type_id)
-        names = tuple(field.name for field in sorted(fields[key]))
+        names = tuple(field_name for _, field_name in sorted(fields[key]))
         cloze = _decode_protobuf_message(config).get(1) == _CLOZE
         type_templates = templates[key]
         types[key] = NoteType(
@@ -258,20 +253,12 @@ def _find_picture_name_in_tag(tag: str) -> str:
     return unquote(unescape(match[1] or match[2] or match[3] or "")) if match else ""
 
 
-class MediaReplacement(NamedTuple):
-    """HTML with our picture URLs, the number of media removed, and the pictures kept."""
-
-    html: str
-    lost_media_count: int
-    kept_picture_names: frozenset[str]
-
-
 def replace_media_with_stored_pictures(
     html: str, url_by_picture_name: Mapping[str, str]
-) -> MediaReplacement:
-    """Replace picture URLs by ours.
+) -> tuple[str, int, frozenset[str]]:
+    """Return HTML with our picture URLs, the number of media removed, and the pictures kept.
 
-    Sounds, and pictures without a URL in `url_by_picture_name`, are removed and counted.
+    Sounds, and pictures without a URL in `url_by_picture_name`, are removed.
     """
     without_sounds, sounds = _SOUND.subn("", html)
     without_media, others = _OTHER_MEDIA.subn("", without_sounds)
@@ -287,7 +274,7 @@ def replace_media_with_stored_pictures(
         return f'<img src="{url_by_picture_name[name]}" alt="Picture">'
 
     replaced = _PICTURE.sub(replace, without_media)
-    return MediaReplacement(replaced, lost_count, frozenset(used_names))
+    return replaced, lost_count, frozenset(used_names)
 
 
 def convert_anki_formulas_to_tex(html: str) -> str:
@@ -358,13 +345,6 @@ def render_cloze(text: str, cloze_number: int, side: Side, *, only_cloze: bool =
     return ", ".join(parts) if only_cloze else text
 
 
-class OpenCondition(NamedTuple):
-    """A condition of a template whose end is still to come."""
-
-    field: str
-    is_met: bool
-
-
 def _fill_template(
     template: str | None, field_values: Mapping[str, str], card_ordinal: int, side: Side
 ) -> str:
@@ -372,10 +352,10 @@ def _fill_template(
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
         raise _UnsupportedTemplateError
     out: list[str] = []
-    stack: list[OpenCondition] = []
+    stack: list[tuple[str, bool]] = []  # Fields whose conditions are open, and whether met.
     length = position = 0
     for token in _TOKEN.finditer(template):
-        is_shown = all(condition.is_met for condition in stack)
+        is_shown = all(is_met for _, is_met in stack)
         text = template[position : token.start()] if is_shown else ""
         position = token.end()
         name = token[1].strip()
@@ -394,20 +374,20 @@ def _fill_template(
 
 def _enter_or_leave_condition(
     tag: str,
-    open_conditions: list[OpenCondition],
+    open_conditions: list[tuple[str, bool]],
     field_values: Mapping[str, str],
     card_ordinal: int,
 ) -> None:
     """Push or pop a condition; comments are ignored."""
     sign, field = tag[0], tag[1:].strip()
     if sign == "/":
-        if not open_conditions or open_conditions.pop().field != field:
+        if not open_conditions or open_conditions.pop()[0] != field:
             raise _UnsupportedTemplateError
     elif sign in "#^":
         if len(open_conditions) > 20:
             raise _UnsupportedTemplateError
         is_filled = _is_filled(field, field_values, card_ordinal)
-        open_conditions.append(OpenCondition(field, is_met=is_filled == (sign == "#")))
+        open_conditions.append((field, is_filled == (sign == "#")))
     elif sign == "=":
         raise _UnsupportedTemplateError
 

@@ -285,14 +285,14 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
         open_package_database(file, Path(folder)) as db,
     ):
         notes = _read_notes_by_id(db)
-        log = _read_revlog(db)
-        cards = tuple(_read_cards(db, notes, log.entries_by_card_row_id))
+        entries_by_card_row_id, row_count = _read_revlog(db)
+        cards = tuple(_read_cards(db, notes, entries_by_card_row_id))
     log_rows_of_cards = sum(len(card.revlog) for card in cards)
     picture_names = {
         name for note in notes.values() for name in find_picture_names(note.field_values)
     }
     file.seek(0)
-    stray = log.row_count - log_rows_of_cards
+    stray = row_count - log_rows_of_cards
     return AnkiPackage(cards, stray, read_media_by_name(file, picture_names))
 
 
@@ -315,14 +315,8 @@ def _read_notes_by_id(db: sqlite3.Connection) -> dict[int, PackageNote]:
     }
 
 
-class Revlog(NamedTuple):
-    """The valid entries of each card, oldest first, and the number of all rows."""
-
-    entries_by_card_row_id: Mapping[int, list[RevlogEntry]]
-    row_count: int
-
-
-def _read_revlog(db: sqlite3.Connection) -> Revlog:
+def _read_revlog(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
+    """Return the valid entries of each card, oldest first, and the number of all rows."""
     query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
     rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
     if len(rows) > _MOST_GRADES:
@@ -333,7 +327,7 @@ def _read_revlog(db: sqlite3.Connection) -> Revlog:
             log.setdefault(card, []).append(RevlogEntry(number, *values))
     for group in log.values():
         group.sort(key=lambda row: row.at_ms)
-    return Revlog(log, len(rows))
+    return log, len(rows)
 
 
 def _read_cards(

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -59,7 +59,7 @@ def read_json(text: str) -> ImportResult:
     rows = document.get("items") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         raise UnusableFileError("The file has no list “items”.")
-    return _read_items_of_rows([_NumberedRow(number, row) for number, row in enumerate(rows, 1)])
+    return _read_items_of_rows([(number, row) for number, row in enumerate(rows, 1)])
 
 
 def write_csv(items: tuple[Item, ...]) -> ExportResult:
@@ -83,7 +83,7 @@ def read_csv(text: str) -> ImportResult:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         rows = [
-            _NumberedRow(reader.line_num + bool(separator_line), _decode_csv_row_or_reason(row))
+            (reader.line_num + bool(separator_line), _decode_csv_row_or_reason(row))
             for row in reader
         ]
     except csv.Error:
@@ -130,14 +130,8 @@ def _build_item_row(item: Item) -> dict[str, Any]:
     return row
 
 
-class _NumberedRow(NamedTuple):
-    """The fields of an item, or the reason to refuse it, with its line or number in the file."""
-
-    number: int
-    fields_or_reason: Any
-
-
-def _read_items_of_rows(rows: Sequence[_NumberedRow]) -> ImportResult:
+def _read_items_of_rows(rows: Sequence[tuple[int, Any]]) -> ImportResult:
+    """Read rows of a line or number with the fields of an item, or the reason to refuse it."""
     if len(rows) > _MOST_ITEMS:
         raise UnusableFileError(f"The file has more than {_MOST_ITEMS:,} items.")
     return read_items_or_refuse(

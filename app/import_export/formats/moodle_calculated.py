@@ -5,7 +5,6 @@ import copy
 import dataclasses
 import math
 import re
-from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from app.import_export.items import (
@@ -72,17 +71,10 @@ class CalculatedParameters:
         return f"{{{name}}}" if is_exact else f"{{{name}:{_DIGITS}}}"
 
 
-class CalculatedQuestion(NamedTuple):
-    """A question whose texts have our placeholders, and the parameters that they name."""
+def read_calculated_question(question: ET.Element) -> tuple[ET.Element, CalculatedParameters]:
+    """Return a copy of a calculated question with our placeholders, and its parameters.
 
-    question_element: ET.Element
-    parameters: CalculatedParameters
-
-
-def read_calculated_question(question: ET.Element) -> CalculatedQuestion:
-    """Return a copy of a calculated question with our placeholders; raises ItemSkippedError.
-
-    The answers of a numeric question are placeholders for names in `let`.
+    The answers of a numeric question are placeholders for names in `let`. Raises ItemSkippedError.
     """
     node = copy.deepcopy(question)
     parameters = _read_datasets(node)
@@ -102,7 +94,7 @@ def read_calculated_question(question: ET.Element) -> CalculatedQuestion:
         if text is not None and parent.tag not in tags_without_texts:
             spec = _find_answer_number_format(parent) if parent.tag == "answer" else _DIGITS
             text.text = parameters.insert_placeholders_into_text(text.text or "", spec)
-    return CalculatedQuestion(node, parameters)
+    return node, parameters
 
 
 def _find_answer_number_format(answer: ET.Element) -> str:

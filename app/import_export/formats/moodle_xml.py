@@ -81,14 +81,9 @@ _NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
 _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
-class GappedText(NamedTuple):
-    """A text with a `BLANK_CHARACTER` for each gap, and the gaps."""
-
-    text: str
-    blanks: tuple[ItemBlank, ...]
-
-
-def parse_embedded_answers(text: str, losses: PicturesAndLosses) -> GappedText:
+def parse_embedded_answers(
+    text: str, losses: PicturesAndLosses
+) -> tuple[str, tuple[ItemBlank, ...]]:
     """Return a text in Moodle syntax with its gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
@@ -101,7 +96,7 @@ def parse_embedded_answers(text: str, losses: PicturesAndLosses) -> GappedText:
         at = body.end()
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return GappedText("".join([*pieces, text[at:]]), tuple(blanks))
+    return "".join([*pieces, text[at:]]), tuple(blanks)
 
 
 def _read_blank(gap_type: str, gap_body: str, losses: PicturesAndLosses) -> ItemBlank:

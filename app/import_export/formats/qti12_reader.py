@@ -59,20 +59,8 @@ class _ScoringRule(NamedTuple):
     feedback_ids: tuple[str, ...]
 
 
-class _ResponseLabel(NamedTuple):
-    ident: str
-    element: ET.Element
-
-
-class Qti12Item(NamedTuple):
-    """An item; `unique_name` is its title if no other item has it, otherwise empty."""
-
-    title: str
-    unique_name: str
-    element: ET.Element
-
-
-def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
+def list_qti12_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
+    """Yield the title of an item, the title if no other item has it or "", and the item."""
     nodes = list(find_elements_below(root, "item"))
     titles = [
         get_attribute_by_qti3_name(node, "title") or get_attribute_by_qti3_name(node, "ident")
@@ -81,7 +69,7 @@ def list_qti12_items(root: ET.Element) -> Iterator[Qti12Item]:
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
         is_unique = count[title] == 1 and title.lower() != _UNNAMED
-        yield Qti12Item(title, title if is_unique else "", node)
+        yield title, title if is_unique else "", node
 
 
 def read_qti12_item(name: str, item_element: ET.Element, losses: PicturesAndLosses) -> Item:
@@ -169,8 +157,8 @@ class _Qti12Reader:
         choice_sets = {
             tuple(
                 sorted(
-                    self._read_text_outside_responses(label.element)
-                    for label in _list_response_labels(response)
+                    self._read_text_outside_responses(element)
+                    for _, element in _list_response_labels(response)
                 )
             )
             for response in self.response_elements
@@ -240,7 +228,7 @@ class _Qti12Reader:
             self.losses.add_loss("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
         cost = gain if "multiple_answers" in self._read_question_type() else 100.0
-        choice_ids = (label.ident for label in _list_response_labels(self.response_elements[0]))
+        choice_ids = (ident for ident, _ in _list_response_labels(self.response_elements[0]))
         return {name: gain if name in right else -cost for name in choice_ids}
 
     def _score_by_response_value(self, response_id: str) -> dict[str, float]:
@@ -397,9 +385,9 @@ def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:
             yield from _list_text_nodes(child)
 
 
-def _list_response_labels(response: ET.Element) -> Iterator[_ResponseLabel]:
+def _list_response_labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
     for label in find_elements_below(response, "response_label"):
-        yield _ResponseLabel(get_attribute_by_qti3_name(label, "ident"), label)
+        yield get_attribute_by_qti3_name(label, "ident"), label
 
 
 def _read_scoring_rule(node: ET.Element, score_variables: frozenset[str]) -> _ScoringRule:

@@ -269,9 +269,10 @@ def _list_unread_items(
     find_picture = functools.partial(_find_picture, document_path, picture_by_path)
     prefix = f"{document_path}: " if document_path else ""
     if normalize_tag_to_qti3_name(root) == qti12_reader.ROOT:
-        for item, line in zip(qti12_reader.list_qti12_items(root), lines, strict=False):
-            read = functools.partial(qti12_reader.read_qti12_item, item.unique_name, item.element)
-            yield UnreadItem(f"{prefix}{item.title}", line, read, find_picture)
+        items = zip(qti12_reader.list_qti12_items(root), lines, strict=False)
+        for (title, unique_name, element), line in items:
+            read = functools.partial(qti12_reader.read_qti12_item, unique_name, element)
+            yield UnreadItem(f"{prefix}{title}", line, read, find_picture)
     elif normalize_tag_to_qti3_name(root) == _ITEM:
         title = (
             get_attribute_by_qti3_name(root, "title")
@@ -299,7 +300,6 @@ def _find_picture(item_path: str, picture_by_path: Mapping[str, bytes], url: str
 def _map_identifiers_to_read_elements(
     parent: ET.Element, element_name: str, read_element: Callable[[ET.Element], ReadElement]
 ) -> dict[str, ReadElement]:
-    """Return what `read_element` returns for each of the elements, by their identifiers."""
     return {
         get_attribute_by_qti3_name(n, "identifier"): read_element(n)
         for n in find_elements_below(parent, element_name)

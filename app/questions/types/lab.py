@@ -161,7 +161,6 @@ class LabType(QuestionType[LabSpec]):
         return {"answer": [answer.diagnoses[0].key]}
 
     def build_session_review(self, answer: LabSpec, raw: SubmittedFields) -> LabReview:
-        """Return what the feedback shows of a session."""
         lab, session = answer.lab, replay_lab_lines(answer.lab, _read_executed_lines(raw))
         shortest_path = find_shortest_solution(lab) or ()
         entry_by_command = {

@@ -68,7 +68,6 @@ class MatchSpec:
 
     @property
     def asked_rows(self) -> list[MatchRow]:
-        """The rows that are no decoys, as displayed."""
         place = {key: index for index, key in enumerate(self.shown_left)}
         rows = [row for row in self.pairs if row.left.plain or row.left.html]
         return sorted(rows, key=lambda row: place.get(row.key, len(place)))

@@ -540,7 +540,6 @@ def _parse_number_with_unit(text: str) -> NumberWithUnit:
 
 
 def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
-    """Build the error for an unknown unit, with a suggestion."""
     unit = parse_unit(word, "") or _find_unit_ignoring_case(word)
     if unit and unit.name:
         return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {unit.name}.")
@@ -565,7 +564,6 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
 
 
 def _suggest_number_first(text: str) -> str:
-    """Suggest a correction if text precedes the number."""
     if turned := _TURNED.match(text.strip()):
         return f"Write the number first: {turned['number']} {turned['unit']}."
     if match := _LATER.search(text.strip()):
