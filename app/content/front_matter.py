@@ -133,15 +133,8 @@ class ItemMetadata:
     use: Literal["", "exam"]
 
 
-class SplitFrontMatter(NamedTuple):
-    """The front matter of a file, and the text with its lines blanked."""
-
-    front_matter: FrontMatter
-    body: str
-
-
-def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> SplitFrontMatter:
-    """Split the front matter off a text.
+def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> tuple[FrontMatter, str]:
+    """Return the front matter of a file, and the text with its lines blanked.
 
     Files other than a page contain only items, so the keys of a topic are not
     allowed.
@@ -151,7 +144,7 @@ def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> Spli
         if source_file.text.startswith("---"):
             message = "The front matter is never closed."
             source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
-        return SplitFrontMatter(FrontMatter(), source_file.text)
+        return FrontMatter(), source_file.text
     fields = strict_yaml.parse_mapping(match[1], source_file.report, 2, known_keys=FRONT_KEYS)
     _report_unknown_keys(fields, FRONT_KEYS if is_page else _ITEMS_FRONT_KEYS, source_file)
     _drop_values_of_wrong_type(fields, source_file)
@@ -174,7 +167,7 @@ def parse_front_matter(source_file: SourceFile, *, is_page: bool = True) -> Spli
         _read_level(fields, source_file),
         _read_status(fields, source_file) or "live",
     )
-    return SplitFrontMatter(front, blank + source_file.text[match.end() :])
+    return front, blank + source_file.text[match.end() :]
 
 
 def _report_unknown_keys(

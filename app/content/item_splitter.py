@@ -6,7 +6,6 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -129,8 +128,11 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
         source_file.report("E10", first, 1, message, hint)
         return
     if blank := _find_blank(token):
-        message = f"The blank “{blank.text[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write it below a heading ### with <!-- type: {blank.type_name} -->, not into the heading."
+        type_name, blank_text = blank
+        message = f"The blank “{blank_text[:_MOST_SHOWN]}” belongs to no question."
+        hint = (
+            f"Write it below a heading ### with <!-- type: {type_name} -->, not into the heading."
+        )
         if source_file.path.endswith("cards.md"):
             hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
         link = "A link to a page is [text](../topic/concept.md), a picture ![text](name.svg)"
@@ -138,7 +140,7 @@ def _report_stray_answer(block: Sequence[Token], source_file: SourceFile) -> Non
             hint = f"{link}; a gap belongs to a cloze question. {hint}"
         else:
             hint += f" {link}."
-        source_file.report_at_text("E54", blank.text, first, last, message, hint)
+        source_file.report_at_text("E54", blank_text, first, last, message, hint)
         return
     line = next(filter(_is_line_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
@@ -162,17 +164,12 @@ def _is_line_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
-class FoundBlank(NamedTuple):
-    type_name: str
-    text: str
-
-
-def _find_blank(token: Token) -> FoundBlank | None:
-    """Return the first blank outside of code and links."""
+def _find_blank(token: Token) -> tuple[str, str] | None:
+    """Return the question type and the text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
         if match := next(filter(None, map(blank.search, texts)), None):
-            return FoundBlank(kind, match[0])
+            return kind, match[0]
     return None
 
 
@@ -670,7 +667,7 @@ def remove_items_from_page_source(text: str) -> str:
     Comments are notes for other authors.
     """
     source_file = SourceFile("", text)
-    body = parse_front_matter(source_file).body
+    _, body = parse_front_matter(source_file)
     lines = body.split("\n")
     removed_lines: set[int] = set()
     for region in split_into_regions(body, source_file):
