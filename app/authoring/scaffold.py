@@ -70,7 +70,7 @@ def read_scaffold_target(folder: Path) -> ScaffoldTarget:
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
     parsed_files = CachingCourseFileParser(folder, None).parse_current_files().parsed_files
     today = dt.datetime.now(dt.UTC).date()
-    files_with_ids = parse_as_if_ids_were_added(parsed_files, folder, today).parsed_files
+    files_with_ids, _ = parse_as_if_ids_were_added(parsed_files, folder, today)
     return ScaffoldTarget(
         folder, assemble_course(files_with_ids, folder), frozenset(list_used_ids(parsed_files))
     )

@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from app.content.course import find_problems
 from app.content.course_rules import (
@@ -320,27 +319,23 @@ def _add_problems_of_unidentified_items(
     today: dt.date,
 ) -> list[ContentProblem]:
     """Return the problems with those of items without an id, as if `--fix` had written one."""
-    with_ids = parse_as_if_ids_were_added(parsed_files, folder, today)
+    files_with_ids, insertion_lines_by_path = parse_as_if_ids_were_added(
+        parsed_files, folder, today
+    )
     known_keys = {(p.path, p.line, p.code) for p in found_problems}
     additional = []
-    for problem in find_problems(with_ids.parsed_files, folder, today):
-        inserted_after = with_ids.insertion_lines_by_path.get(problem.path, ())
+    for problem in find_problems(files_with_ids, folder, today):
+        inserted_after = insertion_lines_by_path.get(problem.path, ())
         line = problem.line - sum(insertion < problem.line for insertion in inserted_after)
         if problem.code != "W97" and (problem.path, line, problem.code) not in known_keys:
             additional.append(dataclasses.replace(problem, line=line))
     return [*found_problems, *additional]
 
 
-class FilesWithIds(NamedTuple):
-    """Files as if `--fix` had written missing ids, and by path where it would add lines."""
-
-    parsed_files: dict[str, ParsedFile]
-    insertion_lines_by_path: dict[str, list[int]]
-
-
 def parse_as_if_ids_were_added(
     parsed_files: Mapping[str, ParsedFile], folder: Path, today: dt.date
-) -> FilesWithIds:
+) -> tuple[dict[str, ParsedFile], dict[str, list[int]]]:
+    """Return files as if `--fix` had written missing ids, and by path where it would add lines."""
     owners = find_id_owners(ParsedCourse(parsed_files, today), ())
     edits = _build_edits_that_write_new_ids(
         dataclasses.replace(owners, copied_claims=[]), list_used_ids(parsed_files)
@@ -351,7 +346,7 @@ def parse_as_if_ids_were_added(
         change = _build_file_change_from_edits(folder, path, file_edits, reuse_blank_lines=True)
         files_with_ids[path] = parse_file(change.new_text, path)
         insertion_lines[path] = _list_lines_followed_by_insertion(change.old_text or "", file_edits)
-    return FilesWithIds(files_with_ids, insertion_lines)
+    return files_with_ids, insertion_lines
 
 
 def _list_lines_followed_by_insertion(text: str, edits: Sequence[TextEdit]) -> list[int]:

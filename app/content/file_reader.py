@@ -365,19 +365,13 @@ def parse_topic_file(
     )
 
 
-class FileItems(NamedTuple):
-    """The valid items of a file, and the fingerprints of all."""
-
-    item_by_key: ItemByKey
-    fingerprints: list[ItemFingerprint]
-
-
 def _build_items(
     regions: Sequence[Region],
     file_kind: FileKind,
     front_matter: FrontMatter,
     context: RenderContext,
-) -> FileItems:
+) -> tuple[ItemByKey, list[ItemFingerprint]]:
+    """Return the valid items of a file, and the fingerprints of all."""
     items: ItemByKey = {}
     fingerprints: list[ItemFingerprint] = []
     parse_context = context.parse_context
@@ -400,7 +394,7 @@ def _build_items(
         if is_over_limit:
             break
     parse_context.current_item = ""
-    return FileItems(items, fingerprints)
+    return items, fingerprints
 
 
 def _build_unidentified_item(source: ItemSource, parse_context: ParseContext) -> UnidentifiedItem:
@@ -712,13 +706,8 @@ def _build_term(block: list[Token], context: RenderContext) -> GlossaryTerm:
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
-class MeaningAndRelatedTerms(NamedTuple):
-    meaning: list[Token]
-    related_names: list[str]
-
-
-def _split_see_also(body: list[Token]) -> MeaningAndRelatedTerms:
-    """Split a last paragraph `See: KV cache, Weights` off the meaning."""
+def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
+    """Split a last paragraph `See: KV cache, Weights` off the meaning; return both."""
     index = 0
     while index < len(body):
         end = find_closing_index(body, index) + 1
@@ -726,9 +715,9 @@ def _split_see_also(body: list[Token]) -> MeaningAndRelatedTerms:
         if match:
             names = [" ".join(n.split()) for n in _COMMA.split(match[1])]
             related_names = [n for n in names if slugify(n)]
-            return MeaningAndRelatedTerms(body[:index] + body[end:], related_names)
+            return body[:index] + body[end:], related_names
         index = end
-    return MeaningAndRelatedTerms(body, [])
+    return body, []
 
 
 def _drop_duplicate_terms(

@@ -133,15 +133,10 @@ class ItemMetadata:
     use: Literal["", "exam"]
 
 
-class SplitFrontMatter(NamedTuple):
-    """The front matter of a file, and the text with its lines blanked."""
-
-    front_matter: FrontMatter
-    body: str
-
-
-def parse_front_matter(parse_context: ParseContext, *, is_page: bool = True) -> SplitFrontMatter:
-    """Split the front matter off a text.
+def parse_front_matter(
+    parse_context: ParseContext, *, is_page: bool = True
+) -> tuple[FrontMatter, str]:
+    """Return the front matter of a file, and the text with its lines blanked.
 
     Files other than a page contain only items, so the keys of a topic are not
     allowed.
@@ -151,7 +146,7 @@ def parse_front_matter(parse_context: ParseContext, *, is_page: bool = True) -> 
         if parse_context.text.startswith("---"):
             message = "The front matter is never closed."
             parse_context.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
-        return SplitFrontMatter(FrontMatter(), parse_context.text)
+        return FrontMatter(), parse_context.text
     fields = lenient_yaml.parse_mapping(match[1], parse_context.report, 2, known_keys=FRONT_KEYS)
     _report_unknown_keys(fields, FRONT_KEYS if is_page else _ITEMS_FRONT_KEYS, parse_context)
     _drop_values_of_wrong_type(fields, parse_context)
@@ -174,7 +169,7 @@ def parse_front_matter(parse_context: ParseContext, *, is_page: bool = True) -> 
         _read_level(fields, parse_context),
         _read_status(fields, parse_context) or "live",
     )
-    return SplitFrontMatter(front, blank + parse_context.text[match.end() :])
+    return front, blank + parse_context.text[match.end() :]
 
 
 def _report_unknown_keys(

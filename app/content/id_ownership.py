@@ -3,7 +3,7 @@
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, map_lock_entries_by_id
 from app.markup.problems import (
@@ -56,11 +56,6 @@ class ItemIdClaim:
     @property
     def path_and_line(self) -> str:
         return f"{self.path}:{self.fingerprint.line}"
-
-
-class UnidentifiedItemInFile(NamedTuple):
-    path: str
-    item: UnidentifiedItem
 
 
 class IdEvidence:
@@ -213,7 +208,7 @@ class IdOwners:
     owner_claim_by_id: dict[str, ItemIdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     copied_claims: list[ItemIdClaim] = dataclasses.field(default_factory=list)
-    unidentified_items: list[UnidentifiedItemInFile] = dataclasses.field(default_factory=list)
+    unidentified_items: list[tuple[str, UnidentifiedItem]] = dataclasses.field(default_factory=list)
     doubtful_ids: set[str] = dataclasses.field(default_factory=set)
 
     def report_problem(self, claim: ItemIdClaim, code: str, message: str, hint: str) -> None:
@@ -475,7 +470,7 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
                 location = ProblemLocation(path, *item.insertion.position)
                 _report_relocated_id(missing_id, location, "", evidence, owners)
             else:
-                owners.unidentified_items.append(UnidentifiedItemInFile(path, item))
+                owners.unidentified_items.append((path, item))
 
 
 def _report_relocated_id(

@@ -6,7 +6,6 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -131,8 +130,11 @@ def _report_stray_answer(block: Sequence[Token], parse_context: ParseContext) ->
         parse_context.report("E10", first, 1, message, hint)
         return
     if blank := _find_blank(token):
-        message = f"The blank “{blank.text[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write it below a heading ### with <!-- type: {blank.type_name} -->, not into the heading."
+        type_name, blank_text = blank
+        message = f"The blank “{blank_text[:_MOST_SHOWN]}” belongs to no question."
+        hint = (
+            f"Write it below a heading ### with <!-- type: {type_name} -->, not into the heading."
+        )
         if parse_context.path.endswith("cards.md"):
             hint = "A card with a gap is its heading alone: ### A sentence with its [[gap]]."
         link = "A link to a page is [text](../topic/concept.md), a picture ![text](name.svg)"
@@ -140,7 +142,7 @@ def _report_stray_answer(block: Sequence[Token], parse_context: ParseContext) ->
             hint = f"{link}; a gap belongs to a cloze question. {hint}"
         else:
             hint += f" {link}."
-        parse_context.report_at_text("E54", blank.text, first, last, message, hint)
+        parse_context.report_at_text("E54", blank_text, first, last, message, hint)
         return
     line = next(filter(_is_line_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
@@ -164,17 +166,12 @@ def _is_line_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
-class FoundBlank(NamedTuple):
-    type_name: str
-    text: str
-
-
-def _find_blank(token: Token) -> FoundBlank | None:
-    """Return the first blank outside of code and links."""
+def _find_blank(token: Token) -> tuple[str, str] | None:
+    """Return the question type and the text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
         if match := next(filter(None, map(blank.search, texts)), None):
-            return FoundBlank(kind, match[0])
+            return kind, match[0]
     return None
 
 
@@ -672,7 +669,7 @@ def remove_items_from_page_source(text: str) -> str:
     Comments are notes for other authors.
     """
     parse_context = ParseContext("", text)
-    body = parse_front_matter(parse_context).body
+    _, body = parse_front_matter(parse_context)
     lines = body.split("\n")
     removed_lines: set[int] = set()
     for region in split_into_regions(body, parse_context):

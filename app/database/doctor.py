@@ -219,10 +219,9 @@ def _report_replaced_files_folders(
     if installation.sqlite_path_or_none:
         parents.add(installation.sqlite_path_or_none.parent)
     for parent in sorted(parents):
-        for replaced in list_replaced_files_folders(parent):
-            folder = replaced.path
+        for folder, made_at in list_replaced_files_folders(parent):
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-            days = max(0, (now - replaced.made_at).days)
+            days = max(0, (now - made_at).days)
             yield DoctorFinding(
                 "warning",
                 "kept by restore",

@@ -260,16 +260,9 @@ def name_folder_for_replaced_files(now: dt.datetime) -> str:
     return f"{REPLACED_FILES_PREFIX}{now.astimezone(dt.UTC):{_TIME_FORMAT}}"
 
 
-class ReplacedFilesFolder(NamedTuple):
-    """A folder with the files that a restore replaced."""
-
-    path: Path
-    made_at: dt.datetime
-
-
-def list_replaced_files_folders(folder: Path) -> Iterator[ReplacedFilesFolder]:
-    """Yield the folders that restores left in a folder, oldest first."""
+def list_replaced_files_folders(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
+    """Yield the folders that restores left in a folder, with their times, oldest first."""
     for path in sorted(folder.glob(f"{REPLACED_FILES_PREFIX}*")):
         with contextlib.suppress(ValueError):  # not made by a restore
             moment = f"{path.name.removeprefix(REPLACED_FILES_PREFIX)}+0000"
-            yield ReplacedFilesFolder(path, dt.datetime.strptime(moment, f"{_TIME_FORMAT}%z"))
+            yield path, dt.datetime.strptime(moment, f"{_TIME_FORMAT}%z")

@@ -653,9 +653,11 @@ class OfflineCard(NamedTuple):
 @router.get("/offline")
 def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
     """At most 100 cards for the browser to cache: today's in order, then those due by tomorrow."""
-    cards = load_cards_until_tomorrow(ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS)
-    todays_ids = [record.card_id for record in cards.today]
-    later = [record for record in cards.due_by_tomorrow if record.card_id not in todays_ids]
+    today, due_by_tomorrow = load_cards_until_tomorrow(
+        ctx, load_cards_on_day_list(ctx), _MAX_OFFLINE_CARDS
+    )
+    todays_ids = [record.card_id for record in today]
+    later = [record for record in due_by_tomorrow if record.card_id not in todays_ids]
     ids = [*todays_ids, *(record.card_id for record in later)]
     resolved = load_cards_with_origin(ctx, ids[:_MAX_OFFLINE_CARDS])
 
@@ -668,7 +670,7 @@ def show_offline_cards(ctx: ReadContext) -> HTMLResponse:
 
     return ctx.render_page(
         "flashcards/offline.html",
-        today=list_offline_cards(cards.today),
+        today=list_offline_cards(today),
         later=list_offline_cards(later),
         who=hash_learner_key(ctx.learner),
         max_cards=_MAX_OFFLINE_CARDS,

@@ -597,13 +597,8 @@ TOO_MANY_PICTURES_REASON = (
 )
 
 
-class _StoredPicture(NamedTuple):
-    learner_id: int
-    picture_name: str
-
-
-SizeByPicture = Mapping[_StoredPicture, int]
-"""Sizes of pictures in bytes."""
+SizeByPicture = Mapping[tuple[int, str], int]
+"""Sizes of pictures in bytes, by the learner and the name."""
 
 
 def load_picture_sizes_in_all_courses(db: Session, learner_id: int) -> SizeByPicture:
@@ -621,7 +616,7 @@ def _same_person_picture_condition(any_learner_id: int) -> ColumnElement[bool]:
 def _select_picture_sizes(db: Session, condition: ColumnElement[bool]) -> SizeByPicture:
     columns = PICTURE.c.learner_id, PICTURE.c.name, func.length(PICTURE.c.content)
     rows = db.connection().execute(select(*columns).where(condition))
-    return {_StoredPicture(owner, name): count * 3 // 4 for owner, name, count in rows}
+    return {(owner, name): count * 3 // 4 for owner, name, count in rows}
 
 
 def drop_cards_beyond_picture_quota(
@@ -638,7 +633,7 @@ def drop_cards_beyond_picture_quota(
     if not any(card.picture_by_name for card in cards):
         return tuple(cards)
     sizes = _refresh_picture_sizes(db, learner_id, size_by_earlier_picture)
-    stored_names = {picture.picture_name for picture in sizes if picture.learner_id == learner_id}
+    stored_names = {name for owner, name in sizes if owner == learner_id}
     free_bytes = MAX_PICTURE_BYTES - sum(sizes.values())
     free_pictures = MAX_PICTURES - len(sizes)
     fitting_cards = []
@@ -660,15 +655,13 @@ def _refresh_picture_sizes(
     names = select(PICTURE.c.learner_id, PICTURE.c.name).where(
         _same_person_picture_condition(learner_id)
     )
-    present = {_StoredPicture(*row) for row in db.connection().execute(names)}
+    present = {(owner, name) for owner, name in db.connection().execute(names)}
     sizes = {
         picture: size_by_earlier_picture[picture]
         for picture in present & size_by_earlier_picture.keys()
     }
-    for picture in present - size_by_earlier_picture.keys():
-        is_it = (PICTURE.c.learner_id == picture.learner_id) & (
-            PICTURE.c.name == picture.picture_name
-        )
+    for owner, name in present - size_by_earlier_picture.keys():
+        is_it = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
         sizes |= _select_picture_sizes(db, is_it)
     return sizes
 

@@ -221,7 +221,7 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
             return {"options": _read_choice_options(parts)}
         case "place":
             labels = [
-                convert_tokens_to_markdown([split_region_and_label(o).label]) for o in parts.options
+                convert_tokens_to_markdown([split_region_and_label(o)[1]]) for o in parts.options
             ]
             return {"options": _read_choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")

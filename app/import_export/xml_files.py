@@ -80,20 +80,13 @@ _ODD_WORD = re.compile(
 )
 
 
-class DecodedText(NamedTuple):
-    """A text, and a note if its encoding was guessed."""
-
-    text: str
-    guess_note: str = ""
-
-
-def decode_unicode_or_windows_1252(data: bytes) -> DecodedText:
-    """Decode Unicode, or Windows-1252 as Excel writes it, with a note about that guess.
+def decode_unicode_or_windows_1252(data: bytes) -> tuple[str, str]:
+    """Return Unicode and "", or Windows-1252 as Excel writes it with a note about that guess.
 
     Raises UnusableFileError if the letters then form no words.
     """
     try:
-        return DecodedText(decode_unicode(data))
+        return decode_unicode(data), ""
     except UnusableFileError as error:
         try:
             text = _decode_and_validate_text(data, "cp1252")
@@ -101,11 +94,11 @@ def decode_unicode_or_windows_1252(data: bytes) -> DecodedText:
             raise error from None
     if _ODD_WORD.search(text):
         raise UnusableFileError("The file is not UTF-8 text; save it with that encoding.")
-    return DecodedText(
-        text,
+    note = (
         "The file is not UTF-8 and was read as Windows-1252: look at its accents and "
-        "signs, or save it as “CSV UTF-8”.",
+        "signs, or save it as “CSV UTF-8”."
     )
+    return text, note
 
 
 def _decode_and_validate_text(data: bytes, encoding: str) -> str:

@@ -383,7 +383,7 @@ def _correct_word(word: str, occurrences_by_word: Mapping[str, int]) -> str:
     splits = _split_into_known_words(word, occurrences_by_word)
     if splits:
         return splits
-    nearby = _list_words_of_similar_length(word, occurrences_by_word)
+    nearby = [k for k in occurrences_by_word if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
     similar_words = [
         similar
         for similar in difflib.get_close_matches(word, nearby, n=5, cutoff=0.7)
@@ -408,11 +408,6 @@ def _split_into_known_words(word: str, occurrences_by_word: Mapping[str, int]) -
     pairs = [(word[:split_at], word[split_at:]) for split_at in split_points]
     best_pair = max(pairs, key=lambda pair: min(map(count_commonest_spelling, pair)), default=())
     return " ".join(best_pair) if all(map(count_commonest_spelling, best_pair)) else ""
-
-
-def _list_words_of_similar_length(word: str, known_words: Collection[str]) -> list[str]:
-    """Return known words close enough in length to be worth comparing."""
-    return [k for k in known_words if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
 
 
 def _compute_word_similarity(word: str, other: str) -> float:

@@ -8,7 +8,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from markdown_it.common.utils import escapeHtml
@@ -35,13 +35,8 @@ class FigureError(AuthoringError):
     """A figure cannot be computed."""
 
 
-class TypedInput(NamedTuple):
-    name: str
-    text: str
-
-
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
-def _run_estimate_cached(name: str, inputs: tuple[TypedInput, ...]) -> Estimate:
+def _run_estimate_cached(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
     try:
         return registry.run_estimate(name, dict(inputs))
     except InvalidInputsError as error:
@@ -72,8 +67,7 @@ def compute_estimate(estimate_name: str, inputs: Mapping[str, str]) -> Estimate:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
             raise FigureError("E81", message, write_hint_for_unknown_word(field, fields))
-    typed_inputs = sorted(TypedInput(*item) for item in inputs.items())
-    return _run_estimate_cached(entry.name, tuple(typed_inputs))
+    return _run_estimate_cached(entry.name, tuple(sorted(inputs.items())))
 
 
 def compute_estimate_figure(estimate_name: str, inputs: Mapping[str, str], output: str) -> Figure:
@@ -91,12 +85,14 @@ def compute_estimate_figure(estimate_name: str, inputs: Mapping[str, str], outpu
 
 def compute_output_value(estimate_name: str, inputs: Mapping[str, str], output_name: str) -> Value:
     """Return the value of one output with its unit; raises FigureError."""
-    typed_inputs = tuple(TypedInput(*item) for item in inputs.items())
-    return _compute_output_value_cached(estimate_name.replace("_", "-"), typed_inputs, output_name)
+    name, typed_inputs = estimate_name.replace("_", "-"), tuple(inputs.items())
+    return _compute_output_value_cached(name, typed_inputs, output_name)
 
 
 @functools.lru_cache(maxsize=16384)
-def _compute_output_value_cached(name: str, inputs: tuple[TypedInput, ...], output: str) -> Value:
+def _compute_output_value_cached(
+    name: str, inputs: tuple[tuple[str, str], ...], output: str
+) -> Value:
     figure = compute_estimate_figure(name, dict(inputs), output)
     if figure.value is None:
         note = figure.note or "these inputs do not tell"
@@ -123,13 +119,8 @@ def _find_catalog_entry(scheme: str, name: str) -> object:
     raise FigureError("E80", failure)
 
 
-class CatalogValue(NamedTuple):
-    value: Value
-    entry: object
-
-
-def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
-    """Return a field of a catalog entry (`hw` or `model`); raises FigureError."""
+def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, object]:
+    """Return a field of a catalog entry (`hw` or `model`), and the entry; raises FigureError."""
     entry = _find_catalog_entry(scheme, name)
     field_name = field.replace("-", "_")
     value = None if field_name.startswith("_") else getattr(entry, field_name, None)
@@ -140,11 +131,11 @@ def read_catalog_field(scheme: str, name: str, field: str) -> CatalogValue:
         hint = write_hint_for_unknown_word(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(value, bool | str):
-        return CatalogValue(value, entry)
+        return value, entry
     if not isinstance(value, int | float):
         raise FigureError("E81", f"The {field} of {name} is not a number.")
     unit = part_values.UNITS.get(field_name, "") if scheme == "hw" else ""
-    return CatalogValue(Quantity(value, unit), entry)
+    return Quantity(value, unit), entry
 
 
 MOST_CHARACTERS = 500

@@ -164,13 +164,6 @@ class AuthoredPipeline(NamedTuple):
     command_index: int
 
 
-class CommandWithFilters(NamedTuple):
-    """A command of the lab, None if none is meant, and the filters for its output."""
-
-    command_index: int | None
-    filters: tuple[tuple[str, ...], ...]
-
-
 class CommandMatcher:
     """Finds the command of a lab that a typed pipeline means."""
 
@@ -244,8 +237,11 @@ class CommandMatcher:
 
     def find_command_and_filters(
         self, state: str, pipeline: ShellPipeline, exported_variables: Sequence[str] = ()
-    ) -> CommandWithFilters:
-        """Return the command that a pipeline means; `exported_variables` were exported before."""
+    ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
+        """Return the index of the command that a pipeline means, or None, and the filters after it.
+
+        `exported_variables` were exported before.
+        """
         stages = ((*exported_variables, *pipeline.stages[0]), *pipeline.stages[1:])
         candidates = [(stages, ()), (stages[:1], stages[1:])]
         split = text_filters.rewrite_as_cat_and_filter(ShellPipeline(stages)).stages
@@ -256,8 +252,8 @@ class CommandMatcher:
                 state, [shell.normalize_shell_command(c) for c in commands]
             )
             if matches:
-                return CommandWithFilters(matches[0], filters)
-        return CommandWithFilters(None, stages[1:])
+                return matches[0], filters
+        return None, stages[1:]
 
     def list_harmless_answers_by_specificity(
         self, state: str

@@ -6,7 +6,6 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 from urllib.parse import quote
 
 from app.clock import round_minutes
@@ -113,20 +112,13 @@ def sort_in_course_order(course: Course, questions: Iterable[str]) -> list[str]:
     return sorted(known, key=lambda item: _make_course_order_key(course, item))
 
 
-class CourseOrderKey(NamedTuple):
-    """A key that sorts questions in the order in which the course asks them."""
-
-    topic_index: int
-    topic: str
-    question_index: int
-
-
-def _make_course_order_key(course: Course, item: str) -> CourseOrderKey:
+def _make_course_order_key(course: Course, item: str) -> tuple[int, str, int]:
+    """Return a key that sorts questions in the order in which the course asks them."""
     topics, slug = course.syllabus.topics, course.questions[item].topic
     questions = course.topics[slug].questions
     topic_index = topics.index(slug) if slug in topics else len(topics)
     question_index = questions.index(item) if item in questions else len(questions)
-    return CourseOrderKey(topic_index, slug, question_index)
+    return topic_index, slug, question_index
 
 
 _WORD = re.compile(r"[^\W_]{2,}")

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from html import unescape
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import String, and_, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -88,13 +88,13 @@ def add_cards(
     """
     if not cards_to_add:
         return frozenset()
-    insert = _insert_statements(db.connection().dialect.name)
+    insert_added_card, insert_card_state = _insert_statements(db.connection().dialect.name)
     rows = [
         {"learner_id": learner_id, "card": w.card_id, "seed": w.question_seed, "declined": False}
         | {"at": to_milliseconds(now)}
         for w in cards_to_add
     ]
-    added = frozenset(db.connection().execute(insert.into_added, rows).scalars())
+    added = frozenset(db.connection().execute(insert_added_card, rows).scalars())
     fresh = [
         {
             "learner_id": learner_id,
@@ -107,7 +107,7 @@ def add_cards(
         if w.card_id in added
     ]
     if fresh:
-        db.connection().execute(insert.into_memory, fresh)
+        db.connection().execute(insert_card_state, fresh)
     return added
 
 
@@ -255,15 +255,10 @@ def _added_card_from_row(row: Any) -> AddedCardRecord:
     )
 
 
-class _InsertStatements(NamedTuple):
-    into_added: Any
-    into_memory: Any
-
-
 @functools.cache  # building a statement costs more than running it
-def _insert_statements(dialect: str) -> _InsertStatements:
+def _insert_statements(dialect: str) -> tuple[Any, Any]:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    return _InsertStatements(
+    return (
         insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card),
         insert(CARD_STATES).on_conflict_do_nothing(),
     )

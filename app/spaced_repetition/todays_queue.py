@@ -6,7 +6,6 @@ the queue of all due cards.
 
 import dataclasses
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from sqlalchemy import bindparam, or_, select
 
@@ -262,16 +261,10 @@ def _load_queue_of_list(
     )
 
 
-class CardsForOffline(NamedTuple):
-    """The cards left today in the order to show them, and those due by tomorrow."""
-
-    today: list[CardRecord]
-    due_by_tomorrow: list[CardRecord]
-
-
 def load_cards_until_tomorrow(
     ctx: RequestContext, listed: CardsOnDayList | None, limit: int
-) -> CardsForOffline:
+) -> tuple[list[CardRecord], list[CardRecord]]:
+    """Return the cards left today in the order to show them, and those due by tomorrow."""
     scope = _load_scope(ctx, "")
     stack = load_todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(scope, day=scope.day + queue.ONE_DAY)
@@ -295,7 +288,7 @@ def load_cards_until_tomorrow(
             )
         cards = take_first_unseen_cards(ctx, stack.scope, unseen, count)
     new = [review_log.load_card_record(ctx.db, ctx.learner.id, card) for card in cards]
-    return CardsForOffline([*ready, *new, *waiting][:limit], due_by_tomorrow=due)
+    return [*ready, *new, *waiting][:limit], due
 
 
 def _is_in_steps_seen_today(card: CardRecord, ctx: RequestContext) -> bool:

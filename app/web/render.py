@@ -60,10 +60,11 @@ class CompressedBody:
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
         self._encoded: dict[bytes, bytes] = {}
 
-    async def encode_for(self, accept_encoding: bytes) -> "EncodedBody":
+    async def encode_for(self, accept_encoding: bytes) -> tuple[bytes, bytes]:
+        """Return the body, and in which of the accepted encodings it is, or b"" for none."""
         encoding = next((name for name in (b"br", b"gzip") if name in accept_encoding), b"")
         if len(self.body) < _SMALL or not encoding:
-            return EncodedBody(self.body)
+            return self.body, b""
         if encoding not in self._encoded:
             if len(self.body) < _LONG:
                 encoded = _compress(self.body, encoding, self._level)
@@ -72,12 +73,7 @@ class CompressedBody:
                     _compress, self.body, encoding, self._level, limiter=_THREAD
                 )
             self._encoded[encoding] = encoded
-        return EncodedBody(self._encoded[encoding], encoding)
-
-
-class EncodedBody(NamedTuple):
-    body: bytes
-    encoding: bytes = b""
+        return self._encoded[encoding], encoding
 
 
 def _compress(body: bytes, encoding: bytes, level: int) -> bytes:

@@ -113,7 +113,7 @@ def _catalogue() -> str:
 
 def _fields(scheme: str, name: str) -> list[str]:
     """What a target can ask of an entry: numbers, words, and yes or no."""
-    entry = read_catalog_field(scheme, name, "name").entry
+    _, entry = read_catalog_field(scheme, name, "name")
     named = [word for word in dir(entry) if word[0] != "_" and word not in _HIDDEN]
     kinds = int | float | str | None
     return [word for word in named if isinstance(getattr(entry, word), kinds)]

@@ -103,7 +103,7 @@ def test_the_first_visit_stays_light(app: FastAPI):
     ]
 
     async def packed() -> list[bytes]:
-        return [(await file.encode_for(b"br")).body for file in text]
+        return [(await file.encode_for(b"br"))[0] for file in text]
 
     moved = sum(len(f.body) for f in fonts) + sum(map(len, outcome(packed())))
 

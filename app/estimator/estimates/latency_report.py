@@ -69,10 +69,6 @@ _Read = Callable[[LatencyResult], float]
 _ReadHost = Callable[[LatencyResult], TimeRange]
 
 
-def _no_host_time(_: LatencyResult) -> TimeRange:
-    return TimeRange()
-
-
 def _host_time_of_answer(result: LatencyResult) -> TimeRange:
     times, more = result.host_layers, result.inputs.answer - 1
     pairs = zip(times.prompt, times.token, strict=True)
@@ -100,7 +96,7 @@ def _time_output(
     *,
     primary: bool = False,
     read_floor: _Read = lambda _: 0.0,
-    read_host: _ReadHost = _no_host_time,
+    read_host: _ReadHost = lambda _: TimeRange(),
 ) -> OutputSpec[LatencyResult]:
     return ModeledOutput(
         name,

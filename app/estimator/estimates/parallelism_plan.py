@@ -334,10 +334,6 @@ def _find_best_layout(
     return found.candidates_best_first[0] if found.candidates_best_first else None
 
 
-def may_not_fit(candidate: LayoutCandidate, gpu: Accelerator) -> bool:
-    return build_layout_memory_verdict(candidate, gpu).lead == UNSURE_LEAD
-
-
 def build_layout_memory_verdict(candidate: LayoutCandidate, gpu: Accelerator) -> Verdict:
     """Return the verdict on the memory of a layout, as `training-memory` gives it."""
     limit, plan = gpu.engine_visible_memory, candidate.plan
@@ -363,7 +359,8 @@ def _usable_memory_changes(result: ParallelismPlanResult) -> tuple[VerdictChange
             f"{format_value(unsure.memory_per_gpu, 'B')} on each GPU and may run out of memory."
         )
         return _build_usable_memory_change(result, FILLED_SHARE, becomes)
-    if result.inputs.usable_memory is None or not may_not_fit(best, result.gpu):
+    is_unsure = build_layout_memory_verdict(best, result.gpu).lead == UNSURE_LEAD
+    if result.inputs.usable_memory is None or not is_unsure:
         return ()
     job = dataclasses.replace(result.job, gpus=best.plan.gpus, usable_memory_share=None)
     share = job.find_memory_limit(result.gpu) / result.gpu.engine_visible_memory

@@ -124,22 +124,16 @@ class ModulePatterns:
         return self._index_patterns[names]
 
 
-class LayerPattern(NamedTuple):
-    """The layer index that a pattern names, empty for none or all, and the name within it."""
-
-    layer_index: str
-    name: str
-
-
-def _split_layer_index(glob: str) -> LayerPattern:
+def _split_layer_index(glob: str) -> tuple[str, str]:
+    """Return the layer index that a pattern names, empty for none or all, and the name within it."""
     match = _LAYER.match(glob)
     if match is None or match["index"] == "*":
-        return LayerPattern("", "")
+        return "", ""
     pattern = match["name"] or "*"
     name = pattern.removesuffix("*").removesuffix(".")
     if _has_wildcard(match["index"] + name):
         name = f"model.{_IN_LAYER}{pattern}"
-    return LayerPattern(match["index"], name)
+    return match["index"], name
 
 
 _LAYER = re.compile(

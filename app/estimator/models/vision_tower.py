@@ -58,16 +58,12 @@ def require_first_given_int(fields: Config, *names: str) -> int:
     raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
 
-class HeightAndWidth(NamedTuple):
-    height: int
-    width: int
-
-
-def _read_height_and_width(fields: Config, name: str) -> HeightAndWidth:
+def _read_height_and_width(fields: Config, name: str) -> tuple[int, int]:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return HeightAndWidth(*(require_first_given_int({name: side}, name) for side in pair))
+    height, width = (require_first_given_int({name: side}, name) for side in pair)
+    return height, width
 
 
 def _count_matrix_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
@@ -84,9 +80,9 @@ def _patch_embedding_parameters(
 
 def _patches_per_image(vision: Config) -> int:
     """Return the number of patches in an image of the training size."""
-    image = _read_height_and_width(vision, "image_size")
-    patch = _read_height_and_width(vision, "patch_size")
-    return (image.height // patch.height) * (image.width // patch.width)
+    height, width = _read_height_and_width(vision, "image_size")
+    patch_height, patch_width = _read_height_and_width(vision, "patch_size")
+    return (height // patch_height) * (width // patch_width)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

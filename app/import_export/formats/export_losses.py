@@ -1,7 +1,7 @@
 """Convert items to a format, and list what it loses of each."""
 
 from collections.abc import Callable, Iterable
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from app.import_export.formats.extra_fields import (
     can_column_titles_be_tags,
@@ -134,18 +134,13 @@ _LOSSES = (
 Converted = TypeVar("Converted")
 
 
-class ConvertedItems(NamedTuple, Generic[Converted]):
-    """The converted items, those that were refused, and what was lost."""
-
-    converted: tuple[Converted, ...]
-    refused_items: tuple[ItemRemark, ...]
-    losses: tuple[ItemRemark, ...]
-
-
 def convert_items_and_list_losses(
     items: Iterable[Item], convert_item: Callable[[Item], Converted], file_format: str
-) -> ConvertedItems[Converted]:
-    """Convert each item; one that raises ItemSkippedError is refused with its message."""
+) -> tuple[tuple[Converted, ...], tuple[ItemRemark, ...], tuple[ItemRemark, ...]]:
+    """Return the converted items, those that were refused, and what was lost.
+
+    One that raises ItemSkippedError is refused with its message.
+    """
     converted: list[Converted] = []
     refused: list[ItemRemark] = []
     lost: list[ItemRemark] = []
@@ -160,7 +155,7 @@ def convert_items_and_list_losses(
             for loss in _LOSSES
             if file_format in loss.format_names.split() and loss.applies_to_item(item)
         ]
-    return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
+    return tuple(converted), tuple(refused), tuple(lost)
 
 
 def write_items_as_blocks(

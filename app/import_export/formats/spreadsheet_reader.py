@@ -204,14 +204,15 @@ def read_spreadsheet(data: bytes) -> ImportResult:
         )
     if data[:2] == b"PK":
         return _read_workbook_questions(data)
-    decoded = decode_unicode_or_windows_1252(data)
-    text = decoded.text
+    text, guess_note = decode_unicode_or_windows_1252(data)
     declared_separator = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
     separators = declared_separator[1] if declared_separator else _SEPARATORS
-    found = _find_header([_iterate_csv_rows(text, separator) for separator in separators])
-    comma = separators[found.table_index] == ";"
-    table = _SheetTable(found.header, list(found.rows_below), may_use_decimal_comma=comma)
-    return read_items_or_refuse(table.list_unread_items(), *filter(None, (decoded.guess_note,)))
+    header, rows_below, table_index = _find_header(
+        [_iterate_csv_rows(text, separator) for separator in separators]
+    )
+    comma = separators[table_index] == ";"
+    table = _SheetTable(header, list(rows_below), may_use_decimal_comma=comma)
+    return read_items_or_refuse(table.list_unread_items(), *filter(None, (guess_note,)))
 
 
 def _iterate_csv_rows(text: str, separator: str) -> Iterator[TableRow]:
@@ -237,23 +238,17 @@ def _mark_if_cell_error(cell: str) -> str:
     return f"{UNREADABLE_CELL_MARK}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 
-class _FoundHeader(NamedTuple):
-    """A header, the rows below it, and the index of the table that has it."""
-
-    header: TableHeader
-    rows_below: Iterator[TableRow]
-    table_index: int
-
-
-def _find_header(tables: Sequence[Iterator[TableRow]]) -> _FoundHeader:
-    """Return the first header at the top of one of these readings of a table."""
+def _find_header(
+    tables: Sequence[Iterator[TableRow]],
+) -> tuple[TableHeader, Iterator[TableRow], int]:
+    """Return the first header at the top of one of these tables, the rows below it, and its index."""
     longest_row: Sequence[str] = ()
     first_error: UnusableFileError | None = None
     for table_index, rows in enumerate(tables):
         try:
             for _, cells in itertools.islice(rows, _MOST_ROWS_ABOVE_HEADER):
                 if header := parse_header_or_none(cells):
-                    return _FoundHeader(header, rows, table_index)
+                    return header, rows, table_index
                 longest_row = cells if len(cells) > len(longest_row) and any(cells) else longest_row
         except UnusableFileError as error:
             first_error = first_error or error
@@ -285,12 +280,12 @@ def _read_workbook_questions(data: bytes) -> ImportResult:
     for name, cells in book.sheets:
         try:
             rows = (TableRow(number, row) for number, row in enumerate(cells, 1))
-            found = _find_header([rows])
+            header, rows_below, _ = _find_header([rows])
         except UnusableFileError as error:
             first_error = first_error or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
-        tables[name] = _SheetTable(found.header, list(found.rows_below))
+        tables[name] = _SheetTable(header, list(rows_below))
     if not tables:
         raise first_error or UnusableFileError("The table is empty.")
     sources = (

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -313,19 +312,12 @@ def find_block_with_blank(tokens: Sequence[Token]) -> Token | None:
     return next((t for t, c in texts if ClozeType.gap_pattern.search(c.content)), None)
 
 
-class ClozeCardFaces(NamedTuple):
-    front: RichText
-    back: RichText
-
-
-def render_cloze_card_faces(authored: AuthoredItem) -> ClozeCardFaces:
+def render_cloze_card_faces(authored: AuthoredItem) -> tuple[RichText, RichText]:
     """Return the faces of a card whose heading has blanks: with gaps, and filled."""
     answer = _parse_cloze([authored.source.heading], authored)
     gaps = [f"[{b.hint or ' / '.join(b.selectable_words) or '…'}]" for b in answer.blanks]
     answers = [" or ".join(b.answers) for b in answer.blanks]
-    return ClozeCardFaces(
-        _insert_text_into_blanks(answer, gaps), _insert_text_into_blanks(answer, answers)
-    )
+    return _insert_text_into_blanks(answer, gaps), _insert_text_into_blanks(answer, answers)
 
 
 def _insert_text_into_blanks(answer: ClozeSpec, blank_texts: Sequence[str]) -> RichText:

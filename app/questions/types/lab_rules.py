@@ -289,17 +289,10 @@ def _report_ambiguous_commands(lab: Lab, parse_context: ParseContext) -> None:
                 break
 
 
-class CommandSpecificity(NamedTuple):
-    """What decides between commands that mean the same."""
-
-    is_for_certain_states: bool
-    has_ellipsis: bool
-    ends_with_ellipsis: bool
-
-
-def _command_specificity(command: LabCommand) -> CommandSpecificity:
+def _command_specificity(command: LabCommand) -> tuple[bool, bool, bool]:
+    """Return what decides between commands that mean the same."""
     names = [s.plain for s in command.spellings]
-    return CommandSpecificity(
+    return (
         bool(command.states),
         any(shell.ANY_TEXT in name for name in names),
         any(shell.may_any_text_follow_spelling(name) for name in names),

@@ -4,7 +4,6 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import NamedTuple
 
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -235,12 +234,7 @@ class PlaceType(QuestionType[PlaceSpec]):
         return 100 * self.compute_guess_score(answer, "")
 
 
-class RegionAndLabel(NamedTuple):
-    region: str
-    label: Token
-
-
-def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
+def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
     label = Token("inline", "", 0, map=option.text_token.map, children=[])
     children = list(option.text_token.children or [])
     while children and children[0].type == "text" and not children[0].content.strip():
@@ -254,7 +248,7 @@ def split_region_and_label(option: ParsedOption) -> RegionAndLabel:
         children[0] = first
     label.children = [c for c in children if c.type != "text" or c.content]
     label.content = plain_text([label])
-    return RegionAndLabel(region, label)
+    return region, label
 
 
 def place_markers_on_figures(answer: PlaceSpec) -> tuple[PlaceFigure, ...]:
