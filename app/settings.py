@@ -16,7 +16,7 @@ from app.web.request_limits import parse_rate_limits
 from app.web.visitor import AUTHOR_COOKIE, PREFERENCE_COOKIES, SESSION_COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-_SECRETS = {"secret", "metrics_token", "smtp"}
+_SECRET_SETTINGS = {"secret", "metrics_token", "smtp"}
 PREFIX = "HEADROOM_"
 # Kubernetes sets these in containers if a service is named headroom; the tests read the
 # last.
@@ -284,7 +284,7 @@ def list_settings_masking_secrets(settings: Settings) -> list[SettingRow]:
     rows = []
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
-        shown = "(set)" if name in _SECRETS and value else str(value)
+        shown = "(set)" if name in _SECRET_SETTINGS and value else str(value)
         variable = f"{PREFIX}{name.upper()}"
         rows.append(SettingRow(variable, shown, str(field.default), field.description or ""))
     return rows

@@ -468,8 +468,8 @@ def build_variant_row(variant: Variant) -> VariantRow:
 
 # Where a computation takes seconds, results stay valid for minutes; elsewhere an author
 # sees what was answered, or erased, a moment ago.
-_SLOW = 1.0  # s
-_REUSE = 30  # times as long as they took to compute
+_SLOW_COMPUTATION_SECONDS = 1.0  # s
+_REUSE_PER_COMPUTATION_TIME = 30  # times as long as they took to compute
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -530,7 +530,11 @@ class StatisticsCache:
             self._live_course_version = course.version
             end = time.monotonic()
             duration = end - start
-            self._valid_until = end + (_REUSE * duration if duration >= _SLOW else 0)
+            self._valid_until = end + (
+                _REUSE_PER_COMPUTATION_TIME * duration
+                if duration >= _SLOW_COMPUTATION_SECONDS
+                else 0
+            )
             return newest
 
 

@@ -377,7 +377,7 @@ _GRADED_BY_OTHER_REVISIONS = (
     )
     .order_by(ATTEMPT.c.id)
 )
-_ANSWERERS = (
+_LEARNERS_WHO_ANSWERED = (
     _IN_COURSE.where(
         col(Learner.id).in_(
             select(ATTEMPT.c.learner_id).where(ATTEMPT.c["item"] == bindparam("item"))
@@ -425,7 +425,7 @@ def load_regradable_attempts(
     return [RegradableAttempt(*row) for row in rows]
 
 
-_SUBMITTED = (
+_SUBMITTED_RESPONSES = (
     select(ATTEMPT.c.seed, ATTEMPT.c.raw)
     .select_from(GRADED)
     .where(
@@ -451,14 +451,14 @@ def load_newest_first_responses(
 ) -> Iterator[ResponseWithSeed]:
     """Yield the newest first answers to a revision, at most 500."""
     values = {"course": course_name, "item": question_id, "revision": revision}
-    for seed, raw in db.connection().execute(_SUBMITTED, values):
+    for seed, raw in db.connection().execute(_SUBMITTED_RESPONSES, values):
         yield ResponseWithSeed(seed, json.loads(raw))
 
 
 def lock_learners_who_answered(db: Session, course_name: str, question_id: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
     values = {"course": course_name, "item": question_id}
-    rows = db.connection().execute(_ANSWERERS, values)
+    rows = db.connection().execute(_LEARNERS_WHO_ANSWERED, values)
     return frozenset(learner_id for (learner_id,) in rows if learner_id)
 
 

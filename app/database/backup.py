@@ -264,7 +264,7 @@ def _raise_if_too_little_free_space(database: Path, folder: Path) -> None:
 
 
 DAYS, WEEKS, MONTHS = 7, 4, 6
-_NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
+_BACKUP_FILE_NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
 
 
 def select_backup_dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
@@ -303,7 +303,7 @@ def list_automatic_backups(folder: Path) -> dict[Path, dt.date]:
     """Return the backups in a folder with their dates, newest last. Other files are ignored."""
     backups = {}
     for path in folder.glob("headroom-*.zip"):
-        if match := _NAME.fullmatch(path.name):
+        if match := _BACKUP_FILE_NAME.fullmatch(path.name):
             try:
                 backups[path] = dt.date.fromisoformat(match[1])
             except ValueError:  # no date, such as headroom-2026-02-31.zip: not a backup
@@ -473,8 +473,8 @@ def _replace_sqlite_file_and_key(
 
 _FIRST_DELAY = 60.0  # after the start, which is busy enough
 _SECONDS_BETWEEN_CHECKS = 600.0
-_PAUSE = 0.005  # between two steps, so that requests come first
-_LOCK = ".copying.lock"
+_PAUSE_BETWEEN_STEPS_SECONDS = 0.005  # between two steps, so that requests come first
+_COPYING_LOCK_NAME = ".copying.lock"
 _log = logging.getLogger("headroom")
 Clock = Callable[[], dt.datetime]
 
@@ -524,7 +524,7 @@ def create_due_backup_and_delete_expired(
         raise InstallationError(f"the data folder {installation.data_folder} is gone: put it back.")
     _make_private_backup_folder(folder)
     try:
-        with hold_file_lock(folder / _LOCK, wait=False):
+        with hold_file_lock(folder / _COPYING_LOCK_NAME, wait=False):
             # Left by a process that was killed while it made a backup.
             for temporary_folder in folder.glob(".headroom-*.zip.*"):
                 shutil.rmtree(temporary_folder, ignore_errors=True)
@@ -555,7 +555,7 @@ def back_up_before_migration_if_enabled(
     _make_private_backup_folder(folder)
     target = folder / name_migration_backup(_utc_day(now), old_revision, latest_schema_revision())
     try:
-        with hold_file_lock(folder / _LOCK):
+        with hold_file_lock(folder / _COPYING_LOCK_NAME):
             create_backup(installation, target, now)
     except InstallationError as error:
         raise InstallationError(
@@ -615,7 +615,7 @@ class _DailyBackupScheduler:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
     def _raise_if_stopping(self) -> None:
-        if self._stop.wait(_PAUSE):
+        if self._stop.wait(_PAUSE_BETWEEN_STEPS_SECONDS):
             raise _ServerStoppingError
 
 

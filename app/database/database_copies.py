@@ -14,7 +14,7 @@ from app.database.engine import redact_passwords_in_message
 from app.database.file_guards import open_sqlite_file
 from app.database.installation import InstallationError
 
-_PAGES = 256  # one megabyte, so that other requests do not wait long for the disk
+_PAGES_PER_STEP = 256  # one megabyte, so that other requests do not wait long for the disk
 PROGRAMS = ("pg_dump", "pg_restore", "psql")
 _DUMP_OPTIONS = ("--no-owner", "--no-privileges")
 _COUNT_OTHER_CONNECTIONS = text(
@@ -54,7 +54,7 @@ def _copy_sqlite_file(source: Path, target: Path, call_regularly: Callable[[], o
         source_database.execute("BEGIN")
         source_database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         source_database.backup(
-            target_database, pages=_PAGES, progress=lambda *_left: call_regularly()
+            target_database, pages=_PAGES_PER_STEP, progress=lambda *_left: call_regularly()
         )
         source_database.execute("COMMIT")
         target_database.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log

@@ -105,7 +105,7 @@ BUSY = 5000
 _LEAST_WAIT = 1.0  # seconds
 # Seconds between two tries while another process writes. SQLite's own waiting backs off
 # to a tenth of a second, and would miss the gaps that the other process leaves.
-_PAUSE = 0.002
+_WRITE_RETRY_SECONDS = 0.002
 
 
 def create_write_session_opener(engine: Engine) -> OpenWriteSession:
@@ -166,7 +166,7 @@ async def _begin_write_when_unlocked(engine: Engine, deadline: float) -> Connect
             is_busy = error.orig is not None and is_driver_lock_busy_error(error.orig)
             if not is_busy or time.monotonic() > deadline:
                 raise
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(_WRITE_RETRY_SECONDS)
 
 
 def _begin_write_or_raise_if_locked(engine: Engine) -> Connection:
@@ -202,7 +202,7 @@ def _commit_and_probe_disk(connection: Connection, disk: FileSystemJournalProbe)
 
 
 _log = logging.getLogger("headroom")
-_UNSTORABLE = (
+_UNSTORABLE_VALUE_MESSAGE = (
     "Something that was sent cannot be saved: a number is too large, or a text holds "
     "a character that no text may hold."
 )
@@ -216,7 +216,9 @@ def _convert_unstorable_value_error(context: ExceptionContext) -> Exception | No
     ):
         # The log must not contain the value.
         _log.warning("the database had no room for a value (%s)", type(error).__name__)
-        return InvalidInputError(_UNSTORABLE, hint="Check what was typed, then send it again.")
+        return InvalidInputError(
+            _UNSTORABLE_VALUE_MESSAGE, hint="Check what was typed, then send it again."
+        )
     return None
 
 
@@ -230,8 +232,8 @@ Waiting on the event loop costs no thread. Writers have a separate limit (see
 # No code may wait for a pooled connection: it would block a thread or the event loop
 # that another request needs to return one. Two extra connections are for background
 # tasks.
-_CONNECTIONS = READERS + WRITERS + 2
-_PRAGMAS = (
+_POOL_SIZE = READERS + WRITERS + 2
+_SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # an acknowledged answer survives a power cut
@@ -259,7 +261,7 @@ def make_engine(database_url: str) -> Engine:
     engine = create_engine(
         url,
         connect_args={"check_same_thread": False},
-        pool_size=_CONNECTIONS,
+        pool_size=_POOL_SIZE,
         hide_parameters=True,  # keep answers and names out of logs
         execution_options={GUARD_OPTION: replaced_file_guard},
     )
@@ -350,7 +352,7 @@ def _make_postgresql_engine(address: str) -> Engine:
     engine = create_engine(
         address,
         pool_pre_ping=True,
-        pool_size=_CONNECTIONS,
+        pool_size=_POOL_SIZE,
         hide_parameters=True,
         isolation_level="REPEATABLE READ",
         connect_args={
@@ -376,7 +378,7 @@ def _configure_sqlite_connection(connection: Any, _record: object) -> None:
     # writers could both hold a read lock.
     connection.isolation_level = None
     cursor = connection.cursor()
-    for pragma in _PRAGMAS:
+    for pragma in _SQLITE_PRAGMAS:
         cursor.execute(pragma)
     cursor.close()
 
@@ -398,21 +400,21 @@ def _begin_sqlite_transaction(connection: Any) -> None:
     connection.exec_driver_sql(f"BEGIN {mode}".strip())
 
 
-_HIDDEN = "***"
-_SECRETS = ("password", "sslpassword")
-_UNREADABLE = "(an address that cannot be read)"
+_MASKED_TEXT = "***"
+_SECRET_URL_PARAMETERS = ("password", "sslpassword")
+_UNREADABLE_URL = "(an address that cannot be read)"
 
 
 def redact_passwords_of_url(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
     url = parse_database_url(address)
     if url is None:
-        return _UNREADABLE
+        return _UNREADABLE_URL
     # A password with an “@” that was not escaped continues in the host.
     password_rest, _at, host = (url.host or "").rpartition("@")
     if password_rest:
         url = url.set(host=host)
-    url = url.update_query_dict({n: _HIDDEN for n in _SECRETS if n in url.query})
+    url = url.update_query_dict({n: _MASKED_TEXT for n in _SECRET_URL_PARAMETERS if n in url.query})
     return url.render_as_string(hide_password=True).replace("%2A", "*")
 
 
@@ -421,9 +423,9 @@ def redact_passwords_in_message(message: object, database_url: str) -> str:
     text = str(message)
     url = parse_database_url(database_url)
     if url is None:
-        return text.replace(database_url, _UNREADABLE) if database_url else text
+        return text.replace(database_url, _UNREADABLE_URL) if database_url else text
     for secret in sorted(_list_passwords_of_url(url), key=len, reverse=True):
-        text = text.replace(secret, _HIDDEN)
+        text = text.replace(secret, _MASKED_TEXT)
     return text
 
 
@@ -437,7 +439,11 @@ def parse_database_url(address: str) -> URL | None:
 
 def _list_passwords_of_url(url: URL) -> set[str]:
     password_rest, _at, _host = (url.host or "").rpartition("@")
-    candidates = (url.password, password_rest, *(url.query.get(name) for name in _SECRETS))
+    candidates = (
+        url.password,
+        password_rest,
+        *(url.query.get(name) for name in _SECRET_URL_PARAMETERS),
+    )
     return {password for password in candidates if isinstance(password, str) and password}
 
 

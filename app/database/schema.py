@@ -31,7 +31,7 @@ SQLITE_SIDE_FILES = ("-wal", "-shm")
 _RESTORE_ADVICE = "put a backup in its place with `headroom restore FILE`"
 _REVISION_PATTERN = re.compile(r"\d{4}")
 _SQLITE_HEADER = b"SQLite format 3\0"
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGE_ERROR_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class UnusableDatabaseError(Exception):
@@ -98,7 +98,7 @@ def read_schema_revision_of_sqlite_file(path: Path) -> str:
                 f"{path} is not a SQLite database: {_RESTORE_ADVICE}, or set "
                 "HEADROOM_DATABASE_URL to another place."
             ) from None
-        if code in _DAMAGED:
+        if code in _DAMAGE_ERROR_CODES:
             raise _damaged_database_error(path, str(error)) from None
         if is_disk_full_error(error):
             raise UnusableDatabaseError(full_disk_message(path.parent)) from None

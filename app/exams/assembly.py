@@ -134,7 +134,7 @@ def compute_exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, time_factor
 
 MISSED = "missed"
 
-_CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+))")
+_SHORTENED_EXAM_SLUG = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+))")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def find_exam_title(
     """Return the title of a paper, current or old; `titles_by_domain` are those of domains."""
     if slug in exams:
         return exams[slug].title
-    match = _CUT.fullmatch(slug)
+    match = _SHORTENED_EXAM_SLUG.fullmatch(slug)
     if match is None:
         return slug
     if match["domain"]:

@@ -156,7 +156,7 @@ _BYTES_OF_STORED_ROW = 150  # bytes of a row with its share of the indexes
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; a review cannot be older
 _SAME_WITHIN = 1000  # ms within which two reviews of a card count as the same
 _LONGEST_LOOK = 10 * 60 * 1000
-_ALREADY = "in your log already"
+_ALREADY_LOGGED_REASON = "in your log already"
 _FULL_LOG = f"beyond {CARD_LOG.max_rows:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -350,7 +350,7 @@ def _build_new_log_rows(
         if not _ANKI_BEGAN < entry.at_ms <= now_ms:
             skipped_count_by_reason[_NO_MOMENT] += 1
         elif entry.at_ms in rows or _contains_nearby_time(times, entry.at_ms):
-            skipped_count_by_reason[_ALREADY] += 1
+            skipped_count_by_reason[_ALREADY_LOGGED_REASON] += 1
         elif len(rows) >= free_entries:
             skipped_count_by_reason[_FULL_LOG] += 1
         else:

@@ -29,8 +29,8 @@ from app.spaced_repetition.queue import (
 )
 from app.spaced_repetition.review_log import CardRecord
 
-_LAPSES = 1.125
-REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
+_SHOWINGS_PER_REVIEW = 1.125
+REVIEW_SECONDS = LOOK_SECONDS * _SHOWINGS_PER_REVIEW
 """Seconds of a review, of which one in eight is a lapse."""
 
 

@@ -105,8 +105,8 @@ def _rank_reason(
 ) -> str:
     if candidate is best:
         if inputs.job == "training":
-            return {**_FIRST, **_FIRST_TRAINING}[inputs.rank]
-        return _FIRST[inputs.rank]
+            return {**_BEST_NOTE_BY_RANKING, **_FIRST_TRAINING}[inputs.rank]
+        return _BEST_NOTE_BY_RANKING[inputs.rank]
     if inputs.rank == "cost" and candidate.hourly_cost is None:
         return "No price given."
     reasons = []
@@ -134,7 +134,7 @@ def _rank_reason(
     return f"{', '.join(reasons) or 'as good'}."
 
 
-_FIRST = {
+_BEST_NOTE_BY_RANKING = {
     "gpus": "The fewest that do it.",
     "power": "The least power.",
     "speed": "The fastest.",
@@ -545,7 +545,7 @@ def _build_memory_bar_of_best_gpu(result: GpuRanking, best: GpuCandidate) -> Sta
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")
 
 
-_RANKED = {
+_RANKING_NOTE_BY_RANKING = {
     "gpus": (
         "Fewest GPUs come first, then NVIDIA's, then least power, then speed. A GPU whose 16-bit "
         "rate is not published fits by its memory, and comes after all whose speed is known."
@@ -557,7 +557,7 @@ _RANKED = {
 
 
 def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
-    notes = [_RANKED[inputs.rank], _OTHERS]
+    notes = [_RANKING_NOTE_BY_RANKING[inputs.rank], _OTHER_ARCHITECTURES_NOTE]
     if inputs.job == "training" and inputs.rank == "speed":
         notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
     if inputs.job == "training":
@@ -604,13 +604,13 @@ def _list_price_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tu
 
 
 def _format_unverified_field_labels(gpu: Accelerator) -> str:
-    names = {field_of_toml_key(key) for key in gpu.unverified} & _USED
+    names = {field_of_toml_key(key) for key in gpu.unverified} & _FIELDS_USED_BY_RANKING
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 
 
-_USED = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
+_FIELDS_USED_BY_RANKING = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
 
-_OTHERS = (
+_OTHER_ARCHITECTURES_NOTE = (
     "TPUs, LPUs, wafers and others are shown beside the ranking: their speed follows "
     "other rules than those fitted on GPUs."
 )

@@ -363,8 +363,8 @@ def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
 
-_INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
-_BOTH = "(within domains² + between them²)^½"
+_ONE_DOMAIN_FORMULA = "(latency^1.5 + transfer^1.5)^⅔"
+_TIERS_FORMULA = "(within domains² + between them²)^½"
 
 
 def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
@@ -372,17 +372,27 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     operation, ranks = inputs.collective, inputs.gpus
     size, crosses = format_term(inputs.message, "B"), result.crosses_domains
     domain_formula = _domain_time_formula(inputs, fabric, inputs.message)
-    rule, time_rule, total_formula = _INSIDE, "within the domain", format_term(result.seconds, "s")
+    rule, time_rule, total_formula = (
+        _ONE_DOMAIN_FORMULA,
+        "within the domain",
+        format_term(result.seconds, "s"),
+    )
     latency_formula = _domain_time_formula(inputs, fabric, 1.0)
     if crosses:
-        rule = time_rule = _BOTH
+        rule = time_rule = _TIERS_FORMULA
         total_formula = _total_time_formula(inputs, fabric, inputs.message)
         latency_formula = _total_time_formula(inputs, fabric, 1.0)
     floor = f"for one byte: {rule}"
     bytes_formula = _bytes_sent_formula(operation, "GPUs", "message")
     bytes_numbers = _bytes_sent_formula(operation, format_number(ranks), size)
     source = "aiconfigurator"
-    inside = ("Inside the link domain", _INSIDE, domain_formula, result.seconds_within_domain, "s")
+    inside = (
+        "Inside the link domain",
+        _ONE_DOMAIN_FORMULA,
+        domain_formula,
+        result.seconds_within_domain,
+        "s",
+    )
     return (
         _STEPS.build_step(
             "bytes_sent", bytes_formula, bytes_numbers, result.bytes_sent, "nccl-tests"

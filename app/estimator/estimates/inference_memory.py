@@ -72,7 +72,7 @@ from app.estimator.serving.engine import (
 
 GENERAL = "general"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
-_ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
+_ATTENTION_CHOICES = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 ENGINE_CHOICES = (
     *((engine.id, engine.label) for engine in ENGINES.values()),
     (TRANSFORMERS, "Transformers, generate"),
@@ -95,7 +95,7 @@ class InferenceMemoryInputs:
     attention: str = HARDWARE.declare_advanced_input_field(
         DIVIDED,
         "Attention",
-        choices=_ATTENTION,
+        choices=_ATTENTION_CHOICES,
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
     )
@@ -346,7 +346,7 @@ def compute_gpu_memory_use(
     )
 
 
-_GENERATED = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
+_GENERATION_MEMORY_RANGE = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
 def overhead_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
@@ -363,7 +363,7 @@ def activation_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
 def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> Bounds:
     """Return the least and the most memory that one GPU may need [B]."""
     if inputs.engine == TRANSFORMERS:
-        return Bounds(*(memory_use.total * factor for factor in _GENERATED))
+        return Bounds(*(memory_use.total * factor for factor in _GENERATION_MEMORY_RANGE))
     fixed = memory_use.weights + memory_use.padding + memory_use.cache
     lowest, highest = (
         fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
@@ -546,10 +546,10 @@ def program_visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> f
 def is_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> bool:
     """Return whether the memory is that of a MIG instance, which no link joins with others."""
     shown = inputs.shown_memory
-    return shown is not None and gpu.mig_instances > 0 and shown < _WHOLE * gpu.capacity
+    return shown is not None and gpu.mig_instances > 0 and shown < _WHOLE_GPU_SHARE * gpu.capacity
 
 
-_WHOLE = 0.9  # Share of a GPU's memory below which what a driver shows is that of an instance.
+_WHOLE_GPU_SHARE = 0.9  # Of its memory; below it, a driver shows that of an instance.
 
 
 def usable_memory_per_gpu(
@@ -738,12 +738,12 @@ def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
     low, high = 0, 1
     while fits(high):
         low, high = high, 2 * high
-        if high > _MOST:
+        if high > _MAX_SEARCHED_COUNT:
             return None
     return bisect.bisect_left(range(high), True, low + 1, key=lambda number: not fits(number)) - 1
 
 
-_MOST = 2**40
+_MAX_SEARCHED_COUNT = 2**40
 
 
 def _memory_and_limit_by_gpu_count(

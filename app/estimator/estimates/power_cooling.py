@@ -18,8 +18,8 @@ from app.estimator.units import format_count, format_number
 TOPIC = "power-and-cooling"
 
 # Air at sea level and 20 °C: density [kg/m³] and specific heat [J/(kg·K)].
-_AIR, _AIR_HEAT = 1.2, 1005.0
-_WATER, _WATER_HEAT = 997.0, 4180.0
+_AIR_DENSITY, _AIR_SPECIFIC_HEAT = 1.2, 1005.0
+_WATER_DENSITY, _WATER_SPECIFIC_HEAT = 997.0, 4180.0
 BTU_PER_HOUR = 3.412141633  # BTU/h per watt.
 BTU_PER_TON_HOUR = 12_000.0  # BTU/h that a ton of refrigeration removes.
 CUBIC_FEET_PER_MINUTE = 2118.880003  # Cubic feet per minute in a cubic meter per second.
@@ -252,7 +252,7 @@ class PowerCoolingResult:
         limit = self.inputs.site_limit
         if self.racks is None or (limit is not None and self.site_power > limit):
             return "no"
-        is_near_site_limit = limit is not None and self.site_power > _TIGHT * limit
+        is_near_site_limit = limit is not None and self.site_power > _TIGHT_SITE_POWER_SHARE * limit
         return "tight" if is_near_site_limit or self.rack_air_heat > DENSE else "fits"
 
     def air_flow_for_heat_beside_liquid(self, watts: float) -> float:
@@ -273,7 +273,7 @@ RACK_LIMIT = 40e3  # Power of a rack that many buildings can cool with air [W].
 
 # Air-cooled racks above this are rare; published designs reach 57 kW.
 DENSE = 50e3
-_TIGHT = 0.9
+_TIGHT_SITE_POWER_SHARE = 0.9
 
 
 def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
@@ -451,7 +451,7 @@ def air_flow(watts: float, temperature_rise: float) -> float:
     """
     if temperature_rise <= 0:
         raise ValueError(f"air that is not warmed carries no heat: {temperature_rise}")
-    return watts / (_AIR * _AIR_HEAT * temperature_rise)
+    return watts / (_AIR_DENSITY * _AIR_SPECIFIC_HEAT * temperature_rise)
 
 
 def coolant_flow(watts: float, temperature_rise: float) -> float:
@@ -464,7 +464,7 @@ def coolant_flow(watts: float, temperature_rise: float) -> float:
     """
     if temperature_rise <= 0:
         raise ValueError(f"water that is not warmed carries no heat: {temperature_rise}")
-    return watts / (_WATER * _WATER_HEAT * temperature_rise)
+    return watts / (_WATER_DENSITY * _WATER_SPECIFIC_HEAT * temperature_rise)
 
 
 def max_nodes_in_rack(

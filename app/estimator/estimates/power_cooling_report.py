@@ -373,7 +373,7 @@ def _assumed_rack_limit_notes(
 
 
 def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
-    notes = [_HIGHEST]
+    notes = [_HIGHEST_POWER_NOTE]
     if result.inputs.load is None:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
@@ -396,7 +396,7 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_HIGHEST = (
+_HIGHEST_POWER_NOTE = (
     "Racks, feeds and cooling are planned for the highest power; energy and carbon "
     "follow from the typical one."
 )

@@ -126,7 +126,7 @@ def _add_chosen_split_to_change(
     if "tensor_parallel" in values:
         return change
     if "prefill_gpus" in values:  # Instead of the split that is left open.
-        also_typed = tuple(c for c in change.other_changes if c.field not in _SPREAD)
+        also_typed = tuple(c for c in change.other_changes if c.field not in _LABEL_BY_SPREAD_FIELD)
         return dataclasses.replace(change, other_changes=also_typed)
     changed = parse_inputs(ServingCapacityInputs, {**non_default_inputs_to_query(typed), **values})
     try:
@@ -531,7 +531,10 @@ def _gpus_per_replica_changes(result: CapacityResult) -> tuple[VerdictChange, ..
     return (_build_gpus_per_replica_change(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
-_SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "Expert parallel"}
+_LABEL_BY_SPREAD_FIELD = {
+    "attention_parallel": "Attention data parallel",
+    "expert_parallel": "Expert parallel",
+}
 
 
 def _spread_changes(
@@ -540,7 +543,7 @@ def _spread_changes(
     """Return the changes to groups of attention and to experts with which a split has them."""
     return tuple(
         InputChange(field, label, str(getattr(split, field)))
-        for field, label in _SPREAD.items()
+        for field, label in _LABEL_BY_SPREAD_FIELD.items()
         if getattr(split, field) != getattr(inputs, field)
     )
 
@@ -688,10 +691,10 @@ def _tightest_met_target_change(
     )
 
 
-_WAITING, _SLOW = "Others wait for memory.", "Too slow."
+_VERDICT_IF_WAITING, _VERDICT_IF_SLOW = "Others wait for memory.", "Too slow."
 _ONE_MORE, _ONE_MORE_PREFILL = "Takes one more replica.", "Takes one more prefill replica."
 # What becomes of a load that is met, at a larger one.
-_MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
+_MORE_LOAD = frozenset({_VERDICT_IF_WAITING, _VERDICT_IF_SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
 
 
 def _verdict_text_at_load(result: CapacityResult, **changes: Any) -> str:
@@ -722,9 +725,9 @@ def _load_and_replica_changes(
         then = format_number(most + (1 if result.meets_targets_of_inputs else 0))
     becomes = _verdict_text_at_load(result, **{field: most})
     if result.meets_targets_of_inputs and not result.has_targets:
-        becomes = _WAITING
+        becomes = _VERDICT_IF_WAITING
     elif result.meets_targets_of_inputs:
-        becomes = _SLOW
+        becomes = _VERDICT_IF_SLOW
     if result.is_prefill_bound:
         becomes = _ONE_MORE_PREFILL
     elif result.meets_targets_of_inputs and not inputs.replicas:

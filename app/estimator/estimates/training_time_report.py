@@ -151,12 +151,12 @@ def _failure_rate_ranged_output(
 
 
 # Accelerators and layers whose rates were not fitted to training runs.
-_UNMEASURED = ("ada", "cdna", "other")
+_UNMEASURED_GPU_GENERATIONS = ("ada", "cdna", "other")
 
 
 def _name_unmeasured_part(model: Architecture, gpu: Accelerator) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
-    if find_sustained_peak_shares(gpu.architecture).id in _UNMEASURED:
+    if find_sustained_peak_shares(gpu.architecture).id in _UNMEASURED_GPU_GENERATIONS:
         return f"training on the {gpu.name}"
     if any(layer.state_elements or layer.mixer.residual_streams for layer, _ in model.layer_counts):
         return "training recurrent layers or several residual streams"
@@ -290,7 +290,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
-_PARTS = {
+_LABEL_BY_STEP_PART = {
     "matmul": "Matrix products",
     "attention": "Attention",
     "head": "Output head and loss",
@@ -305,7 +305,7 @@ _PARTS = {
     "optimizer": "Optimizer",
 }
 
-_COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
+_COMMUNICATION_PARTS = {"tensor", "expert", "context", "gather", "data"}
 
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
@@ -482,7 +482,9 @@ def build_run_time_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _micro_batch_time_formula_step(result: TrainingTimeResult) -> FormulaStep:
     plan, step, other_parts = result.plan, result.step_time, {"bubble", "data", "optimizer"}
-    times = {label: getattr(step, n) for n, label in _PARTS.items() if n not in other_parts}
+    times = {
+        label: getattr(step, n) for n, label in _LABEL_BY_STEP_PART.items() if n not in other_parts
+    }
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label in times if times[label])}) ÷ micro-batches",
@@ -606,11 +608,11 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 def build_step_timeline(step: OptimizerStepTime) -> Timeline:
     spans, start = [], 0.0
-    for name, label in _PARTS.items():
+    for name, label in _LABEL_BY_STEP_PART.items():
         length = getattr(step, name)
         if length <= 0:
             continue
-        lane = "Communication" if name in _COMMUNICATION else "Computing"
+        lane = "Communication" if name in _COMMUNICATION_PARTS else "Computing"
         lane = "Idle" if name == "bubble" else lane
         spans.append(TimelineSpan(lane, label, start, start + length, lane != "Computing"))
         start += length
@@ -618,7 +620,7 @@ def build_step_timeline(step: OptimizerStepTime) -> Timeline:
 
 
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
-    times = {label: getattr(result.step_time, name) for name, label in _PARTS.items()}
+    times = {label: getattr(result.step_time, name) for name, label in _LABEL_BY_STEP_PART.items()}
     shown = {label: seconds for label, seconds in times.items() if seconds > 0}
     return _build_time_parts_table("Parts of one step", shown, result.step_time.total)
 

@@ -10,7 +10,7 @@ from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"]
 
 # How often the message passes over the ring; see nccl-tests, PERFORMANCE.md.
-_PASSES: dict[Collective, int] = {
+_PASSES_BY_OPERATION: dict[Collective, int] = {
     "all_reduce": 2,
     "all_gather": 1,
     "reduce_scatter": 1,
@@ -34,7 +34,7 @@ def bytes_sent_per_rank(operation: Collective, ranks: int, message_bytes: float)
         return 0.0
     if operation == "broadcast":
         return message_bytes
-    return _PASSES[operation] * (ranks - 1) * message_bytes / ranks
+    return _PASSES_BY_OPERATION[operation] * (ranks - 1) * message_bytes / ranks
 
 
 def data_parallel_bytes_per_rank(

@@ -311,7 +311,7 @@ def find_max_num_seqs_refusal(
 
 
 GIB = 2.0**30
-_LARGE = 70 * GIB
+_LARGE_GPU_BYTES = 70 * GIB
 
 
 class ProfiledBatch(NamedTuple):
@@ -353,7 +353,7 @@ class EngineMemory:
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
-        is_small = gpu_memory < _LARGE or "a100" in gpu_name.lower()
+        is_small = gpu_memory < _LARGE_GPU_BYTES or "a100" in gpu_name.lower()
         if self.profiled_batch_on_small_gpus is None or not is_small:
             return self
         sequences, tokens = self.profiled_batch_on_small_gpus
