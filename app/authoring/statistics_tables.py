@@ -58,7 +58,7 @@ COLUMNS = {
     "guess": "Guess score",
     "count": "Answers",
 }
-SORTS = ("item", *COLUMNS)
+SORT_COLUMNS = ("item", *COLUMNS)
 
 
 class QuestionRevision(NamedTuple):
@@ -201,7 +201,7 @@ def add_report_counts(
 def sort_question_rows(
     rows: Iterable[QuestionStatisticsRow], column: str, *, descending: bool
 ) -> list[QuestionStatisticsRow]:
-    """Return the rows sorted by a column of `SORTS`; those without a value come last."""
+    """Return the rows sorted by a column of `SORT_COLUMNS`; those without a value come last."""
     if column == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
     sign = -1 if descending else 1

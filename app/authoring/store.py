@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REGRADE, REVISION, SCORE
 from app.database.tables import (
     Attempt,
     CardStateRow,
@@ -133,7 +133,7 @@ def load_first_attempts(db: Session, course_name: str) -> list[FirstAttempt]:
     """Return first answers of all learners in a course, from practice and exams, in log order."""
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(col(Attempt.first), _learner_of_course_condition(course_name, Attempt.learner_id))
         .order_by(col(Attempt.id))
     )
@@ -199,7 +199,7 @@ def list_logged_answers(
             col(Attempt.certainty),
             col(Attempt.milliseconds),
         )
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(*conditions)
         .order_by(col(Attempt.id))
     )
@@ -334,7 +334,7 @@ def load_first_finished_sittings(db: Session, course_name: str) -> list[FirstFin
 def _load_scores_by_sitting_and_item(db: Session) -> dict[int, dict[str, float]]:
     rows = db.execute(
         select(ATTEMPT.c.sitting_id, ATTEMPT.c["item"], SCORE)
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(ATTEMPT.c.sitting_id.is_not(None))
     )
     scores: dict[int, dict[str, float]] = {}
@@ -369,7 +369,7 @@ _GRADED_BY_OTHER_REVISIONS = (
         SCORE,
         func.coalesce(REGRADE.c.id, 0),
     )
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(
         ATTEMPT.c["item"] == bindparam("item"),
         bindparam("excluded_revision") != REVISION,
@@ -427,7 +427,7 @@ def load_regradable_attempts(
 
 _SUBMITTED_RESPONSES = (
     select(ATTEMPT.c.seed, ATTEMPT.c.raw)
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(
         ATTEMPT.c["item"] == bindparam("item"),
         bindparam("revision") == REVISION,

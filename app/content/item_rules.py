@@ -7,15 +7,19 @@ from markdown_it.token import Token
 
 from app.content.misread_markup import report_foreign_markup
 from app.markup.expressions import (
-    PLACEHOLDER,
+    PLACEHOLDER_PATTERN,
     ExpressionError,
     compile_expression,
     find_malformed_placeholders,
     function_name_or_empty,
     replace_rich_texts_within,
 )
-from app.markup.html_renderer import KINDS, RenderContext, can_highlight_language
-from app.markup.markdown_tokens import MISBEGUN, get_first_line_number, get_last_line_number
+from app.markup.html_renderer import ALERT_KINDS, RenderContext, can_highlight_language
+from app.markup.markdown_tokens import (
+    BROKEN_COMMENT_START,
+    get_first_line_number,
+    get_last_line_number,
+)
 from app.markup.model import Flashcard, QuestionParameters, RichText
 from app.markup.problems import (
     COMBINATION_EFFORT,
@@ -24,7 +28,7 @@ from app.markup.problems import (
     parsing_effort_of_estimate,
 )
 from app.markup.quantities import (
-    SPEC,
+    FORMAT_SPEC_PATTERN,
     UNIT_SPELLINGS,
     UNITS,
     format_unit_dimension,
@@ -121,7 +125,7 @@ class _ComputedQuestionChecker:
         answer, first = self.question.answer, self.question.place.line
         answers = [option.text for option in self.kind.options_for_statistics(answer)]
         answers += self.kind.list_templates_outside_rich_texts(answer)
-        computed_answers = [text for text in answers if PLACEHOLDER.search(text)]
+        computed_answers = [text for text in answers if PLACEHOLDER_PATTERN.search(text)]
         for text in (*quoted, *reversed(computed_answers)):
             location = self.parse_context.locate_text(text, first, first + _MAX_ITEM_LINES)
             if location != TextPosition(first, 1):
@@ -131,7 +135,7 @@ class _ComputedQuestionChecker:
     def _computed_right_answers(self, seed: int) -> tuple[str, ...]:
         """Return the correct answers of one combination; empty if they are not computed."""
         answer = self.question.answer
-        if not any(map(PLACEHOLDER.search, self.kind.right_answer_texts(answer))):
+        if not any(map(PLACEHOLDER_PATTERN.search, self.kind.right_answer_texts(answer))):
             return ()
         chosen = model.build_nth_combination(self.computed, seed)
         try:
@@ -157,16 +161,18 @@ class _ComputedQuestionChecker:
             *self.computed.possible_values_by_name,
             *(name for name, _ in self.computed.named_expressions),
         }
-        used_names = {match[1] for text in self.templates for match in PLACEHOLDER.finditer(text)}
+        used_names = {
+            match[1] for text in self.templates for match in PLACEHOLDER_PATTERN.finditer(text)
+        }
         for text in self.templates:
             for malformed in find_malformed_placeholders(text, known_names):
                 message = f"“{malformed[:40]}” is not a placeholder, and is shown as it is."
                 hint = "Write {name} or {name:.3g}, and compute in let."
                 self._report_problem_at_placeholder(malformed, message, hint)
-            for name, spec in dict.fromkeys(PLACEHOLDER.findall(text)):
+            for name, spec in dict.fromkeys(PLACEHOLDER_PATTERN.findall(text)):
                 if name not in known_names:
                     self._report_undefined_placeholder(name, known_names)
-                elif not SPEC.match(spec):
+                elif not FORMAT_SPEC_PATTERN.match(spec):
                     message = f"“{spec}” is not a number format."
                     hint = "Use , or .2f or .3g."
                     self._report_problem_at_placeholder(f"{{{name}:{spec}", message, hint)
@@ -250,7 +256,7 @@ def _report_placeholders_without_parameters(
     for token in (source.heading, *source.body):
         first = get_first_line_number(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
-            match = PLACEHOLDER.search(child.content) if child.type == "text" else None
+            match = PLACEHOLDER_PATTERN.search(child.content) if child.type == "text" else None
             if match is None or f"\\{match[0]}" in token.content:
                 continue
             location = parse_context.locate_text(match[0], first, first + token.content.count("\n"))
@@ -287,7 +293,7 @@ def _report_hint_containing_answer(
 ) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
     texts = types.question_type_of(question).right_answer_texts(question.answer)
-    words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
+    words = (reduce_to_words(text) for text in texts if not PLACEHOLDER_PATTERN.search(text))
     answers = [answer for answer in words if len(answer) >= 3]
     parse_context.spend_parsing_effort(
         len(answers) * sum(map(len, hints)) * _EFFORT_PER_SEARCHED_CHARACTER
@@ -416,11 +422,11 @@ _UNCHANGED_SCAFFOLD_TEXT = re.compile(
     r"|^\s*<title>Two parts and a line</title>"
 )
 _BROKEN_ALERT_LINE = re.compile(
-    rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(KINDS)})!?\]?:?)\s*$", re.IGNORECASE
+    rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(ALERT_KINDS)})!?\]?:?)\s*$", re.IGNORECASE
 )
 # An alert without its >, or in the syntax of another program.
 _FOREIGN_BOX = re.compile(
-    rf"^(?:\[!(?:{'|'.join(KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
+    rf"^(?:\[!(?:{'|'.join(ALERT_KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
     re.IGNORECASE,
 )
 # The start of a quote that other editors show as a box.
@@ -534,7 +540,7 @@ def _report_stray_comment_or_alert(inline: Token, parse_context: ParseContext) -
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         location = (get_first_line_number(inline) + number, 1)
-        if MISBEGUN.match(line):
+        if BROKEN_COMMENT_START.match(line):
             message = f"“{line[:40]}” does not begin a comment."
             hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
             parse_context.report("E10", *location, message, hint)
@@ -544,7 +550,7 @@ def _report_stray_comment_or_alert(inline: Token, parse_context: ParseContext) -
             parse_context.report("E10", *location, message, "Delete it, or the one above it.")
         elif match := _FOREIGN_BOX.match(line):
             kind = (match[1] or match[2] or "").upper()
-            kind = kind if kind in KINDS else "NOTE"
+            kind = kind if kind in ALERT_KINDS else "NOTE"
             message = f"“{line[:40]}” is read as text, not as a box."
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
@@ -568,10 +574,10 @@ def _report_unknown_alert_kind(token: Token, parse_context: ParseContext) -> Non
         hint = f"Write > [!{match['name'].upper()}]"
         parse_context.report("E74", get_first_line_number(token), 1, message, hint)
         return
-    if name and name not in KINDS:
+    if name and name not in ALERT_KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]" if kind else write_hint_for_unknown_word(name, KINDS)
+        hint = f"Write > [!{kind}]" if kind else write_hint_for_unknown_word(name, ALERT_KINDS)
         parse_context.report("E74", get_first_line_number(token), 1, message, hint)
 
 
@@ -664,7 +670,7 @@ def _report_alert_marker_problems(
         token_index + 4 >= len(tokens) or tokens[token_index + 4].type == "blockquote_close"
     )
     is_empty = is_closed_next and not inline.content.strip()
-    if quote.meta.get("alert") in KINDS and is_empty:
+    if quote.meta.get("alert") in ALERT_KINDS and is_empty:
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
         parse_context.report("E74", line, 1, message, hint)
@@ -702,10 +708,12 @@ def _report_misplaced_alert_marker(
     marker: re.Match[str], line: int, is_inside_quote: bool, parse_context: ParseContext
 ) -> None:
     name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
-    if name not in KINDS:
+    if name not in ALERT_KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]." if kind else write_hint_for_unknown_word(name, KINDS, 0.8)
+        hint = (
+            f"Write > [!{kind}]." if kind else write_hint_for_unknown_word(name, ALERT_KINDS, 0.8)
+        )
         if text:
             hint += f" Its title is the first line of its text: > **{text}**"
     elif not is_inside_quote and not text:

@@ -14,7 +14,7 @@ from app.content.front_matter import FileKind, parse_front_matter, parse_item_co
 from app.content.item_rules import report_markup_typos
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
-    MISBEGUN,
+    BROKEN_COMMENT_START,
     find_closing_index,
     get_first_line_number,
     get_last_line_number,
@@ -102,7 +102,7 @@ def replace_checkboxes_by_symbols(tokens: Sequence[Token]) -> None:
 def is_misread_item_comment(token: Token) -> bool:
     """Return whether a paragraph was meant to be a question's comment."""
     text = token.content if token.type == "inline" else ""
-    return bool(_BROKEN_COMMENT_REST.match(text) or MISBEGUN.match(text))
+    return bool(_BROKEN_COMMENT_REST.match(text) or BROKEN_COMMENT_START.match(text))
 
 
 # Errors that say nothing about a stray answer in the same section.
@@ -537,7 +537,7 @@ def _is_id_in_broken_comment(prose: list[Token], heading_index: int) -> bool:
     next_tokens = prose[heading_index + 3 : heading_index + 5]
     if next_tokens and next_tokens[0].content.strip() == UNCLOSED_COMMENT:
         return True
-    if len(next_tokens) > 1 and MISBEGUN.match(next_tokens[1].content):
+    if len(next_tokens) > 1 and BROKEN_COMMENT_START.match(next_tokens[1].content):
         return True
     return any(
         map(_is_item_comment, prose[heading_index : find_next_heading_index(prose, heading_index)])

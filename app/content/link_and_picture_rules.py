@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.content.parsed_file import ParsedFile
 from app.markup.images import (
-    ENOUGH,
+    IMAGE_HEADER_BYTES,
     SMALLEST_REGION,
     Size,
     build_narrow_variant_file_name,
@@ -282,7 +282,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
 def _read_image_size(file: Path) -> Size | None:
     try:
         with file.open("rb") as stream:
-            return read_displayed_raster_size(stream.read(ENOUGH))
+            return read_displayed_raster_size(stream.read(IMAGE_HEADER_BYTES))
     except (OSError, ValueError):
         return None
 

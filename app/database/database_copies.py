@@ -15,7 +15,7 @@ from app.database.file_guards import open_sqlite_file
 from app.database.installation import InstallationError
 
 _PAGES_PER_STEP = 256  # one megabyte, so that other requests do not wait long for the disk
-PROGRAMS = ("pg_dump", "pg_restore", "psql")
+POSTGRESQL_PROGRAMS = ("pg_dump", "pg_restore", "psql")
 _DUMP_OPTIONS = ("--no-owner", "--no-privileges")
 _COUNT_OTHER_CONNECTIONS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -97,7 +97,7 @@ def checkpoint_unused_sqlite_file_or_raise(path: Path) -> None:
 
 def find_missing_postgresql_program() -> str:
     """Return the first PostgreSQL program that is not installed, or an empty string."""
-    return next((name for name in PROGRAMS if shutil.which(name) is None), "")
+    return next((name for name in POSTGRESQL_PROGRAMS if shutil.which(name) is None), "")
 
 
 def require_postgresql_programs() -> None:

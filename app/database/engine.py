@@ -3,7 +3,7 @@
 Form and URL validation refuses most bad values. The error handler here catches the
 rest: numbers beyond 32 or 64 bits, and characters that the database cannot store.
 
-Code that reads scores selects `SCORE` from `GRADED`, so that regraded attempts count
+Code that reads scores selects `SCORE` from `GRADED_ATTEMPTS`, so that regraded attempts count
 with their new score. Only pages that show both scores read `attempt.score` itself.
 """
 
@@ -94,11 +94,11 @@ def is_disk_full_error(error: BaseException) -> bool:
 
 OpenWriteSession = Callable[[], AbstractAsyncContextManager[Session]]
 
-WRITERS = 12
+MAX_CONCURRENT_WRITES = 12
 """Concurrent write requests of one process on a database that allows several."""
-WRITING = {"writes": True}
+WRITE_OPTIONS = {"writes": True}
 """Execution options that tell a connection, before its transaction begins, that it will write."""
-BUSY = 5000
+BUSY_TIMEOUT_MILLISECONDS = 5000
 """Milliseconds that a connection waits for another writer before the request fails."""
 # Requests queued behind one that timed out wait less. Otherwise the last of them would
 # learn only after minutes that the database is busy.
@@ -113,7 +113,9 @@ def create_write_session_opener(engine: Engine) -> OpenWriteSession:
     if engine.dialect.name == "sqlite":
         disk = FileSystemJournalProbe(Path(engine.url.database or "").resolve().parent)
         return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
-    return functools.partial(_concurrent_writer_session, engine, asyncio.Semaphore(WRITERS))
+    return functools.partial(
+        _concurrent_writer_session, engine, asyncio.Semaphore(MAX_CONCURRENT_WRITES)
+    )
 
 
 @contextlib.asynccontextmanager
@@ -123,7 +125,7 @@ async def _concurrent_writer_session(
     """Yield a session with its own transaction, on a database with concurrent writers."""
     async with writer_slots:
         session = Session(engine, expire_on_commit=False)
-        connect = functools.partial(session.connection, execution_options=WRITING)
+        connect = functools.partial(session.connection, execution_options=WRITE_OPTIONS)
         try:
             await run_in_threadpool(connect)
             yield session
@@ -138,7 +140,7 @@ async def _single_writer_session(
     engine: Engine, lock: asyncio.Lock, disk: FileSystemJournalProbe
 ) -> AsyncIterator[Session]:
     """Yield a session that is the only one of this process that writes, on SQLite."""
-    deadline = time.monotonic() + BUSY / 1000
+    deadline = time.monotonic() + BUSY_TIMEOUT_MILLISECONDS / 1000
     async with lock:
         deadline = max(deadline, time.monotonic() + _LEAST_WAIT)
         with await _begin_write_when_unlocked(engine, deadline) as connection:
@@ -172,14 +174,14 @@ async def _begin_write_when_unlocked(engine: Engine, deadline: float) -> Connect
 def _begin_write_or_raise_if_locked(engine: Engine) -> Connection:
     """Begin a write transaction. Raises OperationalError if another connection is writing."""
     expect_same_database_file(engine)
-    connection = engine.connect().execution_options(**WRITING)
+    connection = engine.connect().execution_options(**WRITE_OPTIONS)
     driver: Any = connection.connection.dbapi_connection
     try:
         driver.execute("PRAGMA busy_timeout=0")
         try:
             connection.begin()
         finally:
-            driver.execute(f"PRAGMA busy_timeout={BUSY}")
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MILLISECONDS}")
     except BaseException:
         connection.close()
         raise
@@ -223,7 +225,7 @@ def _convert_unstorable_value_error(context: ExceptionContext) -> Exception | No
 
 
 Result = TypeVar("Result")
-READERS = 16
+MAX_CONCURRENT_READS = 16
 """Read requests that one process runs at a time; further ones wait for a semaphore.
 
 Waiting on the event loop costs no thread. Writers have a separate limit (see
@@ -232,13 +234,13 @@ Waiting on the event loop costs no thread. Writers have a separate limit (see
 # No code may wait for a pooled connection: it would block a thread or the event loop
 # that another request needs to return one. Two extra connections are for background
 # tasks.
-_POOL_SIZE = READERS + WRITERS + 2
+_POOL_SIZE = MAX_CONCURRENT_READS + MAX_CONCURRENT_WRITES + 2
 _SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # an acknowledged answer survives a power cut
     "PRAGMA secure_delete=ON",  # erased data is overwritten, not only freed
-    f"PRAGMA busy_timeout={BUSY}",
+    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MILLISECONDS}",
     "PRAGMA cache_size=-20000",
     "PRAGMA mmap_size=268435456",
     "PRAGMA temp_store=MEMORY",
@@ -385,7 +387,7 @@ def _configure_sqlite_connection(connection: Any, _record: object) -> None:
 
 def _configure_postgresql_connection(connection: Any, _record: object) -> None:
     # Wait for another writer as long as on SQLite, then fail the request.
-    limits = {"lock_timeout": BUSY, **_POSTGRESQL_TIMEOUTS}
+    limits = {"lock_timeout": BUSY_TIMEOUT_MILLISECONDS, **_POSTGRESQL_TIMEOUTS}
     connection.autocommit = True
     with connection.cursor() as cursor:
         for name, limit in limits.items():
@@ -447,7 +449,7 @@ def _list_passwords_of_url(url: URL) -> set[str]:
     return {password for password in candidates if isinstance(password, str) and password}
 
 
-BROUGHT = "file:"
+IMPORTED_REVIEW_PREFIX = "file:"
 """Prefix of the token of a row imported from a file. Tokens of forms are hexadecimal."""
 
 
@@ -477,7 +479,7 @@ _is_followed = (
 )
 NEWEST: ColumnElement[bool] = (REGRADE.c.attempt_id == ATTEMPT.c.id) & ~_is_followed
 """Join condition for an attempt and its newest regrade."""
-GRADED: FromClause = ATTEMPT.outerjoin(REGRADE, NEWEST)
+GRADED_ATTEMPTS: FromClause = ATTEMPT.outerjoin(REGRADE, NEWEST)
 """Every attempt with its newest regrade, if there is one."""
 SCORE: ColumnElement[Any] = func.coalesce(REGRADE.c.score, ATTEMPT.c.score)
 """The current score: of the newest regrade, or of the attempt."""

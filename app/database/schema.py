@@ -22,8 +22,8 @@ from app.database.engine import is_disk_full_error
 from app.database.file_guards import hold_file_lock, make_file_private, open_sqlite_file
 from app.resources import ROOT
 
-FOLDER = ROOT / "migrations"
-MIGRATION_FILES = FOLDER / "versions"
+MIGRATIONS_FOLDER = ROOT / "migrations"
+MIGRATION_FILES = MIGRATIONS_FOLDER / "versions"
 RESTORING_SUFFIX = ".restoring"
 """Suffix of the file that a restore is about to move into the database's place."""
 SQLITE_SIDE_FILES = ("-wal", "-shm")
@@ -214,7 +214,7 @@ def downgrade_schema(engine: Engine, revision: str = "base") -> None:
 
 def _run_alembic_command(engine: Engine, run_command: Callable[[Config], object]) -> None:
     config = Config()
-    config.set_main_option("script_location", str(FOLDER))
+    config.set_main_option("script_location", str(MIGRATIONS_FOLDER))
     is_sqlite = engine.dialect.name == "sqlite"
     with engine.connect() as connection:
         # Batch mode rebuilds SQLite tables. With foreign keys on, dropping the old table

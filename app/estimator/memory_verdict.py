@@ -13,7 +13,7 @@ from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.result import InputChange, Status, Verdict, VerdictChange
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
-TIGHT = 0.1
+TIGHT_MARGIN_SHARE = 0.1
 
 
 def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
@@ -24,7 +24,7 @@ def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
     """
     if needed_bytes > limit_bytes:
         return "no"
-    return "tight" if limit_bytes - needed_bytes < TIGHT * limit_bytes else "fits"
+    return "tight" if limit_bytes - needed_bytes < TIGHT_MARGIN_SHARE * limit_bytes else "fits"
 
 
 _LEAD_BY_STATUS: dict[Status, str] = {

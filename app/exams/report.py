@@ -17,7 +17,7 @@ from app.study_plan.day_list import PageToRead
 from app.web.formatting import format_percent, format_points_rounded, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
-    SHARES,
+    SHARE_AXIS,
     Box,
     PlotArea,
     build_svg_element,
@@ -205,7 +205,7 @@ def _describe_blank_cards(
     return f"{subject} {verb}{_CONTRACTED_NOT}{rest}{reason}."
 
 
-CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
+ANSWER_CHANGE_KINDS = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
 def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
@@ -226,7 +226,7 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         weakest_objective=_find_weakest_objective(answered),
         answer_changes=tuple(
             AnswerChanges(way, tuple(m.question_number for m in graded if m.change_text == way))
-            for way in CHANGES
+            for way in ANSWER_CHANGE_KINDS
         ),
         regraded_count=sum(m.was_regraded for m in graded),
         score_before_regrade=sum(
@@ -434,7 +434,7 @@ def draw_question_time_chart(
 
 
 MAX_TREND_EXAMS = 12
-_SCORE_PLOT_AREA = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
+_SCORE_PLOT_AREA = PlotArea(Box(0, 6.0, 87, 120.0), SHARE_AXIS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

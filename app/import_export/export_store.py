@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 from sqlmodel import Session, col
 
 from app.clock import from_milliseconds
-from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REVISION, SCORE
 from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
 from app.spaced_repetition.card_ids import is_added_card_id
@@ -178,7 +178,7 @@ def iterate_attempt_rows(
     session: Session, course_name: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
-    query = select(*_EXPORTED_ATTEMPT_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
+    query = select(*_EXPORTED_ATTEMPT_COLUMNS).select_from(GRADED_ATTEMPTS).order_by(ATTEMPT.c.id)
     if course_name is not None:
         course_learners = select(col(Learner.id)).where(col(Learner.course) == course_name)
         query = query.where(ATTEMPT.c.learner_id.in_(course_learners))

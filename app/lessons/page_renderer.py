@@ -245,7 +245,7 @@ def _build_sources_and_navigation_context(
     }
 
 
-LETTERS = 6_200
+SHEET_LETTER_LIMIT = 6_200
 """The letters that fit on one printed page, in three columns."""
 _MAX_TERMS_PER_LESSON = 4  # key terms per lesson at most
 _MAX_OWN_NOTE_LINES = 4  # lines from the learner's notes at most
@@ -326,7 +326,10 @@ class CheatSheet:
 
 
 def build_cheat_sheet(
-    course: Course, domain: Domain, note_texts: Sequence[str] = (), letter_limit: int = LETTERS
+    course: Course,
+    domain: Domain,
+    note_texts: Sequence[str] = (),
+    letter_limit: int = SHEET_LETTER_LIMIT,
 ) -> CheatSheet:
     """Return the sheet of a domain. Hooks and what is tested come first.
 

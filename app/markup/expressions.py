@@ -57,7 +57,7 @@ def require_estimate_spec(name: str) -> registry.EstimateSpec:
     """Return the estimate called `name` (hyphens or underscores); raises FigureError."""
     entry = registry.find_estimate(name)
     if entry is None:
-        names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
+        names = [n if "-" in name else n.replace("-", "_") for n in registry.ESTIMATE_NAMES]
         raise FigureError(
             "E80", f"There is no estimate “{name}”.", write_hint_for_unknown_word(name, names)
         )
@@ -445,7 +445,7 @@ def _evaluate_rounding_function(name: str, values: list[Quantity]) -> Quantity:
 
 
 T = TypeVar("T")
-PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+PLACEHOLDER_PATTERN = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 """A name in the text of a question, and perhaps its number format, to be replaced by a value."""
 _MALFORMED_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
 # In math, braces group: \text{batch} is not a placeholder.
@@ -477,7 +477,7 @@ def find_malformed_placeholders(text: str, known_names: Collection[str]) -> list
     return [
         match[0]
         for match in _MALFORMED_PLACEHOLDER.finditer(text)
-        if match[1] in known_names and not PLACEHOLDER.fullmatch(match[0])
+        if match[1] in known_names and not PLACEHOLDER_PATTERN.fullmatch(match[0])
     ]
 
 
@@ -571,7 +571,7 @@ def fill_placeholders(template: str, value_by_name: Mapping[str, Value]) -> str:
         except (ValueError, OverflowError):
             return match[0]
 
-    return PLACEHOLDER.sub(replace, template)
+    return PLACEHOLDER_PATTERN.sub(replace, template)
 
 
 def fill_placeholders_of_rich_text(text: RichText, value_by_name: Mapping[str, Value]) -> RichText:

@@ -41,7 +41,7 @@ from app.widgets.bar_charts import STYLES_BY_LETTER
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
 """The label below a memory hook. It is the app's text, so it stays in the app's language."""
-KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
+ALERT_KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
 _STYLE_LETTER_PATTERN = f"[{''.join(STYLES_BY_LETTER)}]"
 _STYLE_LETTERS = re.compile(f"{_STYLE_LETTER_PATTERN}(?: {_STYLE_LETTER_PATTERN})+")
 
@@ -508,8 +508,8 @@ class _HtmlRenderer(RendererHTML):
         opening = tokens[index]
         kind = opening.meta.get("alert", "") if context.is_concept_page else ""
         tokens[find_closing_index(tokens, index)].meta["alert"] = kind
-        if kind and kind not in KINDS:
-            known = ", ".join(f"[!{k}]" for k in KINDS)
+        if kind and kind not in ALERT_KINDS:
+            known = ", ".join(f"[!{k}]" for k in ALERT_KINDS)
             message, hint = f"[!{kind}] is not an alert.", f"Known: {known}."
             context.report("E13", "[!", message, hint, is_consequence=True)
             return "<blockquote>\n"

@@ -37,7 +37,7 @@ def detect_image_format(content: bytes) -> str:
     return next((kind for begin, kind in _FORMAT_BY_FILE_START if begin.match(content)), "")
 
 
-ENOUGH = 1 << 20
+IMAGE_HEADER_BYTES = 1 << 20
 """The size is within this many bytes, even after a long color profile."""
 
 # JPEG frames that contain a size, and markers without data.

@@ -27,7 +27,7 @@ from app.markup.text import is_of_unspaced_script
 
 _InlineRule = Callable[[StateInline, bool], bool]
 _BlockRule = Callable[[StateBlock, int, int, bool], bool]
-CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
+CITATION_MARK = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _FOOTNOTE_DEFINITION = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
 _ALERT_MARK = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
 # No inline rule begins with any of these characters; task list boxes are not links.
@@ -65,7 +65,7 @@ def _markdown_parser() -> MarkdownIt:
     return reader
 
 
-MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
+BROKEN_COMMENT_START = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
 """A paragraph that looks like a malformed question comment."""
 
 
@@ -197,7 +197,7 @@ def _parse_formula(state: StateInline, silent: bool) -> bool:
 
 def _parse_citation(state: StateInline, silent: bool) -> bool:
     """Parse `[^key]` as a footnote, whether or not the page defines it."""
-    match = CITE.match(state.src, state.pos)
+    match = CITATION_MARK.match(state.src, state.pos)
     if match is None:
         return False
     if not silent:

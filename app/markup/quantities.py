@@ -272,7 +272,7 @@ def _multiply_in_base_units(left: Quantity, right: Quantity, power_of_right: int
     return Quantity(value, _format_unit_powers(_drop_count_units(powers)))
 
 
-SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
+FORMAT_SPEC_PATTERN = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
 
 
 def format_with_spec(value: float, spec: str = "") -> str:
@@ -283,7 +283,7 @@ def format_with_spec(value: float, spec: str = "") -> str:
     >>> format_with_spec(2048), format_with_spec(2048, ",")
     ('2048', '2,048')
     """
-    match = SPEC.match(spec)
+    match = FORMAT_SPEC_PATTERN.match(spec)
     if match is None:
         raise ValueError(f"“{spec}” is not a number format")
     comma, form = match["comma"], match["form"]

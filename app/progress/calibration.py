@@ -10,7 +10,7 @@ from markupsafe import Markup
 from app.questions.question_type import CONFIDENCE_LEVELS, compute_wilson_interval
 from app.web.formatting import format_count_with_noun, format_percent
 from app.widgets.svg import (
-    SHARES,
+    SHARE_AXIS,
     Box,
     PlotArea,
     build_svg_element,
@@ -20,9 +20,9 @@ from app.widgets.svg import (
     draw_text,
 )
 
-_CALIBRATION_PLOT_AREA = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
+_CALIBRATION_PLOT_AREA = PlotArea(Box(0, 16.0, 100, 220.0), SHARE_AXIS)
 _LEVEL_NAMES_Y = 254.0
-ENOUGH = 5  # with fewer answers, a confidence level has no share
+MIN_ANSWERS_OF_LEVEL = 5  # with fewer answers, a confidence level has no share
 _MIN_DOT_SIZE, _MAX_DOT_SIZE = 4.0, 10.0
 _ANSWERS_OF_LARGEST_DOT = 150
 
@@ -43,7 +43,7 @@ class CalibrationRow:
     @property
     def has_enough_answers(self) -> bool:
         """Whether there are enough answers to show a share."""
-        return self.answer_count >= ENOUGH
+        return self.answer_count >= MIN_ANSWERS_OF_LEVEL
 
     @property
     def right_share(self) -> float:

@@ -35,7 +35,7 @@ from app.web.formatting import (
 )
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
-    SHARES,
+    SHARE_AXIS,
     Box,
     PlotArea,
     build_svg_element,
@@ -91,7 +91,7 @@ def describe_chance_of_target(estimate: ScoreEstimate | None, target_percent: in
 
 
 MAX_PREDICTIONS = 12
-_PROGRESS_PLOT_AREA = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
+_PROGRESS_PLOT_AREA = PlotArea(Box(0, 6.0, 87, 120.0), SHARE_AXIS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
-from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, NEWEST, REGRADE, SCORE
 from app.database.tables import TABLES, CalendarFeed, Learner
 from app.progress.predictions import ScorePrediction, SittingResult
 from app.spaced_repetition.review_log import DayTotals
@@ -295,7 +295,7 @@ def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
 _IS_ANSWER_RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
 _SELECT_CONFIDENCE_COUNTS = (
     select(_ATTEMPT_TABLE.c.certainty, _IS_ANSWER_RIGHT, func.count())
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(_ATTEMPT_TABLE.c.learner_id == bindparam("learner"), _ATTEMPT_TABLE.c.first.is_(True))
     .group_by(_ATTEMPT_TABLE.c.certainty, _IS_ANSWER_RIGHT)
 )

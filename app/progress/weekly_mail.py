@@ -31,7 +31,7 @@ from app.accounts.learner_store import update_learner_columns
 from app.clock import Now
 from app.content.course import Course
 from app.content.live_courses import CourseRegistry
-from app.database.engine import WRITING, DbSession
+from app.database.engine import WRITE_OPTIONS, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
 from app.progress.study_record import load_last_seven_days_summary, load_study_record
@@ -157,7 +157,7 @@ def send_due_confirmations_and_summaries(
                 subject = "Confirm your weekly summary"
                 text = _CONFIRMATION_TEXT.format(address=mail_url)
         with Session(engine) as db:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             is_first = store.claim_mail_delivery(db, subscription, day)
             db.commit()
         if is_first:

@@ -376,7 +376,7 @@ def load_added_card_contents(
     return details
 
 
-DECK = "My cards"
+OWN_CARDS_DECK_NAME = "My cards"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -403,7 +403,7 @@ def insert_own_card(
     card: str,
     content: OwnCardContent,
     now: dt.datetime,
-    deck: str = DECK,
+    deck: str = OWN_CARDS_DECK_NAME,
 ) -> bool:
     """Save a new own card, or the learner's text of a course card, which has no `deck`.
 

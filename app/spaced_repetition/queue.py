@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.content.course import Course
-from app.database.engine import BROUGHT
+from app.database.engine import IMPORTED_REVIEW_PREFIX
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, is_source_in_course
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES, card_state_from_row
@@ -55,7 +55,7 @@ class SecondsPerCard:
         return self.review_seconds / LOOK_SECONDS
 
 
-USUAL = SecondsPerCard()
+USUAL_SECONDS_PER_CARD = SecondsPerCard()
 
 
 def shrink_mean_toward_usual(total_seconds: float, count: int, usual_seconds: float) -> float:
@@ -90,7 +90,7 @@ def count_new_cards_still_allowed(
     study_minutes: int,
     day_counts: StudyDayCardCounts,
     extra_cards: int = 0,
-    seconds_per_card: SecondsPerCard = USUAL,
+    seconds_per_card: SecondsPerCard = USUAL_SECONDS_PER_CARD,
 ) -> int:
     """Return how many more new cards may be started on a study day.
 
@@ -504,7 +504,7 @@ _graded = (
     _REVIEW_TABLE.c.milliseconds.between(1, _MOST_LOOK),
     _REVIEW_TABLE.c.study_day < bindparam("day"),
     # An import during the day must not change the day's limits.
-    _REVIEW_TABLE.c.token.not_like(f"{BROUGHT}%"),
+    _REVIEW_TABLE.c.token.not_like(f"{IMPORTED_REVIEW_PREFIX}%"),
 )
 # A card in its first learning steps has no recall value yet. Those reviews are the first ones.
 _first = (*_graded, _REVIEW_TABLE.c.recall.is_(None))

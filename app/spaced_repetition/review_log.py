@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
 from app.clock import from_milliseconds, study_day_at, to_milliseconds
-from app.database.engine import BROUGHT, insert_if_absent
+from app.database.engine import IMPORTED_REVIEW_PREFIX, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
@@ -419,7 +419,7 @@ _SELECT_NEWEST_REVIEWS = (
     )
     .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.voids.is_(None))
     .where((LOG.c.rating > 0) | (LOG.c.act != ""))
-    .where(LOG.c.token.not_like(f"{BROUGHT}%"))
+    .where(LOG.c.token.not_like(f"{IMPORTED_REVIEW_PREFIX}%"))
     .where(~_is_undone)
     .order_by(LOG.c.id.desc())
     .limit(1)

@@ -317,7 +317,7 @@ def is_leech_warning_due(lapses: int) -> bool:
     return lapses >= LEECH_LAPSES and (lapses - LEECH_LAPSES) % _WARN_EVERY == 0
 
 
-OLDEST = dt.timedelta(days=30)
+OLDEST_REVIEW_AGE = dt.timedelta(days=30)
 
 
 def is_rating_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
@@ -325,7 +325,7 @@ def is_rating_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
 
     After 30 days a wrong clock is more likely than a browser that was offline.
     """
-    return now - rated_at > OLDEST
+    return now - rated_at > OLDEST_REVIEW_AGE
 
 
 def clamp_review_time(

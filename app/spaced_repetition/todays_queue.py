@@ -18,7 +18,7 @@ from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
-    USUAL,
+    USUAL_SECONDS_PER_CARD,
     QueueScope,
     ReviewQueue,
     SecondsPerCard,
@@ -59,7 +59,7 @@ class CardsLeft:
     new_cards: int = 0
     due_in_steps: int = 0
     new_added_cards: int = 0
-    seconds_per_card: SecondsPerCard = USUAL
+    seconds_per_card: SecondsPerCard = USUAL_SECONDS_PER_CARD
 
     @property
     def due_reviews(self) -> int:

@@ -14,8 +14,8 @@ from app.estimator.result import ResultTable
 
 # Half the width of a character of 13px text, and the narrowest drawing that
 # shows text inside its bars (narrower ones hide it), in px.
-CHARACTER = 6.6
-NARROWEST = 500.0
+HALF_CHARACTER_WIDTH_PIXELS = 6.6
+MIN_LABELED_WIDTH_PIXELS = 500.0
 
 _ARIA_HIDDEN = 'aria-hidden="true"'
 Point = tuple[float, float]
@@ -174,7 +174,10 @@ def format_coordinate(value: float) -> str:
 
 def text_fits(text: str, width_percent: float) -> bool:
     """Return whether text fits into a box of this width in percent of a drawing."""
-    return len(text) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
+    return (
+        len(text) * HALF_CHARACTER_WIDTH_PIXELS + 10
+        <= width_percent / 100 * MIN_LABELED_WIDTH_PIXELS
+    )
 
 
 class VerdictIcon(NamedTuple):
@@ -475,7 +478,7 @@ def draw_ticks_below(axis: Axis, y: float) -> tuple[str, ...]:
     return tuple(marks)
 
 
-SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
+SHARE_AXIS = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
 """Axis of shares from 0% to 100%."""
 
 
@@ -549,7 +552,7 @@ class LineLabel:
     @property
     def horizontal_extent_percent(self) -> tuple[float, float]:
         """Return where the text begins and ends, in percent of a narrow plot."""
-        wide = (len(self.line.label) * CHARACTER + 8) / _PLOT_WIDTH * 100
+        wide = (len(self.line.label) * HALF_CHARACTER_WIDTH_PIXELS + 8) / _PLOT_WIDTH * 100
         if self.ends_at_position:
             return self.x_percent - wide, self.x_percent
         return self.x_percent, self.x_percent + wide

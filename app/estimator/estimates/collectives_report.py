@@ -21,8 +21,8 @@ from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import (
-    OVERLAP,
-    TIERS,
+    OVERLAP_EXPONENT,
+    TIER_OVERLAP_EXPONENT,
     Collective,
     Interconnect,
     LinkWithinDomain,
@@ -349,7 +349,9 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
-    return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
+    return (
+        f"({latency}^{OVERLAP_EXPONENT} + {transfer}^{OVERLAP_EXPONENT})^(1 ÷ {OVERLAP_EXPONENT})"
+    )
 
 
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
@@ -359,8 +361,8 @@ def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message
     inner = collective_time(operation, domain_ranks, message, fabric)
     used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
     outer = collective_time_between_domains(operation, domain_ranks, groups, message, used_fabric)
-    parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
-    return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
+    parts = (f"{format_term(part, 's')}^{TIER_OVERLAP_EXPONENT:g}" for part in (inner, outer))
+    return f"({' + '.join(parts)})^(1 ÷ {TIER_OVERLAP_EXPONENT:g})"
 
 
 _ONE_DOMAIN_FORMULA = "(latency^1.5 + transfer^1.5)^⅔"

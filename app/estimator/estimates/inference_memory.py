@@ -21,11 +21,11 @@ from app.estimator.memory.inference_memory import (
     ACTIVE,
     DEFAULT_ENGINE,
     ENGINES,
-    LOGGED,
     LOGGED_ACTIVE,
+    LOGGED_ENGINES,
     LOGGED_OVERHEAD,
     OVERHEAD,
-    WORKSPACE,
+    WORKSPACE_BYTES,
     EngineMemory,
     HybridCacheBlocks,
     MaxNumSeqsRefusal,
@@ -283,9 +283,9 @@ class InferenceMemoryResult:
 # Memory outside of weights, cache and activations: CUDA context and libraries, and
 # with several GPUs the buffers of the communication library. Startup logs of vLLM
 # show 0.25 to 1.8 GiB on one GPU and up to 3.6 GiB on two.
-CONTEXT = 1e9
+CONTEXT_BYTES = 1e9
 
-COMMUNICATION = 1e9
+NCCL_BYTES = 1e9
 
 # Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192
@@ -353,11 +353,11 @@ def overhead_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
         return Bounds(1.0, 1.0)
-    return LOGGED_OVERHEAD if inputs.engine in LOGGED else OVERHEAD
+    return LOGGED_OVERHEAD if inputs.engine in LOGGED_ENGINES else OVERHEAD
 
 
 def activation_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
-    return LOGGED_ACTIVE if inputs.engine in LOGGED else ACTIVE
+    return LOGGED_ACTIVE if inputs.engine in LOGGED_ENGINES else ACTIVE
 
 
 def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> Bounds:
@@ -489,7 +489,7 @@ def _temporary_and_overhead_bytes(
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = peak_activation_bytes_per_gpu(model, tokens, sequences, sharing)
-        return TemporaryAndOverheadBytes(active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0))
+        return TemporaryAndOverheadBytes(active, CONTEXT_BYTES + (NCCL_BYTES if gpus > 1 else 0.0))
     engine = find_engine_memory_on_gpu(inputs, inputs.engine)
     # The logs behind it are of tensor parallelism. With as much for GPUs that share experts alone,
     # fewer measured throughputs (offline_throughput) were in their range.
@@ -514,7 +514,7 @@ def _transformers_memory_use(
     sequence += recurrent_state_bytes_per_sequence(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
-    overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
+    overhead = WORKSPACE_BYTES if inputs.overhead is None else inputs.overhead
     running = widest_layer_prefill_bytes(model, inputs.concurrent * prompt)
     loading = compute_weight_bytes_while_loading(model, inputs.weights) / gpus
     return GpuMemoryUse(

@@ -31,7 +31,7 @@ _ELECTRICITY = InputGroup("Electricity", TOPIC)
 _COOLING = InputGroup("Cooling", TOPIC)
 _ENERGY = InputGroup("Energy", TOPIC)
 
-FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
+FEED_CHOICES = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 
 ValueT = TypeVar("ValueT", int, float)
 
@@ -87,7 +87,7 @@ class PowerCoolingInputs:
         limits=(0.05, 1.0),
         help="Typical over highest power; left empty: 80%, as a server with eight "
         "H100 was measured at 82% at most while training.",
-        compute_usual_value=lambda _: LOAD,
+        compute_usual_value=lambda _: TYPICAL_POWER_SHARE,
         topic=TOPIC,
     )
     other: float = _MACHINES.declare_advanced_input_field(
@@ -142,7 +142,7 @@ class PowerCoolingInputs:
     feeds: str = _ELECTRICITY.declare_advanced_input_field(
         "2n",
         "Redundancy of feeds",
-        choices=FEEDS,
+        choices=FEED_CHOICES,
         help="Two full feeds, one circuit more than needed, or none.",
     )
     air_rise: float = _COOLING.declare_advanced_input_field(
@@ -253,7 +253,7 @@ class PowerCoolingResult:
         if self.racks is None or (limit is not None and self.site_power > limit):
             return "no"
         is_near_site_limit = limit is not None and self.site_power > _TIGHT_SITE_POWER_SHARE * limit
-        return "tight" if is_near_site_limit or self.rack_air_heat > DENSE else "fits"
+        return "tight" if is_near_site_limit or self.rack_air_heat > DENSE_RACK_WATTS else "fits"
 
     def air_flow_for_heat_beside_liquid(self, watts: float) -> float:
         """Return the air flow for the heat that liquid does not remove [m3/s]."""
@@ -262,17 +262,17 @@ class PowerCoolingResult:
 
 # Typical over maximum power: a server with eight H100 drew at most 8.4 of its 10.2 kW
 # in training, and 6.5 kW under lighter loads.
-LOAD = 0.8
+TYPICAL_POWER_SHARE = 0.8
 
 # Share of a breaker's rating for continuous load, and of heat that cold plates remove.
-CONTINUOUS = 0.8
+CONTINUOUS_LOAD_SHARE = 0.8
 
 COLD_PLATES = 0.85
 
 RACK_LIMIT = 40e3  # Power of a rack that many buildings can cool with air [W].
 
 # Air-cooled racks above this are rare; published designs reach 57 kW.
-DENSE = 50e3
+DENSE_RACK_WATTS = 50e3
 _TIGHT_SITE_POWER_SHARE = 0.9
 
 
@@ -287,10 +287,10 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     in_rack = max_nodes_in_rack(rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + other_power
-    load = inputs.load or LOAD
+    load = inputs.load or TYPICAL_POWER_SHARE
     site = site_power(machines, inputs.pue)
     current = phase_current(node * max(1, in_rack), inputs.voltage, inputs.power_factor)
-    circuits = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
+    circuits = math.ceil(current / (inputs.circuit * CONTINUOUS_LOAD_SHARE) - 1e-9)
     site_joules = site_energy_watt_seconds(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         inputs=inputs,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from app.estimator.estimates.power_cooling import (
     BTU_PER_TON_HOUR,
-    CONTINUOUS,
+    CONTINUOUS_LOAD_SHARE,
     CUBIC_FEET_PER_MINUTE,
-    DENSE,
+    DENSE_RACK_WATTS,
     RACK_LIMIT,
     TOPIC,
     PowerCoolingInputs,
@@ -250,7 +250,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
+    breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS_LOAD_SHARE, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
     return (
         _STEPS.build_step(
@@ -263,7 +263,7 @@ def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.build_step(
             "circuits",
-            f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
+            f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS_LOAD_SHARE, '%')})⌉",
             f"{twice}⌈{format_term(result.current, 'A')} ÷ ({breaker})⌉",
             result.circuits,
             "nfpa-70",
@@ -378,7 +378,7 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
-    if result.rack_air_heat > DENSE:
+    if result.rack_air_heat > DENSE_RACK_WATTS:
         notes.append(
             f"{format_value(result.rack_air_heat, 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."

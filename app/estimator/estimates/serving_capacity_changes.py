@@ -275,7 +275,7 @@ def _describe_missed_targets(result: CapacityResult) -> str:
 _TIMES_TO = {"ttft": "to the first token", "tpot": "per token"}
 
 
-RACK = 32
+RACK_GPUS = 32
 """GPUs of a link domain from which experts are spread widely [1]."""
 # GPUs of replicas that decode or read prompts, as they are tried in a rack.
 _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
@@ -285,7 +285,7 @@ def _prefill_decode_changes(result: CapacityResult) -> tuple[VerdictChange, ...]
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    if tried or inputs.pipeline_parallel > 1 or placed.fabric.gpus_per_domain < RACK:
+    if tried or inputs.pipeline_parallel > 1 or placed.fabric.gpus_per_domain < RACK_GPUS:
         return ()
     if not placed.model.is_routed:
         return ()
@@ -325,7 +325,12 @@ def _prefill_decode_changes(result: CapacityResult) -> tuple[VerdictChange, ...]
 def _full_rack_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the most users that one rack serves, with this split and with the best one tried."""
     inputs, rack = result.inputs, result.replica_profile.placed.fabric.gpus_per_domain
-    if rack < RACK or inputs.requests_per_second or inputs.simulate or inputs.pipeline_parallel > 1:
+    if (
+        rack < RACK_GPUS
+        or inputs.requests_per_second
+        or inputs.simulate
+        or inputs.pipeline_parallel > 1
+    ):
         return ()
     if result.unrelaxed_preset_tpot is not None or result.start_refusal is not None:
         return ()

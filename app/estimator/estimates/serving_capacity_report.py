@@ -17,7 +17,7 @@ from app.estimator.estimates.serving_capacity import (
     operating_point_of_each_replica,
 )
 from app.estimator.estimates.serving_capacity_changes import (
-    RACK,
+    RACK_GPUS,
     add_chosen_split_to_changes,
     find_verdict_changes,
 )
@@ -396,7 +396,7 @@ def _describe_replicas_with_gpus(result: CapacityResult) -> str:
 def _describe_gpus_beyond_rack(result: CapacityResult) -> str:
     """Return that prefill and decode apart do not fit in one rack, if they do not."""
     rack = result.replica_profile.placed.fabric.gpus_per_domain
-    if not result.replica_profile.prefill_replica or not (result.gpus or 0) > rack >= RACK:
+    if not result.replica_profile.prefill_replica or not (result.gpus or 0) > rack >= RACK_GPUS:
         return ""
     whole = "" if result.inputs.spare else f" {format_value(result.gpus, 'GPU')} in all,"
     return f",{whole} more than the {rack} of one rack"
@@ -742,7 +742,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     routed = placed.model.is_routed
     if prefill is None:
         together = []
-        if routed and placed.fabric.gpus_per_domain >= RACK:
+        if routed and placed.fabric.gpus_per_domain >= RACK_GPUS:
             together.append(
                 f"In a rack of {placed.fabric.gpus_per_domain} linked GPUs, mixtures of experts are usually "
                 "served with prefill and decode apart, for example on 8 and on 48 GPUs."

@@ -54,14 +54,12 @@ class CheckpointContent(NamedTuple):
 
 
 _WEIGHTS, _COPY = CheckpointPart("16-bit weights", 2.0), CheckpointPart("32-bit copy", 4.0)
-_BOTH_MOMENTS = CheckpointPart("first moment", 4.0), CheckpointPart("second moment", 4.0)
+_MOMENTS = CheckpointPart("first moment", 4.0), CheckpointPart("second moment", 4.0)
 _MOMENTUM = CheckpointPart("momentum", 4.0)
 CONTENTS = {
-    "adamw": CheckpointContent(
-        "Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_BOTH_MOMENTS), "zero"
-    ),
+    "adamw": CheckpointContent("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
     "adamw-12": CheckpointContent(
-        "AdamW without the 16-bit copy, 12 B", (_COPY, *_BOTH_MOMENTS), "zero"
+        "AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"
     ),
     "muon": CheckpointContent("Everything of Muon, 10 B", (_WEIGHTS, _COPY, _MOMENTUM), "muon"),
     "weights": CheckpointContent("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
@@ -402,7 +400,7 @@ class StorageResult:
 # lanes [B/s], and the time of all ranks to synchronize [s].
 HOST_COPY = 20e9
 
-BARRIER = 1.0
+BARRIER_SECONDS = 1.0
 
 _TIGHT_RATIO = 0.8
 
@@ -473,7 +471,9 @@ def compute_losses(
     count, bandwidth = gpus or inputs.gpus, write_bandwidth or inputs.write_bandwidth
     written = checkpoint_size / bandwidth
     beside = inputs.saving == "beside"
-    stall = inputs.stall or (BARRIER + checkpoint_size / count / HOST_COPY if beside else written)
+    stall = inputs.stall or (
+        BARRIER_SECONDS + checkpoint_size / count / HOST_COPY if beside else written
+    )
     mtbf = job_mtbf(gpu_mtbf or inputs.mtbf or GPU_MTBF, count)
     restart = inputs.restart + checkpoint_size * inputs.replicas / inputs.read_bandwidth
     interval = inputs.save_every or daly_checkpoint_interval(stall, mtbf)

@@ -39,7 +39,11 @@ from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
 from app.estimator.training.run_costs import GPU_MTBF, WRITE_BANDWIDTH, checkpoint_bytes
-from app.estimator.training.step_time import LOST, find_fastest_usual_plan, optimizer_step_time
+from app.estimator.training.step_time import (
+    LOST_TIME_SHARE,
+    find_fastest_usual_plan,
+    optimizer_step_time,
+)
 from app.estimator.training.training_plan import TrainingPlan, find_training_software
 
 
@@ -401,7 +405,12 @@ def guess_gpus_for_run_time(
         plan = find_fastest_usual_plan(model, gpu, wanted, count, batch)
         step = optimizer_step_time(model, gpu, build_gpu_interconnect(gpu), plan)
         gpus = (
-            inputs.tokens / plan.tokens_per_step * step.total * plan.gpus / (1 - LOST) / run_seconds
+            inputs.tokens
+            / plan.tokens_per_step
+            * step.total
+            * plan.gpus
+            / (1 - LOST_TIME_SHARE)
+            / run_seconds
         )
     return gpus
 

@@ -98,8 +98,8 @@ def expert_parallel_layer_bytes_per_rank(
 
 # How latency and transfer, or two tiers of links, combine: 1 means one after the other,
 # infinity means at the same time.
-OVERLAP = 1.5
-TIERS = 2.0
+OVERLAP_EXPONENT = 1.5
+TIER_OVERLAP_EXPONENT = 2.0
 # Share of each rank's own block that is copied within its memory at the same time.
 _LOCAL_COPY = 0.33
 # All-to-all reaches a little less of a link, and starts all of its hops at once.
@@ -164,7 +164,7 @@ class LinkTime(NamedTuple):
 
     @property
     def overlapped_sum(self) -> float:
-        return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
+        return _combine_overlapping_times(self.latency, self.transfer, OVERLAP_EXPONENT)
 
 
 def find_link_model(link_id: str) -> LinkModel:
@@ -270,7 +270,7 @@ def collective_time(
     outer = collective_time_between_domains(
         operation, ranks_per_domain, groups, message_bytes, fabric
     )
-    return _combine_overlapping_times(inner, outer, TIERS)
+    return _combine_overlapping_times(inner, outer, TIER_OVERLAP_EXPONENT)
 
 
 def inference_engine_collective_time(

@@ -11,7 +11,7 @@ _TILE_ROWS = 128.0
 _IDLE_WAVE_SHARE = 0.15
 # Share of the memory bandwidth that streaming kernels reach (SimuMax and the operator
 # tables of aiconfigurator: 0.67 to 0.87).
-STREAMING = 0.8
+STREAMING_BANDWIDTH_SHARE = 0.8
 # Exponent of the power limit in the sustained rate of long runs; fitted together with
 # the shares of data/training_rates.toml.
 _POWER_LIMIT_EXPONENT = 0.43
@@ -92,7 +92,7 @@ def compute_sustained_rates(
         matmul=peak * min(scale * _sustained_matmul_share(shares, number_format), _MOST_OF_PEAK),
         matmul_16bit=peak16 * min(scale * shares.matmul_bf16, _MOST_OF_PEAK),
         attention=peak16 * min(scale * attention_share, _MOST_OF_PEAK),
-        bandwidth=gpu.memory_bandwidth * STREAMING,
+        bandwidth=gpu.memory_bandwidth * STREAMING_BANDWIDTH_SHARE,
         multiprocessors=peak16 / shares.flops_per_multiprocessor,
         peak=peak,
     )

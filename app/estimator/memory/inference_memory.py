@@ -456,7 +456,7 @@ ENGINES: dict[str, EngineMemory] = {
 # constants from an engine's own logs, both ranges are narrower.
 OVERHEAD, ACTIVE = Bounds(0.4, 2.0), Bounds(0.6, 1.6)
 LOGGED_OVERHEAD, LOGGED_ACTIVE = Bounds(0.5, 1.6), Bounds(0.85, 1.2)
-LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "vllm-0.17", "sglang")
+LOGGED_ENGINES = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "vllm-0.17", "sglang")
 
 
 def compute_engine_memory_limit(
@@ -517,7 +517,7 @@ def profiled_temporary_peak_bytes(
 
 
 # Library workspaces on each GPU, in addition to tensors.
-WORKSPACE = 24e6
+WORKSPACE_BYTES = 24e6
 
 
 def unfused_layer_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> float:

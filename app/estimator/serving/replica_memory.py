@@ -7,8 +7,8 @@ from app.estimator.memory.inference_memory import (
     ACTIVE,
     DEFAULT_ENGINE,
     ENGINES,
-    LOGGED,
     LOGGED_ACTIVE,
+    LOGGED_ENGINES,
     LOGGED_OVERHEAD,
     OVERHEAD,
     EngineMemory,
@@ -201,7 +201,7 @@ def compute_memory_besides_cache(
     if placed.setup.draft_tokens:
         drafting = draft_weight_bytes(placed.model, placed.setup.weight_format) / placed.setup.gpus
     overhead = engine.bytes_outside_framework(tensor)
-    is_logged = engine.id in LOGGED
+    is_logged = engine.id in LOGGED_ENGINES
     overheads = LOGGED_OVERHEAD if is_logged else OVERHEAD
     active = LOGGED_ACTIVE if is_logged else ACTIVE
     shares, padding = _marlin_padding_and_shares_per_gpu(placed, model)

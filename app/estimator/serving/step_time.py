@@ -47,7 +47,7 @@ from app.estimator.training.flops import mixer_forward_flops_outside_matrices
 from app.estimator.units import format_count, format_number, format_value
 
 _CUBE_ROOT_EXPONENT = 1 / 3
-TILE = 16.0
+TILE_ROWS = 16.0
 # Kernels per layer that are neither products nor attention; kernels that score, rank and
 # select the tokens of sparse attention; kernels that route tokens to experts.
 _SMALL_KERNELS, _SELECTION_KERNELS, _ROUTING_KERNELS = 6, 10, 6
@@ -334,7 +334,7 @@ def padded_rows(placed: PlacedModel, rows: float) -> float:
     """Return the rows that a product computes: whole tiles, unless it takes vectors."""
     if rows <= placed.engine.max_unpadded_rows:
         return rows
-    return math.ceil(rows / TILE) * TILE
+    return math.ceil(rows / TILE_ROWS) * TILE_ROWS
 
 
 class ChosenExpertsPerGpu(NamedTuple):

@@ -29,7 +29,7 @@ from app.import_export.text_conversion import (
     read_items_or_refuse,
 )
 
-VERSION = 1
+JSON_FORMAT_VERSION = 1
 _ITEM_ADAPTER = TypeAdapter(Item)
 _NOT_WRITTEN = {"line", "lost", "path", "params", "lets"}
 _TYPE_BY_FIELD = {f.name: f.type for f in dataclasses.fields(Item) if f.name not in _NOT_WRITTEN}
@@ -40,7 +40,7 @@ _SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)  # a line that Excel r
 
 def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
     """Return all items as JSON; `language` is that of their text, if known."""
-    header = {"version": VERSION} | ({"language": language} if language else {})
+    header = {"version": JSON_FORMAT_VERSION} | ({"language": language} if language else {})
     rows = [_build_item_row(item) for item in items]
     text = json.dumps({**header, "items": rows}, ensure_ascii=False, indent=1)
     return ExportResult(f"{text}\n".encode(), len(rows))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.estimator.units import append_unit, format_number
 from app.markup import expressions
-from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
+from app.markup.expressions import PLACEHOLDER_PATTERN, ExpressionError, Value
 from app.markup.model import RichText
 from app.markup.problems import ParseContext
 from app.markup.quantities import (
@@ -322,7 +322,7 @@ def find_overrounded_stem_numbers(
     stem: RichText, values: Mapping[str, Value]
 ) -> list[VariantFault]:
     """Report a number of the stem that is rounded more than the answer tolerates (W48)."""
-    for match in PLACEHOLDER.finditer(stem.plain):
+    for match in PLACEHOLDER_PATTERN.finditer(stem.plain):
         value = values.get(match[1])
         if not match[2] or not isinstance(value, Quantity) or not value.value:
             continue
