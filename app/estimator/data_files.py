@@ -122,7 +122,7 @@ SOURCES: dict[str, Publication] = {
 # saturated, the constants are fitted again without the group. What is “unmeasured” has
 # the spread of the first measurements of a source, engines and GPUs that were new to the
 # model: 49 runs of SGLang at its default launch on five GPUs, before they were fitted to.
-_ERROR_RANGE_BY_ESTIMATE = {
+_ERROR_RANGE_BY_NAME = {
     "collective": (0.82, 1.27),
     "training": (0.84, 1.32),
     "training-routed": (0.73, 1.32),
@@ -152,7 +152,7 @@ def error_bounds_around(interval_name: str, value: float) -> Bounds:
     >>> error_bounds_around("training", 100.0)
     Bounds(low=84.0, high=132.0)
     """
-    low, high = _ERROR_RANGE_BY_ESTIMATE[interval_name]
+    low, high = _ERROR_RANGE_BY_NAME[interval_name]
     return Bounds(value * low, value * high)
 
 
@@ -178,5 +178,5 @@ def rate_with_error_range(
     >>> rate_with_error_range("collective", 0.94, ceiling=1.0).high
     1.0
     """
-    low, high = _ERROR_RANGE_BY_ESTIMATE[interval_name]
+    low, high = _ERROR_RANGE_BY_NAME[interval_name]
     return OutputValue(value, value / high, min(value / low, max(ceiling, value)))

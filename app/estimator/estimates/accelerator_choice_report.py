@@ -27,8 +27,7 @@ from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.estimates.training_time_report import (
-    run_error_interval_name,
-    time_with_error_range_up_to_peak,
+    value_with_run_error_range,
 )
 from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import (
@@ -239,15 +238,7 @@ def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> 
 def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return _add_run_error_range(inputs, best, best.gpu_hours)
-
-
-def _add_run_error_range(
-    inputs: AcceleratorChoiceInputs, best: GpuCandidate, value: float
-) -> OutputValue:
-    """Return what grows with the GPU-hours, with the error range of a training run."""
-    interval = run_error_interval_name(find_model(inputs.model), best.gpu)
-    return time_with_error_range_up_to_peak(interval, value, best.hfu)
+    return value_with_run_error_range(find_model(inputs.model), best.gpu, best.hfu, best.gpu_hours)
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -278,7 +269,8 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
         return OutputValue(None, note="For training.", applies=False)
     if best.hourly_price_per_gpu is None:
         return _hourly_cost(inputs, best)
-    cost = _add_run_error_range(inputs, best, best.gpu_hours * best.hourly_price_per_gpu)
+    value = best.gpu_hours * best.hourly_price_per_gpu
+    cost = value_with_run_error_range(find_model(inputs.model), best.gpu, best.hfu, value)
     return dataclasses.replace(cost, note=_describe_price_of_best(inputs, best))
 
 

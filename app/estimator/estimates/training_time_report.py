@@ -79,7 +79,7 @@ from app.estimator.units import format_count, format_number, format_value
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def time_with_error_range_up_to_peak(interval_name: str, value: float, hfu: float) -> OutputValue:
+def _time_with_error_range_up_to_peak(interval_name: str, value: float, hfu: float) -> OutputValue:
     """Return a training time, or what grows with it, with its error range.
 
     No chip computes faster than its peak, so that the range begins where the HFU is 100%.
@@ -96,7 +96,7 @@ def _output_with_step_error_range(
     label: str,
     unit: str,
     read: _Read,
-    add_range: Callable[[str, float, float], OutputValue] = time_with_error_range_up_to_peak,
+    add_range: Callable[[str, float, float], OutputValue] = _time_with_error_range_up_to_peak,
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of one step, or a rate, which is better if it is higher."""
     return ModeledOutput(
@@ -124,13 +124,21 @@ def _output_with_run_error_range(
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of the whole run, or what grows with it."""
     return ModeledOutput(
-        name, label, unit, "less", lambda r: _add_run_error_range(r, read(r)), primary=primary
+        name,
+        label,
+        unit,
+        "less",
+        lambda r: value_with_run_error_range(r.model, r.gpu, r.hfu, read(r)),
+        primary=primary,
     )
 
 
-def _add_run_error_range(result: TrainingTimeResult, value: float) -> OutputValue:
-    interval = run_error_interval_name(result.model, result.gpu)
-    return time_with_error_range_up_to_peak(interval, value, result.hfu)
+def value_with_run_error_range(
+    model: Architecture, gpu: Accelerator, hfu: float, value: float
+) -> OutputValue:
+    """Return what grows with the time of a whole run, with its error range."""
+    interval_name = "run-unmeasured" if _name_unmeasured_part(model, gpu) else "run"
+    return _time_with_error_range_up_to_peak(interval_name, value, hfu)
 
 
 def _failure_rate_ranged_output(
@@ -169,11 +177,6 @@ def step_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
     return "training-routed" if model.is_routed else "training"
 
 
-def run_error_interval_name(model: Architecture, gpu: Accelerator) -> str:
-    """Return the name of the error interval of the time of a whole run."""
-    return "run-unmeasured" if _name_unmeasured_part(model, gpu) else "run"
-
-
 def describe_measurements_behind_ranges(model: Architecture, gpu: Accelerator) -> str:
     if unmeasured_part := _name_unmeasured_part(model, gpu):
         return (
@@ -198,11 +201,12 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price_per_hour(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    return _add_run_error_range(result, rental_cost(result.gpu_hours, price))
+    cost = rental_cost(result.gpu_hours, price)
+    return value_with_run_error_range(result.model, result.gpu, result.hfu, cost)
 
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
-    time = _add_run_error_range(result, result.run_seconds)
+    time = value_with_run_error_range(result.model, result.gpu, result.hfu, result.run_seconds)
     return OutputValue(
         result.expected_failures,
         (time.low or result.run_seconds) / result.mtbf_bounds.high,
