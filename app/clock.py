@@ -28,7 +28,7 @@ def from_milliseconds(milliseconds_utc: int) -> dt.datetime:
 
 Now = Annotated[dt.datetime, Depends(current_time)]
 
-_ROLLOVER = dt.timedelta(hours=4)
+_ROLLOVER_TIME = dt.timedelta(hours=4)
 
 
 def time_zone_or_utc(name: str) -> dt.tzinfo:
@@ -40,11 +40,11 @@ def time_zone_or_utc(name: str) -> dt.tzinfo:
 
 
 def study_day_at(moment: dt.datetime, zone: str) -> dt.date:
-    return (moment.astimezone(time_zone_or_utc(zone)) - _ROLLOVER).date()
+    return (moment.astimezone(time_zone_or_utc(zone)) - _ROLLOVER_TIME).date()
 
 
 def study_day_start(day: dt.date, zone: str) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(), time_zone_or_utc(zone)) + _ROLLOVER
+    return dt.datetime.combine(day, dt.time(), time_zone_or_utc(zone)) + _ROLLOVER_TIME
 
 
 def round_minutes(minutes: float) -> int:

@@ -25,7 +25,7 @@ from app.clock import utc_now
 from app.content.live_courses import SINGLE_COURSE, CourseRegistry, LiveCourse
 from app.database.backup import run_daily_backups
 from app.database.engine import (
-    READERS,
+    MAX_CONCURRENT_READS,
     OpenWriteSession,
     create_write_session_opener,
     make_engine,
@@ -76,7 +76,7 @@ def create_app(
     )
     app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database_url_or_default)
-    app.state.reader_slots = asyncio.Semaphore(READERS)
+    app.state.reader_slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
     app.state.courses = courses = open_courses(settings, live_course)
     app.state.live_course = courses.live_courses[courses.default_course_name]
     assets = load_assets()

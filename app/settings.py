@@ -16,8 +16,8 @@ from app.web.request_limits import parse_rate_limits
 from app.web.visitor import AUTHOR_COOKIE, PREFERENCE_COOKIES, SESSION_COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-_SECRETS = {"secret", "metrics_token", "smtp"}
-PREFIX = "HEADROOM_"
+_SECRET_SETTINGS = {"secret", "metrics_token", "smtp"}
+ENVIRONMENT_PREFIX = "HEADROOM_"
 # Kubernetes sets these in containers if a service is named headroom; the tests read the
 # last.
 _NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
@@ -75,7 +75,9 @@ RateWords = Annotated[str, AfterValidator(_validate_rate_limits)]
 class Settings(BaseSettings):
     """All settings. Each is the environment variable HEADROOM_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, extra="ignore", env_ignore_empty=True
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
@@ -284,18 +286,18 @@ def list_settings_masking_secrets(settings: Settings) -> list[SettingRow]:
     rows = []
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
-        shown = "(set)" if name in _SECRETS and value else str(value)
-        variable = f"{PREFIX}{name.upper()}"
+        shown = "(set)" if name in _SECRET_SETTINGS and value else str(value)
+        variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
         rows.append(SettingRow(variable, shown, str(field.default), field.description or ""))
     return rows
 
 
 def unknown_variable_messages() -> list[str]:
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in Settings.model_fields}
     return [
         _unknown_variable_message(name, known)
         for name in sorted(os.environ)
-        if name.startswith(PREFIX) and name not in known and not _NOT_OURS.match(name)
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in known and not _NOT_OURS.match(name)
     ]
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from app.cli import main
 from app.content.course import load_course
 from app.content.live_courses import CourseRegistry, LiveCourse
-from app.database.engine import WRITING, make_engine
+from app.database.engine import WRITE_OPTIONS, make_engine
 from app.database.tables import Attempt, Learner, Regrade
 from app.quiz.store import save_revision_once
 from tests.conftest import FIRST_AID, two_courses
@@ -128,7 +128,7 @@ def test_only_the_answers_of_a_course_are_graded_again(
     question = load_course(content / "aid").questions["w-fp32"]
     engine = make_engine(database)
     with Session(engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         save_revision_once(db, question, dt.datetime(2026, 6, 9, tzinfo=dt.UTC))
         for course_name in ("aid", "sizing"):
             who = Learner(key=course_name, course=course_name, created_at=1)

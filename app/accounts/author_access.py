@@ -117,7 +117,7 @@ def _refuse_browser_without_session(request: Request) -> Response:
 
 
 router = APIRouter(prefix="/authoring/enter", include_in_schema=False)
-_REASONS: dict[AuthorLinkState, str] = {
+_MESSAGE_BY_LINK_STATE: dict[AuthorLinkState, str] = {
     "used": "This link was used already. Each link works once. If it was not you who "
     "used it, run `headroom author revoke all`.",
     "expired": "This link is more than 15 minutes old.",
@@ -132,7 +132,7 @@ def show_author_sign_in_button(
     """Show only a button, so that a link preview does not use up the link."""
     state = author_store.find_author_link_state(db, hash_session_key(token), now)
     if state != "good":
-        return _render_author_link_needed_page(request, _REASONS[state])
+        return _render_author_link_needed_page(request, _MESSAGE_BY_LINK_STATE[state])
     return _forbid_caching(render_page(request, "accounts/author_entry.html", token=token))
 
 
@@ -145,7 +145,9 @@ def sign_in_with_author_link(
     if not author_store.redeem_author_link(db, digest, now):
         state = author_store.find_author_link_state(db, digest, now)
         # A clock that is set back makes an expired link good again after it was refused.
-        return _render_author_link_needed_page(request, _REASONS.get(state, _REASONS["expired"]))
+        return _render_author_link_needed_page(
+            request, _MESSAGE_BY_LINK_STATE.get(state, _MESSAGE_BY_LINK_STATE["expired"])
+        )
     previous_session = author_store.find_author_session(
         db, hash_session_key(request.state.visitor.author_token), now
     )

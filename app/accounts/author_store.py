@@ -28,10 +28,9 @@ def generate_author_token() -> str:
 AuthorLinkState = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE_SESSION = 0
 """The session id of actions on the command line."""
-_USED_LINK_REPORTED_FOR = dt.timedelta(
-    days=7
-)  # how long an expired link differs from an unknown one
-_FIND = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
+# how long an expired link differs from an unknown one
+_USED_LINK_REPORTED_FOR = dt.timedelta(days=7)
+_FIND_BY_DIGEST = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
     col(AuthorSession.digest) == bindparam("wanted"),
     col(AuthorSession.revoked_at).is_(None),
     col(AuthorSession.last_used) > bindparam("since"),
@@ -122,7 +121,7 @@ def insert_author_session(db: Session, token_digest: str, device: str, now: dt.d
 def find_author_session(db: Session, token_digest: str, now: dt.datetime) -> SignedInAuthor | None:
     """Return the session of a cookie; None if it is revoked, expired or unknown."""
     values = {"wanted": token_digest, "since": to_milliseconds(now - SESSION_LIFETIME)}
-    row = db.connection().execute(_FIND, values).first()
+    row = db.connection().execute(_FIND_BY_DIGEST, values).first()
     return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
 

@@ -24,19 +24,19 @@ from app.web.request_limits import RateLimiter, client_address_or_network_of_sco
 from app.web.visitor import create_session_key, hash_session_key
 
 CODE_LIFETIME = dt.timedelta(minutes=10)
-_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily confused
+_DEVICE_CODE_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily confused
 CODE_LENGTH = 8
 
 
 def generate_device_code() -> str:
     """Return a new code for display, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
-    letters = "".join(secrets.choice(_LETTERS) for _ in range(CODE_LENGTH))
+    letters = "".join(secrets.choice(_DEVICE_CODE_LETTERS) for _ in range(CODE_LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
 
 
 def normalize_device_code(typed: str) -> str:
     """Return the code for comparison: uppercase, without other characters."""
-    return "".join(c for c in typed.upper() if c in _LETTERS)
+    return "".join(c for c in typed.upper() if c in _DEVICE_CODE_LETTERS)
 
 
 router = APIRouter()

@@ -14,7 +14,7 @@ CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
 PageLength = Literal["auto", "short", "full"]
 PAGE_LENGTHS: tuple[PageLength, ...] = ("auto", "short", "full")
 
-_DAY = dt.timedelta(days=1)
+_ONE_DAY = dt.timedelta(days=1)
 _FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
 _LAST_MOCK_DAYS_BEFORE = 2  # days from the last mock exam to the exam
 _MIN_DAYS_BETWEEN = 4  # days between the last mock exam and the one before it
@@ -47,7 +47,7 @@ class PlanCalendar:
 
     def count_study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
-        days = (day + n * _DAY for n in range(1, self.days_until_exam(day)))
+        days = (day + n * _ONE_DAY for n in range(1, self.days_until_exam(day)))
         return sum(date.weekday() not in self.weekdays_off for date in days)
 
     def list_reading_days_after(self, day: dt.date) -> tuple[dt.date, ...]:
@@ -55,7 +55,7 @@ class PlanCalendar:
 
         Days off, days of a mock exam and the eve of the exam have none.
         """
-        days = (day + n * _DAY for n in range(1, self.days_until_exam(day) - 1))
+        days = (day + n * _ONE_DAY for n in range(1, self.days_until_exam(day) - 1))
         return tuple(d for d in days if not self.is_day_off(d) and d not in self.mock_exam_days)
 
     def is_day_off(self, day: dt.date) -> bool:
@@ -127,14 +127,16 @@ def plan_mock_exam_days(
     last = days - _LAST_MOCK_DAYS_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
     offsets = [*range(first, last - _MIN_DAYS_BETWEEN + 1, 7), last]
-    dates = [_first_study_day_from(first_day + n * _DAY, exam_day, weekdays_off) for n in offsets]
+    dates = [
+        _first_study_day_from(first_day + n * _ONE_DAY, exam_day, weekdays_off) for n in offsets
+    ]
     return tuple(dict.fromkeys(dates))
 
 
 def _first_study_day_from(day: dt.date, exam: dt.date, weekdays_off: frozenset[int]) -> dt.date:
     study_day = day
     while study_day < exam and study_day.weekday() in weekdays_off:
-        study_day += _DAY
+        study_day += _ONE_DAY
     return study_day if study_day < exam else day
 
 
@@ -149,7 +151,7 @@ def move_mock_exams_from_days_off(
     One stays where it is if that day has a mock exam already, so that none is lost.
 
     >>> days = dt.date(2026, 3, 9), dt.date(2026, 3, 10)
-    >>> moved = move_mock_exams_from_days_off(days, dt.date(2026, 3, 20), frozenset({0}), days[0] - _DAY)
+    >>> moved = move_mock_exams_from_days_off(days, dt.date(2026, 3, 20), frozenset({0}), days[0] - _ONE_DAY)
     >>> [day.day for day in moved]
     [9, 10]
     """

@@ -172,18 +172,18 @@ def _revoke_statement(now: dt.datetime) -> Any:
 
 
 # What a learner can set is a column of the table and a field of `LearnerProfile`.
-_COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
+_LEARNER_COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
 # Ids of course cards contain no colon.
 _edited_card = select(col(OwnCard.id)).where(
     col(OwnCard.learner_id) == col(Learner.id), col(OwnCard.card).not_like("%:%")
 )
-_PROFILE = (
-    *(c.label(FIELD_BY_COLUMN.get(c.name, c.name)) for c in _COLUMNS),
+_PROFILE_COLUMNS = (
+    *(c.label(FIELD_BY_COLUMN.get(c.name, c.name)) for c in _LEARNER_COLUMNS),
     _edited_card.exists().label("has_edited_cards"),
 )
 # Precompiled: every request runs the first and every write the second.
-_FIND = (
-    select(col(LearnerSession.revoked_at), col(LearnerSession.last_seen), *_PROFILE)
+_FIND_BY_SESSION = (
+    select(col(LearnerSession.revoked_at), col(LearnerSession.last_seen), *_PROFILE_COLUMNS)
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
@@ -251,7 +251,9 @@ def find_learner_by_session(
     In another course than the one the session began in, `id` is 0 if the person has
     saved nothing there.
     """
-    row = db.connection().execute(_FIND, {"wanted": session_key_digest}).mappings().first()
+    row = (
+        db.connection().execute(_FIND_BY_SESSION, {"wanted": session_key_digest}).mappings().first()
+    )
     if row is None:
         return None
     columns = dict(row)
@@ -281,7 +283,9 @@ def _find_or_build_row_in_course(
     shared = {name: columns_in_other_course[name] for name in ("person", *_SHARED_COLUMNS)}
     key = derive_learner_key(person, course_name)
     draft = Learner(key=key, course=course_name, created_at=0, **shared).model_dump()
-    return {FIELD_BY_COLUMN.get(c.name, c.name): draft[c.name] for c in _COLUMNS} | {"id": 0}
+    return {FIELD_BY_COLUMN.get(c.name, c.name): draft[c.name] for c in _LEARNER_COLUMNS} | {
+        "id": 0
+    }
 
 
 def _learner_from_columns(columns: dict[str, Any], **session: Any) -> LearnerProfile:
@@ -306,10 +310,10 @@ def derive_learner_key(person_key: str, course_name: str) -> str:
     return hashlib.sha256(f"{person_key}:{course_name}".encode()).hexdigest()[:32]
 
 
-_FIND_IN_COURSE = select(*_PROFILE).where(
+_FIND_IN_COURSE = select(*_PROFILE_COLUMNS).where(
     col(Learner.person) == bindparam("person"), col(Learner.course) == bindparam("course")
 )
-_FIND_BY_ID = select(*_PROFILE).where(col(Learner.id) == bindparam("wanted"))
+_FIND_BY_ID = select(*_PROFILE_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 
 
 def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
@@ -464,10 +468,17 @@ def delete_device_codes_of_person(db: Session, learner_id: int) -> None:
     )
 
 
-_SITTING = TABLES["sitting"]
-_PAPERS = select(_SITTING.c.paper).where(_SITTING.c.learner_id == bindparam("of_learner"))
-_IS_RUNNING = _SITTING.c.closed_at.is_(None) & (_SITTING.c.deadline_at > bindparam("now"))
-_RUNNING_PAPERS, _PAST_PAPERS = _PAPERS.where(_IS_RUNNING), _PAPERS.where(~_IS_RUNNING)
+_SITTING_TABLE = TABLES["sitting"]
+_PAPERS_OF_LEARNER = select(_SITTING_TABLE.c.paper).where(
+    _SITTING_TABLE.c.learner_id == bindparam("of_learner")
+)
+_IS_RUNNING = _SITTING_TABLE.c.closed_at.is_(None) & (
+    _SITTING_TABLE.c.deadline_at > bindparam("now")
+)
+_RUNNING_PAPERS, _PAST_PAPERS = (
+    _PAPERS_OF_LEARNER.where(_IS_RUNNING),
+    _PAPERS_OF_LEARNER.where(~_IS_RUNNING),
+)
 
 
 def list_question_ids_in_running_exam(
@@ -497,7 +508,7 @@ def _list_question_ids_in_papers(
 # files.
 _SECRET_COLUMNS = {"key", "person", "digest", "content"}
 _UNEXPORTED_TABLES = {DeviceCode.__tablename__}
-_PICTURE = TABLES["own_picture"]
+_OWN_PICTURE_TABLE = TABLES["own_picture"]
 _ROWS_PER_QUERY = 200
 _ERASED_LAST = {Learner.__tablename__, LearnerSession.__tablename__}
 _MAX_BATCH_WEIGHT = 500
@@ -532,9 +543,9 @@ def iterate_exported_pictures_of_person(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of a learner's pictures, each once."""
     yielded_names = set()
-    for row_id in _list_row_ids_of_person(db, _PICTURE, learner_id):
-        query = select(_PICTURE.c.name, _PICTURE.c.content)
-        name, content = db.execute(query.where(_PICTURE.c.id == row_id)).one()
+    for row_id in _list_row_ids_of_person(db, _OWN_PICTURE_TABLE, learner_id):
+        query = select(_OWN_PICTURE_TABLE.c.name, _OWN_PICTURE_TABLE.c.content)
+        name, content = db.execute(query.where(_OWN_PICTURE_TABLE.c.id == row_id)).one()
         if name not in yielded_names:  # two courses may have the same picture
             yield name, base64.b64decode(content)
         yielded_names.add(name)

@@ -72,7 +72,7 @@ Questions, cards and topics are named as in the files of the course.
 """
 
 
-_FORMAT = 2
+_ARCHIVE_VERSION = 2
 """Version of the archive's structure. Since 2 it contains pictures as files."""
 
 
@@ -90,7 +90,12 @@ def write_personal_data_archive(
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
         for name, content in learner_store.iterate_exported_pictures_of_person(db, learner_id):
             archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
-        about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
+        about = {
+            "app": "headroom",
+            "format": _ARCHIVE_VERSION,
+            "at": _format_timestamp(now),
+            "rows": counts,
+        }
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
 

@@ -25,7 +25,7 @@ from app.web.formatting import format_time_of_day
 from app.web.visitor import YEAR_SECONDS
 
 Problems = list[dict[str, str]]
-_DIGITS = 9  # of a number: parsing thousands of digits takes long or fails
+_MAX_NUMBER_DIGITS = 9  # of a number: parsing thousands of digits takes long or fails
 _DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WEEKDAYS = {str(number): name for number, name in enumerate(_DAY_NAMES)}
 """Form values of weekdays and their names."""
@@ -65,7 +65,7 @@ def _parse_name(typed: str) -> str:
 def _make_whole_number_parser(least: int, limit: int, unit: str) -> Callable[[str], int]:
     def parse(typed: str) -> int:
         digits = typed.removesuffix("%").strip()
-        if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS:
+        if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_NUMBER_DIGITS:
             number = int(digits)
             if least <= number <= limit:
                 return number

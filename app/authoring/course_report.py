@@ -150,7 +150,7 @@ def _format_cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-_SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b")
+_SPECIFIC_WORDING = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -181,11 +181,11 @@ class _SingleAnswerItem:
 
 
 _OptionScorer = Callable[[_SingleAnswerItem, int], int]
-_CUES: Mapping[str, _OptionScorer] = {
+_SCORER_BY_CUE: Mapping[str, _OptionScorer] = {
     "the longest": lambda item, at: len(item.options[at]),
     "the shortest": lambda item, at: -len(item.options[at]),
     "the first": lambda _, at: -at,
-    "the most specific": lambda item, at: len(_SPECIFIC.findall(item.options[at])),
+    "the most specific": lambda item, at: len(_SPECIFIC_WORDING.findall(item.options[at])),
     "most words of the stem": lambda item, at: len(
         item.stem_words & _collect_distinct_long_words(item.options[at])
     ),
@@ -199,7 +199,7 @@ def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     cues = []
     if items:
         chance = sum(1 / len(item.options) for item in items) / len(items)
-        for name, measure in _CUES.items():
+        for name, measure in _SCORER_BY_CUE.items():
             right_count = sum(_compute_chance_of_right_pick(item, measure) for item in items)
             cues.append(AnswerCue(name, right_count / len(items), chance, len(items)))
     statements = _list_single_answer_items(q for q in bank if q.type == "true-false")

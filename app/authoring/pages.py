@@ -251,7 +251,7 @@ def show_statistics(
     rows = _list_question_rows_with_report_counts(statistics, context)
     descending = query.sort.startswith("-")
     sort_column = query.sort.removeprefix("-")
-    sort_column = sort_column if sort_column in statistics_tables.SORTS else "discrimination"
+    sort_column = sort_column if sort_column in statistics_tables.SORT_COLUMNS else "discrimination"
     rows = statistics_tables.sort_question_rows(rows, sort_column, descending=descending)
     if query.format == "csv":
         return _build_csv_response(statistics_tables.write_questions_as_csv(rows), "questions.csv")

@@ -326,10 +326,10 @@ def _build_time_rows(answers: Iterable[LoggedAnswer]) -> tuple[TimeRow, ...]:
     return tuple(rows)
 
 
-_OPTION = re.compile(r"^(?P<box>\s*[-*+] \[)(?P<tick>[^\]]*)(?P<end>\] )(?P<text>.*?)\s*$")
-_BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
-_FENCE = re.compile(r"^\s*(```|~~~)")
-_HEADING = re.compile(r"^#{1,6} ")
+_OPTION_LINE = re.compile(r"^(?P<box>\s*[-*+] \[)(?P<tick>[^\]]*)(?P<end>\] )(?P<text>.*?)\s*$")
+_BLANK_MARKUP = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_CODE_FENCE = re.compile(r"^\s*(```|~~~)")
+_HEADING_START = re.compile(r"^#{1,6} ")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -374,7 +374,7 @@ def _tick_or_add_option(file_text: str, question: Question, text: str) -> str:
     lines = file_text.splitlines(keepends=True)
     last_ticked: int | None = None
     for line_index in _iterate_line_indices_of_question(lines, question):
-        option = _OPTION.match(lines[line_index])
+        option = _OPTION_LINE.match(lines[line_index])
         if option is None:
             continue
         if option["tick"].strip().lower() == "x":
@@ -384,7 +384,7 @@ def _tick_or_add_option(file_text: str, question: Question, text: str) -> str:
                 f"{option['box']}x{option['end']}{option['text']}{_find_line_ending(lines[line_index])}"
             )
             return "".join(lines)
-    ticked = None if last_ticked is None else _OPTION.match(lines[last_ticked])
+    ticked = None if last_ticked is None else _OPTION_LINE.match(lines[last_ticked])
     if last_ticked is None or ticked is None:
         raise _build_key_not_found_error(question)
     option_text = text + format_tolerance_of_first_right_option(question.answer)
@@ -409,7 +409,7 @@ def _add_text_to_gap(file_text: str, question: Question, accepted: AcceptedText)
     lines = file_text.splitlines(keepends=True)
     line_indices = list(_iterate_line_indices_of_question(lines, question))
     body = "".join(lines[line_index] for line_index in line_indices)
-    blanks = list(_BLANK.finditer(body))
+    blanks = list(_BLANK_MARKUP.finditer(body))
     if len(blanks) != len(keys):
         raise _build_key_not_found_error(question)
     gap_match = blanks[keys.index(accepted.gap_key)]
@@ -427,9 +427,9 @@ def _iterate_line_indices_of_question(lines: Sequence[str], question: Question) 
     """Yield the indices of the lines below the question's heading, up to the next heading."""
     fenced = False
     for index in range(question.place.line, len(lines)):
-        if _FENCE.match(lines[index]):
+        if _CODE_FENCE.match(lines[index]):
             fenced = not fenced
-        elif not fenced and _HEADING.match(lines[index]):
+        elif not fenced and _HEADING_START.match(lines[index]):
             return
         yield index
 

@@ -21,7 +21,7 @@ from app.markup.text import LONGEST_ID, is_slug, write_hint_for_unknown_word
 from app.questions import types
 
 ITEM_TYPES = (*types.QUESTION_TYPES, "computed", "card")
-_STARTS = Path(__file__).parent / "starts"
+_START_FILES_FOLDER = Path(__file__).parent / "starts"
 _TYPES_OF_NEW_TOPIC = tuple(
     kind.name for kind in types.QUESTION_TYPES.values() if kind.is_in_scaffolded_topics
 )
@@ -153,7 +153,7 @@ def add_question_or_card(
     item = _fill_item_template(item_type, item_id, topic.title, number)
     item = item.replace(id_line, id_line + draft_lines, 1)
     text_before = old_text.rstrip("\n") + "\n\n" if old_text else ""
-    if (_STARTS / f"{item_type}.svg").exists():
+    if (_START_FILES_FOLDER / f"{item_type}.svg").exists():
         _write_file_atomically(path.with_name(f"{item_id}.svg"), _read_template(f"{item_type}.svg"))
     _write_file_atomically(path, text_before + item)
     return path, text_before.count("\n") + 1
@@ -284,7 +284,7 @@ def _fill_template(template_name: str, text_by_placeholder: Mapping[str, str]) -
 
 
 def _read_template(template_name: str) -> str:
-    return (_STARTS / template_name).read_text(encoding="utf-8")
+    return (_START_FILES_FOLDER / template_name).read_text(encoding="utf-8")
 
 
 def _reserve_unused_id(name: str, used_ids: set[str]) -> str:

@@ -58,7 +58,7 @@ COLUMNS = {
     "guess": "Guess score",
     "count": "Answers",
 }
-SORTS = ("item", *COLUMNS)
+SORT_COLUMNS = ("item", *COLUMNS)
 
 
 class QuestionRevision(NamedTuple):
@@ -201,7 +201,7 @@ def add_report_counts(
 def sort_question_rows(
     rows: Iterable[QuestionStatisticsRow], column: str, *, descending: bool
 ) -> list[QuestionStatisticsRow]:
-    """Return the rows sorted by a column of `SORTS`; those without a value come last."""
+    """Return the rows sorted by a column of `SORT_COLUMNS`; those without a value come last."""
     if column == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=descending)
     sign = -1 if descending else 1
@@ -468,8 +468,8 @@ def build_variant_row(variant: Variant) -> VariantRow:
 
 # Where a computation takes seconds, results stay valid for minutes; elsewhere an author
 # sees what was answered, or erased, a moment ago.
-_SLOW = 1.0  # s
-_REUSE = 30  # times as long as they took to compute
+_SLOW_COMPUTATION_SECONDS = 1.0  # s
+_REUSE_PER_COMPUTATION_TIME = 30  # times as long as they took to compute
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -530,7 +530,11 @@ class StatisticsCache:
             self._live_course_version = course.version
             end = time.monotonic()
             duration = end - start
-            self._valid_until = end + (_REUSE * duration if duration >= _SLOW else 0)
+            self._valid_until = end + (
+                _REUSE_PER_COMPUTATION_TIME * duration
+                if duration >= _SLOW_COMPUTATION_SECONDS
+                else 0
+            )
             return newest
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REGRADE, REVISION, SCORE
 from app.database.tables import (
     Attempt,
     CardStateRow,
@@ -133,7 +133,7 @@ def load_first_attempts(db: Session, course_name: str) -> list[FirstAttempt]:
     """Return first answers of all learners in a course, from practice and exams, in log order."""
     rows = db.execute(
         select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(col(Attempt.first), _learner_of_course_condition(course_name, Attempt.learner_id))
         .order_by(col(Attempt.id))
     )
@@ -199,7 +199,7 @@ def list_logged_answers(
             col(Attempt.certainty),
             col(Attempt.milliseconds),
         )
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(*conditions)
         .order_by(col(Attempt.id))
     )
@@ -334,7 +334,7 @@ def load_first_finished_sittings(db: Session, course_name: str) -> list[FirstFin
 def _load_scores_by_sitting_and_item(db: Session) -> dict[int, dict[str, float]]:
     rows = db.execute(
         select(ATTEMPT.c.sitting_id, ATTEMPT.c["item"], SCORE)
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(ATTEMPT.c.sitting_id.is_not(None))
     )
     scores: dict[int, dict[str, float]] = {}
@@ -369,7 +369,7 @@ _GRADED_BY_OTHER_REVISIONS = (
         SCORE,
         func.coalesce(REGRADE.c.id, 0),
     )
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(
         ATTEMPT.c["item"] == bindparam("item"),
         bindparam("excluded_revision") != REVISION,
@@ -377,7 +377,7 @@ _GRADED_BY_OTHER_REVISIONS = (
     )
     .order_by(ATTEMPT.c.id)
 )
-_ANSWERERS = (
+_LEARNERS_WHO_ANSWERED = (
     _IN_COURSE.where(
         col(Learner.id).in_(
             select(ATTEMPT.c.learner_id).where(ATTEMPT.c["item"] == bindparam("item"))
@@ -425,9 +425,9 @@ def load_regradable_attempts(
     return [RegradableAttempt(*row) for row in rows]
 
 
-_SUBMITTED = (
+_SUBMITTED_RESPONSES = (
     select(ATTEMPT.c.seed, ATTEMPT.c.raw)
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(
         ATTEMPT.c["item"] == bindparam("item"),
         bindparam("revision") == REVISION,
@@ -444,14 +444,14 @@ def load_newest_first_responses(
 ) -> Iterator[tuple[int, Mapping[str, Sequence[str]]]]:
     """Yield the seeds and fields of the newest first answers to a revision, at most 500."""
     values = {"course": course_name, "item": question_id, "revision": revision}
-    for seed, raw in db.connection().execute(_SUBMITTED, values):
+    for seed, raw in db.connection().execute(_SUBMITTED_RESPONSES, values):
         yield seed, json.loads(raw)
 
 
 def lock_learners_who_answered(db: Session, course_name: str, question_id: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
     values = {"course": course_name, "item": question_id}
-    rows = db.connection().execute(_ANSWERERS, values)
+    rows = db.connection().execute(_LEARNERS_WHO_ANSWERED, values)
     return frozenset(learner_id for (learner_id,) in rows if learner_id)
 
 

@@ -342,7 +342,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 # Severity: an item that is left out, then a wrong key (100), then the rest.
-_ERROR, _WARNING, _REVIEW = 95, 20, 30
+_ERROR_URGENCY, _WARNING_URGENCY, _DUE_REVIEW_URGENCY = 95, 20, 30
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -369,12 +369,12 @@ def build_author_tasks(
             f"/authoring/pages/{review.topic_slug}" if review.topic_slug else "/authoring/coverage"
         )
         reason, known_from = f"It {review.reason}.", f"review, {review.file_path}"
-        tasks.append(AuthorTask(_REVIEW, review.name, url, reason, known_from))
+        tasks.append(AuthorTask(_DUE_REVIEW_URGENCY, review.name, url, reason, known_from))
     return sorted(tasks, key=lambda task: (-task.severity_weight, task.name, task.reason))
 
 
 def _build_task_for_problem(problem: ContentProblem) -> AuthorTask:
-    weight = _ERROR if problem.severity == "error" else _WARNING
+    weight = _ERROR_URGENCY if problem.severity == "error" else _WARNING_URGENCY
     url = f"/authoring?{urlencode({'at': make_problem_key_for_url(problem)})}"
     name = problem.item or f"{problem.path}:{problem.line}"
     return AuthorTask(weight, name, url, f"{problem.code} {problem.message}", "check")

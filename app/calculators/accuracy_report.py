@@ -21,7 +21,7 @@ from app.widgets.estimate_view import LONGEST_LINK, TextLink, calculator_url
 from app.widgets.line_charts import draw_line_chart
 from app.widgets.svg import SvgChart
 
-_FILE = Path(__file__).with_name("accuracy.json")
+_ACCURACY_FILE = Path(__file__).with_name("accuracy.json")
 
 # Units of the cases that have another name in the units table.
 _UNIT_NAMES = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
@@ -110,7 +110,7 @@ def build_kind_accuracy(kind_name: str) -> KindAccuracy | None:
 
 @functools.cache
 def _load_results_by_kind() -> dict[str, dict[str, Any]]:
-    rows = json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]
+    rows = json.loads(_ACCURACY_FILE.read_text(encoding="utf-8"))["kinds"]
     return {row["kind"]: row for row in rows}
 
 

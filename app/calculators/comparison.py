@@ -39,7 +39,7 @@ from app.widgets.estimate_view import calculator_url, format_interval_or_exact
 from app.widgets.svg import VERDICT_ICONS, LegendEntry, VerdictIcon
 
 LETTERS = ("a", "b", "c")
-_PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
+_SIDE_PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
 _SCENARIO_COUNT_FIELD = "scenarios"
 
 QueryInputs = Mapping[str, str]
@@ -56,7 +56,7 @@ def split_scenarios(typed_by_prefixed_field: QueryInputs) -> dict[str, dict[str,
     shared = {
         n: v
         for n, v in typed_by_prefixed_field.items()
-        if n[:2] not in _PREFIXES and n != _SCENARIO_COUNT_FIELD
+        if n[:2] not in _SIDE_PREFIXES and n != _SCENARIO_COUNT_FIELD
     }
     three = typed_by_prefixed_field.get(_SCENARIO_COUNT_FIELD) == "3" or any(
         n.startswith("c.") for n in typed_by_prefixed_field

@@ -238,7 +238,7 @@ _BILLING_PERIOD_BY_FIELD: Mapping[str, BillingPeriod] = {
     "cost_per_gpu_hour": "hour",
     "price": "buy",
 }
-_CURRENCY = "USD"
+_DEFAULT_CURRENCY = "USD"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def build_price_links(
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs_type)}
     fields = {name: period for name, period in _BILLING_PERIOD_BY_FIELD.items() if name in inputs}
-    usd_prices = [p for p in prices.prices if p.currency == _CURRENCY]
+    usd_prices = [p for p in prices.prices if p.currency == _DEFAULT_CURRENCY]
     if "prices" in inputs:
         return _gpu_ranking_price_links(entry, typed_by_field, usd_prices)
     links = []

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-_INTERRUPTED = 130
+_INTERRUPTED_EXIT_CODE = 130
 LOCAL_DATA = ".headroom"
 """The data folder inside a course that is served as `headroom serve DIR`."""
-_EPILOG = (
+_HELP_EPILOG = (
     "What can be set is set in the environment, for example "
     "HEADROOM_PORT=8080 headroom serve; headroom settings lists everything."
 )
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"headroom: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # no message needed; shells expect 128 + SIGINT
-        return _INTERRUPTED
+        return _INTERRUPTED_EXIT_CODE
     except BrokenPipeError:  # the reader ended, e.g. `headroom check | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -155,7 +155,7 @@ def build_parser() -> argparse.ArgumentParser:
         return command
 
     serve = add(
-        "serve", "server", "migrate the database, load the course and serve", epilog=_EPILOG
+        "serve", "server", "migrate the database, load the course and serve", epilog=_HELP_EPILOG
     )
     serve.add_argument(
         *("folder",),

@@ -28,7 +28,7 @@ from app.estimator.result import Estimate, Figure, FormulaStep, SubEstimate
 from app.estimator.units import format_value
 from app.widgets.estimate_view import format_interval_or_exact, format_verdict_within_sentence
 
-_WIDTH = 88
+_LINE_WIDTH = 88
 _OWN_CASES = (
     "To answer cases of your own, run python -m evidence.accuracy FILE --json "
     "in a copy of the project's repository."
@@ -157,7 +157,7 @@ def _format_help_of_estimate(entry: EstimateSpec) -> str:
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs_type)}
     parts = [
         f"usage: headroom estimate {entry.name} [--FIELD VALUE ...] [--json]",
-        textwrap.fill(entry.summary, _WIDTH),
+        textwrap.fill(entry.summary, _LINE_WIDTH),
     ]
     for group in dict.fromkeys(spec.group for spec in specs.values()):
         lines = [group or "Inputs"]
@@ -177,7 +177,7 @@ def _format_help_of_input(name: str, spec: InputSpec, default: Any) -> list[str]
     text = " ".join(sentences)
     return [
         f"  --{name.replace('_', '-')}",
-        textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent),
+        textwrap.fill(text, _LINE_WIDTH, initial_indent=indent, subsequent_indent=indent),
     ]
 
 
@@ -201,7 +201,7 @@ def _format_estimate(estimate: Estimate) -> str:
         for c in estimate.changes
     ]
     parts = [
-        textwrap.fill(replace_no_break_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
+        textwrap.fill(replace_no_break_spaces(f"{verdict.lead} {verdict.text}"), _LINE_WIDTH),
         _format_figures(estimate.figures),
         *(_format_section(section) for section in estimate.sections),
         _format_formula_steps(estimate.steps),
@@ -221,7 +221,7 @@ def _format_section(section: SubEstimate) -> str:
     return "\n".join(
         (
             f"{section.full_heading} ({entry.name})",
-            textwrap.fill(verdict, _WIDTH, initial_indent="  ", subsequent_indent="  "),
+            textwrap.fill(verdict, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  "),
             _format_figures(figures),
         )
     )
@@ -260,7 +260,10 @@ def _format_bullet_list(title: str, lines: Sequence[str]) -> str:
     """Return lines as a list below a title; empty without lines."""
     items = (
         textwrap.fill(
-            replace_no_break_spaces(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
+            replace_no_break_spaces(line),
+            _LINE_WIDTH,
+            initial_indent="  - ",
+            subsequent_indent="    ",
         )
         for line in lines
     )

@@ -35,7 +35,7 @@ from app.clock import utc_now
 from app.content.check import format_count_noun
 from app.content.course import load_course
 from app.content.live_courses import find_course_folders
-from app.database.engine import WRITING
+from app.database.engine import WRITE_OPTIONS
 from app.main import create_session_cookies
 from app.markup.problems import replace_unprintable_characters
 from app.questions.grading import RegradeRefusal
@@ -48,7 +48,7 @@ def create_author_link(engine: Engine, base_url: str, now: dt.datetime) -> str:
     """Create a single-use author link. It is printed, and only its hash is stored."""
     token = generate_author_token()
     with Session(engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         author_store.insert_author_link_and_purge_expired(db, hash_session_key(token), now)
         db.commit()
     return f"{base_url}/authoring/enter?token={token}"
@@ -93,7 +93,7 @@ def revoke_author_sessions_and_print(
 ) -> int:
     """Sign out a browser, or all if the id is None. Returns 1 if there is no such session."""
     with Session(engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         active_ids = [session.id for session in author_store.list_author_sessions(db, now)]
         session_ids = active_ids if session_id is None else [session_id]
         revoked_ids = author_store.revoke_author_sessions(
@@ -129,7 +129,7 @@ def run_learners_command(options: argparse.Namespace) -> int:
     with open_database(settings) as engine, Session(engine) as db:
         if options.action == "list":
             return _print_learners(learner_store.list_people(db))
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         if options.action == "adopt":
             return _adopt_learners_and_print(
                 db, options.course, find_course_folders(settings.content)
@@ -232,7 +232,7 @@ def run_regrade_command(options: argparse.Namespace) -> int:
     question = _require_live_question(courses, course_name, options.question)
     with open_database(settings) as engine, Session(engine) as db:
         if options.yes:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
         preview = preview_regrade(
             db,
             course_name,

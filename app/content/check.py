@@ -38,7 +38,7 @@ from app.markup.text import LONGEST_ID, slugify
 
 _MAX_SLUG_LENGTH = 48
 _LINE_END = re.compile(r"(\r\n|\r|\n)")
-_MARK = "\ufeff"  # byte order mark, which column numbers do not count
+_BYTE_ORDER_MARK = "\ufeff"  # byte order mark, which column numbers do not count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _build_file_change_from_edits(
     for edit in dict.fromkeys(ordered):
         index = 2 * (edit.line - 1)
         line = lines_and_endings[index]
-        start = edit.column - 1 + (line[:1] == _MARK and index == 0)
+        start = edit.column - 1 + (line[:1] == _BYTE_ORDER_MARK and index == 0)
         if line[start:].startswith(edit.old_text):
             new_text = edit.new_text.replace("\n", line_endings[edit.line - 1])
             lines_and_endings[index] = line[:start] + new_text + line[start + len(edit.old_text) :]
@@ -252,7 +252,8 @@ def _build_lock_entry(owner: ItemIdClaim, old_entry: LockEntry | None, today: dt
     )
 
 
-_NAME = 0xFFF  # the low bits of an index entry's flags hold the length of the name, up to this
+# the low bits of an index entry's flags hold the length of the name, up to this
+_MAX_INDEX_NAME_LENGTH = 0xFFF
 
 
 def is_tracked_by_git(file: Path) -> bool:
@@ -265,7 +266,7 @@ def is_tracked_by_git(file: Path) -> bool:
         index = _read_git_index(root)
         if index is not None:
             name = file.absolute().relative_to(root).as_posix().encode()
-            flags = min(len(name), _NAME).to_bytes(2)
+            flags = min(len(name), _MAX_INDEX_NAME_LENGTH).to_bytes(2)
             return flags + name + b"\0" in index
     return False
 
@@ -282,7 +283,7 @@ def _read_git_index(work_tree: Path) -> bytes | None:
         return None
 
 
-_FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
+_PROBLEM_FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
 def check_course(
@@ -369,7 +370,7 @@ def _check_deleted_lock_file(lock_file: Path) -> Iterator[ContentProblem]:
 def format_problems(problems: Sequence[ContentProblem], output_format: str = "text") -> str:
     """Format the problems as `text`, `json` or `github` workflow commands."""
     if output_format == "json":
-        rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
+        rows = [{name: getattr(p, name) for name in _PROBLEM_FIELDS} for p in problems]
         return json.dumps(rows, ensure_ascii=False, indent=1)
     if output_format == "github":
         return "\n".join(map(_github_annotation, problems))

@@ -63,7 +63,7 @@ from app.questions import types
 from app.questions.model import Question
 
 Item = TypeVar("Item", Topic, Question, Flashcard)
-_ORDER: tuple[Status, ...] = ("live", "review", "draft")
+_STATUS_ORDER: tuple[Status, ...] = ("live", "review", "draft")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -311,7 +311,7 @@ def _inherit_metadata_and_status_from_page(item: Any, pages: Mapping[str, Topic]
         sources=item.sources or page.sources,
         level=item.level or page.level,
         # The less finished of the two: an item is never ahead of its page.
-        status=max(item.status, page.status, key=_ORDER.index),
+        status=max(item.status, page.status, key=_STATUS_ORDER.index),
     )
 
 
@@ -408,7 +408,7 @@ def compute_course_version(parsed_files: Mapping[str, ParsedFile]) -> str:
     return digest.hexdigest()[:16]
 
 
-_NOTHING: Mapping[str, ParsedFile] = {}
+_NO_FILES: Mapping[str, ParsedFile] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -452,7 +452,7 @@ def load_course(course_folder: Path, cache_folder: Path | None = None) -> Course
 def assemble_course(
     parsed_files: Mapping[str, ParsedFile],
     course_folder: Path,
-    previous_files: Mapping[str, ParsedFile] = _NOTHING,
+    previous_files: Mapping[str, ParsedFile] = _NO_FILES,
 ) -> Course:
     """Assemble parsed files into a course, checked as of today.
 
@@ -508,7 +508,7 @@ def _assemble_or_fall_back(
     parsed_files: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None,
-    previous_files: Mapping[str, ParsedFile] = _NOTHING,
+    previous_files: Mapping[str, ParsedFile] = _NO_FILES,
 ) -> AssemblyResult:
     day = today or dt.datetime.now(dt.UTC).date()
     parsed_course = ParsedCourse(parsed_files, day, _find_picture_faults(parsed_files, folder))

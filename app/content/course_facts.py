@@ -100,9 +100,8 @@ def derive_exam_with_domain_counts(
     )
 
 
-ENOUGH_ANSWERED_SHARE = (
-    0.9  # a paper with many unanswered questions says little about what the learner knows
-)
+# a paper with many unanswered questions says little about what the learner knows
+ENOUGH_ANSWERED_SHARE = 0.9
 
 
 def is_enough_of_paper_answered(answered_count: int, question_count: int) -> bool:
@@ -114,10 +113,10 @@ def is_enough_of_paper_answered(answered_count: int, question_count: int) -> boo
     return question_count > 0 and answered_count >= ENOUGH_ANSWERED_SHARE * question_count
 
 
-_EVEN = 100  # exam length for a course that defines no exam
-_GUESSED = 0.6  # a question that a blind guess answers more often says too little
+_DEFAULT_EXAM_QUESTION_COUNT = 100  # exam length for a course that defines no exam
+_MAX_GUESS_CHANCE = 0.6  # a question that a blind guess answers more often says too little
 _GUESS_UNKNOWN = 0.25  # one of four choices, for an objective without a question
-_COURSES = 4
+_MAX_CACHED_COURSES = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -250,7 +249,7 @@ def compute_course_facts(course: Course) -> CourseFacts:
         )
         exam_objectives = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
         is_asked = question.may_be_asked_in_exams and question.topic in topics and exam_objectives
-        if is_asked and guess <= _GUESSED:
+        if is_asked and guess <= _MAX_GUESS_CHANCE:
             questions[question.id] = QuestionFacts(
                 question.id, question.topic, exam_objectives, guess, question.is_reserved_for_exams
             )
@@ -262,7 +261,7 @@ def compute_course_facts(course: Course) -> CourseFacts:
             d.weight / total_weight,
             exam.question_count_by_domain.get(d.number, 0)
             if exam
-            else round(_EVEN * d.weight / total_weight),
+            else round(_DEFAULT_EXAM_QUESTION_COUNT * d.weight / total_weight),
             tuple(o.number for o in d.objectives),
         )
         for d in domains
@@ -327,7 +326,7 @@ def cache_by_course(compute: Callable[[Course], T]) -> Callable[[Course], T]:
                 return value
         value = compute(course)
         recent.insert(0, (course, value))
-        del recent[_COURSES:]
+        del recent[_MAX_CACHED_COURSES:]
         return value
 
     return compute_once

@@ -139,7 +139,10 @@ def map_new_option_keys_to_former_keys(
 
 
 # If the register of a kind cannot be read, its names are not reported as unknown.
-_REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "shared/sources.toml")}
+_REGISTER_FILES_BY_KIND = {
+    "objective": ("syllabus.toml",),
+    "source": ("sources.toml", "shared/sources.toml"),
+}
 
 
 def check_cross_references(parsed_course: ParsedCourse) -> list[ContentProblem]:
@@ -153,7 +156,7 @@ def check_cross_references(parsed_course: ParsedCourse) -> list[ContentProblem]:
     }
     unread = {
         kind
-        for kind, files in _REGISTERS.items()
+        for kind, files in _REGISTER_FILES_BY_KIND.items()
         if not parsed_course.are_existing_files_readable(files)
     }
     hints: dict[tuple[str, str], str] = {}
@@ -424,7 +427,7 @@ def check_duplicate_card_fronts(cards: Mapping[str, Flashcard]) -> Iterable[Cont
             yield make_problem(location, "W35", message, "Ask for something else.", card.id)
 
 
-_NAMED = 3  # drafts that are named in a message
+_MAX_NAMED_DRAFTS = 3  # drafts that are named in a message
 
 
 def check_exam_and_objective_coverage(
@@ -445,8 +448,12 @@ def check_exam_and_objective_coverage(
 
 def build_drafts_hint(draft_labels: Sequence[str]) -> str:
     """Return the hint to finish drafts. `draft_labels` describes them."""
-    shown_labels = ", ".join(draft_labels[:_NAMED])
-    more = f" and {len(draft_labels) - _NAMED} more" if len(draft_labels) > _NAMED else ""
+    shown_labels = ", ".join(draft_labels[:_MAX_NAMED_DRAFTS])
+    more = (
+        f" and {len(draft_labels) - _MAX_NAMED_DRAFTS} more"
+        if len(draft_labels) > _MAX_NAMED_DRAFTS
+        else ""
+    )
     return (
         f"Drafts would count: {shown_labels}{more}. Write their text, then delete the line “status: draft”: "
         "that of concept.md is for its whole topic."

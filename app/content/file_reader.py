@@ -106,7 +106,7 @@ from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import ItemSource, StatisticsOption
 
-_BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
+_BLOCK_TAG = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
 _WORDS_PER_MINUTE = 200
 _QUESTION_MINUTES = 1.0
 _CALCULATOR_MINUTES = 1.5
@@ -336,19 +336,23 @@ def _prevent_paragraph_unwrapping(tokens: list[Token]) -> list[Token]:
 
 def _wrap_in_paragraph(text: RichText) -> str:
     """Wrap inline text in a paragraph. Longer texts are blocks already."""
-    return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"
+    return text.html if _BLOCK_TAG.match(text.html) else f"<p>{text.html}</p>"
 
 
-_KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
+_KIND_BY_FILE_NAME: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
 _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
-_FIGURE = re.compile(r"\d[\d.,]*")
+_ANY_NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def parse_topic_file(
     parse_context: ParseContext, path: PurePosixPath, glossary_names: GlossaryNames
 ) -> ParsedFile:
     """Parse a page, a quiz or cards, depending on the file name."""
-    kind = _KINDS.get(path.name, "quiz")
+    kind = _KIND_BY_FILE_NAME.get(path.name, "quiz")
     slug = path.parts[1] if len(path.parts) > 2 else path.stem
     front, text = parse_front_matter(parse_context, is_page=kind == "page")
     regions = split_and_check_regions(text, parse_context, kind)
@@ -486,7 +490,7 @@ def _compute_item_fingerprint(
         key = content_hash(reduce_to_words(key_words) or key_words)[:6]
     elif isinstance(item, Flashcard):
         kind = "card"
-        key = content_hash(" ".join(_FIGURE.findall(item.back.plain)))[:6]
+        key = content_hash(" ".join(_ANY_NUMBER.findall(item.back.plain)))[:6]
     return ItemFingerprint(
         source.comment.id,
         kind,
@@ -641,8 +645,8 @@ def _select_flashcards(item_by_key: ItemByKey) -> tuple[Flashcard, ...]:
 
 
 _MAX_TERM_LENGTH = 200  # characters of a term
-_COMMA = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chinese
-_SEE = re.compile(r"^\*{0,2}See(?: also)?\*{0,2}[:\uff1a]\*{0,2}\s*(.+)$", re.DOTALL)
+_COMMA_OF_ANY_SCRIPT = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chinese
+_SEE_ALSO_LINE = re.compile(r"^\*{0,2}See(?: also)?\*{0,2}[:\uff1a]\*{0,2}\s*(.+)$", re.DOTALL)
 
 
 def parse_glossary(parse_context: ParseContext) -> tuple[GlossaryTerm, ...]:
@@ -711,9 +715,9 @@ def _split_see_also(body: list[Token]) -> tuple[list[Token], list[str]]:
     index = 0
     while index < len(body):
         end = find_closing_index(body, index) + 1
-        match = _SEE.match(body[index + 1].content) if end - index == 3 else None
+        match = _SEE_ALSO_LINE.match(body[index + 1].content) if end - index == 3 else None
         if match:
-            names = [" ".join(n.split()) for n in _COMMA.split(match[1])]
+            names = [" ".join(n.split()) for n in _COMMA_OF_ANY_SCRIPT.split(match[1])]
             related_names = [n for n in names if slugify(n)]
             return body[:index] + body[end:], related_names
         index = end
@@ -774,24 +778,24 @@ def _parse_by_file_type(parse_context: ParseContext, glossary_names: GlossaryNam
         )
         return ParsedFile(parse_context.path, exam=exam, line_by_register_entry=entry_lines)
     report_source_text_problems(parse_context)
-    reader = _READERS.get(parse_context.path.removeprefix("shared/"))
+    reader = _READER_BY_FILE_NAME.get(parse_context.path.removeprefix("shared/"))
     return (
         reader(parse_context) if reader else parse_topic_file(parse_context, path, glossary_names)
     )
 
 
-_COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
+_TOML_KEY_LINE = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
 def _map_domains_to_lines(parse_context: ParseContext) -> dict[str, int]:
     """Return the lines of a mock exam's [domains] table, by number of the domain."""
     lines = [text.strip() for text in parse_context.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
-    matches = enumerate(map(_COUNT.match, lines[first:]), first + 1)
+    matches = enumerate(map(_TOML_KEY_LINE.match, lines[first:]), first + 1)
     return {match[1]: line for line, match in matches if match}
 
 
-_READERS: dict[str, Callable[[ParseContext], ParsedFile]] = {
+_READER_BY_FILE_NAME: dict[str, Callable[[ParseContext], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(
         s.path, syllabus=parse_syllabus(s), line_by_register_entry=map_register_entries_to_lines(s)
     ),

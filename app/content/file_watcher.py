@@ -97,7 +97,7 @@ def _exit_when_parent_ends() -> None:
 
 SHARED_FOLDER = "shared"
 """The folder next to the courses, and the path prefix of its files in each of them."""
-_FILES = ("sources.toml", "glossary.md")
+_SHARED_FILES = ("sources.toml", "glossary.md")
 
 
 def list_shared_files(course_folder: Path) -> list[str]:
@@ -109,14 +109,16 @@ def list_shared_files(course_folder: Path) -> list[str]:
     try:
         if shared_folder == course_folder.absolute() or (shared_folder / "syllabus.toml").is_file():
             return []
-        return [f"{SHARED_FOLDER}/{name}" for name in _FILES if (shared_folder / name).is_file()]
+        return [
+            f"{SHARED_FOLDER}/{name}" for name in _SHARED_FILES if (shared_folder / name).is_file()
+        ]
     except OSError:
         return []
 
 
 def locate_course_file(course_folder: Path, path: str) -> Path:
     top_folder, _, name = path.partition("/")
-    if top_folder == SHARED_FOLDER and name in _FILES:
+    if top_folder == SHARED_FOLDER and name in _SHARED_FILES:
         return course_folder.absolute().parent / SHARED_FOLDER / name
     return course_folder / path
 
@@ -147,11 +149,11 @@ def _remove_overridden_entries(
     )
 
 
-_SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
-_GLOSSARIES = ("glossary.md", f"{SHARED_FOLDER}/glossary.md")
+_SINGLE_FILES = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
+_GLOSSARY_PATHS = ("glossary.md", f"{SHARED_FOLDER}/glossary.md")
 TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
 _TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
-_EMPTY = ("it is empty", "Write it, or delete it.")
+_EMPTY_FILE_PROBLEM = ("it is empty", "Write it, or delete it.")
 _NEAR_NAME = 0.75  # similarity of “glossery.md” and “glossary.md”
 _FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
@@ -165,7 +167,7 @@ class FileStamp(NamedTuple):
 
 
 def list_course_files(folder: Path) -> list[str]:
-    names = [name for name in _SINGLE if file_exists(folder / name)]
+    names = [name for name in _SINGLE_FILES if file_exists(folder / name)]
     names += list_shared_files(folder)
     names += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
     for topic in sorted(folder.glob("topics/*")):
@@ -213,7 +215,7 @@ def list_ignored_files(folder: Path) -> list[str]:
 
 def map_misnamed_files_to_right_names(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
-    known_names = {*_SINGLE, "topics", "exams"}
+    known_names = {*_SINGLE_FILES, "topics", "exams"}
     names = {f.name for f in folder.glob("[!.]*")} - known_names
     names = {name for name in names if _is_encodable(name)}
     pairs = (
@@ -328,7 +330,7 @@ class CachingCourseFileParser:
 
     def _parse_glossary_names(self, paths: list[str]) -> GlossaryNames:
         current_files = self._parse_or_reuse(
-            [p for p in paths if p in _GLOSSARIES], NO_GLOSSARY_NAMES
+            [p for p in paths if p in _GLOSSARY_PATHS], NO_GLOSSARY_NAMES
         )
         served_files = {
             p: self._choose_served_version(p, r, NO_GLOSSARY_NAMES)
@@ -396,7 +398,7 @@ class CachingCourseFileParser:
         if len(content) > MOST_BYTES:
             return _build_unreadable_file(path, ValueError(*_TOO_LARGE))
         if not content.strip():  # truncated by an editor or a full disk, or never written
-            return _build_unreadable_file(path, ValueError(*_EMPTY))
+            return _build_unreadable_file(path, ValueError(*_EMPTY_FILE_PROBLEM))
         return content
 
     def _find_cached(self, file: FileContent) -> ParsedFile | None:

@@ -29,7 +29,7 @@ class MetadataKey(NamedTuple):
     value_type: Literal["text", "words", ""]
 
 
-_KEYS = (
+_METADATA_KEYS = (
     MetadataKey("q", "comment", "text"),
     MetadataKey("type", "comment", "text"),
     MetadataKey("title", "page file", "text"),
@@ -52,19 +52,21 @@ _KEYS = (
     MetadataKey("let", "comment", ""),
     MetadataKey("reverse", "comment", "text"),
 )
-FRONT_KEYS = tuple(key.name for key in _KEYS if "page" in key.allowed_places)
-_ITEMS_FRONT_KEYS = tuple(key.name for key in _KEYS if "file" in key.allowed_places)
-_PAGE_ONLY_KEYS = tuple(key.name for key in _KEYS if key.allowed_places == "page")
-_COMMON_ITEM_KEYS = tuple(key.name for key in _KEYS if "comment" in key.allowed_places)
+FRONT_KEYS = tuple(key.name for key in _METADATA_KEYS if "page" in key.allowed_places)
+_ITEMS_FRONT_KEYS = tuple(key.name for key in _METADATA_KEYS if "file" in key.allowed_places)
+_PAGE_ONLY_KEYS = tuple(key.name for key in _METADATA_KEYS if key.allowed_places == "page")
+_COMMON_ITEM_KEYS = tuple(key.name for key in _METADATA_KEYS if "comment" in key.allowed_places)
 ITEM_KEYS = (
     *_COMMON_ITEM_KEYS,
     *(key for kind in QUESTION_TYPES.values() for key in kind.comment_keys),
 )
 # Of the keys of question types, those with a single value, and the lists of words.
 _SINGLE_VALUE_KEYS = {"shuffle", "case", "figure", "host", "start", "estimate"}
-_SINGLE_VALUE_KEYS |= {key.name for key in _KEYS if key.value_type == "text"}
-_WORD_LIST_KEYS = {"choose", "goal"} | {key.name for key in _KEYS if key.value_type == "words"}
-_ELSEWHERE = {
+_SINGLE_VALUE_KEYS |= {key.name for key in _METADATA_KEYS if key.value_type == "text"}
+_WORD_LIST_KEYS = {"choose", "goal"} | {
+    key.name for key in _METADATA_KEYS if key.value_type == "words"
+}
+_HINT_BY_MISPLACED_KEY = {
     "answer": "Tick the right answer: - [x] text.",
     "explanation": "Write it as a box below the answers: > [!NOTE]",
     "feedback": "Write it below its option: two spaces, > and a sentence.",
@@ -93,14 +95,14 @@ _ELSEWHERE = {
 # Similarity of keys, which are short: “reviewed” must not suggest “reverse”.
 _NEAR_NAME_CUTOFF = 0.7
 ITEM_TYPES = (*QUESTION_TYPES, "card")
-_SWITCHES = ("shuffle", "reverse", "case")
+_SWITCH_KEYS = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
 PartialCreditRule = Literal["", "off", "net", "each", "lcs"]
 PARTIAL_CREDIT_RULES: dict[str, PartialCreditRule] = {
     p: p for p in ("", "off", "net", "each", "lcs")
 }
-_STATUSES: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
-_FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_STATUS_BY_NAME: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
+_FRONT_MATTER_BLOCK = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def parse_front_matter(
     Files other than a page contain only items, so the keys of a topic are not
     allowed.
     """
-    match = _FRONT.match(parse_context.text)
+    match = _FRONT_MATTER_BLOCK.match(parse_context.text)
     if match is None:
         if parse_context.text.startswith("---"):
             message = "The front matter is never closed."
@@ -181,7 +183,7 @@ def _report_unknown_keys(
             if known_keys is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known_keys is ITEM_KEYS or name in FRONT_KEYS:
-                hint = _ELSEWHERE.get(name.lower(), hint)
+                hint = _HINT_BY_MISPLACED_KEY.get(name.lower(), hint)
             hint = hint or f"Known: {', '.join(dict.fromkeys(known_keys))}."
             message = f"“{name}” is not a key here."
             parse_context.report("E12", key_position.line, key_position.column, message, hint)
@@ -238,7 +240,7 @@ def _read_status(fields: YamlMapping, parse_context: ParseContext) -> Status | N
     node = fields.values.get("status")
     if node is None:
         return None
-    status = _STATUSES.get(lenient_yaml.text_or_empty(node))
+    status = _STATUS_BY_NAME.get(lenient_yaml.text_or_empty(node))
     if status is None:
         message = f"“{lenient_yaml.text_or_empty(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
@@ -339,7 +341,7 @@ def parse_item_comment(comment_text: str, line: int, parse_context: ParseContext
 
 def _report_values_besides_yes_and_no(fields: YamlMapping, parse_context: ParseContext) -> None:
     """Report E13: a value other than yes or no."""
-    for key in _SWITCHES:
+    for key in _SWITCH_KEYS:
         node = fields.values.get(key)
         value = lenient_yaml.text_or_empty(node).lower()
         if node is not None and value not in {"yes", "no", "true", "false"}:
@@ -386,17 +388,17 @@ def _read_item_id(fields: YamlMapping, parse_context: ParseContext, position: Te
 
 
 PARAMETER_NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
-_RANGE = re.compile(
+_PARAMETER_RANGE = re.compile(
     r"^(?P<low>-?[\d_.]*\d)\s*\.\.\s*(?P<high>-?[\d_.]*\d)"
     r"(?:\s+step\s+(?P<step>[\d_.]*\d))?$"
 )
 # “100 to 120” in any language, or with a dash.
-_SPAN = re.compile(
+_OTHER_RANGE_SPELLING = re.compile(
     r"^(?P<low>\d[\d_]*(?:\.\d+)?)\s*(?:[–—-]|…|[^\W\d]{1,5}\s)\s*"
     r"(?P<high>\d[\d_]*(?:\.\d+)?)$"
 )
 # A number such as 07 is a name: of a node, a bus, a row.
-_NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
+_PARAMETER_NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 
@@ -481,27 +483,27 @@ def _find_list_or_range_mistake(name: str, node: Node) -> AuthoringError | None:
     """Return what is mistyped in a list or range; None if nothing is."""
     if isinstance(node, YamlList):
         texts = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
-        range_text = next(filter(_RANGE.match, texts), "")
+        range_text = next(filter(_PARAMETER_RANGE.match, texts), "")
         message = f"“{range_text}” is a word in this list, not a range."
         hint = f"Write {name}: {range_text}, without brackets."
         return AuthoringError("E47", message, hint) if range_text else None
     text = node.text.strip() if isinstance(node, YamlText) else ""
     excerpt = text[:40]
-    if ".." in text and not _RANGE.match(text):
+    if ".." in text and not _PARAMETER_RANGE.match(text):
         hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
         message = f"“{excerpt}” is not a range of numbers."
         return AuthoringError("E45", message, f"{hint}[2 mL, 3 mL].")
     if ".." not in text and "," in text:
         message = f"“{excerpt}” is one word, not a list."
         return AuthoringError("E45", message, f"Write {name}: [{shorten_with_ellipsis(text)}]")
-    if span := _SPAN.match(text):
+    if span := _OTHER_RANGE_SPELLING.match(text):
         hint = f"Write {name}: {span['low']}..{span['high']}"
         return AuthoringError("E47", f"“{excerpt}” is a word, not a range.", hint)
     return None
 
 
 def parse_number_or_text(text: str) -> str | float:
-    if not _NUMBER.match(text.strip()):
+    if not _PARAMETER_NUMBER.match(text.strip()):
         return text.strip()
     number = float(text)
     is_whole = number == int(number) if abs(number) < 1e15 else False
@@ -511,7 +513,7 @@ def parse_number_or_text(text: str) -> str | float:
 def _expand_parameter_range(
     name: str, node: YamlText, parse_context: ParseContext
 ) -> tuple[float, ...]:
-    match = _RANGE.match(node.text.strip())
+    match = _PARAMETER_RANGE.match(node.text.strip())
     if match is None:
         return ()
     try:

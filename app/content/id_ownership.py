@@ -18,15 +18,15 @@ from app.markup.text import estimate_jaccard_similarity
 LOCK_FILE_NAME = "ids.lock"
 COPY_SIMILARITY = 0.6  # similarity from which an item counts as the same in other words
 CLEAR_MARGIN = 0.5  # required lead of the most similar item over the next
-_REPLACED = 0.3  # similarity below which an item counts as replaced
+_REPLACED_BELOW_SIMILARITY = 0.3  # similarity below which an item counts as replaced
 _SLIGHT_MARGIN = 0.2  # difference of two sketches that may be chance
 # Lines of ids.lock with the same heading or body up to which the match is significant.
 _MAX_EQUAL_LINES = 5
-_RARE = 100  # lines of ids.lock up to which a sampled word counts as rare
+_MAX_LINES_OF_RARE_WORD = 100  # lines of ids.lock up to which a sampled word counts as rare
 _MOST_COMPARED = 20  # lines compared with one item
 # A file with one of these errors was not read to the end. Do not report its missing
 # items as deleted.
-_HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
+_CODES_THAT_HIDE_ITEMS = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 
 
 class ItemTextHashes(Protocol):
@@ -70,7 +70,7 @@ class IdEvidence:
         self.entries = map_lock_entries_by_id(parsed_files)
         self.has_lock = lock is not None and not lock.problems
         file_problems = (p for r in parsed_files.values() for p in r.problems if not p.item)
-        self.is_fully_parsed = not any(p.code in _HIDING for p in file_problems)
+        self.is_fully_parsed = not any(p.code in _CODES_THAT_HIDE_ITEMS for p in file_problems)
         self.broken_comment_places: dict[str, str] = {}
         for path, parsed_file in parsed_files.items():
             for broken_id in parsed_file.broken_comment_ids:
@@ -109,7 +109,10 @@ class IdEvidence:
         """Return whether an item's text is quite different from its line."""
         if entry in self._find_entries_sharing_heading_or_body(wording):
             return False
-        return bool(entry.sketch) and _compute_similarity_to_entry(entry, wording) < _REPLACED
+        return (
+            bool(entry.sketch)
+            and _compute_similarity_to_entry(entry, wording) < _REPLACED_BELOW_SIMILARITY
+        )
 
     def find_closer_entry(self, own_entry: LockEntry, wording: ItemTextHashes) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
@@ -169,7 +172,11 @@ class IdEvidence:
     ) -> list[LockEntry]:
         """Return the lines with the same heading or body whose text is not entirely different."""
         sharing_entries = self._find_entries_sharing_heading_or_body(wording)
-        return [e for e in sharing_entries if _compute_similarity_to_entry(e, wording) >= _REPLACED]
+        return [
+            e
+            for e in sharing_entries
+            if _compute_similarity_to_entry(e, wording) >= _REPLACED_BELOW_SIMILARITY
+        ]
 
     def _find_similar_entries(
         self, wording: ItemTextHashes, candidates: Mapping[str, LockEntry]
@@ -177,7 +184,9 @@ class IdEvidence:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*wording.sketch, *wording.sketch_with_comment}
         rare = (self._ids_by_sample.get(number, ()) for number in sampled)
-        shared_counts = Counter(name for names in rare if len(names) <= _RARE for name in names)
+        shared_counts = Counter(
+            name for names in rare if len(names) <= _MAX_LINES_OF_RARE_WORD for name in names
+        )
         ids = [name for name, _ in shared_counts.most_common() if name in candidates]
         most_shared = [candidates[name] for name in ids[:_MOST_COMPARED]]
         return [

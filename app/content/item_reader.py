@@ -40,7 +40,7 @@ from app.questions.types.choice import infer_choice_kind
 from app.questions.types.cloze import find_block_with_blank, render_cloze_card_faces
 
 _LAB_BLOCK = re.compile(r"console\s+\S")
-_ROLES = {
+_ROLE_BY_ALERT = {
     "TIP": "hint",
     "NOTE": "explanation",
     "IMPORTANT": "explanation",
@@ -163,7 +163,7 @@ def _split_body_into_parts(source: ItemSource, parse_context: ParseContext) -> I
     while at < len(body):
         end = find_closing_index(body, at) + 1
         block = body[at:end]
-        role = _ROLES.get(body[at].meta.get("alert", ""))
+        role = _ROLE_BY_ALERT.get(body[at].meta.get("alert", ""))
         if role and declared_type != "card":
             if role == "hint":
                 parts.hints.append(block[1:-1])
@@ -302,7 +302,7 @@ def _extract_answer_block(parts: ItemParts, opening_token_type: str) -> None:
 
 
 # The types by their names in other programs.
-_MEANT = {
+_TYPE_BY_OTHER_NAME = {
     other: name
     for name, others in {
         "single, or multiple if several are right": "choice, multiple choice, multichoice, mc, mcq",
@@ -331,7 +331,7 @@ def _find_declared_or_inferred_type(
     if declared_type and declared_type not in ITEM_TYPES:
         location = source.comment.field_location("type")
         hint = write_hint_for_unknown_word(declared_type, ITEM_TYPES)
-        if known_type := _MEANT.get(re.sub(r"[\s_-]+", " ", declared_type.lower())):
+        if known_type := _TYPE_BY_OTHER_NAME.get(re.sub(r"[\s_-]+", " ", declared_type.lower())):
             hint = f"Write type: {known_type}."
         parse_context.report("E13", *location, f"“{declared_type}” is not a type.", hint)
         return ""

@@ -7,15 +7,19 @@ from markdown_it.token import Token
 
 from app.content.misread_markup import report_foreign_markup
 from app.markup.expressions import (
-    PLACEHOLDER,
+    PLACEHOLDER_PATTERN,
     ExpressionError,
     compile_expression,
     find_malformed_placeholders,
     function_name_or_empty,
     replace_rich_texts_within,
 )
-from app.markup.html_renderer import KINDS, RenderContext, can_highlight_language
-from app.markup.markdown_tokens import MISBEGUN, get_first_line_number, get_last_line_number
+from app.markup.html_renderer import ALERT_KINDS, RenderContext, can_highlight_language
+from app.markup.markdown_tokens import (
+    BROKEN_COMMENT_START,
+    get_first_line_number,
+    get_last_line_number,
+)
 from app.markup.model import Flashcard, QuestionParameters, RichText
 from app.markup.problems import (
     COMBINATION_EFFORT,
@@ -24,7 +28,7 @@ from app.markup.problems import (
     parsing_effort_of_estimate,
 )
 from app.markup.quantities import (
-    SPEC,
+    FORMAT_SPEC_PATTERN,
     UNIT_SPELLINGS,
     UNITS,
     format_unit_dimension,
@@ -43,9 +47,9 @@ from app.questions import model, types
 from app.questions.model import Question
 from app.questions.question_type import AuthoredItem, ItemSource, VariantFault
 
-_QUOTED = re.compile(r"“(\w+)”")
-_WORDS = re.compile(r"\w+")
-_LINES = 1_000  # maximum lines of an item
+_QUOTED_WORD = re.compile(r"“(\w+)”")
+_ANY_WORD = re.compile(r"\w+")
+_MAX_ITEM_LINES = 1_000  # maximum lines of an item
 
 
 class _ComputedQuestionChecker:
@@ -116,14 +120,14 @@ class _ComputedQuestionChecker:
     def _locate_quoted_expression(self, message: str) -> TextPosition:
         """Return the position of the expression that a message quotes, or of a computed answer."""
         quoted = [text for text in self.expressions if f"“{text}”" in message]
-        names = set(_QUOTED.findall(message)) if not quoted else set()
-        quoted += [text for text in self.expressions if names & set(_WORDS.findall(text))]
+        names = set(_QUOTED_WORD.findall(message)) if not quoted else set()
+        quoted += [text for text in self.expressions if names & set(_ANY_WORD.findall(text))]
         answer, first = self.question.answer, self.question.place.line
         answers = [option.text for option in self.kind.options_for_statistics(answer)]
         answers += self.kind.list_templates_outside_rich_texts(answer)
-        computed_answers = [text for text in answers if PLACEHOLDER.search(text)]
+        computed_answers = [text for text in answers if PLACEHOLDER_PATTERN.search(text)]
         for text in (*quoted, *reversed(computed_answers)):
-            location = self.parse_context.locate_text(text, first, first + _LINES)
+            location = self.parse_context.locate_text(text, first, first + _MAX_ITEM_LINES)
             if location != TextPosition(first, 1):
                 return location
         return self.comment.field_location("params")
@@ -131,7 +135,7 @@ class _ComputedQuestionChecker:
     def _computed_right_answers(self, seed: int) -> tuple[str, ...]:
         """Return the correct answers of one combination; empty if they are not computed."""
         answer = self.question.answer
-        if not any(map(PLACEHOLDER.search, self.kind.right_answer_texts(answer))):
+        if not any(map(PLACEHOLDER_PATTERN.search, self.kind.right_answer_texts(answer))):
             return ()
         chosen = model.build_nth_combination(self.computed, seed)
         try:
@@ -157,20 +161,22 @@ class _ComputedQuestionChecker:
             *self.computed.possible_values_by_name,
             *(name for name, _ in self.computed.named_expressions),
         }
-        used_names = {match[1] for text in self.templates for match in PLACEHOLDER.finditer(text)}
+        used_names = {
+            match[1] for text in self.templates for match in PLACEHOLDER_PATTERN.finditer(text)
+        }
         for text in self.templates:
             for malformed in find_malformed_placeholders(text, known_names):
                 message = f"“{malformed[:40]}” is not a placeholder, and is shown as it is."
                 hint = "Write {name} or {name:.3g}, and compute in let."
                 self._report_problem_at_placeholder(malformed, message, hint)
-            for name, spec in dict.fromkeys(PLACEHOLDER.findall(text)):
+            for name, spec in dict.fromkeys(PLACEHOLDER_PATTERN.findall(text)):
                 if name not in known_names:
                     self._report_undefined_placeholder(name, known_names)
-                elif not SPEC.match(spec):
+                elif not FORMAT_SPEC_PATTERN.match(spec):
                     message = f"“{spec}” is not a number format."
                     hint = "Use , or .2f or .3g."
                     self._report_problem_at_placeholder(f"{{{name}:{spec}", message, hint)
-        mentioned_names = set(_WORDS.findall(" ".join(self.expressions)))
+        mentioned_names = set(_ANY_WORD.findall(" ".join(self.expressions)))
         for name in self.computed.possible_values_by_name:
             if name not in used_names | mentioned_names:
                 message = f"The parameter “{name}” is never used."
@@ -193,10 +199,11 @@ class _ComputedQuestionChecker:
 
 
 _MOST_WORDS = 120
-_FEWEST, _MOST_ALIKE = 8, 0.6  # minimum single choices of a file, and maximum share of one position
-_SEARCHING = 0.001  # microseconds for each character searched
-_ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
-_NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
+# minimum single choices of a file, and maximum share of one position
+_MIN_SINGLE_CHOICES, _MAX_SHARE_OF_ONE_POSITION = 8, 0.6
+_EFFORT_PER_SEARCHED_CHARACTER = 0.001  # microseconds for each character searched
+_QUESTION_WORD = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
+_NEGATIVE_WORD = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def report_item_problems(item: Question | Flashcard, authored: AuthoredItem) -> None:
@@ -249,7 +256,7 @@ def _report_placeholders_without_parameters(
     for token in (source.heading, *source.body):
         first = get_first_line_number(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
-            match = PLACEHOLDER.search(child.content) if child.type == "text" else None
+            match = PLACEHOLDER_PATTERN.search(child.content) if child.type == "text" else None
             if match is None or f"\\{match[0]}" in token.content:
                 continue
             location = parse_context.locate_text(match[0], first, first + token.content.count("\n"))
@@ -273,8 +280,8 @@ def _report_unemphasized_negation(heading: Token, line: int, parse_context: Pars
             emphasis_depth -= 1
         elif not emphasis_depth and child.type == "text":
             plain += child.content
-    question_word = _ASKING.search(plain)
-    negations = _NEGATIVE.findall(plain, question_word.end()) if question_word else []
+    question_word = _QUESTION_WORD.search(plain)
+    negations = _NEGATIVE_WORD.findall(plain, question_word.end()) if question_word else []
     if negations and negations[-1].islower():
         message = f"The question turns on “{negations[-1]}”, which has no emphasis."
         hint = f"Ask for what is so, or write **{negations[-1]}**."
@@ -286,9 +293,11 @@ def _report_hint_containing_answer(
 ) -> None:
     hints = [f" {reduce_to_words(hint.plain)} " for hint in question.hints]
     texts = types.question_type_of(question).right_answer_texts(question.answer)
-    words = (reduce_to_words(text) for text in texts if not PLACEHOLDER.search(text))
+    words = (reduce_to_words(text) for text in texts if not PLACEHOLDER_PATTERN.search(text))
     answers = [answer for answer in words if len(answer) >= 3]
-    parse_context.spend_parsing_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    parse_context.spend_parsing_effort(
+        len(answers) * sum(map(len, hints)) * _EFFORT_PER_SEARCHED_CHARACTER
+    )
     for answer in answers:
         for number, hint in enumerate(hints, 1):
             if f" {answer} " in hint:
@@ -308,12 +317,12 @@ def report_unbalanced_right_positions(
         and (position := types.question_type_of(item).position_of_only_right_option(item.answer))
         is not None
     ]
-    if len(positions_and_lines) < _FEWEST:
+    if len(positions_and_lines) < _MIN_SINGLE_CHOICES:
         return
     positions = [position for position, _ in positions_and_lines]
     commonest_position = max(set(positions), key=positions.count)
     share = positions.count(commonest_position) / len(positions)
-    if share > _MOST_ALIKE:
+    if share > _MAX_SHARE_OF_ONE_POSITION:
         parse_context.current_item = ""
         number = commonest_position + 1
         message = f"The right option is number {number} in {share:.0%} of the questions."
@@ -322,8 +331,8 @@ def report_unbalanced_right_positions(
 
 # “8B” counts parameters and “16 bits” is the width of a format: neither is an amount.
 _NO_AMOUNTS = frozenset({"B", "bits"})
-_SIGNS = "€£¥₹"  # before a number; a dollar sign may belong to a shell command
-_AMOUNTS = sorted(
+_CURRENCY_SIGNS = "€£¥₹"  # before a number; a dollar sign may belong to a shell command
+_AMOUNT_UNITS = sorted(
     {
         *(u for u in UNITS if format_unit_dimension(u) and u not in _NO_AMOUNTS),
         *UNIT_SPELLINGS,
@@ -334,20 +343,20 @@ _AMOUNTS = sorted(
 )
 # “The 1970s”, “4K” and “2N” are not amounts, but “5g” is.
 _SPACED_UNIT = re.compile(r"[A-Zs]")
-_PROSE_WORDS = "|".join(re.escape(u) for u in _AMOUNTS if not _SPACED_UNIT.fullmatch(u))
-_LETTERS = "".join(u for u in _AMOUNTS if _SPACED_UNIT.fullmatch(u))
-_DIGITS = r"\d(?:[\d,.]*\d)?"
-_GAP = "[ \u00a0\u202f]"
-_NUMBER = re.compile(
-    rf"(?<![\w.,]){_DIGITS}(?:{_GAP}?(?:{_PROSE_WORDS})|{_GAP}[{_LETTERS}])(?![\w/²³^])"
-    rf"|[{_SIGNS}]{_GAP}?{_DIGITS}"
+_PROSE_WORDS = "|".join(re.escape(u) for u in _AMOUNT_UNITS if not _SPACED_UNIT.fullmatch(u))
+_LETTER_UNITS = "".join(u for u in _AMOUNT_UNITS if _SPACED_UNIT.fullmatch(u))
+_NUMBER_PATTERN = r"\d(?:[\d,.]*\d)?"
+_ANY_SPACE = "[ \u00a0\u202f]"
+_AMOUNT_PATTERN = re.compile(
+    rf"(?<![\w.,]){_NUMBER_PATTERN}(?:{_ANY_SPACE}?(?:{_PROSE_WORDS})|{_ANY_SPACE}[{_LETTER_UNITS}])(?![\w/²³^])"
+    rf"|[{_CURRENCY_SIGNS}]{_ANY_SPACE}?{_NUMBER_PATTERN}"
 )
-_SENTENCE = re.compile(rf"(?<=[{ENDS}])\s+|(?<=[{UNSPACED_ENDS}])")
-_QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
+_SENTENCE_BREAK = re.compile(rf"(?<=[{ENDS}])\s+|(?<=[{UNSPACED_ENDS}])")
+_TOKENS_WITHOUT_AMOUNTS = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
 # Headings and tables are exempt: the text repeats their numbers, with sources.
-_EXEMPT = ("heading", "note", "table")
+_EXEMPT_PARTS = ("heading", "note", "table")
 
 
 def report_unsourced_numbers_of_passages(
@@ -359,7 +368,7 @@ def report_unsourced_numbers_of_passages(
         open_blocks: set[str] = set()
         for token in passage:
             name, _, edge = token.type.rpartition("_")
-            if name in _EXEMPT:
+            if name in _EXEMPT_PARTS:
                 (open_blocks.add if edge == "open" else open_blocks.discard)(name)
             elif token.type == "inline" and not open_blocks:
                 _report_unsourced_numbers(token, context)
@@ -369,7 +378,7 @@ def _report_unsourced_numbers(inline: Token, context: RenderContext) -> None:
     for sentence in _split_sentences_marking_footnotes(inline.children or []):
         if "\0" in sentence:
             continue
-        for match in _NUMBER.finditer(sentence):
+        for match in _AMOUNT_PATTERN.finditer(sentence):
             first, last = get_first_line_number(inline), get_last_line_number(inline)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = "End its sentence with the [^key] of a source; in a course with "
@@ -388,36 +397,36 @@ def _split_sentences_marking_footnotes(children: Sequence[Token]) -> list[str]:
             link_depth -= 1
         elif child.type == "cite":
             text = f"{text.rstrip()}\0"
-        elif link_depth or child.type in _QUIET:
+        elif link_depth or child.type in _TOKENS_WITHOUT_AMOUNTS:
             text += " … "
         elif child.type in {"softbreak", "hardbreak"}:
             text += " "
         else:
             text += child.content
     # A footnote after the full stop belongs to the sentence before.
-    return _SENTENCE.split(re.sub(r"([.!?])(\0+)", r"\2\1", text))
+    return _SENTENCE_BREAK.split(re.sub(r"([.!?])(\0+)", r"\2\1", text))
 
 
-_BLOCKS = ("calculator", "figure")
+_COMPUTED_BLOCKS = ("calculator", "figure")
 _CODE_HINT = (
     "Write a language, calculator or figure bar there. Any other drawing is an SVG file "
     "beside the page: ![what it shows](name.svg)"
 )
 CONFLICT_MARKER = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
 # Invisible characters that change the direction of the following text.
-_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_TEXT_DIRECTION_CONTROL = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # How the texts that `headroom new` writes begin.
-_STARTS = re.compile(
+_UNCHANGED_SCAFFOLD_TEXT = re.compile(
     r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
     r"|^Begin with the number that matters, and why it does\."
     r"|^\s*<title>Two parts and a line</title>"
 )
-_BOXLESS = re.compile(
-    rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(KINDS)})!?\]?:?)\s*$", re.IGNORECASE
+_BROKEN_ALERT_LINE = re.compile(
+    rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(ALERT_KINDS)})!?\]?:?)\s*$", re.IGNORECASE
 )
 # An alert without its >, or in the syntax of another program.
 _FOREIGN_BOX = re.compile(
-    rf"^(?:\[!(?:{'|'.join(KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
+    rf"^(?:\[!(?:{'|'.join(ALERT_KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
     re.IGNORECASE,
 )
 # The start of a quote that other editors show as a box.
@@ -430,22 +439,22 @@ _BOX_NAMES = {
     **dict.fromkeys(("\u26a0", "\U0001f6a7", "\U0001f6d1"), "WARNING"),
 }
 _BOX_SIGNS = "".join(name for name in _BOX_NAMES if not name.isascii())
-_NAMED = "note|info|remark|tip|hint|important|key point|warning|caution|danger|attention"
+_ALERT_WORDS = "note|info|remark|tip|hint|important|key point|warning|caution|danger|attention"
 _BOX_BEGIN = re.compile(
-    rf"(?P<sign>[{_BOX_SIGNS}])|\*\*(?P<bold>{_NAMED})[!:]?\*\*:?(?=\s|$)|(?P<plain>{_NAMED}):(?=\s|$)",
+    rf"(?P<sign>[{_BOX_SIGNS}])|\*\*(?P<bold>{_ALERT_WORDS})[!:]?\*\*:?(?=\s|$)|(?P<plain>{_ALERT_WORDS}):(?=\s|$)",
     re.IGNORECASE,
 )
 _CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
 # A check box that Markdown reads as text.
 _LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
 _SECOND_BOX = re.compile(r"^(?:\[[ \txX]\]\s+.*\s[-*+]\s+|\[[ \txX]\]\s+)\[[ \txX]\]\s")
-_NOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
-_BRACKETED = re.compile(r"\(\^(?P<key>[\w-]+)\)|\^\[(?P<other>[\w-]+)\]")
-_LINK = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
-_PICTURE = re.compile(r"!\[[^\[\]]*\]\([^\n]*")
-_MARKER = re.compile(r"^\[!([A-Za-z][\w-]*)\]([-+]?)[ \t]*(.*)$")
+_BROKEN_FOOTNOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
+_MISWRITTEN_FOOTNOTE = re.compile(r"\(\^(?P<key>[\w-]+)\)|\^\[(?P<other>[\w-]+)\]")
+_LINK_WITH_SPACE = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
+_PICTURE_MARKUP = re.compile(r"!\[[^\[\]]*\]\([^\n]*")
+_ALERT_MARKER = re.compile(r"^\[!([A-Za-z][\w-]*)\]([-+]?)[ \t]*(.*)$")
 _MAX_SHOWN = 60
-_OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
+_UNCLOSED_MATH_DOLLAR = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
 def report_source_text_problems(parse_context: ParseContext) -> None:
@@ -464,11 +473,11 @@ def report_source_text_problems(parse_context: ParseContext) -> None:
             at = max(line.find("\0"), line.find("\ufffd"))
             message = "A character stands here that is no text."
             parse_context.report("E76", number, at + 1, message, "Delete it, or type it anew.")
-        elif match := _TURNING.search(line):
+        elif match := _TEXT_DIRECTION_CONTROL.search(line):
             message = f"A character (U+{ord(match[0]):04X}) turns what follows around."
             hint = "Delete it; it is not seen."
             parse_context.report("E76", number, match.start() + 1, message, hint)
-        if _STARTS.match(line):
+        if _UNCHANGED_SCAFFOLD_TEXT.match(line):
             message = f"“{line.strip('# ')[:50]}” is text to begin with."
             parse_context.report("W77", number, 1, message, "Write what is meant here.")
 
@@ -506,11 +515,11 @@ def _report_fence_problems(token: Token, parse_context: ParseContext) -> None:
             "E10", get_first_line_number(token), 1, message, hint, hides_rest_of_file=True
         )
         return
-    if name in _BLOCKS or can_highlight_language(name):
+    if name in _COMPUTED_BLOCKS or can_highlight_language(name):
         return
     line = get_first_line_number(token)
     message = f"Nothing reads a block named “{name[:40]}”."
-    suggestion = find_closest_word_or_empty(name.strip("{.}"), _BLOCKS)
+    suggestion = find_closest_word_or_empty(name.strip("{.}"), _COMPUTED_BLOCKS)
     hint = f"Did you mean “{suggestion}”?" if suggestion else _CODE_HINT
     if name.lower() in {"math", "latex", "tex", "katex", "asciimath"}:
         hint = "Write $$ on a line before the formula and on one behind it."
@@ -531,7 +540,7 @@ def _report_stray_comment_or_alert(inline: Token, parse_context: ParseContext) -
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         location = (get_first_line_number(inline) + number, 1)
-        if MISBEGUN.match(line):
+        if BROKEN_COMMENT_START.match(line):
             message = f"“{line[:40]}” does not begin a comment."
             hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
             parse_context.report("E10", *location, message, hint)
@@ -541,7 +550,7 @@ def _report_stray_comment_or_alert(inline: Token, parse_context: ParseContext) -
             parse_context.report("E10", *location, message, "Delete it, or the one above it.")
         elif match := _FOREIGN_BOX.match(line):
             kind = (match[1] or match[2] or "").upper()
-            kind = kind if kind in KINDS else "NOTE"
+            kind = kind if kind in ALERT_KINDS else "NOTE"
             message = f"“{line[:40]}” is read as text, not as a box."
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
@@ -558,16 +567,16 @@ def _is_fence_closed(fence: Token, parse_context: ParseContext) -> bool:
 def _report_unknown_alert_kind(token: Token, parse_context: ParseContext) -> None:
     name = token.meta.get("alert", "")
     if not name and (
-        match := _BOXLESS.match(parse_context.lines[get_first_line_number(token) - 1])
+        match := _BROKEN_ALERT_LINE.match(parse_context.lines[get_first_line_number(token) - 1])
     ):
         message = f"“{match['box']}” is not a kind of box."
         hint = f"Write > [!{match['name'].upper()}]"
         parse_context.report("E74", get_first_line_number(token), 1, message, hint)
         return
-    if name and name not in KINDS:
+    if name and name not in ALERT_KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]" if kind else write_hint_for_unknown_word(name, KINDS)
+        hint = f"Write > [!{kind}]" if kind else write_hint_for_unknown_word(name, ALERT_KINDS)
         parse_context.report("E74", get_first_line_number(token), 1, message, hint)
 
 
@@ -578,13 +587,15 @@ def _report_unrecognized_markup(inline: Token, parse_context: ParseContext) -> N
     for child in inline.children or ():
         if child.type != "text":
             continue
-        for note in filter(None, (p.search(child.content) for p in (_NOTE, _BRACKETED))):
+        for note in filter(
+            None, (p.search(child.content) for p in (_BROKEN_FOOTNOTE, _MISWRITTEN_FOOTNOTE))
+        ):
             message = f"“{note[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
-            if note.re is _BRACKETED:
+            if note.re is _MISWRITTEN_FOOTNOTE:
                 hint = f"Write [^{note['key'] or note['other']}]"
             parse_context.report_at_text("E86", note[0], first, last, message, hint)
-        if match := _LINK.search(child.content):
+        if match := _LINK_WITH_SPACE.search(child.content):
             message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
             parse_context.report_at_text("E61", match[0], first, last, message, hint)
@@ -629,7 +640,7 @@ def _count_cells(line: str) -> int:
 
 def _report_unpaired_dollars(inline: Token, parse_context: ParseContext) -> None:
     for child in inline.children or ():
-        match = _OPENING.search(child.content) if child.type == "text" else None
+        match = _UNCLOSED_MATH_DOLLAR.search(child.content) if child.type == "text" else None
         if match:
             excerpt = child.content[match.start() : match.start() + 20]
             first, last = (
@@ -658,14 +669,14 @@ def _report_alert_marker_problems(
         token_index + 4 >= len(tokens) or tokens[token_index + 4].type == "blockquote_close"
     )
     is_empty = is_closed_next and not inline.content.strip()
-    if quote.meta.get("alert") in KINDS and is_empty:
+    if quote.meta.get("alert") in ALERT_KINDS and is_empty:
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
         parse_context.report("E74", line, 1, message, hint)
     if quote.meta.get("alert"):
         line += 1
     for number, text in enumerate(inline.content.split("\n")):
-        if marker := _MARKER.match(text):
+        if marker := _ALERT_MARKER.match(text):
             is_inside = number > 0 or bool(quote.meta.get("alert"))
             _report_misplaced_alert_marker(marker, line + number, is_inside, parse_context)
             return
@@ -696,10 +707,12 @@ def _report_misplaced_alert_marker(
     marker: re.Match[str], line: int, is_inside_quote: bool, parse_context: ParseContext
 ) -> None:
     name, text = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
-    if name not in KINDS:
+    if name not in ALERT_KINDS:
         message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
         kind = _BOX_NAMES.get(name.lower())
-        hint = f"Write > [!{kind}]." if kind else write_hint_for_unknown_word(name, KINDS, 0.8)
+        hint = (
+            f"Write > [!{kind}]." if kind else write_hint_for_unknown_word(name, ALERT_KINDS, 0.8)
+        )
         if text:
             hint += f" Its title is the first line of its text: > **{text}**"
     elif not is_inside_quote and not text:
@@ -721,7 +734,7 @@ def _report_unclosed_picture_or_formula(inline: Token, parse_context: ParseConte
     for child in inline.children or ():
         if child.type != "text":
             continue
-        match = _PICTURE.search(child.content)
+        match = _PICTURE_MARKUP.search(child.content)
         if match and match[0] in inline.content:
             message = f"“{match[0][:_MAX_SHOWN]}” is read as text, not as a picture."
             hint = "Write ![what it shows](file.svg), with no space in the name."

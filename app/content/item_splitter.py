@@ -13,7 +13,7 @@ from app.content.front_matter import FileKind, parse_front_matter, parse_item_co
 from app.content.item_rules import report_markup_typos
 from app.markup.checked_figures import replace_figure_links_by_text
 from app.markup.markdown_tokens import (
-    MISBEGUN,
+    BROKEN_COMMENT_START,
     find_closing_index,
     get_first_line_number,
     get_last_line_number,
@@ -27,15 +27,17 @@ from app.questions.types import QUESTION_TYPES
 _MOST_SHOWN = 40
 # An unclosed comment with an id, after its opening was emptied.
 UNCLOSED_COMMENT = "<!-- -->"
-_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
+_CHECK_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
 # A tick in any notation: [x], [✓], (x), in Cyrillic, or without its space.
-_TICK = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
-_TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
-_ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
+_TICK_PATTERN = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
+_TICKED_BOX = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK_PATTERN}\]")
+_ROUND_BOX = re.compile(rf"^\({_TICK_PATTERN}\)[ \t]")
 # The rest of a comment whose first characters are missing.
-_COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANKS = {kind.name: kind.gap_pattern for kind in QUESTION_TYPES.values() if kind.gap_pattern}
-_ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
+_BROKEN_COMMENT_REST = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
+_GAP_PATTERN_BY_TYPE = {
+    kind.name: kind.gap_pattern for kind in QUESTION_TYPES.values() if kind.gap_pattern
+}
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
 def find_token_ranges_of_stray_answers(
@@ -78,12 +80,12 @@ def is_question_section(prose: Sequence[Token], heading_index: int) -> bool:
             return True
     has_heading = len(section) > 1 and section[0].type == "heading_open"
     title = section[1].content if has_heading else section[0].content if section else ""
-    return title.rstrip(" *_`").endswith(_ASKING)
+    return title.rstrip(" *_`").endswith(_QUESTION_MARKS)
 
 
 def find_checkbox_or_empty(token: Token) -> str:
     """Return the check box at the start of a line; "" if there is none or it is a link."""
-    match = _BOX.match(token.content) if token.type == "inline" else None
+    match = _CHECK_BOX.match(token.content) if token.type == "inline" else None
     return match[0] if match and not _starts_with_link(token) else ""
 
 
@@ -99,11 +101,11 @@ def replace_checkboxes_by_symbols(tokens: Sequence[Token]) -> None:
 def is_misread_item_comment(token: Token) -> bool:
     """Return whether a paragraph was meant to be a question's comment."""
     text = token.content if token.type == "inline" else ""
-    return bool(_COMMENT.match(text) or MISBEGUN.match(text))
+    return bool(_BROKEN_COMMENT_REST.match(text) or BROKEN_COMMENT_START.match(text))
 
 
 # Errors that say nothing about a stray answer in the same section.
-_INDEPENDENT = frozenset({"E61", "E74", "E86"})
+_CODES_INDEPENDENT_OF_ITEMS = frozenset({"E61", "E74", "E86"})
 
 
 def report_stray_answers(
@@ -117,14 +119,16 @@ def report_stray_answers(
         last = max(get_last_line_number(prose[at]) for at in block)
         section_lines = range(get_first_line_number(prose[heading_index]), last + 1)
         errors = (p for p in parse_context.problems if p.severity == "error")
-        if not any(p.line in section_lines and p.code not in _INDEPENDENT for p in errors):
+        if not any(
+            p.line in section_lines and p.code not in _CODES_INDEPENDENT_OF_ITEMS for p in errors
+        ):
             _report_stray_answer(prose[block.start : block.stop], parse_context)
 
 
 def _report_stray_answer(block: Sequence[Token], parse_context: ParseContext) -> None:
     token = next(t for t in block if _gives_answer_away(t, is_question_asked=True))
     first, last = get_first_line_number(token), get_last_line_number(token)
-    if _COMMENT.match(token.content):
+    if _BROKEN_COMMENT_REST.match(token.content):
         message = "The comment of a question is read as text."
         hint = "Write <!-- before q: and --> behind it."
         parse_context.report("E10", first, 1, message, hint)
@@ -155,21 +159,21 @@ def _gives_answer_away(token: Token, is_question_asked: bool) -> bool:
         return token.content.strip() == UNCLOSED_COMMENT
     if token.type != "inline":
         return False
-    if _COMMENT.match(token.content) or _find_blank(token):
+    if _BROKEN_COMMENT_REST.match(token.content) or _find_blank(token):
         return True
-    in_list = token.level > 2 and bool(_ROUND.match(token.content))
+    in_list = token.level > 2 and bool(_ROUND_BOX.match(token.content))
     ticked = in_list or any(map(_is_line_ticked, token.content.split("\n")))
     return is_question_asked and ticked and not _starts_with_link(token)
 
 
 def _is_line_ticked(line: str) -> bool:
-    return bool(_TICKED.match(line) or _ROUND.match(line))
+    return bool(_TICKED_BOX.match(line) or _ROUND_BOX.match(line))
 
 
 def _find_blank(token: Token) -> tuple[str, str] | None:
     """Return the question type and the text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
-    for kind, blank in _BLANKS.items():
+    for kind, blank in _GAP_PATTERN_BY_TYPE.items():
         if match := next(filter(None, map(blank.search, texts)), None):
             return kind, match[0]
     return None
@@ -183,18 +187,20 @@ def _starts_with_link(token: Token) -> bool:
 _REGION_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 # A question's comment in other notation: dashes, quotes or the syntax of another
 # format.
-_STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*\w[\w-]*|q\s*[:=]\s*\w[\w-]*\W*$")
+_STRAY_COMMENT_LINE = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*\w[\w-]*|q\s*[:=]\s*\w[\w-]*\W*$")
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
-_KEY = r"(?:type|difficulty|objectives?|reverse|partial|shuffle|params|goal|estimate|figure)"
-_NAMELESS = re.compile(
+_COMMENT_KEY_PATTERN = (
+    r"(?:type|difficulty|objectives?|reverse|partial|shuffle|params|goal|estimate|figure)"
+)
+_COMMENT_WITHOUT_ID = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
-    rf"|(?:[\w-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:|{_KEY}\s*:)"
+    rf"|(?:[\w-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:|{_COMMENT_KEY_PATTERN}\s*:)"
 )
 # The front and the back of a card as other programs write them.
 _CARD_PAIR = re.compile(r"\S\s*:{2,3}\s*\S|^\*\*[^*]+\*\*\s*[:–—-]|^Q:\s|^[^;\t]+\t\S")
-_GLUED = re.compile(r"(#{2,6})([^#\s].*)")
-_KEYS_FIRST = re.compile(rf"<!--\s*{_KEY}\s*:")
-_NAMED = re.compile(SLUG_LIKE)
+_HEADING_WITHOUT_SPACE = re.compile(r"(#{2,6})([^#\s].*)")
+_KEYS_FIRST = re.compile(rf"<!--\s*{_COMMENT_KEY_PATTERN}\s*:")
+_SLUG_LIKE_WORD = re.compile(SLUG_LIKE)
 _MAX_REGION_SHOWN = 60
 _MOST_NAMED = 50
 
@@ -324,7 +330,7 @@ def _report_unspaced_heading_above(token: Token, parse_context: ParseContext) ->
     while line_above > 0 and not parse_context.lines[line_above - 1].strip():
         line_above -= 1
     line = parse_context.lines[line_above - 1] if line_above > 0 else ""
-    match = _GLUED.fullmatch(line.strip())
+    match = _HEADING_WITHOUT_SPACE.fullmatch(line.strip())
     if match:
         report_unspaced_heading("E02", line_above, match, parse_context)
     return bool(match)
@@ -520,14 +526,14 @@ def _report_unrecognized_cards(prose: list[Token], parse_context: ParseContext) 
 
 def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
     """Match a paragraph that lacks the space after its hashes to be a heading."""
-    return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
+    return None if inline.level > 1 else _HEADING_WITHOUT_SPACE.fullmatch(inline.content.strip())
 
 
 def _is_id_in_broken_comment(prose: list[Token], heading_index: int) -> bool:
     next_tokens = prose[heading_index + 3 : heading_index + 5]
     if next_tokens and next_tokens[0].content.strip() == UNCLOSED_COMMENT:
         return True
-    if len(next_tokens) > 1 and MISBEGUN.match(next_tokens[1].content):
+    if len(next_tokens) > 1 and BROKEN_COMMENT_START.match(next_tokens[1].content):
         return True
     return any(
         map(_is_item_comment, prose[heading_index : find_next_heading_index(prose, heading_index)])
@@ -560,7 +566,7 @@ def _find_comment_without_id_below(prose: list[Token], heading_index: int) -> To
     next_token = prose[heading_index + 3] if heading_index + 3 < len(prose) else None
     if next_token is None or next_token.type != "html_block":
         return None
-    return next_token if _NAMELESS.match(next_token.content) else None
+    return next_token if _COMMENT_WITHOUT_ID.match(next_token.content) else None
 
 
 def _list_checkbox_marks(prose: list[Token], list_start: int) -> list[str]:
@@ -622,7 +628,7 @@ def _find_stray_comment_line_or_zero(
     code_lines = {line for fence in fences for line in fence}
     for line in range(get_last_line_number(section[0]) + 1, end + 1):
         text = unicodedata.normalize("NFKC", html.unescape(parse_context.lines[line - 1]))
-        if line not in code_lines and _STRAY.match(text):
+        if line not in code_lines and _STRAY_COMMENT_LINE.match(text):
             return line
     return 0
 
@@ -642,7 +648,7 @@ def _build_unidentified_item(
     return UnidentifiedItem(
         insertion,
         title,
-        tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
+        tuple(_SLUG_LIKE_WORD.findall("\n".join(comments)))[:_MOST_NAMED],
         bottom_k_sketch(f"{title}\n{body_text}"),
         hash_words(title),
         hash_words(body_text),
@@ -659,7 +665,7 @@ def _build_id_insertion(line: int, parse_context: ParseContext) -> IdInsertion:
     return IdInsertion(TextPosition(line, start + 1), opening, "<!-- q: ", after)
 
 
-_OPENING = "<!--"
+_COMMENT_START = "<!--"
 
 
 def remove_items_from_page_source(text: str) -> str:
@@ -679,7 +685,7 @@ def remove_items_from_page_source(text: str) -> str:
         for block in find_token_ranges_of_stray_answers(region.tokens):
             removed_lines |= {n for at in block for n in _line_numbers(region.tokens[at])}
         for token in region.tokens:
-            if token.type == "html_block" and _OPENING in token.content:
+            if token.type == "html_block" and _COMMENT_START in token.content:
                 removed_lines |= set(_line_numbers(token))
             elif token.type == "inline":
                 _blank_comments(lines, token)
@@ -695,7 +701,7 @@ def _line_numbers(token: Token) -> range:
 
 def _blank_comments(lines: list[str], inline: Token) -> None:
     children = (c for c in inline.children or () if c.type == "html_inline")
-    for comment in (c.content for c in children if c.content.startswith(_OPENING)):
+    for comment in (c.content for c in children if c.content.startswith(_COMMENT_START)):
         block = _line_numbers(inline)
         block_text = "\n".join(lines[block.start - 1 : block.stop - 1])
         # Each line of a quotation has a marker, which the comment's content lacks.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.content.parsed_file import ParsedFile
 from app.markup.images import (
-    ENOUGH,
+    IMAGE_HEADER_BYTES,
     SMALLEST_REGION,
     Size,
     build_narrow_variant_file_name,
@@ -31,10 +31,10 @@ from app.markup.text import (
     write_hint_for_unknown_word,
 )
 
-_OTHERWISE = "Correct the link, or create what it names."
-_PAGE = "/concepts/"
-_TERM = "/glossary"
-_FORMS = re.compile(r"[(),/]")
+_DEFAULT_LINK_HINT = "Correct the link, or create what it names."
+_PAGE_PATH_PREFIX = "/concepts/"
+_GLOSSARY_PATH = "/glossary"
+_TERM_NAME_SEPARATOR = re.compile(r"[(),/]")
 _RESERVED_ANCHORS = frozenset({"sources", "end"})
 ParsedFiles = Mapping[str, ParsedFile]
 
@@ -44,12 +44,12 @@ def check_link_target(
 ) -> Iterable[ContentProblem]:
     """Report E61: a link to a missing page, heading or term."""
     address, _, anchor = reference.target.partition("#")
-    if address.startswith(_TERM) or not (address or "/" in path.removeprefix("shared/")):
+    if address.startswith(_GLOSSARY_PATH) or not (address or "/" in path.removeprefix("shared/")):
         term_anchors = {t.anchor for r in parsed_files.values() for t in r.glossary_terms}
         exists = not anchor or anchor in term_anchors
         hint = "" if exists else _build_nearest_name_hint(anchor, term_anchors)
     else:
-        slug = address.removeprefix(_PAGE) or path.split("/")[-2]
+        slug = address.removeprefix(_PAGE_PATH_PREFIX) or path.split("/")[-2]
         parsed_file = parsed_files.get(f"topics/{slug}/concept.md")
         is_generated = anchor.startswith(("src-", "q-")) or anchor in _RESERVED_ANCHORS
         anchors = set(parsed_file.anchors) if parsed_file else set()
@@ -80,7 +80,10 @@ def check_see_also_term(
     headings = {
         form: term.name
         for term in terms
-        for form in (term.anchor, *filter(None, map(slugify, _FORMS.split(term.name))))
+        for form in (
+            term.anchor,
+            *filter(None, map(slugify, _TERM_NAME_SEPARATOR.split(term.name))),
+        )
     }
     heading = headings.get(anchor) or headings.get(find_closest_word_or_empty(anchor, headings))
     hint = "Write the whole heading of a term, and a comma between two."
@@ -93,7 +96,7 @@ def check_see_also_term(
 
 def _build_nearest_name_hint(unknown_name: str, known_names: set[str]) -> str:
     hint = write_hint_for_unknown_word(unknown_name, known_names)
-    return hint if hint.startswith("Did you mean") else _OTHERWISE
+    return hint if hint.startswith("Did you mean") else _DEFAULT_LINK_HINT
 
 
 def check_picture(
@@ -105,18 +108,21 @@ def check_picture(
     if not fault:
         return
     message, _, suggestion = fault.partition("\n")
-    code, hint = "E61", suggestion or _OTHERWISE
+    code, hint = "E61", suggestion or _DEFAULT_LINK_HINT
     if not message.startswith("There is no"):
         code = "E78"
         hint = "Put a picture into the folder of the topic, and name it here."
     yield make_reference_problem(path, reference, code, message, hint)
 
 
-_LEGIBLE = 11.0  # pixels
+_MIN_TEXT_PIXELS = 11.0  # pixels
 # the minimum width in pixels at which a narrow and a wide drawing are shown
-_PHONE, _DESK = 358.0, 600.0
-_POINTED = f"Put a <rect> of at least {SMALLEST_REGION} by {SMALLEST_REGION} into the group; one of class “hit” is not seen."
-_HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
+_PHONE_WIDTH_PIXELS, _DESKTOP_WIDTH_PIXELS = 358.0, 600.0
+_REGION_SIZE_HINT = (
+    f"Put a <rect> of at least {SMALLEST_REGION} by {SMALLEST_REGION} into the group; "
+    "one of class “hit” is not seen."
+)
+_DRAWING_CONTENT_HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
 def find_drawing_and_phone_variant(parsed_files: ParsedFiles, path: str) -> tuple[SvgFigure, ...]:
@@ -147,12 +153,14 @@ def check_drawing(
         if isinstance(drawing, SvgProblem) and not region:
             place = ProblemLocation(f"{folder}/{name}", drawing.line)
             message = f"This drawing cannot be shown: {drawing.reason}."
-            yield make_problem(place, "E58", message, drawing.remedy or _HINT, reference.item)
+            yield make_problem(
+                place, "E58", message, drawing.remedy or _DRAWING_CONTENT_HINT, reference.item
+            )
         elif isinstance(drawing, SvgFigure) and region in drawing.why_unclickable_by_region:
             message = (
                 f"{name}, line {drawing.last_line}: {drawing.why_unclickable_by_region[region]}."
             )
-            yield make_problem(location, "E58", message, _POINTED, reference.item)
+            yield make_problem(location, "E58", message, _REGION_SIZE_HINT, reference.item)
         elif isinstance(drawing, SvgFigure) and region and region not in drawing.region_names:
             message = f"{name} has no region “{region}”."
             hint = write_hint_for_unknown_word(
@@ -172,11 +180,12 @@ def _check_text_size(
     for number, (name, drawing) in enumerate(drawing_by_variant_name.items()):
         is_wide = number == 0 and len(drawing_by_variant_name) > 1
         pixels = (
-            min(1.0, (_DESK if is_wide else _PHONE) / drawing.width) * drawing.smallest_font_size
+            min(1.0, (_DESKTOP_WIDTH_PIXELS if is_wide else _PHONE_WIDTH_PIXELS) / drawing.width)
+            * drawing.smallest_font_size
         )
-        if pixels < _LEGIBLE:
+        if pixels < _MIN_TEXT_PIXELS:
             message = f"{name} has text that is shown at {pixels:.1f} px."
-            minimum = _LEGIBLE * drawing.smallest_font_size / pixels
+            minimum = _MIN_TEXT_PIXELS * drawing.smallest_font_size / pixels
             hint = f"Write it at {minimum:.1f} units or more."
             if len(drawing_by_variant_name) == 1:
                 hint = f"Draw {build_narrow_variant_file_name(name)}, 358 units wide, for phones."
@@ -210,7 +219,7 @@ def _find_parsed_drawing(parsed_files: ParsedFiles, path: str) -> SvgFigure | Sv
 
 
 # Expected content by suffix. The text of SVG files is checked elsewhere.
-_KINDS = {
+_PICTURE_FORMAT_BY_SUFFIX = {
     ".svg": "",
     ".png": "png",
     ".jpg": "jpg",
@@ -219,9 +228,9 @@ _KINDS = {
     ".gif": "gif",
     ".avif": "avif",
 }
-PICTURE_SUFFIXES = frozenset(_KINDS)
+PICTURE_SUFFIXES = frozenset(_PICTURE_FORMAT_BY_SUFFIX)
 """Suffixes of picture files that are served."""
-_SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
+_SHOWN_PICTURE = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, in which a similar name is searched
 
 
@@ -246,7 +255,7 @@ def explain_unshowable_image(folder: Path, image_path: str) -> str:
 def add_image_sizes(topic: Topic, folder: Path) -> Topic:
     """Return the topic with width and height set on each picture, to avoid layout shifts."""
     if not any(
-        isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
+        isinstance(piece, HtmlBlock) and _SHOWN_PICTURE.search(piece.html)
         for section in topic.sections
         for piece in section.pieces
     ):
@@ -260,7 +269,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
 
     def add_sizes(piece: Piece) -> Piece:
         if isinstance(piece, HtmlBlock):
-            return HtmlBlock(_SHOWN.sub(add_size, piece.html))
+            return HtmlBlock(_SHOWN_PICTURE.sub(add_size, piece.html))
         return piece
 
     sections = (
@@ -272,7 +281,7 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
 def _read_image_size(file: Path) -> Size | None:
     try:
         with file.open("rb") as stream:
-            return read_displayed_raster_size(stream.read(ENOUGH))
+            return read_displayed_raster_size(stream.read(IMAGE_HEADER_BYTES))
     except (OSError, ValueError):
         return None
 
@@ -295,11 +304,14 @@ def _build_nearest_picture_hint(folder: Path, path_parts: list[str]) -> str:
 def _describe_picture_fault(file: Path, folder: Path) -> str:
     if file.resolve() != folder.resolve() / file.relative_to(folder):
         return "is a link to another file, which is not served"
-    if file.suffix.lower() in _KINDS and file.suffix not in _KINDS:
+    if (
+        file.suffix.lower() in _PICTURE_FORMAT_BY_SUFFIX
+        and file.suffix not in _PICTURE_FORMAT_BY_SUFFIX
+    ):
         return f"has to end in {file.suffix.lower()}, in lower-case letters"
-    if file.suffix not in _KINDS:
+    if file.suffix not in _PICTURE_FORMAT_BY_SUFFIX:
         return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
         start = stream.read(12)
-    matches_suffix = _KINDS[file.suffix] in {"", detect_image_format(start)}
+    matches_suffix = _PICTURE_FORMAT_BY_SUFFIX[file.suffix] in {"", detect_image_format(start)}
     return "" if matches_suffix else "does not hold what the end of its name says"

@@ -23,13 +23,13 @@ from app.markup.problems import (
 )
 
 _log = logging.getLogger("headroom")
-_RETRY = 5.0  # seconds until an unreadable course is tried again
-_EMPTY = Course("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
+_RETRY_SECONDS = 5.0  # seconds until an unreadable course is tried again
+_EMPTY_COURSE = Course("", EMPTY_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
 
 SINGLE_COURSE = ""
 """Name of the only course of a server. It does not appear in URLs."""
-_PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+_COURSE_FILES = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
+_COURSE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
 def find_course_folders(content_folder: Path) -> dict[str, Path]:
@@ -41,7 +41,7 @@ def find_course_folders(content_folder: Path) -> dict[str, Path]:
     if file_exists(content_folder / "syllabus.toml"):
         return {SINGLE_COURSE: content_folder}
     folders = sorted(f.parent for f in content_folder.glob("*/syllabus.toml"))
-    courses = {f.name: f for f in folders if _NAME.fullmatch(f.name)}
+    courses = {f.name: f for f in folders if _COURSE_NAME.fullmatch(f.name)}
     return courses or {SINGLE_COURSE: content_folder}
 
 
@@ -52,9 +52,9 @@ def map_skipped_folders_to_reasons(content_folder: Path) -> dict[str, str]:
     reasons = {}
     for folder in sorted(f for f in content_folder.glob("[!.]*/") if f.name != SHARED_FOLDER):
         if not file_exists(folder / "syllabus.toml"):
-            if any((folder / name).exists() for name in _PARTS):
+            if any((folder / name).exists() for name in _COURSE_FILES):
                 reasons[folder.name] = "it has no syllabus.toml"
-        elif not _NAME.fullmatch(folder.name):
+        elif not _COURSE_NAME.fullmatch(folder.name):
             reasons[folder.name] = "its name makes no address"
     return reasons
 
@@ -151,13 +151,13 @@ class LiveCourse:
             failed_paths = {p.path for p in course.problems if p.code == "E00"}
             self._files.save_last_good_files(skipped_paths=failed_paths)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
-            course = self._state.course if self._state else _EMPTY
+            course = self._state.course if self._state else _EMPTY_COURSE
             problem = log_error_and_make_problem(
                 ProblemLocation("syllabus.toml"), "The course", error
             )
             problems = (*(p for p in course.problems if p != problem), problem)
             course = dataclasses.replace(course, problems=problems)
-            return _CourseState(course, _RetryDeadline(time.monotonic() + _RETRY))
+            return _CourseState(course, _RetryDeadline(time.monotonic() + _RETRY_SECONDS))
         self._failed = compute_course_version(parsed_files) if failed_paths else ""
         good_files = {p: r for p, r in parsed_files.items() if p not in failed_paths}
         still_there = failed_paths & {*parsed_files}

@@ -18,7 +18,7 @@ LOCK_FILE_HEADER = """\
 """
 
 
-_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
+_MERGE_CONFLICT_MARK = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
 
 
 def parse_lock_file(parse_context: ParseContext) -> tuple[LockEntry, ...]:
@@ -27,7 +27,7 @@ def parse_lock_file(parse_context: ParseContext) -> tuple[LockEntry, ...]:
     for number, line in enumerate(parse_context.lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
-        if _CONFLICT.match(line):  # reported as such
+        if _MERGE_CONFLICT_MARK.match(line):  # reported as such
             continue
         try:
             entry = _parse_lock_line(line.split(), number)

@@ -17,43 +17,46 @@ from app.questions.question_type import ItemParts, ItemSource
 
 _MOST_SHOWN = 40
 # Parts that are read literally or are not text: code, formulas, comments, addresses, tags.
-_LITERAL = re.compile(
+_LITERAL_TEXT = re.compile(
     r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$(?! [^$\n]+ \$|`)[^$\n]+\$|<!--.*?-->"
     r"|(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[^<>]+>",
     re.DOTALL,
 )
-_HIGHLIGHT = "There is no highlighter here: write **words**."
-_FORMULA = "Write a formula between dollar signs: $x$; one of its own between two lines of $$."
+_HIGHLIGHT_HINT = "There is no highlighter here: write **words**."
+_FORMULA_HINT = "Write a formula between dollar signs: $x$; one of its own between two lines of $$."
 _NO_CLASS = "Delete it: text has no classes or attributes here."
-_ATTRIBUTES = "width|height|style|class|id|target|align|loading|title|lang|start"
-_DRAWN = "Put it into the text yourself: nothing is filled in here."
+_HTML_ATTRIBUTE_NAMES = "width|height|style|class|id|target|align|loading|title|lang|start"
+_PLACEHOLDER_HINT = "Put it into the text yourself: nothing is filled in here."
 _PLAIN_LINK = "Write a link with plain brackets: [words](address)."
-_BOX = "Write > [!NOTE], TIP, WARNING or IMPORTANT, and > before each line of its text."
+_ALERT_HINT = "Write > [!NOTE], TIP, WARNING or IMPORTANT, and > before each line of its text."
 # Patterns and their remedies. Each matches only characters that nobody writes in prose;
 # text that may be meant literally is left out, such as #tag, -- and 100%.
-_FOREIGN = tuple(
+_FOREIGN_MARKUP_REMEDIES = tuple(
     (re.compile(pattern, re.MULTILINE), remedy)
     for pattern, remedy in (
-        (r"^(?:\?\?\?\+?|!!!\+?)[ \t]+\w.*$|^\.\. [\w-]+::.*$|^:::+[ \t]*\S.*$", _BOX),
-        (r"\\\((?!\s).*?\\\)", _FORMULA),
-        (r"\\\[(?:(?!\\\]).)*?(?!\\\])[\\^_={}+](?:(?!\\\]).)*\\\]", _FORMULA),
-        (r"\\begin\{\w+\*?\}|(?<![\w:\\/])\\[A-Za-z]{2,}(?:\{[^{}]*\})*", _FORMULA),
+        (r"^(?:\?\?\?\+?|!!!\+?)[ \t]+\w.*$|^\.\. [\w-]+::.*$|^:::+[ \t]*\S.*$", _ALERT_HINT),
+        (r"\\\((?!\s).*?\\\)", _FORMULA_HINT),
+        (r"\\\[(?:(?!\\\]).)*?(?!\\\])[\\^_={}+](?:(?!\\\]).)*\\\]", _FORMULA_HINT),
+        (r"\\begin\{\w+\*?\}|(?<![\w:\\/])\\[A-Za-z]{2,}(?:\{[^{}]*\})*", _FORMULA_HINT),
         (r"(?<![\w(<\[/.])(?:https?://|www\.(?=[\w-]+\.))[^\s)>]+", "Write [words](https://…)."),
-        (r"(?<![=\w])==(?=[^\s=])[^=\n]*?(?<=[^\s=])==(?![=\w])", _HIGHLIGHT),
+        (r"(?<![=\w])==(?=[^\s=])[^=\n]*?(?<=[^\s=])==(?![=\w])", _HIGHLIGHT_HINT),
         (r"(?<![|\w])\|\|(?=[^\s|])[^|\n]+?(?<=[^\s|])\|\|(?![|\w])", "Nothing hides text here."),
-        (r"(?<![+\w])\+\+(?=\w)[^+\n]+?(?<=\w)\+\+(?![+\w])", _HIGHLIGHT),
+        (r"(?<![+\w])\+\+(?=\w)[^+\n]+?(?<=\w)\+\+(?![+\w])", _HIGHLIGHT_HINT),
         (r"%%(?:[^%]|%(?!%))+%%|^%%$", "Write a comment as <!-- words -->."),
         (r"(?<=[\w)])~[^\s~]{1,10}~(?!~)", "Write <sub>2</sub>."),
         (r"(?<=[\w)])\^[^\s^]{1,10}\^", "Write <sup>2</sup>."),
         (r"(?<![\w:]):[a-z][a-z0-9_+-]{2,30}:(?![\w:`])", "Write the sign itself."),
         (r"(?<![\w:]):[a-z][a-z0-9_+-]*:(?=\0)", "Write the words or the link itself."),
         (r"\{:?[ \t]*[.#][\w-][^{}\n]*\}|(?<=\])\{[^{}\n]*\}", _NO_CLASS),
-        (rf"\{{:?[ \t]*(?:{_ATTRIBUTES})=[^{{}}\n]*\}}|(?<=\0)\{{:?[ \t]*[\w-]+=", _NO_CLASS),
+        (
+            rf"\{{:?[ \t]*(?:{_HTML_ATTRIBUTE_NAMES})=[^{{}}\n]*\}}|(?<=\0)\{{:?[ \t]*[\w-]+=",
+            _NO_CLASS,
+        ),
         (r"(?<=\S )\{-\}$", _NO_CLASS),
         (r"!\[[^\]\n]*\|\d{1,4}(?:x\d{1,4})?\](?=\0)", "Delete the bar and the width."),
-        (r"\$\0+\$", _FORMULA),
-        (r"(?<![\w$\\])\$ (?=[A-Za-z\\])[^$\n]*[\w})] \$(?![\w$])", _FORMULA),
-        (r"\{\{[<%][^{}\n]*[>%]\}\}|\{%[^{}\n]*%\}|\{\{[^{}\n:]*\}\}", _DRAWN),
+        (r"\$\0+\$", _FORMULA_HINT),
+        (r"(?<![\w$\\])\$ (?=[A-Za-z\\])[^$\n]*[\w})] \$(?![\w$])", _FORMULA_HINT),
+        (r"\{\{[<%][^{}\n]*[>%]\}\}|\{%[^{}\n]*%\}|\{\{[^{}\n:]*\}\}", _PLACEHOLDER_HINT),
         (
             r"\{\{c\d+::[^{}\n]*\}\}",
             "Write [[answer]]: in a question, or in the heading of a card without a back.",
@@ -70,7 +73,7 @@ _FOREIGN = tuple(
         (r"^\*\[[^\]\n]+\]:[ \t].*$", "Put the term into glossary.md."),
         (r"^[a-z][\w-]*::[ \t]\S.*$", "Delete it: a page has its properties at the top."),
         (r"\uff3b\uff3b[^\n]*?\uff3d\uff3d", "Write the blank with plain brackets: [[answer]]."),
-        (r"^(?:\uff3b[!\uff01]|\[\uff01)\w+[\]\uff3d].*$", _BOX),
+        (r"^(?:\uff3b[!\uff01]|\[\uff01)\w+[\]\uff3d].*$", _ALERT_HINT),
         (
             r"\[[^\]\n]+\]\uff08[^\uff09\n]*\uff09|\uff3b[^\uff3d\n]+\uff3d[(\uff08][^)\uff09\n]*[)\uff09]",
             _PLAIN_LINK,
@@ -84,17 +87,22 @@ _FOREIGN = tuple(
 )
 
 # A task state. In an item it would be an option that cannot be read.
-_TASK = (re.compile(r"^\[[-/<>!?~]\][ \t]", re.MULTILINE), "Write [ ] or [x] in the box.")
+_ODD_TASK_BOX_REMEDY = (
+    re.compile(r"^\[[-/<>!?~]\][ \t]", re.MULTILINE),
+    "Write [ ] or [x] in the box.",
+)
 _EMPHASIS_MARKS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
 # Markup that plain text shows literally.
-_MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
+_INLINE_MARKUP = re.compile(
+    r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]"
+)
 
 
 def report_markup_in_plain_value(
     key: str, text: str, position: TextPosition, parse_context: ParseContext
 ) -> None:
     """Report markup in a value of front matter that is shown as plain text."""
-    if match := _MARKED.search(text):
+    if match := _INLINE_MARKUP.search(text):
         message = f"“{match[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
         parse_context.report("W74", *position, message, "Write the words alone.")
 
@@ -116,10 +124,14 @@ def _report_unmatched_emphasis_marks(inline: Token, parse_context: ParseContext)
 def report_foreign_markup(inline: Token, parse_context: ParseContext) -> None:
     """Report markup of other editors in a paragraph, a heading or a cell, each character once."""
     _report_unmatched_emphasis_marks(inline, parse_context)
-    text = _LITERAL.sub(_mask_with_nuls, inline.content)
+    text = _LITERAL_TEXT.sub(_mask_with_nuls, inline.content)
     box_error_lines = {p.line for p in parse_context.problems if p.code == "E74"}
     reported_offsets: set[int] = set()
-    for pattern, remedy in _FOREIGN if parse_context.current_item else (*_FOREIGN, _TASK):
+    for pattern, remedy in (
+        _FOREIGN_MARKUP_REMEDIES
+        if parse_context.current_item
+        else (*_FOREIGN_MARKUP_REMEDIES, _ODD_TASK_BOX_REMEDY)
+    ):
         for match in pattern.finditer(text):
             line = get_first_line_number(inline) + text.count("\n", 0, match.start())
             if line in box_error_lines or not reported_offsets.isdisjoint(range(*match.span())):
@@ -140,22 +152,22 @@ _SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
 _BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
 _TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
 # Only one group can match each space, so that a box of many spaces is matched in one pass.
-_INSIDE = rf"{_SPACE}*(?:(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%){_SPACE}*)?"
-_CHECK_BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
-_OPTION = re.compile(
+_BOX_CONTENT = rf"{_SPACE}*(?:(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%){_SPACE}*)?"
+_CHECK_BOX = rf"[\[\u3010\u3014]{_BOX_CONTENT}[\]\u3011\u3015](?![(\[:])"
+_OPTION_LINE = re.compile(
     rf"^(?:{_SPACE}|>)*(?:{_BULLET}{_SPACE}*){{0,2}}(?:{_CHECK_BOX}|[☐☑☒🗹🗷⬜⬛])"
-    rf"|^(?:{_SPACE}|>)*{_BULLET}{_SPACE}+\({_INSIDE}\){_SPACE}"
+    rf"|^(?:{_SPACE}|>)*{_BULLET}{_SPACE}+\({_BOX_CONTENT}\){_SPACE}"
 )
 # Likely an option when next to options, but ordinary text elsewhere.
-_BESIDE = re.compile(
+_OTHER_BULLET_LINE = re.compile(
     rf"^{_SPACE}{{0,3}}(?:[–—−\u2010•·∙‣◦▪●○◯⚪■□▢◆➢►✦✓✔✗✘✅❌√]{_SPACE}"
-    rf"|\({_INSIDE}\){_SPACE}|\(?[A-Za-z]\){_SPACE})"
+    rf"|\({_BOX_CONTENT}\){_SPACE}|\(?[A-Za-z]\){_SPACE})"
 )
 # Probably meant as the reason (quote) below an option.
-_REASON = re.compile(rf"^{_SPACE}*(?:[>»\u203a\u276f|→]|[-=]+>){_SPACE}*\w")
-_HINT = re.compile(r"(?:\*\*)?(?:Hint|Clue|Tip)s?(?:\*\*)?:(?:\*\*)?(?=\s)", re.IGNORECASE)
-_STEP = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
-_ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
+_FEEDBACK_LINE = re.compile(rf"^{_SPACE}*(?:[>»\u203a\u276f|→]|[-=]+>){_SPACE}*\w")
+_HINT_LABEL = re.compile(r"(?:\*\*)?(?:Hint|Clue|Tip)s?(?:\*\*)?:(?:\*\*)?(?=\s)", re.IGNORECASE)
+_NUMBERED_STEP_LINE = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
+_TABLE_ROW_LINE = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
 _LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_open")
 
 
@@ -176,9 +188,11 @@ def report_misread_answer_lines(
         handled_lines |= {
             get_first_line_number(t) for t in source.body if t.type == "list_item_open"
         }
-    lines = {*_find_matching_lines(_OPTION, source, parse_context, handled_lines)}
+    lines = {*_find_matching_lines(_OPTION_LINE, source, parse_context, handled_lines)}
     if parts.options:
-        matching_lines = _find_matching_lines(_BESIDE, source, parse_context, handled_lines)
+        matching_lines = _find_matching_lines(
+            _OTHER_BULLET_LINE, source, parse_context, handled_lines
+        )
         lines |= _find_lines_near_options(source).intersection(matching_lines)
         lines |= _find_list_items_next_to_options(source, parts, parse_context) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", parse_context)
@@ -186,24 +200,28 @@ def report_misread_answer_lines(
         _report_lines_joined_to_option(source, parts, parse_context, handled_lines | lines)
     handled_lines |= _list_block_lines(source, "blockquote_open")
     if type_name == "order":
-        steps = _find_matching_lines(_STEP, source, parse_context, handled_lines)
+        steps = _find_matching_lines(_NUMBERED_STEP_LINE, source, parse_context, handled_lines)
         _report_lines_read_as_text(steps, "E50", parse_context)
     elif type_name == "match" and parts.answer_block:
-        rows = _find_matching_lines(_ROW, source, parse_context, handled_lines)
+        rows = _find_matching_lines(_TABLE_ROW_LINE, source, parse_context, handled_lines)
         _report_lines_read_as_text(rows, "E52", parse_context)
 
 
 def _report_hints_in_explanation(parts: ItemParts, parse_context: ParseContext) -> None:
     """Report W74: a paragraph after the answers that is meant as a hint."""
     for token in parts.explanation:
-        match = _HINT.match(token.content) if token.type == "inline" and token.level == 1 else None
+        match = (
+            _HINT_LABEL.match(token.content)
+            if token.type == "inline" and token.level == 1
+            else None
+        )
         if match:
             message = f"“{match[0]}” begins the explanation, which is shown after the answer."
             hint = "For a hint write > [!TIP] on a line above, and > before each line of its text."
             parse_context.report("W74", get_first_line_number(token), 1, message, hint)
 
 
-_WORDS = {
+_NOUN_AND_HINT_BY_CODE = {
     "E24": ("an option", "Write each option on a line of its own, as - [ ] text."),
     "E50": ("a step", "Number each step at the begin of its line: 1. 2. 3."),
     "E52": ("a row of the table", "Leave no line empty between the rows."),
@@ -213,7 +231,7 @@ _WORDS = {
 def _report_lines_read_as_text(
     lines: Iterable[int], code: str, parse_context: ParseContext
 ) -> None:
-    noun, hint = _WORDS[code]
+    noun, hint = _NOUN_AND_HINT_BY_CODE[code]
     for line in lines:
         excerpt = parse_context.lines[line - 1].strip()[:_MOST_SHOWN]
         message = f"“{excerpt}” is read as text, not as {noun}."
@@ -283,7 +301,7 @@ def _report_lines_joined_to_option(
         raw = parse_context.lines[line - 1]
         text = unicodedata.normalize("NFKC", html.unescape(raw))
         is_unindented = raw.strip() and not raw[0].isspace()
-        if is_unindented or (line not in quotes and _REASON.match(text)):
+        if is_unindented or (line not in quotes and _FEEDBACK_LINE.match(text)):
             message = f"“{raw.strip()[:_MOST_SHOWN]}” is read as part of the option"
             hint = "Begin a reason with two spaces and >, and an option with - [ ]."
             parse_context.report("E24", line, 1, f"{message} above it.", hint)
@@ -307,9 +325,11 @@ _OTHER_NAMES = re.compile(
     r"[*_]{0,2}[:\uff1a]",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"<!--\s*(?:(?!-->).)*?\b(?:aliases|alias|synonyms|names)\s*:", re.DOTALL)
+_GLOSSARY_ALIAS_COMMENT = re.compile(
+    r"<!--\s*(?:(?!-->).)*?\b(?:aliases|alias|synonyms|names)\s*:", re.DOTALL
+)
 _TERM_COLUMN = re.compile(r"(?:term|word|abbreviation|acronym|name)s?$", re.IGNORECASE)
-_NUMBERED = re.compile(r"\d{1,3}[.)]\s+")
+_LEADING_NUMBER = re.compile(r"\d{1,3}[.)]\s+")
 _TWO_NAMES = re.compile(r"\s+(?:/|\||=|[–—-]{1,3}|or|aka)\s+|\((?:e?s|en)\)$")
 _PLACE_OF_NAMES = "Write other names in parentheses behind the term: ## Term (name, other name)."
 
@@ -339,7 +359,7 @@ def report_misread_term_and_meaning(
     misreading = (
         f"is part of the meaning of “{name[:_MOST_SHOWN]}”" if name else "defines no term here"
     )
-    if match := _NUMBERED.match(name):
+    if match := _LEADING_NUMBER.match(name):
         message = f"The number belongs to the term: “{name[:_MOST_SHOWN]}”."
         parse_context.report("W70", line, 1, message, f"Write ## {name[match.end() :]}")
     elif match := _TWO_NAMES.search(name):
@@ -349,7 +369,7 @@ def report_misread_term_and_meaning(
             hint = "Leave it out: the plural is found as well."
         parse_context.report("W70", line, 1, message, hint)
     for at, token in enumerate(body):
-        if token.type == "html_block" and _COMMENT.match(token.content):
+        if token.type == "html_block" and _GLOSSARY_ALIAS_COMMENT.match(token.content):
             message = "Nothing reads the names in this comment."
             parse_context.report("W70", get_first_line_number(token), 1, message, _PLACE_OF_NAMES)
         if token.type != "inline":

@@ -30,8 +30,8 @@ from app.markup import model, problems
 from app.questions import model as questions
 from app.questions.types import QUESTION_TYPES
 
-_ANSWERS = dict.fromkeys(m for kind in QUESTION_TYPES.values() for m in kind.answer_classes)
-_TYPES: tuple[type, ...] = (
+_ANSWER_CLASSES = dict.fromkeys(m for kind in QUESTION_TYPES.values() for m in kind.answer_classes)
+_CACHED_TYPES: tuple[type, ...] = (
     *(
         kind
         for module in (model, questions, problems, parsed_file, uncomputed_amounts)
@@ -41,20 +41,20 @@ _TYPES: tuple[type, ...] = (
         and kind.__module__ == module.__name__
         and kind is not problems.ParseContext
     ),
-    *_ANSWERS,
+    *_ANSWER_CLASSES,
 )
-_NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
-_FIELDS: dict[type, tuple[str, ...]] = {
+_NUMBER_BY_TYPE = {kind: number for number, kind in enumerate(_CACHED_TYPES)}
+_FIELD_NAMES_BY_TYPE: dict[type, tuple[str, ...]] = {
     kind: tuple(f.name for f in dataclasses.fields(kind))
     if dataclasses.is_dataclass(kind)
     else getattr(kind, "_fields", ())
-    for kind in _TYPES
+    for kind in _CACHED_TYPES
 }
-_TUPLE = -1
-_DATE = -2
+_TUPLE_TYPE_NUMBER = -1
+_DATE_TYPE_NUMBER = -2
 VERSIONED_PACKAGES = ("content", "estimator", "markup", "questions", "widgets")
 """The packages whose code determines the result of parsing."""
-_LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
+_PARSING_PACKAGES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 
 
 def encode_value_for_cache(value: Any) -> Any:
@@ -62,13 +62,16 @@ def encode_value_for_cache(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if type(value) is tuple:
-        return [_TUPLE, *map(encode_value_for_cache, value)]
+        return [_TUPLE_TYPE_NUMBER, *map(encode_value_for_cache, value)]
     if isinstance(value, dt.date):
-        return [_DATE, value.isoformat()]
+        return [_DATE_TYPE_NUMBER, value.isoformat()]
     if isinstance(value, dict):
         return {k: encode_value_for_cache(v) for k, v in value.items()}
     kind = type(value)
-    return [_NUMBER[kind], *(encode_value_for_cache(getattr(value, f)) for f in _FIELDS[kind])]
+    return [
+        _NUMBER_BY_TYPE[kind],
+        *(encode_value_for_cache(getattr(value, f)) for f in _FIELD_NAMES_BY_TYPE[kind]),
+    ]
 
 
 def decode_cached_value(value: Any) -> Any:
@@ -80,8 +83,8 @@ def decode_cached_value(value: Any) -> Any:
             for v in value[1:]
         ]
         if number >= 0:
-            return _TYPES[number](*inner)
-        return tuple(inner) if number == _TUPLE else dt.date.fromisoformat(inner[0])
+            return _CACHED_TYPES[number](*inner)
+        return tuple(inner) if number == _TUPLE_TYPE_NUMBER else dt.date.fromisoformat(inner[0])
     if isinstance(value, dict):
         return {k: decode_cached_value(v) for k, v in value.items()}
     return value
@@ -98,7 +101,7 @@ def compute_parser_code_hash() -> str:
 
     root = Path(app.__file__).parent
     digest = hashlib.sha256(sys.version.encode())
-    for name in _LIBRARIES:
+    for name in _PARSING_PACKAGES:
         digest.update(importlib.metadata.version(name).encode())
     for package in VERSIONED_PACKAGES:
         for file in sorted((root / package).rglob("*")):
@@ -188,8 +191,9 @@ class ParseCacheFolder:
 
 
 _log = logging.getLogger("headroom")
-_ABANDONED = 3600  # seconds after which a file that cannot be locked counts as abandoned
-_TRIES = 5  # retries, because another process may delete the folder just before the write
+# seconds after which a file that cannot be locked counts as abandoned
+_ABANDONED_AFTER_SECONDS = 3600
+_MAX_WRITE_TRIES = 5  # retries, because another process may delete the folder just before the write
 
 
 class LastGoodFiles:
@@ -215,7 +219,7 @@ class LastGoodFiles:
 
     def write_copy(self, path: str, content: bytes) -> None:
         """Save `content` as the copy of a file, replacing whatever is at its path."""
-        for tries_left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_MAX_WRITE_TRIES)):
             if self.read_copy(path) == content:
                 return
             try:
@@ -271,6 +275,6 @@ def _is_unlocked_temporary_file(file: Path) -> bool:
             except BlockingIOError:
                 return False
             except OSError:  # the file system does not support locks
-                return time.time() - file.stat().st_mtime > _ABANDONED
+                return time.time() - file.stat().st_mtime > _ABANDONED_AFTER_SECONDS
         return True
     return False

@@ -135,9 +135,9 @@ def map_lock_entries_by_id(parsed_files: Mapping[str, ParsedFile]) -> dict[str, 
     return {entry.id: entry for entry in lock.lock_entries} if lock else {}
 
 
-_TAG = re.compile(r"(<[^>]*>)")
+_HTML_TAG = re.compile(r"(<[^>]*>)")
 # Text inside these elements is not linked.
-_CLOSED = frozenset(
+_TAGS_WITHOUT_LINKED_TERMS = frozenset(
     {"a", "b", "button", "code", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6"}
     | {"kbd", "math", "pre", "summary", "svg", "th"}
 )
@@ -201,7 +201,7 @@ class FirstMentionLinker:
             return html
         open_elements: list[str] = []
         parts: list[str] = []
-        for part in _TAG.split(html):
+        for part in _HTML_TAG.split(html):
             if part.startswith("<"):
                 _track_unlinked_elements(part, open_elements)
                 parts.append(part)
@@ -235,7 +235,7 @@ class FirstMentionLinker:
 
 def _track_unlinked_elements(tag: str, open_elements: list[str]) -> None:
     match = re.match(r"</?([a-zA-Z0-9]+)", tag)
-    if match is None or match[1].lower() not in _CLOSED:
+    if match is None or match[1].lower() not in _TAGS_WITHOUT_LINKED_TERMS:
         return
     if tag.startswith("</"):
         if open_elements:

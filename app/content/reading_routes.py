@@ -14,9 +14,9 @@ from app.questions import types
 from app.questions.model import Question
 
 ReadingRoute = Literal["full", "short"]
-_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
-_COVERED = 0.75  # share of the weighed words of a right answer
-_STEM = 6  # letters of a word that are compared, so that “train” matches “training”
+_ANY_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
+_MIN_COVERED_WORD_WEIGHT_SHARE = 0.75  # share of the weighed words of a right answer
+_STEM_LETTER_COUNT = 6  # letters of a word that are compared, so that “train” matches “training”
 
 
 def list_sections_on_route(topic: Topic, reading_route: ReadingRoute) -> tuple[Section, ...]:
@@ -179,7 +179,7 @@ def _is_answer_on_short_route(
     )
     return bool(answer_words) and _sum_word_weights(
         covered_words, weight_by_word
-    ) >= _COVERED * _sum_word_weights(answer_words, weight_by_word)
+    ) >= _MIN_COVERED_WORD_WEIGHT_SHARE * _sum_word_weights(answer_words, weight_by_word)
 
 
 def _compute_inverse_section_frequencies(topics: Iterable[Topic]) -> dict[str, float]:
@@ -202,9 +202,9 @@ def _collect_distinct_section_words(sections: Iterable[Section]) -> frozenset[st
 
 def _collect_distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
-    words = _WORD.findall(add_boundaries_in_unspaced_scripts(text.lower()))
+    words = _ANY_WORD.findall(add_boundaries_in_unspaced_scripts(text.lower()))
     return frozenset(
-        w[:_STEM] if w.isalpha() else w
+        w[:_STEM_LETTER_COUNT] if w.isalpha() else w
         for w in words
         if len(w) > 2 or w.isdigit() or add_boundaries_in_unspaced_scripts(w) != w
     )

@@ -22,15 +22,15 @@ from app.markup.text import (
     write_hint_for_unknown_word,
 )
 
-_SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
-_QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019"
+_SETTING_LINE = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
+_QUOTE_CHARACTERS = "\"'\u201c\u201d\u201e\u2018\u2019"
 _MOST_SHOWN = 60
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}$")
+_UNPADDED_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}$")
 _TURNED_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}$")
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-_SWITCHES |= {"true": "true", "false": "false"}
-_PLAINLY = {
+_PERCENT_VALUE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_BOOLEAN_BY_WORD = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+_BOOLEAN_BY_WORD |= {"true": "true", "false": "false"}
+_PROBLEM_BY_PARSER_MESSAGE = {
     "Illegal character '\\n'": ProblemText(
         "A quotation mark is not closed in this line.", 'Write " at its end.'
     ),
@@ -48,10 +48,10 @@ _PLAINLY = {
 
 def describe_toml_error(error_message: str, toml_line: str) -> ProblemText:
     """Return what to say of a TOML error in a line; empty if unknown."""
-    for prefix, explanation in _PLAINLY.items():
+    for prefix, explanation in _PROBLEM_BY_PARSER_MESSAGE.items():
         if error_message.startswith(prefix):
             return explanation
-    if match := _SETTING.match(toml_line):
+    if match := _SETTING_LINE.match(toml_line):
         if error_message == "Invalid value":
             return _explain_unquoted_value(match["key"], match["value"])
         if error_message.startswith("Expected newline"):
@@ -64,22 +64,22 @@ def _explain_unquoted_value(key: str, value: str) -> ProblemText:
     if value.startswith("["):
         message = "A text of this list does not stand in straight quotation marks."
         return ProblemText(message, f'Write {key} = ["one", "two"]')
-    if value.casefold() in _SWITCHES:
-        hint = f"Write {key} = {_SWITCHES[value.casefold()]}"
+    if value.casefold() in _BOOLEAN_BY_WORD:
+        hint = f"Write {key} = {_BOOLEAN_BY_WORD[value.casefold()]}"
         return ProblemText(f"“{value}” is not known here.", hint)
-    text = value.strip(_QUOTES)[:_MOST_SHOWN]
+    text = value.strip(_QUOTE_CHARACTERS)[:_MOST_SHOWN]
     message = f"“{text}” does not stand in straight quotation marks."
     return ProblemText(message, f'Write {key} = "{text}"')
 
 
 def _explain_trailing_text(key: str, value: str) -> ProblemText:
     """Return what to say of something after a value on its line."""
-    if number := _PERCENT.match(value):
+    if number := _PERCENT_VALUE.match(value):
         return ProblemText("A number has a percent sign.", f"Write {key} = {number[1]}")
     if _TURNED_DATE.match(value):
         message = f"“{value}” is not a date as it is written here."
         return ProblemText(message, f"Write year, month and day: {key} = 2026-11-20")
-    if _DATE.match(value):
+    if _UNPADDED_DATE.match(value):
         message = f"“{value}” is not a day of the calendar."
         return ProblemText(message, f"Write {key} = 2026-11-20")
     message = f"Something stands behind the value of “{key}”."
@@ -97,7 +97,7 @@ _SYLLABUS_KEYS = (
     "language",
     "domains",
 )
-_ENGLISH = "en"
+_ENGLISH_LANGUAGE = "en"
 _SHORT_WORDS, _SHORT_LETTERS = 4, 28
 _DOMAIN_KEYS = ("number", "title", "weight", "objectives")
 _OBJECTIVE_KEYS = ("number", "short", "title")
@@ -107,7 +107,7 @@ _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 def parse_toml_or_report(parse_context: ParseContext) -> dict[str, Any]:
     """Parse a TOML file. Reports E10 if it is invalid, and returns no tables."""
     try:
-        is_too_deep = _DOTTED.search(parse_context.text) is not None
+        is_too_deep = _DEEPLY_DOTTED_KEY.search(parse_context.text) is not None
         tables = {} if is_too_deep else tomllib.loads(parse_context.text)
     except RecursionError:
         is_too_deep, tables = True, {}
@@ -115,7 +115,9 @@ def parse_toml_or_report(parse_context: ParseContext) -> dict[str, Any]:
         message = str(error)
         position = re.search(r"at line (\d+), column (\d+)", message)
         line, column = map(int, position.groups()) if position else (len(parse_context.lines), 1)
-        reason = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
+        reason = _DECLARED_TWICE_MESSAGE.sub(
+            r"“\1” is written twice", message.partition(" (at ")[0]
+        )
         is_duplicate = re.search(r"overwrite|twice", reason, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
         if is_duplicate:
@@ -132,10 +134,10 @@ def parse_toml_or_report(parse_context: ParseContext) -> dict[str, Any]:
 
 
 # Parsing a key takes time quadratic in its number of parts.
-_DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
-_DECLARED = re.compile(r"Cannot declare \('(.*)',\) twice")
+_DEEPLY_DOTTED_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
+_DECLARED_TWICE_MESSAGE = re.compile(r"Cannot declare \('(.*)',\) twice")
 _MAX_WHOLE_NUMBER = 10**15
-_ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
+_OBJECTIVE_OR_SECTION_LINE = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
 class RegisterEntry(NamedTuple):
@@ -151,7 +153,7 @@ def map_register_entries_to_lines(parse_context: ParseContext) -> dict[str, int]
 
 
 def _find_register_entries(parse_context: ParseContext) -> list[RegisterEntry]:
-    matches = enumerate(map(_ENTRY.match, parse_context.lines), 1)
+    matches = enumerate(map(_OBJECTIVE_OR_SECTION_LINE.match, parse_context.lines), 1)
     return [RegisterEntry(match[1] or match[2], line) for line, match in matches if match]
 
 
@@ -212,7 +214,7 @@ def _drop_rows_beyond_limit(rows: list[Any], key: str, parse_context: ParseConte
     return rows[:MOST_ENTRIES]
 
 
-_EXAMPLES = {
+_EXAMPLE_BY_TYPE_NAME = {
     "a list of texts in quotes": '["one", "two"]',
     "a text in quotes": '"words"',
     "true or false": "true",
@@ -221,7 +223,7 @@ _EXAMPLES = {
 
 def _report_bad_value(key: str, requirement: str, parse_context: ParseContext) -> None:
     location = locate_toml_value(key, parse_context)
-    example = _EXAMPLES.get(requirement, "")
+    example = _EXAMPLE_BY_TYPE_NAME.get(requirement, "")
     if requirement.startswith("a whole number"):
         example = "60"
     hint = f"Write {key} = {example}" if example else ""
@@ -338,14 +340,14 @@ def _read_boolean_or_true(table: Mapping[str, Any], key: str, parse_context: Par
 
 def _read_language(table: Mapping[str, Any], parse_context: ParseContext) -> str:
     """Return the course's language tag, English by default."""
-    language = _read_text(table, "language", parse_context, _ENGLISH)
+    language = _read_text(table, "language", parse_context, _ENGLISH_LANGUAGE)
     tag = canonicalize_language_tag_or_empty(language)
     if not tag:
         location = locate_toml_value("language", parse_context)
         message = f"“{language}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
         parse_context.report("E13", *location, message, hint)
-    return tag or _ENGLISH
+    return tag or _ENGLISH_LANGUAGE
 
 
 def _infer_expected_weight_sum(rows: list[Any]) -> int:

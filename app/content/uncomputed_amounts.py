@@ -25,36 +25,41 @@ from app.markup.quantities import UNITS, format_unit_dimension, parse_quantity
 _MOST_AMOUNTS = 1_000  # per file
 _MOST_COUNTS = 6  # numbers of a sentence that may be the number of parts
 _MOST_PARTS = 12  # named parts that an amount is compared with
-_KINDS = ("B", "B/s", "FLOP", "FLOP/s", "W", "Wh", "USD", "USD/h", "USD/month", "s")
+_CHECKED_BASE_UNITS = ("B", "B/s", "FLOP", "FLOP/s", "W", "Wh", "USD", "USD/h", "USD/month", "s")
 _AMOUNT_UNITS = sorted(
     {
-        *(u for u in UNITS if format_unit_dimension(u) in _KINDS and u not in {"B", "s", "h"}),
+        *(
+            u
+            for u in UNITS
+            if format_unit_dimension(u) in _CHECKED_BASE_UNITS and u not in {"B", "s", "h"}
+        ),
         *(f"{letter}FLOPS" for letter in "GTPE"),
     },
     key=len,
     reverse=True,
 )
-_AMOUNT = re.compile(
+_AMOUNT_PATTERN = re.compile(
     r"(?<![\w.,/-])(?P<amount>\d(?:[\d,]*\d)?(?:\.\d+)?[ \u00a0]"
     rf"(?:{'|'.join(map(re.escape, _AMOUNT_UNITS))}))"
     rf"(?![\w/²³^-])(?P<plain>[^\S\n]?{re.escape(KEEP_PLAIN)})?"
 )
-_TITLE = re.compile(r"^title: *(.*)$|<title[^<>]*>([^<]*)<", re.MULTILINE)
-_SECTION = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
-_SENTENCE = re.compile(
+_TITLE_TEXT = re.compile(r"^title: *(.*)$|<title[^<>]*>([^<]*)<", re.MULTILINE)
+_SECTION_START = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
+_SENTENCE_BREAK = re.compile(
     r"(?<=[.!?:;])\s+(?=[\w\[(“\"*])|\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+\. ))"
     r"|(?=<(?:text|desc|title)\b)"
 )
 _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS, 2)}
-_NUMBERS |= {"twelve": 12, "sixteen": 16}
-_NUMBERS |= {f"{ten}ty": 10 * n for n, ten in enumerate(("twen", "thir", "for", "fif"), 2)}
-_COUNT = re.compile(
+_NUMBER_BY_WORD = {word: number for number, word in enumerate(_NUMBER_WORDS, 2)}
+_NUMBER_BY_WORD |= {"twelve": 12, "sixteen": 16}
+_NUMBER_BY_WORD |= {f"{ten}ty": 10 * n for n, ten in enumerate(("twen", "thir", "for", "fif"), 2)}
+_COUNT_WORD = re.compile(
     r"(?<![\w.,])(?:[1-9]\d{0,4}(?![\w.,%])|[a-z]{3,7}\b)(?! (?:times|A|V)\b)", re.IGNORECASE
 )
-_TWICE = re.compile(r"\bboth\b|\bsparsity\b")
-_SINGLE = frozenset({"capacity", "driver_memory", "engine_memory"})  # not added up in texts
-_FORMATS = {
+_DOUBLING_WORD = re.compile(r"\bboth\b|\bsparsity\b")
+# not added up in texts
+_FIELDS_OF_ONE_PART = frozenset({"capacity", "driver_memory", "engine_memory"})
+_FORMAT_PATTERNS = {
     "bf16": re.compile(r"\bBF16|\bFP16|\b16[- ]bit"),
     "fp8": re.compile(r"\bFP8|\bINT8|\b8[- ]bit"),
     "int4": re.compile(r"\bINT4|\b4[- ]bit"),
@@ -136,14 +141,14 @@ def find_amounts_in_source(text: str) -> FileAmounts:
     >>> find_amounts_in_source("An H100 draws 700 W.").plain_amounts
     (PlainAmount(text='700 W', line=1, column=15, equal_figure_target='hw:h100-sxm5-80#tdp'),)
     """
-    title = _TITLE.search(text)
+    title = _TITLE_TEXT.search(text)
     title_parts = _find_named_part_ids(" ".join(filter(None, title.groups()))) if title else ()
     prose = _mask_front_matter_fences_and_comments(text)
     unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
     plain_amounts: list[PlainAmount] = []
-    for start, end in _iterate_spans_between_matches(_SECTION, unlinked, 0, len(unlinked)):
+    for start, end in _iterate_spans_between_matches(_SECTION_START, unlinked, 0, len(unlinked)):
         section = _Section(unlinked[start:end], title_parts)
-        for first, last in _iterate_spans_between_matches(_SENTENCE, unlinked, start, end):
+        for first, last in _iterate_spans_between_matches(_SENTENCE_BREAK, unlinked, start, end):
             plain_amounts += _find_plain_amounts(section, text, first, unlinked[first:last])
             if len(plain_amounts) > _MOST_AMOUNTS:
                 return NO_AMOUNTS
@@ -211,7 +216,7 @@ def _locate_offset(text: str, offset: int) -> TextPosition:
 
 def _find_estimated_amounts(prose: str) -> Iterator[EstimatedAmount]:
     for match in itertools.chain(FIGURE_LINK.finditer(prose), SVG_FIGURE.finditer(prose)):
-        amount = _AMOUNT.search(match["text"])
+        amount = _AMOUNT_PATTERN.search(match["text"])
         if amount and match["target"].startswith("calc:"):
             yield EstimatedAmount(_normalize_amount(amount["amount"]), unescape(match["target"]))
 
@@ -223,7 +228,7 @@ def _normalize_amount(amount: str) -> str:
 def _find_plain_amounts(
     section: _Section, text: str, start: int, sentence: str
 ) -> Iterator[PlainAmount]:
-    matches = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
+    matches = [m for m in _AMOUNT_PATTERN.finditer(sentence) if not m["plain"]]
     if not matches:
         return
     contexts = (_find_named_part_ids(sentence), section.named_part_ids, section.title_part_ids)
@@ -237,9 +242,9 @@ def _find_plain_amounts(
 
 def _list_possible_multipliers(sentence: str) -> list[int]:
     """Return 1 and the numbers that a sentence names besides its amounts."""
-    number_words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
-    numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in number_words]
-    doubled = [2] if _TWICE.search(sentence) else []
+    number_words = _COUNT_WORD.findall(_AMOUNT_PATTERN.sub(" ", sentence))
+    numbers = [int(w) if w.isdigit() else _NUMBER_BY_WORD.get(w.lower(), 1) for w in number_words]
+    doubled = [2] if _DOUBLING_WORD.search(sentence) else []
     return list(dict.fromkeys([1, *doubled, *numbers]))[:_MOST_COUNTS]
 
 
@@ -262,7 +267,9 @@ def _find_target_of_equal_catalog_value(
         for count in multipliers:
             for part in parts[:_MOST_PARTS]:
                 for field, value in _list_part_values(part, kind):
-                    if low <= count * value <= high and (count == 1 or field not in _SINGLE):
+                    if low <= count * value <= high and (
+                        count == 1 or field not in _FIELDS_OF_ONE_PART
+                    ):
                         count_query = f"?count={count}" if count > 1 else ""
                         return f"hw:{part}{count_query}#{field}"
     return ""
@@ -273,7 +280,7 @@ def _find_target_of_equal_weights_estimate(amount: str, section: str) -> str:
     if not amount.endswith("GB"):
         return ""
     for name in (model.id for model in list_models() if model.name in section):
-        for weights, pattern in _FORMATS.items():
+        for weights, pattern in _FORMAT_PATTERNS.items():
             target = f"calc:weights?model={name}&weights={weights}#total"
             if pattern.search(section) and _equals_target_value(amount, target):
                 return target

@@ -46,10 +46,10 @@ from app.database.schema import (
 )
 from app.database.secure_delete import LARGEST_DAILY, vacuum_file_if_marked
 
-FORMAT = 2
-MANIFEST = "manifest.json"
-SECRET = "secret"  # noqa: S105 - the name of a file
-DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
+BACKUP_VERSION = 2
+MANIFEST_FILE_NAME = "manifest.json"
+SECRET_FILE_NAME = "secret"  # noqa: S105 - the name of a file
+DATABASE_FILE_BY_DIALECT = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 """File name of the database in a backup, by database kind."""
 Kind = Literal["sqlite", "postgresql"]
 Pause = Callable[[], object]
@@ -87,10 +87,10 @@ class BackupReader:
     def __init__(self, zip_file: zipfile.ZipFile, path: Path) -> None:
         self._zipped = zip_file
         self._path = path
-        with _convert_archive_errors(path), zip_file.open(MANIFEST) as source:
+        with _convert_archive_errors(path), zip_file.open(MANIFEST_FILE_NAME) as source:
             content = source.read(_LONGEST_MANIFEST)
         self.manifest = _read_manifest(content, path)
-        self.has_key = SECRET in zip_file.namelist()
+        self.has_key = SECRET_FILE_NAME in zip_file.namelist()
 
     def verify_files(self) -> None:
         """Verify every file in the backup. Raises InstallationError if one is damaged."""
@@ -100,7 +100,7 @@ class BackupReader:
 
     def read_secret_key(self) -> str:
         with _convert_archive_errors(self._path):
-            return self._zipped.read(SECRET).decode()
+            return self._zipped.read(SECRET_FILE_NAME).decode()
 
     def extract(self, name: str, new_path: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
@@ -130,10 +130,10 @@ def _read_manifest(content: bytes, path: Path) -> BackupManifest:
         raise InstallationError(
             f"{path} cannot be used: its manifest is damaged or of another program."
         ) from None
-    if manifest.format > FORMAT:
+    if manifest.format > BACKUP_VERSION:
         raise InstallationError(
             f"{path} cannot be used: it was written by a newer Headroom (format "
-            f"{manifest.format}; this version reads format {FORMAT}): install the newer "
+            f"{manifest.format}; this version reads format {BACKUP_VERSION}): install the newer "
             "version first."
         )
     return manifest
@@ -186,11 +186,11 @@ def _copy_database_and_write_archive(
     if kind == "sqlite":  # the size of a dump is not known in advance
         _raise_if_too_little_free_space(require_sqlite_path(engine), target.parent)
     with temporary_folder_next_to(target) as folder:
-        database = folder / DATABASE[kind]
+        database = folder / DATABASE_FILE_BY_DIALECT[kind]
         os.close(open_private_file_replacing_existing(database))
         rows = database_copies.copy_database_and_count_rows(engine, database, call_regularly)
         manifest = BackupManifest(
-            format=FORMAT,
+            format=BACKUP_VERSION,
             headroom=version("headroom"),
             schema_revision=revision,
             made_at=now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -208,9 +208,9 @@ def _copy_database_and_write_archive(
             os.fdopen(open_private_file_replacing_existing(archive), "wb") as stream,
             zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
         ):
-            zipped.writestr(MANIFEST, manifest.model_dump_json(indent=1) + "\n")
+            zipped.writestr(MANIFEST_FILE_NAME, manifest.model_dump_json(indent=1) + "\n")
             if key:
-                zipped.writestr(SECRET, key)
+                zipped.writestr(SECRET_FILE_NAME, key)
             with (
                 database.open("rb") as source,
                 zipped.open(database.name, "w", force_zip64=True) as member,
@@ -264,7 +264,7 @@ def _raise_if_too_little_free_space(database: Path, folder: Path) -> None:
 
 
 DAYS, WEEKS, MONTHS = 7, 4, 6
-_NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
+_BACKUP_FILE_NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
 
 
 def select_backup_dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
@@ -303,7 +303,7 @@ def list_automatic_backups(folder: Path) -> dict[Path, dt.date]:
     """Return the backups in a folder with their dates, newest last. Other files are ignored."""
     backups = {}
     for path in folder.glob("headroom-*.zip"):
-        if match := _NAME.fullmatch(path.name):
+        if match := _BACKUP_FILE_NAME.fullmatch(path.name):
             try:
                 backups[path] = dt.date.fromisoformat(match[1])
             except ValueError:  # no date, such as headroom-2026-02-31.zip: not a backup
@@ -402,10 +402,10 @@ def _replace_database_and_key(
         temporary_folder_next_to(target) as folder,
         temporary_folder_next_to(installation.secret_file) as key_folder,
     ):
-        database, key = folder / DATABASE[kind], key_folder / SECRET
+        database, key = folder / DATABASE_FILE_BY_DIALECT[kind], key_folder / SECRET_FILE_NAME
         backup.extract(database.name, database)
         if backup.has_key:
-            backup.extract(SECRET, key)
+            backup.extract(SECRET_FILE_NAME, key)
             read_secret_key_file(key)
 
         def replace_key() -> None:
@@ -473,8 +473,8 @@ def _replace_sqlite_file_and_key(
 
 _FIRST_DELAY = 60.0  # after the start, which is busy enough
 _SECONDS_BETWEEN_CHECKS = 600.0
-_PAUSE = 0.005  # between two steps, so that requests come first
-_LOCK = ".copying.lock"
+_PAUSE_BETWEEN_STEPS_SECONDS = 0.005  # between two steps, so that requests come first
+_COPYING_LOCK_NAME = ".copying.lock"
 _log = logging.getLogger("headroom")
 Clock = Callable[[], dt.datetime]
 
@@ -524,7 +524,7 @@ def create_due_backup_and_delete_expired(
         raise InstallationError(f"the data folder {installation.data_folder} is gone: put it back.")
     _make_private_backup_folder(folder)
     try:
-        with hold_file_lock(folder / _LOCK, wait=False):
+        with hold_file_lock(folder / _COPYING_LOCK_NAME, wait=False):
             # Left by a process that was killed while it made a backup.
             for temporary_folder in folder.glob(".headroom-*.zip.*"):
                 shutil.rmtree(temporary_folder, ignore_errors=True)
@@ -555,7 +555,7 @@ def back_up_before_migration_if_enabled(
     _make_private_backup_folder(folder)
     target = folder / name_migration_backup(_utc_day(now), old_revision, latest_schema_revision())
     try:
-        with hold_file_lock(folder / _LOCK):
+        with hold_file_lock(folder / _COPYING_LOCK_NAME):
             create_backup(installation, target, now)
     except InstallationError as error:
         raise InstallationError(
@@ -615,7 +615,7 @@ class _DailyBackupScheduler:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
     def _raise_if_stopping(self) -> None:
-        if self._stop.wait(_PAUSE):
+        if self._stop.wait(_PAUSE_BETWEEN_STEPS_SECONDS):
             raise _ServerStoppingError
 
 

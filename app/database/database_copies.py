@@ -14,8 +14,8 @@ from app.database.engine import redact_passwords_in_message
 from app.database.file_guards import open_sqlite_file
 from app.database.installation import InstallationError
 
-_PAGES = 256  # one megabyte, so that other requests do not wait long for the disk
-PROGRAMS = ("pg_dump", "pg_restore", "psql")
+_PAGES_PER_STEP = 256  # one megabyte, so that other requests do not wait long for the disk
+POSTGRESQL_PROGRAMS = ("pg_dump", "pg_restore", "psql")
 _DUMP_OPTIONS = ("--no-owner", "--no-privileges")
 _COUNT_OTHER_CONNECTIONS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -54,7 +54,7 @@ def _copy_sqlite_file(source: Path, target: Path, call_regularly: Callable[[], o
         source_database.execute("BEGIN")
         source_database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         source_database.backup(
-            target_database, pages=_PAGES, progress=lambda *_left: call_regularly()
+            target_database, pages=_PAGES_PER_STEP, progress=lambda *_left: call_regularly()
         )
         source_database.execute("COMMIT")
         target_database.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
@@ -97,7 +97,7 @@ def checkpoint_unused_sqlite_file_or_raise(path: Path) -> None:
 
 def find_missing_postgresql_program() -> str:
     """Return the first PostgreSQL program that is not installed, or an empty string."""
-    return next((name for name in PROGRAMS if shutil.which(name) is None), "")
+    return next((name for name in POSTGRESQL_PROGRAMS if shutil.which(name) is None), "")
 
 
 def require_postgresql_programs() -> None:

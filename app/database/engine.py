@@ -3,7 +3,7 @@
 Form and URL validation refuses most bad values. The error handler here catches the
 rest: numbers beyond 32 or 64 bits, and characters that the database cannot store.
 
-Code that reads scores selects `SCORE` from `GRADED`, so that regraded attempts count
+Code that reads scores selects `SCORE` from `GRADED_ATTEMPTS`, so that regraded attempts count
 with their new score. Only pages that show both scores read `attempt.score` itself.
 """
 
@@ -94,18 +94,18 @@ def is_disk_full_error(error: BaseException) -> bool:
 
 OpenWriteSession = Callable[[], AbstractAsyncContextManager[Session]]
 
-WRITERS = 12
+MAX_CONCURRENT_WRITES = 12
 """Concurrent write requests of one process on a database that allows several."""
-WRITING = {"writes": True}
+WRITE_OPTIONS = {"writes": True}
 """Execution options that tell a connection, before its transaction begins, that it will write."""
-BUSY = 5000
+BUSY_TIMEOUT_MILLISECONDS = 5000
 """Milliseconds that a connection waits for another writer before the request fails."""
 # Requests queued behind one that timed out wait less. Otherwise the last of them would
 # learn only after minutes that the database is busy.
 _LEAST_WAIT = 1.0  # seconds
 # Seconds between two tries while another process writes. SQLite's own waiting backs off
 # to a tenth of a second, and would miss the gaps that the other process leaves.
-_PAUSE = 0.002
+_WRITE_RETRY_SECONDS = 0.002
 
 
 def create_write_session_opener(engine: Engine) -> OpenWriteSession:
@@ -113,7 +113,9 @@ def create_write_session_opener(engine: Engine) -> OpenWriteSession:
     if engine.dialect.name == "sqlite":
         disk = FileSystemJournalProbe(Path(engine.url.database or "").resolve().parent)
         return functools.partial(_single_writer_session, engine, asyncio.Lock(), disk)
-    return functools.partial(_concurrent_writer_session, engine, asyncio.Semaphore(WRITERS))
+    return functools.partial(
+        _concurrent_writer_session, engine, asyncio.Semaphore(MAX_CONCURRENT_WRITES)
+    )
 
 
 @contextlib.asynccontextmanager
@@ -123,7 +125,7 @@ async def _concurrent_writer_session(
     """Yield a session with its own transaction, on a database with concurrent writers."""
     async with writer_slots:
         session = Session(engine, expire_on_commit=False)
-        connect = functools.partial(session.connection, execution_options=WRITING)
+        connect = functools.partial(session.connection, execution_options=WRITE_OPTIONS)
         try:
             await run_in_threadpool(connect)
             yield session
@@ -138,7 +140,7 @@ async def _single_writer_session(
     engine: Engine, lock: asyncio.Lock, disk: FileSystemJournalProbe
 ) -> AsyncIterator[Session]:
     """Yield a session that is the only one of this process that writes, on SQLite."""
-    deadline = time.monotonic() + BUSY / 1000
+    deadline = time.monotonic() + BUSY_TIMEOUT_MILLISECONDS / 1000
     async with lock:
         deadline = max(deadline, time.monotonic() + _LEAST_WAIT)
         with await _begin_write_when_unlocked(engine, deadline) as connection:
@@ -166,20 +168,20 @@ async def _begin_write_when_unlocked(engine: Engine, deadline: float) -> Connect
             is_busy = error.orig is not None and is_driver_lock_busy_error(error.orig)
             if not is_busy or time.monotonic() > deadline:
                 raise
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(_WRITE_RETRY_SECONDS)
 
 
 def _begin_write_or_raise_if_locked(engine: Engine) -> Connection:
     """Begin a write transaction. Raises OperationalError if another connection is writing."""
     expect_same_database_file(engine)
-    connection = engine.connect().execution_options(**WRITING)
+    connection = engine.connect().execution_options(**WRITE_OPTIONS)
     driver: Any = connection.connection.dbapi_connection
     try:
         driver.execute("PRAGMA busy_timeout=0")
         try:
             connection.begin()
         finally:
-            driver.execute(f"PRAGMA busy_timeout={BUSY}")
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MILLISECONDS}")
     except BaseException:
         connection.close()
         raise
@@ -202,7 +204,7 @@ def _commit_and_probe_disk(connection: Connection, disk: FileSystemJournalProbe)
 
 
 _log = logging.getLogger("headroom")
-_UNSTORABLE = (
+_UNSTORABLE_VALUE_MESSAGE = (
     "Something that was sent cannot be saved: a number is too large, or a text holds "
     "a character that no text may hold."
 )
@@ -216,12 +218,14 @@ def _convert_unstorable_value_error(context: ExceptionContext) -> Exception | No
     ):
         # The log must not contain the value.
         _log.warning("the database had no room for a value (%s)", type(error).__name__)
-        return InvalidInputError(_UNSTORABLE, hint="Check what was typed, then send it again.")
+        return InvalidInputError(
+            _UNSTORABLE_VALUE_MESSAGE, hint="Check what was typed, then send it again."
+        )
     return None
 
 
 Result = TypeVar("Result")
-READERS = 16
+MAX_CONCURRENT_READS = 16
 """Read requests that one process runs at a time; further ones wait for a semaphore.
 
 Waiting on the event loop costs no thread. Writers have a separate limit (see
@@ -230,13 +234,13 @@ Waiting on the event loop costs no thread. Writers have a separate limit (see
 # No code may wait for a pooled connection: it would block a thread or the event loop
 # that another request needs to return one. Two extra connections are for background
 # tasks.
-_CONNECTIONS = READERS + WRITERS + 2
-_PRAGMAS = (
+_POOL_SIZE = MAX_CONCURRENT_READS + MAX_CONCURRENT_WRITES + 2
+_SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # an acknowledged answer survives a power cut
     "PRAGMA secure_delete=ON",  # erased data is overwritten, not only freed
-    f"PRAGMA busy_timeout={BUSY}",
+    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MILLISECONDS}",
     "PRAGMA cache_size=-20000",
     "PRAGMA mmap_size=268435456",
     "PRAGMA temp_store=MEMORY",
@@ -259,7 +263,7 @@ def make_engine(database_url: str) -> Engine:
     engine = create_engine(
         url,
         connect_args={"check_same_thread": False},
-        pool_size=_CONNECTIONS,
+        pool_size=_POOL_SIZE,
         hide_parameters=True,  # keep answers and names out of logs
         execution_options={GUARD_OPTION: replaced_file_guard},
     )
@@ -350,7 +354,7 @@ def _make_postgresql_engine(address: str) -> Engine:
     engine = create_engine(
         address,
         pool_pre_ping=True,
-        pool_size=_CONNECTIONS,
+        pool_size=_POOL_SIZE,
         hide_parameters=True,
         isolation_level="REPEATABLE READ",
         connect_args={
@@ -376,14 +380,14 @@ def _configure_sqlite_connection(connection: Any, _record: object) -> None:
     # writers could both hold a read lock.
     connection.isolation_level = None
     cursor = connection.cursor()
-    for pragma in _PRAGMAS:
+    for pragma in _SQLITE_PRAGMAS:
         cursor.execute(pragma)
     cursor.close()
 
 
 def _configure_postgresql_connection(connection: Any, _record: object) -> None:
     # Wait for another writer as long as on SQLite, then fail the request.
-    limits = {"lock_timeout": BUSY, **_POSTGRESQL_TIMEOUTS}
+    limits = {"lock_timeout": BUSY_TIMEOUT_MILLISECONDS, **_POSTGRESQL_TIMEOUTS}
     connection.autocommit = True
     with connection.cursor() as cursor:
         for name, limit in limits.items():
@@ -398,21 +402,21 @@ def _begin_sqlite_transaction(connection: Any) -> None:
     connection.exec_driver_sql(f"BEGIN {mode}".strip())
 
 
-_HIDDEN = "***"
-_SECRETS = ("password", "sslpassword")
-_UNREADABLE = "(an address that cannot be read)"
+_MASKED_TEXT = "***"
+_SECRET_URL_PARAMETERS = ("password", "sslpassword")
+_UNREADABLE_URL = "(an address that cannot be read)"
 
 
 def redact_passwords_of_url(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
     url = parse_database_url(address)
     if url is None:
-        return _UNREADABLE
+        return _UNREADABLE_URL
     # A password with an “@” that was not escaped continues in the host.
     password_rest, _at, host = (url.host or "").rpartition("@")
     if password_rest:
         url = url.set(host=host)
-    url = url.update_query_dict({n: _HIDDEN for n in _SECRETS if n in url.query})
+    url = url.update_query_dict({n: _MASKED_TEXT for n in _SECRET_URL_PARAMETERS if n in url.query})
     return url.render_as_string(hide_password=True).replace("%2A", "*")
 
 
@@ -420,9 +424,9 @@ def redact_passwords_in_message(message: object, database_url: str) -> str:
     text = str(message)
     url = parse_database_url(database_url)
     if url is None:
-        return text.replace(database_url, _UNREADABLE) if database_url else text
+        return text.replace(database_url, _UNREADABLE_URL) if database_url else text
     for secret in sorted(_list_passwords_of_url(url), key=len, reverse=True):
-        text = text.replace(secret, _HIDDEN)
+        text = text.replace(secret, _MASKED_TEXT)
     return text
 
 
@@ -436,11 +440,15 @@ def parse_database_url(address: str) -> URL | None:
 
 def _list_passwords_of_url(url: URL) -> set[str]:
     password_rest, _at, _host = (url.host or "").rpartition("@")
-    candidates = (url.password, password_rest, *(url.query.get(name) for name in _SECRETS))
+    candidates = (
+        url.password,
+        password_rest,
+        *(url.query.get(name) for name in _SECRET_URL_PARAMETERS),
+    )
     return {password for password in candidates if isinstance(password, str) and password}
 
 
-BROUGHT = "file:"
+IMPORTED_REVIEW_PREFIX = "file:"
 """Prefix of the token of a row imported from a file. Tokens of forms are hexadecimal."""
 
 
@@ -470,7 +478,7 @@ _is_followed = (
 )
 NEWEST: ColumnElement[bool] = (REGRADE.c.attempt_id == ATTEMPT.c.id) & ~_is_followed
 """Join condition for an attempt and its newest regrade."""
-GRADED: FromClause = ATTEMPT.outerjoin(REGRADE, NEWEST)
+GRADED_ATTEMPTS: FromClause = ATTEMPT.outerjoin(REGRADE, NEWEST)
 """Every attempt with its newest regrade, if there is one."""
 SCORE: ColumnElement[Any] = func.coalesce(REGRADE.c.score, ATTEMPT.c.score)
 """The current score: of the newest regrade, or of the attempt."""

@@ -48,7 +48,7 @@ def hold_file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> It
         os.close(handle)
 
 
-_SIZES = 4096  # an empty file, so that changing its size takes no space
+_LOCK_FILE_SIZE_COUNT = 4096  # an empty file, so that changing its size takes no space
 
 
 class FileSystemJournalProbe:
@@ -57,7 +57,7 @@ class FileSystemJournalProbe:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._descriptor: int | None = None
-        self._sizes = itertools.cycle(range(_SIZES))
+        self._sizes = itertools.cycle(range(_LOCK_FILE_SIZE_COUNT))
 
     def raise_if_journal_lost(self) -> None:
         """Raise OSError if the file system lost its journal; if not, synced data is on disk."""
@@ -121,7 +121,7 @@ PRIVATE_FILE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 REPLACED_FILES_PREFIX = "before-restore-"
 """Prefix of the folder name for files that a restore replaces."""
-_ROOT = 0
+_ROOT_USER_ID = 0
 _ABANDONED_AFTER = 3600.0  # seconds; older temporary files are abandoned
 _TIME_FORMAT = "%Y-%m-%d-%H%M%S"
 
@@ -158,7 +158,7 @@ def make_private_folder(path: Path) -> None:
     """Create a folder and its parents; if run as root, for the owner of their parent."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
-    if os.geteuid() != _ROOT:
+    if os.geteuid() != _ROOT_USER_ID:
         return
     for folder in reversed(new):
         handle = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -175,10 +175,10 @@ def give_root_files_to_folder_owner(folder: Path, *prefixes: str) -> None:
     server that runs as another user could not open the files. Does nothing unless run
     as root, or if root owns the folder.
     """
-    if os.geteuid() != _ROOT or not folder.is_dir():
+    if os.geteuid() != _ROOT_USER_ID or not folder.is_dir():
         return
     owner = _folder_owner(folder)
-    if owner.user_id == _ROOT:
+    if owner.user_id == _ROOT_USER_ID:
         return
     for path, folders, files, handle in os.fwalk(folder):
         if prefixes and Path(path) == folder:
@@ -206,14 +206,14 @@ def _chown_if_root_owned(name: str, folder_descriptor: int, owner: FileOwner) ->
     Skips a file with several hard links: the folder's owner could have linked a system
     file there to take it over.
     """
-    if os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False).st_uid != _ROOT:
+    if os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False).st_uid != _ROOT_USER_ID:
         return
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(name, flags, dir_fd=folder_descriptor)
     try:
         status = os.fstat(handle)
         has_one_link = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        if status.st_uid == _ROOT and (has_one_link or stat.S_ISDIR(status.st_mode)):
+        if status.st_uid == _ROOT_USER_ID and (has_one_link or stat.S_ISDIR(status.st_mode)):
             os.fchown(handle, *owner)
     finally:
         os.close(handle)

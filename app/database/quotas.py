@@ -80,14 +80,15 @@ LEAST_FREE = 500_000_000
 LEAST_FREE_TO_SERVE = 64 * 1024 * 1024
 """With fewer free bytes the reserve is nearly used up, and the server reports that it isn't ready."""
 _SIZE_CACHED_SECONDS = 30.0  # seconds for which the size of a PostgreSQL database is cached
-_DAY = 86_400  # seconds
-_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
-_RESERVE = 0.1  # share of the limit that is reserved for existing learners
+_DAY_SECONDS = 86_400  # seconds
+_MAX_COUNTED_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
+# share of the limit that is reserved for existing learners
+_SHARE_RESERVED_FOR_KNOWN_LEARNERS = 0.1
 _STILL_SAVED = (
     "Answers, grades and settings are still saved. Its host can raise the limit "
     "(HEADROOM_MAX_DATA_GB)."
 )
-_SIZE = text("SELECT pg_database_size(current_database())")
+_SELECT_DATABASE_SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyByteQuota:
@@ -96,20 +97,20 @@ class DailyByteQuota:
     def __init__(self, max_bytes_a_day: float, clock: Callable[[], float] = time.time) -> None:
         self._most = max_bytes_a_day
         self._clock = clock
-        self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
+        self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_MAX_COUNTED_CLIENTS)
 
     def add_stored_bytes(self, client: str, size: int) -> None:
-        day = int(self._clock() // _DAY)
+        day = int(self._clock() // _DAY_SECONDS)
         self._stored[client] = (day, self._bytes_stored_on(day, client) + size)
 
     def raise_if_used_up(self, client: str) -> None:
-        day, second_of_day = divmod(int(self._clock()), _DAY)
+        day, second_of_day = divmod(int(self._clock()), _DAY_SECONDS)
         if self._most and self._bytes_stored_on(day, client) >= self._most:
             raise QuotaExceededError(
                 f"From your address {self._most / 1e6:,.0f} MB of cards were added "
                 "today, the most for one day.",
                 "Add the rest tomorrow. Answers, grades and settings are still saved.",
-                _DAY - second_of_day,
+                _DAY_SECONDS - second_of_day,
             )
 
     def _bytes_stored_on(self, day: int, client: str) -> int:
@@ -156,7 +157,7 @@ class StorageLimit:
             )
 
     def is_only_reserve_left(self) -> bool:
-        return self._has_database_reached_share(1 - _RESERVE)
+        return self._has_database_reached_share(1 - _SHARE_RESERVED_FOR_KNOWN_LEARNERS)
 
     def _has_database_reached_share(self, share: float) -> bool:
         return bool(self._max_gb) and self.read_database_bytes() >= share * self._max_gb * 1e9
@@ -167,7 +168,7 @@ class StorageLimit:
             return _file_size(self._file) + _file_size(Path(f"{self._file}-wal"))
         if time.monotonic() - self._size_read_at >= _SIZE_CACHED_SECONDS:
             with self._engine.connect() as connection:
-                self._size = int(connection.execute(_SIZE).scalar_one())
+                self._size = int(connection.execute(_SELECT_DATABASE_SIZE).scalar_one())
             self._size_read_at = time.monotonic()
         return self._size
 

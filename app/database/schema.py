@@ -22,8 +22,8 @@ from app.database.engine import is_disk_full_error
 from app.database.file_guards import hold_file_lock, make_file_private, open_sqlite_file
 from app.resources import ROOT
 
-FOLDER = ROOT / "migrations"
-MIGRATION_FILES = FOLDER / "versions"
+MIGRATIONS_FOLDER = ROOT / "migrations"
+MIGRATION_FILES = MIGRATIONS_FOLDER / "versions"
 RESTORING_SUFFIX = ".restoring"
 """Suffix of the file that a restore is about to move into the database's place."""
 SQLITE_SIDE_FILES = ("-wal", "-shm")
@@ -31,7 +31,7 @@ SQLITE_SIDE_FILES = ("-wal", "-shm")
 _RESTORE_ADVICE = "put a backup in its place with `headroom restore FILE`"
 _REVISION_PATTERN = re.compile(r"\d{4}")
 _SQLITE_HEADER = b"SQLite format 3\0"
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGE_ERROR_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class UnusableDatabaseError(Exception):
@@ -98,7 +98,7 @@ def read_schema_revision_of_sqlite_file(path: Path) -> str:
                 f"{path} is not a SQLite database: {_RESTORE_ADVICE}, or set "
                 "HEADROOM_DATABASE_URL to another place."
             ) from None
-        if code in _DAMAGED:
+        if code in _DAMAGE_ERROR_CODES:
             raise _damaged_database_error(path, str(error)) from None
         if is_disk_full_error(error):
             raise UnusableDatabaseError(full_disk_message(path.parent)) from None
@@ -214,7 +214,7 @@ def downgrade_schema(engine: Engine, revision: str = "base") -> None:
 
 def _run_alembic_command(engine: Engine, run_command: Callable[[Config], object]) -> None:
     config = Config()
-    config.set_main_option("script_location", str(FOLDER))
+    config.set_main_option("script_location", str(MIGRATIONS_FOLDER))
     is_sqlite = engine.dialect.name == "sqlite"
     with engine.connect() as connection:
         # Batch mode rebuilds SQLite tables. With foreign keys on, dropping the old table

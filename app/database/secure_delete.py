@@ -29,7 +29,7 @@ LARGEST_AT_START = 512 * 1024 * 1024
 
 If a start took minutes, a process supervisor would kill it, again and again.
 """
-_PAUSE = 15.0  # seconds between two truncations
+_MIN_SECONDS_BETWEEN_TRUNCATIONS = 15.0  # seconds between two truncations
 _BUSY_TIMEOUT_MS = 200  # milliseconds that other writers may wait for a truncation
 _SPARE_BYTES = 64 * 1024 * 1024  # bytes that must stay free while the file is rewritten
 _log = logging.getLogger("headroom")
@@ -45,7 +45,9 @@ def mark_database_for_vacuum(db: Session) -> None:
 class WalTruncator:
     """Truncates the write-ahead log on request, at most once in `min_seconds_between` seconds."""
 
-    def __init__(self, engine: Engine, min_seconds_between: float = _PAUSE) -> None:
+    def __init__(
+        self, engine: Engine, min_seconds_between: float = _MIN_SECONDS_BETWEEN_TRUNCATIONS
+    ) -> None:
         file = engine.url.database if engine.dialect.name == "sqlite" else None
         self._path = Path(file) if file else None
         self._pause = min_seconds_between

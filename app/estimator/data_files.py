@@ -54,7 +54,7 @@ def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:
         raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has no source")
     if not isinstance(row.get("read_on"), dt.date):
         raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has no read_on date")
-    if _READINGS & row.keys() and not (
+    if _DRIVER_READING_FIELDS & row.keys() and not (
         row.get("memory_source") and isinstance(row.get("memory_read_on"), dt.date)
     ):
         raise UnsourcedEntryError(f"{file}: “{row.get('id')}” has a reading of no source")
@@ -65,7 +65,7 @@ def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:
 
 
 # Memory readings come from other sources than the data sheet of their entry.
-_READINGS = {"driver_memory_mib", "engine_memory_mib"}
+_DRIVER_READING_FIELDS = {"driver_memory_mib", "engine_memory_mib"}
 
 
 def normalize_catalog_name(name: str) -> str:
@@ -119,7 +119,7 @@ SOURCES: dict[str, Publication] = {
 # saturated, the constants are fitted again without the group. What is “unmeasured” has
 # the spread of the first measurements of a source, engines and GPUs that were new to the
 # model: 49 runs of SGLang at its default launch on five GPUs, before they were fitted to.
-_INTERVALS = {
+_ERROR_RANGE_BY_NAME = {
     "collective": (0.82, 1.27),
     "training": (0.84, 1.32),
     "training-routed": (0.73, 1.32),
@@ -149,7 +149,7 @@ def error_bounds_around(interval_name: str, value: float) -> Bounds:
     >>> error_bounds_around("training", 100.0)
     Bounds(low=84.0, high=132.0)
     """
-    low, high = _INTERVALS[interval_name]
+    low, high = _ERROR_RANGE_BY_NAME[interval_name]
     return Bounds(value * low, value * high)
 
 
@@ -175,5 +175,5 @@ def rate_with_error_range(
     >>> rate_with_error_range("collective", 0.94, ceiling=1.0).high
     1.0
     """
-    low, high = _INTERVALS[interval_name]
+    low, high = _ERROR_RANGE_BY_NAME[interval_name]
     return OutputValue(value, value / high, min(value / low, max(ceiling, value)))

@@ -66,15 +66,20 @@ class StepBuilder:
 
         `terms` are the values of the names in the order in which these first occur.
         """
-        names = dict.fromkeys(_NAME.findall(template))
+        names = dict.fromkeys(_BRACKETED_NAME.findall(template))
         texts = dict(zip(names, map(_term_text, terms), strict=True))
-        numbers = _NAME.sub(lambda name: texts[name[1]], template)
+        numbers = _BRACKETED_NAME.sub(lambda name: texts[name[1]], template)
         return self.build_step(
-            output_name, _NAME.sub(r"\1", template), numbers, value, source, **label_or_topic
+            output_name,
+            _BRACKETED_NAME.sub(r"\1", template),
+            numbers,
+            value,
+            source,
+            **label_or_topic,
         )
 
 
-_NAME = re.compile(r"\[([^]]+)\]")
+_BRACKETED_NAME = re.compile(r"\[([^]]+)\]")
 
 
 def _term_text(term: Term) -> str:
@@ -95,14 +100,14 @@ def format_term(value: float, unit: str = "") -> str:
         text = format_number(value, 6)
         looks_whole = "." not in text and value != int(value) and value < _WHOLE_DIGITS
         return format_number(value, 8) if looks_whole else text
-    for extra_decimals in range(_DIGITS):
+    for extra_decimals in range(_MAX_EXTRA_DECIMALS):
         text = format_value(value, unit, extra_decimals)
-        if sum(c.isdigit() for c in text.lstrip("0.")) >= _DIGITS:
+        if sum(c.isdigit() for c in text.lstrip("0.")) >= _MAX_EXTRA_DECIMALS:
             break
     return text
 
 
-_DIGITS = 5
+_MAX_EXTRA_DECIMALS = 5
 _WHOLE_DIGITS = 1e5  # Larger numbers have five digits without a fraction.
 
 

@@ -238,7 +238,7 @@ def describe_how_k_suffixes_were_read(inputs_type: type, typed_by_field: Mapping
     sentences = []
     for name, field in input_specs(inputs_type).items():
         text = str(typed_by_field.get(name, "")).strip()
-        if field.unit == "token" and (match := _THOUSANDS.match(text)):
+        if field.unit == "token" and (match := _THOUSANDS_SUFFIX.match(text)):
             other = f"{match[1]}{match[2].swapcase()}"
             read, otherwise = (units.parse_quantity(t, "token") for t in (text, other))
             sentences.append(
@@ -248,7 +248,7 @@ def describe_how_k_suffixes_were_read(inputs_type: type, typed_by_field: Mapping
     return " ".join(sentences)
 
 
-_THOUSANDS = re.compile(r"^(\d[\d.,]*) ?([kK])\b")
+_THOUSANDS_SUFFIX = re.compile(r"^(\d[\d.,]*) ?([kK])\b")
 
 
 def describe_valid_values(spec: InputSpec) -> str:
@@ -280,14 +280,14 @@ def _split_gpu_and_its_count(
         field = specs_by_field.get(name)
         if field is None or not field.count_field or not isinstance(raw, str):
             continue
-        if len(raw) <= LONGEST_VALUE and (match := _COUNTED.match(raw)):
+        if len(raw) <= LONGEST_VALUE and (match := _COUNTED_TEXT.match(raw)):
             values[name] = match["what"]
             if typed_by_field.get(field.count_field) in (None, ""):
                 values[field.count_field] = match["count"]
     return values
 
 
-_COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
+_COUNTED_TEXT = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
 
 
 def _unknown_field_problem(
@@ -313,8 +313,8 @@ def _parse_value(spec: InputSpec, typed_value: Any) -> Any:
         message = f"The value for {_input_label_in_sentence(spec)} has {len(str(typed_value)):,} characters"
         message += f"; at most {max_length:,} can be read."
         raise ValueError(f"{message} {_describe_what_to_leave_out(typed_value)}".strip())
-    if spec.kind in _PARSERS:
-        return _PARSERS[spec.kind](spec, typed_value)
+    if spec.kind in _PARSER_BY_KIND:
+        return _PARSER_BY_KIND[spec.kind](spec, typed_value)
     number = _parse_number(spec, typed_value)
     if spec.kind == "count":
         if number != int(number):
@@ -380,16 +380,16 @@ def _parse_choice(spec: InputSpec, typed_value: Any) -> str:
     raise ValueError(message)
 
 
-_TRUE = frozenset({"yes", "true", "on", "1", "y"})
-_FALSE = frozenset({"no", "false", "off", "0", "n", ""})
+_TRUE_WORDS = frozenset({"yes", "true", "on", "1", "y"})
+_FALSE_WORDS = frozenset({"no", "false", "off", "0", "n", ""})
 
 
 def _parse_flag(spec: InputSpec, typed_value: Any) -> bool:
     if isinstance(typed_value, bool):
         return typed_value
     text = str(typed_value).strip().lower()
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
+    if text in _TRUE_WORDS or text in _FALSE_WORDS:
+        return text in _TRUE_WORDS
     raise ValueError(f"“{typed_value}” for {_input_label_in_sentence(spec)} is neither yes nor no.")
 
 
@@ -409,7 +409,7 @@ def _parse_catalog_name(find_id: Callable[[str], str], _: InputSpec, typed_value
         raise ValueError(error.args[0]) from None
 
 
-_PARSERS: dict[str, Callable[[InputSpec, Any], Any]] = {
+_PARSER_BY_KIND: dict[str, Callable[[InputSpec, Any], Any]] = {
     "choice": _parse_choice,
     "flag": _parse_flag,
     "text": _parse_text,

@@ -13,7 +13,7 @@ from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
 from app.estimator.result import InputChange, Status, Verdict, VerdictChange
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
-TIGHT = 0.1
+TIGHT_MARGIN_SHARE = 0.1
 
 
 def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
@@ -24,10 +24,15 @@ def memory_status(needed_bytes: float, limit_bytes: float) -> Status:
     """
     if needed_bytes > limit_bytes:
         return "no"
-    return "tight" if limit_bytes - needed_bytes < TIGHT * limit_bytes else "fits"
+    return "tight" if limit_bytes - needed_bytes < TIGHT_MARGIN_SHARE * limit_bytes else "fits"
 
 
-_LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "Fits.", "info": ""}
+_LEAD_BY_STATUS: dict[Status, str] = {
+    "no": "Does not fit.",
+    "tight": "Tight.",
+    "fits": "Fits.",
+    "info": "",
+}
 UNSURE_LEAD = "May not fit."
 """What is said if the limit lies within the range of the estimate."""
 UNCERTAIN_FIT = "Not sure: the limit lies within the range of the estimate."
@@ -104,7 +109,7 @@ def build_memory_verdict(
         if exact_decimals > 1:
             free = _subtract_as_printed(format_value(limit, "B", extra_decimals), need_text)
         text = f"{subject} needs {need_text} and {capacity_clause}: {free} free."
-    return Verdict(status, _LEADS[status], text)
+    return Verdict(status, _LEAD_BY_STATUS[status], text)
 
 
 def _range_crosses_limit_text(

@@ -129,7 +129,7 @@ def _weight_format_note(model: Architecture, inputs: Any) -> str:
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when
 # it is first used.
-NAMES = (
+ESTIMATE_NAMES = (
     "training-run",
     "deployment",
     "model",
@@ -153,14 +153,14 @@ NAMES = (
 
 
 def list_estimates() -> tuple[EstimateSpec, ...]:
-    return tuple(entry for name in NAMES if (entry := find_estimate(name)))
+    return tuple(entry for name in ESTIMATE_NAMES if (entry := find_estimate(name)))
 
 
 @functools.cache
 def find_estimate(name: str) -> EstimateSpec | None:
     """Return the estimate called `name` (hyphens or underscores), or None."""
     known = name.replace("_", "-")
-    if known not in NAMES:
+    if known not in ESTIMATE_NAMES:
         return None
     module = f"app.estimator.estimates.{known.replace('-', '_')}_report"
     entry: EstimateSpec = importlib.import_module(module).ENTRY

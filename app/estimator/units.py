@@ -8,7 +8,7 @@ from typing import NamedTuple
 NBSP = "\u00a0"
 MINUS = "\u2212"
 
-_DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_DECIMAL_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
 
 class UnitConversion(NamedTuple):
@@ -16,10 +16,10 @@ class UnitConversion(NamedTuple):
     factor_to_base_unit: float
 
 
-_CONVERSIONS = {
+_UNIT_CONVERSIONS = {
     "": ("", 1.0),
     "%": ("", 0.01),
-    **{p + "B": ("B", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
+    **{p + "B": ("B", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL_PREFIXES)},
     "KB": ("B", 1e3),
     "bytes": ("B", 1.0),
     "byte": ("B", 1.0),
@@ -30,15 +30,15 @@ _CONVERSIONS = {
     "PiB": ("B", 2.0**50),
     "bit": ("B", 0.125),
     "bits": ("B", 0.125),
-    **{p + "bit": ("B", 10.0 ** (3 * i) / 8) for i, p in enumerate(_DECIMAL)},
-    **{p + "B/s": ("B/s", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
+    **{p + "bit": ("B", 10.0 ** (3 * i) / 8) for i, p in enumerate(_DECIMAL_PREFIXES)},
+    **{p + "B/s": ("B/s", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL_PREFIXES)},
     "GiB/s": ("B/s", 2.0**30),
-    **{p + "bit/s": ("B/s", 10.0 ** (3 * i) / 8) for i, p in enumerate(_DECIMAL)},
-    **{p + "b/s": ("B/s", 10.0 ** (3 * i) / 8) for i, p in enumerate(_DECIMAL)},
-    **{p + "FLOP": ("FLOP", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
-    **{p + "FLOP/s": ("FLOP/s", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
-    **{p + "W": ("W", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
-    **{p + "Wh": ("Wh", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL)},
+    **{p + "bit/s": ("B/s", 10.0 ** (3 * i) / 8) for i, p in enumerate(_DECIMAL_PREFIXES)},
+    **{p + "b/s": ("B/s", 10.0 ** (3 * i) / 8) for i, p in enumerate(_DECIMAL_PREFIXES)},
+    **{p + "FLOP": ("FLOP", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL_PREFIXES)},
+    **{p + "FLOP/s": ("FLOP/s", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL_PREFIXES)},
+    **{p + "W": ("W", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL_PREFIXES)},
+    **{p + "Wh": ("Wh", 10.0 ** (3 * i)) for i, p in enumerate(_DECIMAL_PREFIXES)},
     "ns": ("s", 1e-9),
     "us": ("s", 1e-6),
     "µs": ("s", 1e-6),
@@ -89,7 +89,7 @@ _CONVERSIONS = {
     "parameters": ("parameter", 1.0),
     "requests/s": ("request/s", 1.0),
 }
-UNITS = {name: UnitConversion(*conversion) for name, conversion in _CONVERSIONS.items()}
+UNITS = {name: UnitConversion(*conversion) for name, conversion in _UNIT_CONVERSIONS.items()}
 """Every unit that may be typed or shown."""
 
 # Words that may follow a plain count: 70B parameters, 128k tokens.
@@ -107,12 +107,12 @@ COUNT_SUFFIX: dict[str, float] = {
     "P": 1e15,
 }
 
-_NUMBER = re.compile(
+_TYPED_NUMBER = re.compile(
     r"^(?P<number>[+\-\u2212]?(?:\d[\d,_'\u00a0\u202f ]*\d|\d)?(?:\.\d+)?"
     r"(?:[eE][+\-]?\d+)?)\s*(?P<unit>.*)$"
 )
-_THOUSANDS = re.compile(r"^[^\d,]*\d{1,3}(?:,\d{3})+(?![\d,])")
-_GROUPING = re.compile(r"[,_'\u00a0\u202f ]")
+_GROUPED_THOUSANDS = re.compile(r"^[^\d,]*\d{1,3}(?:,\d{3})+(?![\d,])")
+_GROUPING_CHARACTER = re.compile(r"[,_'\u00a0\u202f ]")
 
 
 class NumberWithUnit(NamedTuple):
@@ -129,11 +129,11 @@ def split_number_and_unit(text: str) -> NumberWithUnit:
     >>> split_number_and_unit("1,120 GB")
     NumberWithUnit(number=1120.0, unit='GB')
     """
-    match = _NUMBER.match(text.strip())
+    match = _TYPED_NUMBER.match(text.strip())
     if match is None or not any(c.isdigit() for c in match["number"]):
         raise ValueError(f"“{text}” does not start with a number")
     reject_decimal_comma(match["number"])
-    digits = _GROUPING.sub("", match["number"])
+    digits = _GROUPING_CHARACTER.sub("", match["number"])
     return NumberWithUnit(float(digits.replace(MINUS, "-")), match["unit"].strip())
 
 
@@ -142,7 +142,7 @@ def reject_decimal_comma(number: str) -> None:
 
     >>> reject_decimal_comma("1,120.5")
     """
-    if "," in number and not _THOUSANDS.match(number):
+    if "," in number and not _GROUPED_THOUSANDS.match(number):
         message = f"“{number}” has a comma that parts no thousands"
         raise ValueError(f"{message}: write decimals with a point, such as 12.5")
 
@@ -211,16 +211,16 @@ def parse_quantity(text: str, base_unit: str, typed_unit: str = "") -> float:
 def _factor_of_count_suffix(unit_text: str, unit: str, typed_unit: str) -> float:
     """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
     suffix, _, noun = unit_text.partition(" ")
-    suffix = _SPELLED.get(suffix.lower(), suffix)
+    suffix = _SUFFIX_BY_WORD.get(suffix.lower(), suffix)
     fits = not noun or (noun.strip() in UNITS and UNITS[noun.strip()].base_unit == unit)
-    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, UNITS[""]).base_unit in _COUNTED:
+    if fits and suffix in COUNT_SUFFIX and UNITS.get(unit, UNITS[""]).base_unit in _COUNTED_UNITS:
         return 2.0**10 if suffix == "K" and unit == "token" else COUNT_SUFFIX[suffix]
     example = typed_unit or unit or "a plain number"
     raise ValueError(f"“{unit_text}” is not a unit that fits here; use {example}")
 
 
-_SPELLED = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T"}
-_COUNTED = frozenset(
+_SUFFIX_BY_WORD = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T"}
+_COUNTED_UNITS = frozenset(
     {"", "token", "sequence", "parameter", "GPU", "GPU-h", "node", "layer", "request/s"}
 )
 
@@ -258,12 +258,12 @@ def _trim_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_SUPERSCRIPT_BY_DIGIT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def _format_scientific(size: float, digits: int) -> str:
     mantissa, _, exponent = f"{size:.{digits - 1}e}".partition("e")
-    power = str(int(exponent)).translate(_SUPERSCRIPT)
+    power = str(int(exponent)).translate(_SUPERSCRIPT_BY_DIGIT)
     return f"{_trim_zeros(mantissa)}×10{power}"
 
 
@@ -309,12 +309,14 @@ PLURALS = {
     "token/s": "tokens/s",
     "request/s": "requests/s",
 }
-_WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
-_MONEY = frozenset({unit.base_unit for unit in UNITS.values() if unit.base_unit.startswith("USD")})
+_WORD_BY_VALUE: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no"}
+_MONEY_UNITS = frozenset(
+    {unit.base_unit for unit in UNITS.values() if unit.base_unit.startswith("USD")}
+)
 # Units of times and rates: three digits of a large value are all that is known.
-_MEASURED = frozenset({"s", "token/s", "request/s", "GPU-h", "Wh", "BTU/h", "kg", "m3/s"})
+_MEASURED_UNITS = frozenset({"s", "token/s", "request/s", "GPU-h", "Wh", "BTU/h", "kg", "m3/s"})
 # Units of parts that add up to what is compared with a limit.
-_SUMMED = frozenset({"B", "W", "VA"})
+_SUMMED_UNITS = frozenset({"B", "W", "VA"})
 
 
 def round_estimate_to_three_digits(value: float, unit: str) -> float:
@@ -329,7 +331,7 @@ def round_estimate_to_three_digits(value: float, unit: str) -> float:
     """
     factor = _display_unit(abs(value), unit).factor
     size = abs(value) / factor
-    if unit in _SUMMED or not 100 <= size < 1e15:
+    if unit in _SUMMED_UNITS or not 100 <= size < 1e15:
         return value
     scale = 10.0 ** (math.floor(math.log10(size)) - 2)
     return float(round(value / factor / scale) * scale * factor)
@@ -344,7 +346,7 @@ def matches_displayed_measurement(written_number: float, value: float, unit: str
     (True, False)
     """
     close = math.isclose(written_number, round_estimate_to_three_digits(value, unit), rel_tol=1e-9)
-    return close and (unit in _MEASURED or unit in _MONEY)
+    return close and (unit in _MEASURED_UNITS or unit in _MONEY_UNITS)
 
 
 # A result formats the same numbers several times. `typed` keeps 1, 1.0 and True apart.
@@ -370,14 +372,14 @@ def format_value(
     '149.43 GB'
     """
     if value is None or isinstance(value, bool | str):
-        return _WORDS.get(value, str(value))
+        return _WORD_BY_VALUE.get(value, str(value))
     if extra_decimals is None:
         extra_decimals = 0
-        if unit in _MEASURED:
+        if unit in _MEASURED_UNITS:
             value = round_estimate_to_three_digits(value, unit)
     if unit == "FLOP" and abs(value) >= 1e21:
         return f"{_format_scientific(value, 3 + extra_decimals)}{NBSP}FLOP"
-    if unit in _MONEY:
+    if unit in _MONEY_UNITS:
         return f"{_format_money(value, extra_decimals)}{NBSP}{unit}"
     return _format_in_display_unit(value, unit, extra_decimals)
 
@@ -397,7 +399,7 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
     if value and unit in _SHOWN_UNITS and not unit.startswith("FLOP"):
         name, factor = _display_unit(abs(round_estimate_to_three_digits(value, unit)), unit)
         scaled = (bound / factor for bound in (low, high))
-        rounded = [x if unit in _SUMMED or x < 100 else float(f"{x:.3g}") for x in scaled]
+        rounded = [x if unit in _SUMMED_UNITS or x < 100 else float(f"{x:.3g}") for x in scaled]
         bounds = dict.fromkeys(_format_up_to_one_decimal(x) for x in rounded)
         return append_unit(" to ".join(bounds), PLURALS.get(name, name))
     low, high = (
@@ -409,13 +411,13 @@ def format_range(low: float, high: float, unit: str = "", value: float | None = 
     name, factor = _display_unit(abs(high), unit)
     if low_text.endswith(f"{NBSP}{high_unit}"):
         low_text = low_text.partition(NBSP)[0]
-    elif high_unit in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
+    elif high_unit in {name, PLURALS.get(name)} and (not low or low >= _MIN_SHOWN_VALUE * factor):
         size = low / factor
         low_text = _format_up_to_one_decimal(size) if size >= 1 else format_number(size, 2)
     return high_text if low_text in {number, high_text} else f"{low_text} to {high_text}"
 
 
-_LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
+_MIN_SHOWN_VALUE = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 
 
 def _format_in_display_unit(value: float, unit: str, extra_decimals: int) -> str:

@@ -132,9 +132,9 @@ def compute_exam_minutes(blueprint: ExamBlueprint, paper: ExamPaper, time_factor
     return blueprint.minutes * min(share, 1.0) * time_factor
 
 
-MISSED = "missed"
+MISSED_EXAM = "missed"
 
-_CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+))")
+_SHORTENED_EXAM_SLUG = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+))")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def strip_derived_exam_suffix(slug: str) -> str:
 
 def is_exam_of_missed_questions(slug: str) -> bool:
     """Return whether a paper consists of missed questions only."""
-    return slug.endswith(f"~{MISSED}")
+    return slug.endswith(f"~{MISSED_EXAM}")
 
 
 def yield_exams_derived_from(
@@ -188,7 +188,7 @@ def yield_exams_derived_from(
     if sum(missed.values()) > exam.question_count:
         missed = apportion_by_weight(missed, exam.question_count)
     if missed:
-        yield derive_exam_with_domain_counts(exam, MISSED, "Only what you missed", missed)
+        yield derive_exam_with_domain_counts(exam, MISSED_EXAM, "Only what you missed", missed)
 
 
 def find_exam_title(
@@ -197,7 +197,7 @@ def find_exam_title(
     """Return the title of a paper, current or old; `titles_by_domain` are those of domains."""
     if slug in exams:
         return exams[slug].title
-    match = _CUT.fullmatch(slug)
+    match = _SHORTENED_EXAM_SLUG.fullmatch(slug)
     if match is None:
         return slug
     if match["domain"]:

@@ -12,11 +12,11 @@ from app.exams.answer_merge import AnswerState, is_response_entered
 from app.questions.question_type import AnsweredMark
 from app.quiz.forms import parse_submission_fields
 
-FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
+TIME_FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 EVERY_KIND = "all"
 _MOST_STRUCK = 40  # options of one question
 _MOST_FIELDS = 500  # fields of a form in `shown`
-_FACTOR_BY_TEXT = {f"{f:g}": f for f in FACTORS}
+_FACTOR_BY_TEXT = {f"{f:g}": f for f in TIME_FACTORS}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from app.exams.assembly import (
 )
 from app.exams.forms import (
     EVERY_KIND,
-    FACTORS,
+    TIME_FACTORS,
     ExamAnswerForm,
     PostedAnswerAgain,
     PostedExamAnswer,
@@ -290,7 +290,7 @@ def _render_start_page(
         leaves_questions_out=not all(q.may_be_asked_in_exams for q in offer.drawable_questions),
         drawn=_compute_paper_lengths(ctx, offer),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
-        factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in FACTORS],
+        factors=[(f"{f:g}", _describe_time_limit(f, exam)) for f in TIME_FACTORS],
         resume_url=_build_resume_url(ctx, running) if running else "",
         target_right_answers=_compute_target_right_answers(ctx, exam),
         draft=draft,

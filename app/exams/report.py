@@ -18,7 +18,7 @@ from app.study_plan.day_list import PageToRead
 from app.web.formatting import format_percent, format_points_rounded, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
-    SHARES,
+    SHARE_AXIS,
     Box,
     PlotArea,
     build_svg_element,
@@ -160,12 +160,12 @@ def describe_missed_questions_in_cards(
     return " ".join(sentences)
 
 
-_NOT = "n\N{RIGHT SINGLE QUOTATION MARK}t"
+_CONTRACTED_NOT = "n\N{RIGHT SINGLE QUOTATION MARK}t"
 
 
 def _describe_missed_cards(card_count: int, count: int) -> str:
     if count == 1:
-        return f"The one you missed {'is in your cards now' if card_count else f'is{_NOT} in your cards'}."
+        return f"The one you missed {'is in your cards now' if card_count else f'is{_CONTRACTED_NOT} in your cards'}."
     if card_count == count:
         return f"The {count} you missed are in your cards now."
     if not card_count:
@@ -192,17 +192,21 @@ def _describe_blank_cards(
         reason = f": {which} {'was' if blank_at_end_count == 1 else 'were'} left blank at the end"
     if 0 < card_count < count:
         verb = "is" if card_count == 1 else "are"
-        other = f"the other one is{_NOT}" if left == 1 else f"the other {left} are{_NOT}"
+        other = (
+            f"the other one is{_CONTRACTED_NOT}"
+            if left == 1
+            else f"the other {left} are{_CONTRACTED_NOT}"
+        )
         return f"Of the {count} blank ones, {card_count} {verb} in your cards {adverb}, marked below; {other}{reason}."
     subject = "The blank one" if count == 1 else f"The {count} blank ones"
     verb = "is" if count == 1 else "are"
     if card_count:
         return f"{subject} {verb} in your cards {adverb}."
     rest = "" if missed_cards else " in your cards" if missed_cards is None else " either"
-    return f"{subject} {verb}{_NOT}{rest}{reason}."
+    return f"{subject} {verb}{_CONTRACTED_NOT}{rest}{reason}."
 
 
-CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
+ANSWER_CHANGE_KINDS = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
 def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
@@ -223,7 +227,7 @@ def build_score_report(graded: Sequence[GradedItem]) -> ScoreReport:
         weakest_objective=_find_weakest_objective(answered),
         answer_changes=tuple(
             AnswerChanges(way, tuple(m.question_number for m in graded if m.change_text == way))
-            for way in CHANGES
+            for way in ANSWER_CHANGE_KINDS
         ),
         regraded_count=sum(m.was_regraded for m in graded),
         score_before_regrade=sum(
@@ -354,7 +358,7 @@ def list_short_names_by_objective(course: Course) -> dict[str, str]:
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
 
 
-_BASE, _HEIGHT = 66.0, 62.0
+_BARS_BASE_Y, _BARS_HEIGHT = 66.0, 62.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -416,13 +420,13 @@ def draw_question_time_chart(
     slot_width = 100 / (len(graded_items) or 1)
     marks: list[str] = []
     for index, item in enumerate(graded_items):
-        bar_height = _HEIGHT * item.seconds_spent / longest_seconds
+        bar_height = _BARS_HEIGHT * item.seconds_spent / longest_seconds
         css_class = "fill" if item.score >= 1 else "bad-f"
         marks.append(
             draw_rect_in_percent(
                 css_class,
                 slot_width * (index + 0.15),
-                _BASE - bar_height,
+                _BARS_BASE_Y - bar_height,
                 slot_width * 0.7,
                 bar_height,
             )
@@ -430,7 +434,7 @@ def draw_question_time_chart(
         if item.score < 1:
             marks.append(draw_text("×", slot_width * (index + 0.5), 81, "m bad-f"))
     if even_pace_seconds <= longest_seconds:
-        even_y = _BASE - _HEIGHT * even_pace_seconds / longest_seconds
+        even_y = _BARS_BASE_Y - _BARS_HEIGHT * even_pace_seconds / longest_seconds
         marks.append(draw_line("dash", 0, even_y, 100, even_y))
     marks += [draw_text("1", 0, 100), draw_text(str(len(graded_items)), 100, 100, "e")]
     alt_text = f"Seconds per question, {len(graded_items)} questions; the longest took {longest_seconds:.0f} seconds"
@@ -438,7 +442,7 @@ def draw_question_time_chart(
 
 
 MAX_TREND_EXAMS = 12
-_PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
+_SCORE_PLOT_AREA = PlotArea(Box(0, 6.0, 87, 120.0), SHARE_AXIS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -523,18 +527,21 @@ def _draw_trend(
     day_of: Callable[[dt.datetime], dt.date],
     alt_text: str,
 ) -> Markup:
-    marks = _PLANE.draw_gridlines_with_labels(format_percent)
+    marks = _SCORE_PLOT_AREA.draw_gridlines_with_labels(format_percent)
     if target_percent:
-        target_y = _PLANE.y_pixels(target_percent / 100)
-        marks.append(draw_line("dash", 0, target_y, _PLANE.box.width, target_y))
+        target_y = _SCORE_PLOT_AREA.y_pixels(target_percent / 100)
+        marks.append(draw_line("dash", 0, target_y, _SCORE_PLOT_AREA.box.width, target_y))
     for index, past in enumerate(last):
-        x = _PLANE.box.width * (index + 0.5) / len(last)
+        x = _SCORE_PLOT_AREA.box.width * (index + 0.5) / len(last)
         if past.similar_score_range:
-            low, high = (_PLANE.y_pixels(share) for share in past.similar_score_range)
+            low, high = (_SCORE_PLOT_AREA.y_pixels(share) for share in past.similar_score_range)
             marks.append(draw_line("thin", x, high, x, low))
         marks.append(
             draw_dot(
-                "ink" if past.is_full_exam else "hole", x, _PLANE.y_pixels(past.score_share), 5
+                "ink" if past.is_full_exam else "hole",
+                x,
+                _SCORE_PLOT_AREA.y_pixels(past.score_share),
+                5,
             )
         )
         if past in (last[0], last[-1]):

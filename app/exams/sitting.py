@@ -22,7 +22,7 @@ from app.accounts.learner_store import lock_learner_row
 from app.content.course import Course
 from app.content.course_facts import cache_by_course, map_objectives_to_domains
 from app.content.live_courses import SINGLE_COURSE, CourseRegistry, LiveCourse
-from app.database.engine import WRITING
+from app.database.engine import WRITE_OPTIONS
 from app.exams import store
 from app.exams.assembly import (
     PaperItem,
@@ -437,7 +437,7 @@ def close_overdue_sittings(
         overdue = store.load_overdue_sittings(db, now, course_name)
     for sitting in overdue:
         with Session(engine) as db:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             close_and_grade_sitting(
                 db, live_course.get_current_course(), sitting, "time", sitting.deadline
             )

@@ -13,7 +13,15 @@ from sqlmodel import Session, col, select
 
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE, insert_if_absent
+from app.database.engine import (
+    ATTEMPT,
+    GRADED_ATTEMPTS,
+    NEWEST,
+    REGRADE,
+    REVISION,
+    SCORE,
+    insert_if_absent,
+)
 from app.database.quotas import SITTINGS, raise_if_row_quota_exceeded
 from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
@@ -31,7 +39,7 @@ _ITEM_SCORES = (
         REVISION,
         case((REGRADE.c.id.is_not(None), ATTEMPT.c.score)),
     )
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(ATTEMPT.c.sitting_id == bindparam("sitting"))
 )
 

@@ -77,7 +77,7 @@ from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
 
 _ROWS_PER_PAGE = 30
-_KINDS = {QUESTION: "question", TERM: "term"}
+_SOURCE_KIND_BY_ID_PREFIX = {QUESTION: "question", TERM: "term"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def build_listed_added_card(
         state_text=describe_card_state(ctx, added.card_id, added.state, added.due_day),
         is_suspended=added.is_suspended_or_declined and not added.is_declined,
         is_leech=added.lapses >= LEECH_LAPSES,
-        source_kind=_KINDS.get(kind, "own card"),
+        source_kind=_SOURCE_KIND_BY_ID_PREFIX.get(kind, "own card"),
         is_declined=added.is_declined,
         is_orphaned=card_found is None,
     )

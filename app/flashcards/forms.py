@@ -82,7 +82,7 @@ class CardWantedForm(BaseModel):
 ReviewFilterQuery = Annotated[CardPagesQuery, Query()]
 
 _MOST_FIELDS = 200
-_PLAIN = "application/x-www-form-urlencoded"
+_FORM_CONTENT_TYPE = "application/x-www-form-urlencoded"
 
 
 async def parse_rating_form(request: Request) -> RatingForm:
@@ -92,7 +92,7 @@ async def parse_rating_form(request: Request) -> RatingForm:
 
 
 async def _form_fields(request: Request) -> dict[str, str]:
-    if not request.headers.get("content-type", "").startswith(_PLAIN):
+    if not request.headers.get("content-type", "").startswith(_FORM_CONTENT_TYPE):
         async with request.form(max_files=0, max_fields=_MOST_FIELDS) as parts:
             return {n: v for n, v in parts.items() if isinstance(v, str)}
     body = (await request.body()).decode(errors="replace")

@@ -33,8 +33,8 @@ MAX_SIDE_LENGTH = 4_000
 """Maximum length of one side in characters."""
 MOST_CELLS = 500
 """Maximum number of table cells of one side, with the cells that a short row leaves out."""
-_GAP = re.compile(r"\{\{(?:c\d+::)?(?P<word>[^{}]+?)(?:::(?P<hint>[^{}:]+))?\}\}")
-_MARKED = re.compile("\ue000(\\d+)\ue001")
+_CLOZE_GAP = re.compile(r"\{\{(?:c\d+::)?(?P<word>[^{}]+?)(?:::(?P<hint>[^{}:]+))?\}\}")
+_GAP_PLACEHOLDER = re.compile("\ue000(\\d+)\ue001")
 Problems = list[dict[str, str]]
 
 
@@ -83,7 +83,7 @@ class OwnCardDraft:
                 messages.append({"field": field, "message": message})
         if not self.front.strip():
             messages.append({"field": "front", "message": "Write what the card asks."})
-        elif not self.back.strip() and not _GAP.search(self.front):
+        elif not self.back.strip() and not _CLOZE_GAP.search(self.front):
             message = "Write the answer, or hide a word of the front in {{double braces}}."
             messages.append({"field": "back", "message": message})
         return messages
@@ -123,7 +123,7 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
 
     front_source = typed.front.replace("\ue000", "").replace("\ue001", "")
     sides = {
-        "front": _render_side(_GAP.sub(mark_gap, front_source)),
+        "front": _render_side(_CLOZE_GAP.sub(mark_gap, front_source)),
         "back": _render_side(typed.back),
     }
     problems = [
@@ -179,12 +179,12 @@ def restore_typed_draft(typed_source_json: str, faces: CardFacesHtml) -> OwnCard
 
 
 def _fill_cloze(html: str, gap_texts: list[str]) -> str:
-    return _MARKED.sub(lambda gap: f"<b>{escape(gap_texts[int(gap[1])])}</b>", html)
+    return _GAP_PLACEHOLDER.sub(lambda gap: f"<b>{escape(gap_texts[int(gap[1])])}</b>", html)
 
 
 router = APIRouter()
 _Words = Annotated[str, Form()]
-_PICTURES = {"jpg": "image/jpeg"}
+_MEDIA_TYPE_BY_SUFFIX = {"jpg": "image/jpeg"}
 _A_YEAR = 31_536_000
 
 
@@ -197,7 +197,7 @@ def show_own_picture(ctx: ReadContext, name: str) -> Response:
     extension = name.rpartition(".")[2]
     return Response(
         content,
-        media_type=_PICTURES.get(extension, f"image/{extension}"),
+        media_type=_MEDIA_TYPE_BY_SUFFIX.get(extension, f"image/{extension}"),
         headers={"cache-control": f"private, max-age={_A_YEAR}, immutable"},
     )
 

@@ -48,7 +48,7 @@ from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.queue import WaitingCards
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (
-    OLDEST,
+    OLDEST_REVIEW_AGE,
     CardState,
     ReviewEvent,
     clamp_review_time,
@@ -82,7 +82,7 @@ from app.web.render import is_htmx_request, render_page
 
 # A learning step due within these minutes is shown early if nothing else is due.
 _SHOWN_EARLY = dt.timedelta(minutes=20)
-GRADES = ("Again", "Hard", "Good", "Easy")
+GRADE_NAMES = ("Again", "Hard", "Good", "Easy")
 _MOST_NEW_CARDS_OFFERED = 5
 
 
@@ -233,7 +233,7 @@ def build_review_page(
         else _build_no_cards_due_info(ctx, review_filter, todays_queue, listed),
         undo_log_id=undo_log_id or _find_undoable_log_id_today(ctx),
         leech=leech,
-        saved_rating_name=GRADES[earlier_rating - 1] if earlier_rating else "",
+        saved_rating_name=GRADE_NAMES[earlier_rating - 1] if earlier_rating else "",
     )
 
 
@@ -327,7 +327,7 @@ def _build_rating_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Rati
 
     return tuple(
         make_button(rating, label, outcome)
-        for rating, (label, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
+        for rating, (label, outcome) in enumerate(zip(GRADE_NAMES, outcomes, strict=True), 1)
     )
 
 
@@ -472,7 +472,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: RatingForm) 
     rated_at = from_milliseconds(graded.given)
     if is_rating_too_old(rated_at, ctx.now):
         raise InvalidInputError(
-            f"Given: {rated_at:%B %-d, %Y} is more than {OLDEST.days} days ago, "
+            f"Given: {rated_at:%B %-d, %Y} is more than {OLDEST_REVIEW_AGE.days} days ago, "
             "so the grade was not counted.",
             "given",
         )
@@ -491,7 +491,7 @@ def _save_delayed_rating(ctx: RequestContext, card_id: str, graded: RatingForm) 
         earlier = review_log.find_recorded_rating(ctx.db, ctx.learner.id, card.id, graded.token)
         if earlier != graded.rating:
             raise ConflictError(
-                f"A card was graded {GRADES[earlier - 1]} on another page already, so "
+                f"A card was graded {GRADE_NAMES[earlier - 1]} on another page already, so "
                 "the later grade was not counted: each showing of a card counts once."
             )
     return Response(status_code=204)

@@ -45,7 +45,7 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 
-_ROLLOVER = dt.time(4)
+_ROLLOVER_TIME = dt.time(4)
 _MOST_SIDES = 30  # of a note that returns to Anki as it came
 _NOTES_AT_ONCE = 50
 
@@ -72,8 +72,8 @@ def write_learner_cards_to_anki_package(
     `learner_local_now` is the present in the learner's time zone.
     """
     first_study_day = learner_cards.find_first_review_day() or learner_local_now.date()
-    today = learner_local_now.date() - dt.timedelta(days=learner_local_now.time() < _ROLLOVER)
-    start = dt.datetime.combine(first_study_day, _ROLLOVER, learner_local_now.tzinfo)
+    today = learner_local_now.date() - dt.timedelta(days=learner_local_now.time() < _ROLLOVER_TIME)
+    start = dt.datetime.combine(first_study_day, _ROLLOVER_TIME, learner_local_now.tzinfo)
     minutes_west = -round((start.utcoffset() or dt.timedelta()).total_seconds() / 60)
     collection_start = CollectionStart(int(start.timestamp()), minutes_west)
     dates = CollectionDates(

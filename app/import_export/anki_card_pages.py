@@ -55,12 +55,12 @@ from app.web.render import render_page
 from app.web.request_limits import client_address_or_network_of_scope
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
-_MB = 1_000_000
-_LARGEST_FILE = 20 * _MB
-REQUEST_LIMITS: Mapping[str, int] = {"/settings/cards": _LARGEST_FILE + _MB}
+_MEGABYTE = 1_000_000
+_LARGEST_FILE = 20 * _MEGABYTE
+REQUEST_LIMITS: Mapping[str, int] = {"/settings/cards": _LARGEST_FILE + _MEGABYTE}
 """Maximum request size in bytes of the URLs that accept a file, in a form."""
-_SIZE = f"at most {_LARGEST_FILE // _MB} MB"
-_WANTED_FILE = f"An .apkg or .colpkg file of Anki with {_SIZE} is needed."
+_FILE_SIZE_LIMIT_TEXT = f"at most {_LARGEST_FILE // _MEGABYTE} MB"
+_WANTED_FILE = f"An .apkg or .colpkg file of Anki with {_FILE_SIZE_LIMIT_TEXT} is needed."
 RemovalTarget = Literal["deck", "grades"]
 
 
@@ -327,7 +327,7 @@ def _render_anki_cards_page(ctx: RequestContext, problem: str = "") -> HTMLRespo
         imported=card_import_store.summarize_own_decks_and_imported_reviews(db, learner.id),
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=import_zstd_or_none() is not None,
-        size=_SIZE,
+        size=_FILE_SIZE_LIMIT_TEXT,
         removed=ctx.request.query_params.get("removed") == "yes" and not problem,
     )
 

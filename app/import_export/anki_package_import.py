@@ -52,23 +52,23 @@ from app.spaced_repetition.card_ids import (
 )
 from app.web.request_limits import FairSlots
 
-_OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
+_OWN_CARD_GUID = re.compile(r"own:[0-9a-f]{1,64}\Z")
 _OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
-_FILTERED = 3
+_FILTERED_REVLOG_KIND = 3
 _NOT_SCHEDULED = "practice outside of the schedule"
 _BY_HAND = "set or moved by hand, so no grade"
-_WORDLESS = "no words on one side without pictures and sounds"
-_MASKED = "image occlusion, which only Anki can draw over its picture"
-_OCCLUSION = re.compile(r"\{\{c\d+::image-occlusion:")
-_TWICE = "in the file twice"
+_NO_WORDS_REASON = "no words on one side without pictures and sounds"
+_IMAGE_OCCLUSION_REASON = "image occlusion, which only Anki can draw over its picture"
+_IMAGE_OCCLUSION_MARKUP = re.compile(r"\{\{c\d+::image-occlusion:")
+_DUPLICATE_REASON = "in the file twice"
 _TOO_LONG = f"longer than {LONGEST_FACE:,} characters on one side"
 _TOO_DEEP = f"tags within more than {MAX_NESTING} others on one side"
 _NO_SIDE = "a side that the course does not have"
 _MOST_GRADES = 500  # of one card, which is written in one batch
 _TOO_MANY = f"older than the last {_MOST_GRADES:,} of their card"
 _MOST_TAGS = 1500  # of one face; nested tags make sanitizing slow
-_EASES = range(1, 5)
-_KINDS = range(3)  # learning, review, relearning
+_RATING_EASES = range(1, 5)
+_RATED_REVLOG_KINDS = range(3)  # learning, review, relearning
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def match_package_with_course(package: AnkiPackage, course: Course) -> MatchedPa
     for card in sorted(package.cards, key=lambda c: c.new_card_position):
         card_id = _derive_card_id_or_empty(card, course_cards)
         content = _OwnCardContent()
-        reason = _NO_SIDE if not card_id else _TWICE if card_id in cards else ""
+        reason = _NO_SIDE if not card_id else _DUPLICATE_REASON if card_id in cards else ""
         try:
             if not reason and parse_card_id(card_id).source_kind == OWN:
                 content = _convert_to_own_card_content(card, stored_names)
@@ -148,7 +148,7 @@ def _derive_card_id_or_empty(
     note_cards = course_cards_by_guid.get(card.note.guid)
     if note_cards is not None:
         return note_cards[card.card_ordinal] if 0 <= card.card_ordinal < len(note_cards) else ""
-    if _OURS.match(card.note.guid):
+    if _OWN_CARD_GUID.match(card.note.guid):
         return card.note.guid if card.card_ordinal == 0 else ""
     identity = f"anki {card.note.guid}\0{card.card_ordinal}"
     return f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
@@ -179,20 +179,20 @@ def _convert_to_own_card_content(
         lost_count += lost_media_count
         files |= kept_picture_names
     if any(map(is_blank_html, faces)):
-        raise ItemSkippedError(_WORDLESS)
+        raise ItemSkippedError(_NO_WORDS_REASON)
     if any(len(face) > LONGEST_FACE for face in faces):
         raise ItemSkippedError(_TOO_LONG)
     own_deck = _OWN_DECK.match(card.deck_name)
     deck = (own_deck["deck"] or "") if own_deck else card.deck_name
-    guid = "" if _OURS.match(card.note.guid) else card.note.guid
+    guid = "" if _OWN_CARD_GUID.match(card.note.guid) else card.note.guid
     text = OwnCardText(deck, faces[0], faces[1], guid, card.card_ordinal, card.note.tags)
     return _OwnCardContent(text, files, lost_count)
 
 
 def _require_importable_text(card: PackageCard) -> None:
     """Raise ItemSkippedError if the text of a card cannot be imported."""
-    if any(_OCCLUSION.search(field) for field in card.note.field_values):
-        raise ItemSkippedError(_MASKED)
+    if any(_IMAGE_OCCLUSION_MARKUP.search(field) for field in card.note.field_values):
+        raise ItemSkippedError(_IMAGE_OCCLUSION_REASON)
     if sum(map(len, card.note.field_values)) > 2 * LONGEST_FACE:
         raise ItemSkippedError(_TOO_LONG)
     for face in card.render_sides():
@@ -218,7 +218,7 @@ def _convert_revlog_counting_skipped(
         entry = _convert_revlog_entry(row, card, is_last=row is log[-1])
         if entry is None:
             skipped_count_by_reason[
-                _NOT_SCHEDULED if row.revlog_kind == _FILTERED else _BY_HAND
+                _NOT_SCHEDULED if row.revlog_kind == _FILTERED_REVLOG_KIND else _BY_HAND
             ] += 1
         else:
             last_entry = entry
@@ -235,8 +235,10 @@ def _convert_revlog_counting_skipped(
 def _convert_revlog_entry(
     row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedLogEntry | None:
-    rescheduled = row.revlog_kind == _FILTERED and row.factor > 0  # early, in a filtered deck
-    if row.ease in _EASES and (row.revlog_kind in _KINDS or rescheduled):
+    rescheduled = (
+        row.revlog_kind == _FILTERED_REVLOG_KIND and row.factor > 0
+    )  # early, in a filtered deck
+    if row.ease in _RATING_EASES and (row.revlog_kind in _RATED_REVLOG_KINDS or rescheduled):
         return ImportedLogEntry(row.at_ms, row.ease, row.duration_ms)
     if row.is_reset:
         return ImportedLogEntry(row.at_ms, 0, 0, "forget")
@@ -256,7 +258,7 @@ def find_note_and_topic(course: Course, card_id: str) -> NoteAndTopic:
 MAX_FILES_AT_ONCE = 2
 """Files that one process imports or exports at a time; each is held in memory."""
 _LONGEST_WAIT = 50.0  # seconds until status 503; proxies give up after 60
-_SOON = 1.0  # seconds in which a small file is done
+_SMALL_FILE_WAIT_SECONDS = 1.0  # seconds in which a small file is done
 _log = logging.getLogger("headroom")
 FileSlot = contextlib.AsyncExitStack
 
@@ -311,7 +313,7 @@ class BackgroundCardImports:
         task = asyncio.create_task(self._run(learner, import_began_at, cards, file_slot))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        await asyncio.wait({task}, timeout=_SOON)
+        await asyncio.wait({task}, timeout=_SMALL_FILE_WAIT_SECONDS)
         return task
 
     async def _run(

@@ -17,7 +17,7 @@ IMPORTS = TABLES["card_import"]
 RUNNING, DONE, CANCELLED = "running", "done", "cancelled"
 STOPPED, FAILED, FULL = "stopped", "failed", "full"
 # An import writes several times a second. One silent for this long (ms) ended with its server.
-_SILENT = 60_000
+_ENDED_AFTER_SILENT_MILLISECONDS = 60_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def read_last_import(db: Session, learner_id: int, now: dt.datetime) -> ImportPr
     row: Any = db.connection().execute(query).first()
     if row is None:
         return None
-    is_silent = to_milliseconds(now) - row.at > _SILENT
+    is_silent = to_milliseconds(now) - row.at > _ENDED_AFTER_SILENT_MILLISECONDS
     refused = json.loads(row.refused)
     return ImportProgress(
         file_name=row.file,

@@ -29,7 +29,7 @@ from sqlmodel import Session
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import select_learner_ids_of_same_person
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import BROUGHT, insert_if_absent
+from app.database.engine import IMPORTED_REVIEW_PREFIX, insert_if_absent
 from app.database.quotas import CARD_LOG, OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import OwnPicture
 from app.import_export import UnusableFileError
@@ -156,7 +156,7 @@ _BYTES_OF_STORED_ROW = 150  # bytes of a row with its share of the indexes
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; a review cannot be older
 _SAME_WITHIN = 1000  # ms within which two reviews of a card count as the same
 _LONGEST_LOOK = 10 * 60 * 1000
-_ALREADY = "in your log already"
+_ALREADY_LOGGED_REASON = "in your log already"
 _FULL_LOG = f"beyond {CARD_LOG.max_rows:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -346,7 +346,7 @@ def _build_new_log_rows(
         if not _ANKI_BEGAN < entry.at_ms <= now_ms:
             skipped_count_by_reason[_NO_MOMENT] += 1
         elif entry.at_ms in rows or _contains_nearby_time(times, entry.at_ms):
-            skipped_count_by_reason[_ALREADY] += 1
+            skipped_count_by_reason[_ALREADY_LOGGED_REASON] += 1
         elif len(rows) >= free_entries:
             skipped_count_by_reason[_FULL_LOG] += 1
         else:
@@ -367,7 +367,7 @@ def _build_log_row(
     tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
         "learner_id": learner.id,
-        "token": BROUGHT + hashlib.sha256(identity.encode()).hexdigest()[:48],
+        "token": IMPORTED_REVIEW_PREFIX + hashlib.sha256(identity.encode()).hexdigest()[:48],
         "card": card.card_id,
         "rating": entry.rating,
         "retention": card.desired_retention or learner.retention,
@@ -566,7 +566,8 @@ def delete_imported_reviews_of_course_cards(
     connection = db.connection()
     before = load_log_rows_by_card(db, learner_id, card_ids)
     graded_here = select(LOG.c.card).where(
-        _build_condition_on_cards(LOG, learner_id, card_ids), LOG.c.token.not_like(f"{BROUGHT}%")
+        _build_condition_on_cards(LOG, learner_id, card_ids),
+        LOG.c.token.not_like(f"{IMPORTED_REVIEW_PREFIX}%"),
     )
     reviewed_here = list(connection.scalars(graded_here.distinct()))
     imported_rows = and_(*_imported_course_review_conditions(learner_id), LOG.c.card.in_(card_ids))
@@ -583,7 +584,7 @@ def delete_imported_reviews_of_course_cards(
 def _imported_course_review_conditions(learner_id: int) -> tuple[ColumnElement[bool], ...]:
     return (
         LOG.c.learner_id == learner_id,
-        LOG.c.token.like(f"{BROUGHT}%"),
+        LOG.c.token.like(f"{IMPORTED_REVIEW_PREFIX}%"),
         LOG.c.card.not_like("own:%"),
     )
 

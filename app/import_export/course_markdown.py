@@ -54,8 +54,12 @@ from app.questions.types.number_parsing import AnswerRange, NumericSpec
 from app.questions.types.numeric import fill_in_computed_ranges
 from app.questions.types.place import split_region_and_label
 
-_KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
-_COMPUTED = ("params", "let")
+_KIND_BY_FILE_NAME: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
+_COMPUTED_KEYS = ("params", "let")
 # What other formats show of these types, as single choices.
 _LOSS_OF_TYPE = {
     "place": "its drawing is not exported; it asks for the label of a part",
@@ -101,7 +105,7 @@ def _convert_item_source(
     seed: int,
 ) -> Item:
     parts = parse_context.path.split("/")
-    kind = _KINDS.get(parts[-1], "quiz")
+    kind = _KIND_BY_FILE_NAME.get(parts[-1], "quiz")
     scope = RenderContext(parse_context, topic_folder=parts[-2] if len(parts) > 1 else "")
     built = build_item(item_source, kind, front_matter, scope)
     if built is None:
@@ -125,7 +129,7 @@ def _convert_item_source(
 def _is_computed_item(region: Region) -> bool:
     if not isinstance(region, ItemSource):
         return False
-    return bool(set(_COMPUTED) & set(region.comment.fields.values))
+    return bool(set(_COMPUTED_KEYS) & set(region.comment.fields.values))
 
 
 def _draw_values_for_seed(question: Question, seed: int) -> Mapping[str, Value]:
@@ -140,8 +144,8 @@ def _draw_values_for_seed(question: Question, seed: int) -> Mapping[str, Value]:
 
 def _remove_computed_keys_of_comment(item_source: ItemSource) -> ItemComment:
     fields = item_source.comment.fields
-    values = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
-    keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
+    values = {k: v for k, v in fields.values.items() if k not in _COMPUTED_KEYS}
+    keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED_KEYS}
     mapped = YamlMapping(values, keys, fields.line, fields.column)
     return dataclasses.replace(item_source.comment, fields=mapped)
 
@@ -305,10 +309,10 @@ def _read_pair_table(table: list[Token]) -> dict[str, Any]:
 
 
 _LONGEST_ID = 48
-_UNQUOTABLE = re.compile(r"[\"\\\s]+|--+>?")
-_OPTION = re.compile(r"^- \[", re.MULTILINE)
+_UNQUOTABLE_CHARACTERS = re.compile(r"[\"\\\s]+|--+>?")
+_OPTION_LINE_START = re.compile(r"^- \[", re.MULTILINE)
 _LIKE_TYPED = re.compile(r"`|[-+−]?\s?[\d.$€£¥]")  # without a type, it might be typed
-_STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
+_BLOCK_START = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
 def write_item_as_markdown(item: Item, item_id: str) -> str:
@@ -329,7 +333,7 @@ def write_item_as_markdown(item: Item, item_id: str) -> str:
 
 def ensure_heading_paragraph(item: Item) -> Item:
     """Return the item with a first paragraph that can be a heading: its name, if needed."""
-    if item.stem and not _STRUCTURED.match(item.stem):
+    if item.stem and not _BLOCK_START.match(item.stem):
         return item
     name = " ".join(item.name.split()) or "Question"
     stem = f"{escape_line_start(escape_markdown(name))}\n\n{item.stem}".strip()
@@ -381,7 +385,9 @@ def _needs_explicit_type(item: Item) -> bool:
 
 def _write_yaml_list(values: tuple[str, ...]) -> str:
     quoted = [
-        v if re.fullmatch(r"[\w.][\w. /+-]*", v) else f'"{_UNQUOTABLE.sub(" ", v).strip()}"'
+        v
+        if re.fullmatch(r"[\w.][\w. /+-]*", v)
+        else f'"{_UNQUOTABLE_CHARACTERS.sub(" ", v).strip()}"'
         for v in values
     ]
     if len(quoted) < 2:
@@ -410,7 +416,7 @@ def _mark_options_with_stars_after_list(stem: str, answers: list[str]) -> list[s
     lines = [line for line in stem.split("\n") if line and not line.startswith(" ")]
     if not answers or not lines or not lines[-1].startswith("- "):
         return answers
-    return [_OPTION.sub("* [", answers[0]), *answers[1:]]
+    return [_OPTION_LINE_START.sub("* [", answers[0]), *answers[1:]]
 
 
 def _write_option_with_checkbox(option: ItemOption) -> str:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 from sqlmodel import Session, col
 
 from app.clock import from_milliseconds
-from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REVISION, SCORE
 from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
 from app.spaced_repetition.card_ids import is_added_card_id
@@ -28,8 +28,10 @@ ADDED = TABLES["added_card"]
 OWN = TABLES["own_card"]
 PICTURE = TABLES["own_picture"]
 OWN_TEXT = tuple(OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags"))
-_LOGGED = "id card rating voids retention recall milliseconds study_day at act until_day"
-LOGGED = tuple(LOG.c[name] for name in _LOGGED.split())
+_EXPORTED_REVIEW_COLUMN_NAMES = (
+    "id card rating voids retention recall milliseconds study_day at act until_day"
+)
+LOGGED = tuple(LOG.c[name] for name in _EXPORTED_REVIEW_COLUMN_NAMES.split())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -160,23 +162,23 @@ def _convert_log_row(row: Row[Any]) -> ReviewWithDuration | DatedEdit:
     )
 
 
-_STORED = (
+_EXPORTED_ATTEMPT_COLUMN_NAMES = (
     "id learner_id item revision topic seed context sitting_id raw parsed score first certainty"
     " hints milliseconds study_day at"
 )
-_COLUMNS = [
-    *(ATTEMPT.c[name] for name in _STORED.split()),
+_EXPORTED_ATTEMPT_COLUMNS = [
+    *(ATTEMPT.c[name] for name in _EXPORTED_ATTEMPT_COLUMN_NAMES.split()),
     SCORE.label("current_score"),
     REVISION.label("current_revision"),
 ]
-COLUMNS = [column.name for column in _COLUMNS]
+COLUMNS = [column.name for column in _EXPORTED_ATTEMPT_COLUMNS]
 
 
 def iterate_attempt_rows(
     session: Session, course_name: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
-    query = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
+    query = select(*_EXPORTED_ATTEMPT_COLUMNS).select_from(GRADED_ATTEMPTS).order_by(ATTEMPT.c.id)
     if course_name is not None:
         course_learners = select(col(Learner.id)).where(col(Learner.course) == course_name)
         query = query.where(ATTEMPT.c.learner_id.in_(course_learners))

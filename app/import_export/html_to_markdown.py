@@ -56,29 +56,37 @@ _OTHER_RULES = (
     "iframe math noembed noframes noscript plaintext script select style svg template"
     " textarea title xmp"
 )
-_EMPTY = (
+_EMPTY_TAG_NAMES = (
     "area base basefont bgsound br col embed frame hr img input keygen link meta param"
     " source track wbr"
 )
-_CELLS = frozenset({"p", "td", "th"})
+_PARAGRAPH_AND_CELL_TAGS = frozenset({"p", "td", "th"})
 # Elements that end implicitly where another begins, or where their parent ends.
 _ENDED_BY = {
     "li": frozenset({"p", "li"}),
     "dt": frozenset({"p", "dt", "dd"}),
     "dd": frozenset({"p", "dt", "dd"}),
-    "td": _CELLS,
-    "th": _CELLS,
-    "tr": _CELLS | {"tr"},
-    "tbody": _CELLS | {"tr", "thead", "tbody"},
+    "td": _PARAGRAPH_AND_CELL_TAGS,
+    "th": _PARAGRAPH_AND_CELL_TAGS,
+    "tr": _PARAGRAPH_AND_CELL_TAGS | {"tr"},
+    "tbody": _PARAGRAPH_AND_CELL_TAGS | {"tr", "thead", "tbody"},
 }
-_LOOSE = _CELLS | {"li", "dt", "dd", "tr", "thead", "tbody", "tfoot"}
-_INLINE = (
+_TAGS_WITH_OPTIONAL_END = _PARAGRAPH_AND_CELL_TAGS | {
+    "li",
+    "dt",
+    "dd",
+    "tr",
+    "thead",
+    "tbody",
+    "tfoot",
+}
+_INLINE_TAG_NAMES = (
     "a abbr b big cite code del em font i ins kbd mark nobr q s samp small span strike"
     " strong sub sup tt u var"
 )
 _WITH_OTHER_RULES = frozenset(_OTHER_RULES.split())
-_WITHOUT_END = frozenset(_EMPTY.split())
-_AMONG_WORDS = frozenset(_INLINE.split())
+_WITHOUT_END = frozenset(_EMPTY_TAG_NAMES.split())
+_AMONG_WORDS = frozenset(_INLINE_TAG_NAMES.split())
 
 
 def is_nested_too_deeply(html: str) -> bool:
@@ -116,28 +124,32 @@ def _push_element(open_elements: list[str], name: str) -> None:
 def _close_element(open_elements: list[str], name: str) -> None:
     """Close an element and the implicitly closed ones in it; others stay open."""
     depth = len(open_elements)
-    while depth and open_elements[depth - 1] != name and open_elements[depth - 1] in _LOOSE:
+    while (
+        depth
+        and open_elements[depth - 1] != name
+        and open_elements[depth - 1] in _TAGS_WITH_OPTIONAL_END
+    ):
         depth -= 1
     if depth and open_elements[depth - 1] == name:
         del open_elements[depth - 1 :]
 
 
-_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE)
-_TYPES = {
+_LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE)
+_LIST_STYLE_BY_TYPE = {
     "A": "upper-alpha",
     "a": "lower-alpha",
     "I": "upper-roman",
     "i": "lower-roman",
     "1": "decimal",
 }
-_ROMAN = (
+_ROMAN_NUMERALS = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc")),
     *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
-_GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
+_GREEK_LETTERS = "αβγδεζηθικλμνξοπρστυφχψω"
 _MOST_ROMAN = 3999
-_BULLETS = frozenset({"", "circle", "disc", "none", "square"})
-_KNOWN = frozenset(
+_BULLET_LIST_STYLES = frozenset({"", "circle", "disc", "none", "square"})
+_KNOWN_LIST_STYLES = frozenset(
     {"", "none", "decimal", "decimal-leading-zero", "initial", "inherit", "inside", "outside"}
     | {"lower-alpha", "upper-alpha", "lower-roman", "upper-roman", "lower-greek"}
 )
@@ -149,9 +161,9 @@ def parse_list_style(type_attribute: str, style: str) -> str:
     >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
     """
-    match = _STYLE.search(style)
+    match = _LIST_STYLE.search(style)
     css_style = match[1].lower().replace("latin", "alpha") if match else ""
-    return css_style or _TYPES.get(type_attribute, "")
+    return css_style or _LIST_STYLE_BY_TYPE.get(type_attribute, "")
 
 
 def format_list_label(number: int, style: str) -> str:
@@ -167,7 +179,7 @@ def format_list_label(number: int, style: str) -> str:
     if kind == "alpha" and number > 0:
         text = format_number_in_letters(number, string.ascii_lowercase)
     elif style == "lower-greek" and number > 0:
-        text = format_number_in_letters(number, _GREEK)
+        text = format_number_in_letters(number, _GREEK_LETTERS)
     elif kind == "roman" and 0 < number <= _MOST_ROMAN:
         text = _to_roman(number)
     elif style == "decimal-leading-zero":
@@ -190,7 +202,7 @@ def format_number_in_letters(number: int, alphabet: str) -> str:
 
 def _to_roman(number: int) -> str:
     text = ""
-    for value, letters in _ROMAN:
+    for value, letters in _ROMAN_NUMERALS:
         count, number = divmod(number, value)
         text += letters * count
     return text
@@ -222,7 +234,7 @@ class OpenList:
             style in {"", "decimal"} and number == self.last_number + 1 >= 0
         )
         self.last_number = number
-        if not self.is_ordered and style in _BULLETS:
+        if not self.is_ordered and style in _BULLET_LIST_STYLES:
             return ListItemMark("- ", "")
         if self.is_ordered and self.is_numbered_as_in_markdown:
             return ListItemMark(f"{number}. ", "")
@@ -242,26 +254,29 @@ def _parse_whole_number(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None
 
 
-_KEPT = frozenset({"sub", "sup", "kbd"})
-_CODE = frozenset({"code", "tt", "samp", "var"})
-_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_TABLE = frozenset({"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"})
-_LISTS = frozenset({"ul", "ol"})
-_BLOCKS = (
-    _HEADINGS
-    | _LISTS
+_TAGS_KEPT_AS_HTML = frozenset({"sub", "sup", "kbd"})
+_CODE_TAGS = frozenset({"code", "tt", "samp", "var"})
+_HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_TABLE_TAGS = frozenset({"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"})
+_LIST_TAGS = frozenset({"ul", "ol"})
+_BLOCK_TAGS = (
+    _HEADING_TAGS
+    | _LIST_TAGS
     | {
         *("address", "article", "aside", "blockquote", "center", "dd", "details", "div"),
         *("dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr"),
         *("legend", "li", "main", "nav", "p", "pre", "section", "summary"),
     }
 )
-_VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"})
-_MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
-_FIELDS = frozenset({"input", "meter", "progress", "select"})
-_UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
-_JOINS = re.compile(r"[\d\\$]")  # directly after one of these, Markdown would not read a formula
-_SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+_VOID_TAGS = frozenset(
+    {"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"}
+)
+_MEDIA_TAGS = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
+_FORM_FIELD_TAGS = frozenset({"input", "meter", "progress", "select"})
+_LOST_MARKUP_BY_TAG = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
+# directly after one of these, Markdown would not read a formula
+_CHARACTER_THAT_JOINS = re.compile(r"[\d\\$]")
+_PRESERVED_SPACE_STYLE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 
 
 class _OpenElement(NamedTuple):
@@ -306,21 +321,23 @@ class HtmlToMarkdownParser(HTMLParser):
         if self.skipped_depth or self._starts_skipped_element(
             tag, attributes, dark_background=dark
         ):
-            self.skipped_depth += tag not in _VOID
+            self.skipped_depth += tag not in _VOID_TAGS
             return
-        if tag not in _VOID:
-            keeps_line_breaks |= _SPACED.search(attributes.get("style") or "") is not None
+        if tag not in _VOID_TAGS:
+            keeps_line_breaks |= (
+                _PRESERVED_SPACE_STYLE.search(attributes.get("style") or "") is not None
+            )
             dark |= has_nonwhite_background(attributes)
             self.open.append(_OpenElement(keeps_line_breaks, dark))
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
             self._handle_tag_in_code(tag)
-        elif tag in EMPHASIS_MARK_BY_TAG or tag in _KEPT or tag in _CODE:
+        elif tag in EMPHASIS_MARK_BY_TAG or tag in _TAGS_KEPT_AS_HTML or tag in _CODE_TAGS:
             self._open_inline(tag)
-        elif tag in _TABLE:
+        elif tag in _TABLE_TAGS:
             self._open_table_element(tag, attributes)
-        elif tag in _BLOCKS:
+        elif tag in _BLOCK_TAGS:
             self._open_block(tag, attributes)
         else:
             self._handle_other_tag(tag, attributes)
@@ -333,17 +350,17 @@ class HtmlToMarkdownParser(HTMLParser):
             self.open.pop()
         if self.pre is not None and tag != "pre":
             return
-        in_code = self.code is not None and tag not in _CODE
+        in_code = self.code is not None and tag not in _CODE_TAGS
         if in_code and tag == "pre" and self.rows is not None:
             self._close_code()
             self._close_in_cell(tag)
         elif in_code:
             self._handle_tag_in_code(tag)
-        elif tag in _BLOCKS and self.rows is not None:
+        elif tag in _BLOCK_TAGS and self.rows is not None:
             self._close_in_cell(tag)
-        elif tag in _BLOCKS:
+        elif tag in _BLOCK_TAGS:
             self._close_block(tag)
-        elif tag in _TABLE:
+        elif tag in _TABLE_TAGS:
             self._close_table_element(tag)
         else:
             self._close_inline(tag)
@@ -380,26 +397,28 @@ class HtmlToMarkdownParser(HTMLParser):
         self.is_hidden = is_element_hidden(
             tag, attributes, self.hiding_selectors, is_background_dark=dark_background
         )
-        if self.is_hidden or tag not in _MEDIA | _FIELDS:
+        if self.is_hidden or tag not in _MEDIA_TAGS | _FORM_FIELD_TAGS:
             return self.is_hidden
-        description = "a field" if tag in _FIELDS else "a recording or an embedded object"
+        description = "a field" if tag in _FORM_FIELD_TAGS else "a recording or an embedded object"
         self.lost.append(f"{description} is left out: say in words what it holds")
         return True
 
     # --- words ---
 
     def _open_inline(self, tag: str) -> None:
-        if tag in _CODE:
+        if tag in _CODE_TAGS:
             self.code, self.in_code = [], 1
         else:
             self.line += (
-                f"<{tag}>" if tag in _KEPT else make_emphasis_placeholder(tag, is_opening=True)
+                f"<{tag}>"
+                if tag in _TAGS_KEPT_AS_HTML
+                else make_emphasis_placeholder(tag, is_opening=True)
             )
 
     def _close_inline(self, tag: str) -> None:
-        if tag in _CODE:
+        if tag in _CODE_TAGS:
             self._close_code()
-        elif tag in _KEPT:
+        elif tag in _TAGS_KEPT_AS_HTML:
             self.line += f"</{tag}>"
         elif tag in EMPHASIS_MARK_BY_TAG:
             self.line += make_emphasis_placeholder(tag, is_opening=False)
@@ -416,21 +435,23 @@ class HtmlToMarkdownParser(HTMLParser):
 
     def _handle_tag_in_code(self, tag: str) -> None:
         """Handle a tag within code: only line breaks matter."""
-        if self.code is not None and (tag == "br" or tag in _BLOCKS or tag in _TABLE):
+        if self.code is not None and (tag == "br" or tag in _BLOCK_TAGS or tag in _TABLE_TAGS):
             self.code.append(LINE_BREAK_CHARACTER)
-        self.in_code += tag in _CODE
+        self.in_code += tag in _CODE_TAGS
 
     def _handle_other_tag(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "br":
             self.line = self.line.rstrip() + LINE_BREAK_CHARACTER
         elif tag == "q":
             self.line += "\u201c"
-        elif tag in _UNMARKED:
-            self.lost.append(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
+        elif tag in _LOST_MARKUP_BY_TAG:
+            self.lost.append(
+                f"{_LOST_MARKUP_BY_TAG[tag]} is left out: mark the words if it matters"
+            )
         elif tag == "img" and (formula := attributes.get(EQUATION_ATTRIBUTE)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
-            space = " " if _JOINS.fullmatch(self.line[-1:]) else ""
+            space = " " if _CHARACTER_THAT_JOINS.fullmatch(self.line[-1:]) else ""
             self.line += space + escape_except_formulas(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((attributes.get("alt") or "").split())
@@ -465,13 +486,13 @@ class HtmlToMarkdownParser(HTMLParser):
         self._flush_line()
         if tag == "pre":
             self.pre = ""
-        elif tag in _LISTS:
+        elif tag in _LIST_TAGS:
             self._write_pending_list_label()
             opened = start_list(tag, attributes)
             self.lists.append(opened)
             if opened.step < 0 and opened.label_style == "none":
                 self.lost.append("a list that counts down has no numbers here: add them")
-            if opened.is_ordered and opened.label_style not in _KNOWN:
+            if opened.is_ordered and opened.label_style not in _KNOWN_LIST_STYLES:
                 self.lost.append("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
             mark = self.lists[-1].advance_to_next_item(attributes)
@@ -486,7 +507,7 @@ class HtmlToMarkdownParser(HTMLParser):
         if tag == "pre":
             self.open[-1] = self.open[-1]._replace(keeps_line_breaks=True)
             self.code, self.in_code = [], 1
-        elif tag in _LISTS:
+        elif tag in _LIST_TAGS:
             self.lists.append(start_list(tag, attributes))
         elif tag == "li" and self.lists:
             mark = self.lists[-1].advance_to_next_item(attributes)
@@ -494,7 +515,7 @@ class HtmlToMarkdownParser(HTMLParser):
 
     def _close_in_cell(self, tag: str) -> None:
         self.line += LINE_BREAK_CHARACTER
-        if tag in _LISTS and self.lists:
+        if tag in _LIST_TAGS and self.lists:
             self.lists.pop()
 
     def _close_block(self, tag: str) -> None:
@@ -504,12 +525,12 @@ class HtmlToMarkdownParser(HTMLParser):
                 self._write_pending_list_label()
                 self._add_block(write_code_block(text))
             return
-        if tag in _HEADINGS and self.line.strip():
+        if tag in _HEADING_TAGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
         self._flush_line()
         if tag == "li":
             self._write_pending_list_label()
-        if tag in _LISTS and self.lists:
+        if tag in _LIST_TAGS and self.lists:
             self.lists.pop()
         elif tag in {"li", "blockquote"} and self.prefix:
             self.prefix.pop()
@@ -589,8 +610,8 @@ def _join_list_items_and_quotes(blocks: list[str]) -> list[str]:
     return joined
 
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
-_DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
+_HTML_COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
+_DRAWING_OR_FRAME_TAG = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -610,7 +631,7 @@ def convert_html_to_markdown(
     ItemSkippedError for a formula without TeX.
     """
     if is_nested_too_deeply(html):
-        visible_html = _COMMENT.sub("", html)
+        visible_html = _HTML_COMMENT.sub("", html)
         if HIDING_MARKUP.search(visible_html):
             raise ItemSkippedError(f"more than {MAX_NESTING} of its tags stand in each other")
         plain_markdown = convert_plain_text_to_markdown(
@@ -622,7 +643,7 @@ def convert_html_to_markdown(
     reader = HtmlToMarkdownParser(
         name_picture or (lambda _address: ""), find_hiding_selectors(html)
     )
-    if _DRAWN.search(html):
+    if _DRAWING_OR_FRAME_TAG.search(html):
         reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(sanitize_html_for_parsing_only(html))
     reader.close()

@@ -266,7 +266,7 @@ def list_recorded_losses(item: Item) -> tuple[ItemRemark, ...]:
 
 
 _LARGEST_PICTURE = 2_000_000  # bytes
-_FOLDER = "img"
+_PICTURE_FOLDER_NAME = "img"
 _SHOWN_PICTURE = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
 _DATA_URL = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
 
@@ -322,8 +322,8 @@ def make_image_name_or_empty(content: bytes, url: str) -> str:
     digest = compute_image_digest(content)
     stem = "" if url.startswith("data:") else PurePosixPath(url).stem
     # A name given here before is given again, even if it became a file name in the meantime.
-    slug = slugify(stem.removesuffix(f"-{digest}").removeprefix(f"{_FOLDER}-"))
-    return f"{_FOLDER}/{slug[:40].strip('-') or 'picture'}-{digest}.{ending}"
+    slug = slugify(stem.removesuffix(f"-{digest}").removeprefix(f"{_PICTURE_FOLDER_NAME}-"))
+    return f"{_PICTURE_FOLDER_NAME}/{slug[:40].strip('-') or 'picture'}-{digest}.{ending}"
 
 
 def compute_image_digest(content: bytes) -> str:

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-_ALWAYS = re.compile(r"[\\`*\[\]<|$~]")
-_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-_ENTITY = re.compile(r"&(?=#?\w+;)")
-_LEAD = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
-_NUMBERED = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
+_ALWAYS_ESCAPED = re.compile(r"[\\`*\[\]<|$~]")
+_ESCAPED_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_ENTITY_START = re.compile(r"&(?=#?\w+;)")
+_BLOCK_MARKUP_START = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
+_LIST_NUMBER = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
 
 
 def escape_markdown(plain_text: str) -> str:
@@ -20,9 +20,9 @@ def escape_markdown(plain_text: str) -> str:
     >>> escape_markdown("a*b < 5 & snake_case _x_ AT&amp;T")
     'a\\*b \\< 5 & snake_case \\_x\\_ AT\\&amp;T'
     """
-    text = _ALWAYS.sub(lambda m: "\\" + m[0], plain_text)
-    text = _UNDERSCORE.sub(r"\\_", text)
-    return _ENTITY.sub(r"\\&", text)
+    text = _ALWAYS_ESCAPED.sub(lambda m: "\\" + m[0], plain_text)
+    text = _ESCAPED_UNDERSCORE.sub(r"\\_", text)
+    return _ENTITY_START.sub(r"\\&", text)
 
 
 def remove_markdown_escapes(markdown: str) -> str:
@@ -35,10 +35,10 @@ def escape_line_start(line: str) -> str:
     >>> escape_line_start("1. first"), escape_line_start("# one"), escape_line_start("-1 is less")
     ('1\\. first', '\\# one', '-1 is less')
     """
-    numbered = _NUMBERED.match(line)
+    numbered = _LIST_NUMBER.match(line)
     if numbered:
         return f"{numbered[1]}\\{line[len(numbered[1]) :]}"
-    return f"\\{line}" if _LEAD.match(line) else line
+    return f"\\{line}" if _BLOCK_MARKUP_START.match(line) else line
 
 
 def write_code_span(text: str) -> str:
@@ -65,13 +65,13 @@ LINE_BREAK_CHARACTER = "\ue0fa"
 """Placeholder for a line break until the line is written."""
 LINK_CHARACTER = "\ue0fb"
 """Placeholder for the start of a link text."""
-_HARD = "\ue0fc"  # a space of code that no program strips
-_MARKS = list(dict.fromkeys(EMPHASIS_MARK_BY_TAG.values()))
-_SPACES = re.compile(r"[ \t\r\n\xa0]+")
-_MATH = re.compile(r"\\[(\[]|\$\$")
-_CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
-_SET = "\ue0f9"  # around a formula that was on its own line
-_SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
+_CODE_SPACE_PLACEHOLDER = "\ue0fc"  # a space of code that no program strips
+_EMPHASIS_MARKS = list(dict.fromkeys(EMPHASIS_MARK_BY_TAG.values()))
+_WHITE_SPACE = re.compile(r"[ \t\r\n\xa0]+")
+_MATH_START = re.compile(r"\\[(\[]|\$\$")
+_MATH_END_BY_START = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
+_DISPLAY_MATH_PLACEHOLDER = "\ue0f9"  # around a formula that was on its own line
+_SET_OFF = re.compile(f"{_DISPLAY_MATH_PLACEHOLDER}(\\$[^$]+\\$){_DISPLAY_MATH_PLACEHOLDER}")
 
 
 def escape_except_formulas(text: str) -> str:
@@ -83,7 +83,11 @@ def escape_except_formulas(text: str) -> str:
         if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", neighbors):
             continue  # Markdown would not read it as a formula
         is_inline = text.startswith("\\(", start)
-        formula = f"${tex}$" if is_inline else f"{_SET}${tex}${_SET}"
+        formula = (
+            f"${tex}$"
+            if is_inline
+            else f"{_DISPLAY_MATH_PLACEHOLDER}${tex}${_DISPLAY_MATH_PLACEHOLDER}"
+        )
         parts += [escape_markdown(text[at:start]), formula]
         at = end
     return "".join([*parts, escape_markdown(text[at:])])
@@ -96,11 +100,11 @@ def find_formulas(text: str) -> Iterator[tuple[int, int]]:
     """
     open_ended: set[str] = set()
     at = 0
-    while match := _MATH.search(text, at):
+    while match := _MATH_START.search(text, at):
         mark, at = match[0], match.start() + 1
         if mark in open_ended:
             continue
-        end = text.find(_CLOSES[mark], match.end() + 1)
+        end = text.find(_MATH_END_BY_START[mark], match.end() + 1)
         if end < 0:
             open_ended.add(mark)
             continue
@@ -138,7 +142,7 @@ def write_code_span_per_line(code: str) -> str:
     return (
         write_code_spans_on_one_line(code.replace("\n", LINE_BREAK_CHARACTER))
         .replace(LINE_BREAK_CHARACTER, "\n")
-        .replace(_HARD, "\xa0")
+        .replace(_CODE_SPACE_PLACEHOLDER, "\xa0")
     )
 
 
@@ -147,12 +151,12 @@ def _replace_indent_with_hard_spaces(line: str) -> str:
     text = line.lstrip(" \xa0")
     indent = len(line) - len(text)
     text = text.replace("\xa0", " ")
-    return _HARD * indent + text if indent > 1 else text
+    return _CODE_SPACE_PLACEHOLDER * indent + text if indent > 1 else text
 
 
 def make_emphasis_placeholder(tag: str, *, is_opening: bool) -> str:
     """Return a provisional emphasis mark; white space must be moved out of it later."""
-    code = _MARKS.index(EMPHASIS_MARK_BY_TAG[tag])
+    code = _EMPHASIS_MARKS.index(EMPHASIS_MARK_BY_TAG[tag])
     return chr((0xE0F0 if is_opening else 0xE0F4) + code)
 
 
@@ -163,7 +167,7 @@ def collapse_spaces(text: str) -> str:
         spaces = re.sub("[ \t\r\n]+", " ", match[0]).lstrip(" ")
         return "\xa0" * len(spaces) if spaces.count("\xa0") > 1 else " "
 
-    return _SPACES.sub(collapse, text)
+    return _WHITE_SPACE.sub(collapse, text)
 
 
 def apply_emphasis_and_trim_spaces(line: str) -> str:
@@ -173,12 +177,12 @@ def apply_emphasis_and_trim_spaces(line: str) -> str:
     )
     text = LINE_BREAK_CHARACTER.join(lines).strip(f" {LINE_BREAK_CHARACTER}")
     text = re.sub(f"{LINE_BREAK_CHARACTER}{{2,}}", LINE_BREAK_CHARACTER, re.sub(" {2,}", " ", text))
-    for code, mark in enumerate(_MARKS):
+    for code, mark in enumerate(_EMPHASIS_MARKS):
         opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
         pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
         text = pattern.sub(functools.partial(_emphasize_if_valid, mark), text)
         text = text.replace(opening, "").replace(closing, "")
-    return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
+    return text.strip(" ").replace("\xa0", "&nbsp;").replace(_CODE_SPACE_PLACEHOLDER, "\xa0")
 
 
 def _keep_hard_spaces_in_indent(line: str) -> str:
@@ -210,21 +214,21 @@ def write_markdown_table(rows: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * width, *lines[1:]])
 
 
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,}) *[\w+#.-]* *")
-_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
-_NEAR = 20  # fences searched for the closing one
-_ITEM = re.compile(r"\s*(?:[-*•–]|\w{1,3}[.)]|\(\w{1,3}\))\s")
-_SIGN = re.compile(r"[{}()\[\];=<>]|->|\+\+|^\s*(?:#|//|--)\s*\w|\w:$")
-_WORD = re.compile(
+_FENCE_START = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,}) *[\w+#.-]* *")
+_FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
+_MAX_SEARCHED_FENCES = 20  # fences searched for the closing one
+_LIST_ITEM_START = re.compile(r"\s*(?:[-*•–]|\w{1,3}[.)]|\(\w{1,3}\))\s")
+_CODE_SIGN = re.compile(r"[{}()\[\];=<>]|->|\+\+|^\s*(?:#|//|--)\s*\w|\w:$")
+_CODE_KEYWORD = re.compile(
     r"\s*(?:begin|break|case|class|continue|def|do|done|elif|else|end|except|fi|finally"
     r"|fn|for|from|func|function|if|import|let|pass|print|return|switch|then|try|var"
     r"|while|with)\b"
 )
-_SENTENCE = re.compile("[.?!…]['\")”»]?$")
-_FORMULA = re.compile(r"\s*(?:\\[\[(]|\$\$)")
+_SENTENCE_END = re.compile("[.?!…]['\")”»]?$")
+_FORMULA_LINE_START = re.compile(r"\s*(?:\\[\[(]|\$\$)")
 _SET_APART = re.compile(r"\S(?: {3,}|\t+)\S")  # columns made of spaces or tabs
-_RULE = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
-_DEEP = 2  # spaces from which an indent is intended
+_TABLE_RULE_LINE = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
+_MIN_INTENDED_INDENT = 2  # spaces from which an indent is intended
 
 
 class PlainTextBlock(NamedTuple):
@@ -239,7 +243,7 @@ def split_prose_code_tables(text: str) -> Iterator[PlainTextBlock]:
     text in columns separated by spaces.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    ends = [n for n, line in enumerate(lines) if _END.fullmatch(line)]
+    ends = [n for n, line in enumerate(lines) if _FENCE_END.fullmatch(line)]
     prose_lines: list[str] = []
     at = 0
     while at < len(lines):
@@ -260,10 +264,10 @@ def _find_fence_end_or_zero(
     lines: Sequence[str], fence_index: int, end_indices: Sequence[int]
 ) -> int:
     """Return the line among `end_indices` that closes the fence at `fence_index`; 0 for none."""
-    match = _FENCE.fullmatch(lines[fence_index])
+    match = _FENCE_START.fullmatch(lines[fence_index])
     if not match:
         return 0
-    next_ends = end_indices[bisect.bisect_right(end_indices, fence_index) :][:_NEAR]
+    next_ends = end_indices[bisect.bisect_right(end_indices, fence_index) :][:_MAX_SEARCHED_FENCES]
     closing_lines = (n for n in next_ends if lines[n].strip().startswith(match["mark"]))
     return next(closing_lines, 0)
 
@@ -286,7 +290,7 @@ def _split_unfenced_lines(unfenced_lines: Sequence[str]) -> Iterator[PlainTextBl
         if is_code[at]:
             code = textwrap.dedent("\n".join(part).expandtabs(4)).rstrip()
             yield PlainTextBlock("code", tuple(code.split("\n")))
-        elif len(part) > 1 and part[0].startswith("|") and _RULE.fullmatch(part[1]):
+        elif len(part) > 1 and part[0].startswith("|") and _TABLE_RULE_LINE.fullmatch(part[1]):
             yield PlainTextBlock("table", tuple(part))
         else:
             yield PlainTextBlock("words", tuple(part))
@@ -304,7 +308,9 @@ def _is_code_by_line(lines: Sequence[str]) -> list[bool]:
             continue
         paragraph = range(paragraph_start, at)
         indented = [
-            n for n in paragraph if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])
+            n
+            for n in paragraph
+            if spaces[n] - base >= _MIN_INTENDED_INDENT and not _FORMULA_LINE_START.match(lines[n])
         ]
         for n in _find_code_lines_of_paragraph(lines, paragraph, indented):
             is_code[n] = True
@@ -326,7 +332,8 @@ def _find_code_lines_of_paragraph(
     line_above = indented_line_indexes[0] - 1 if indented_line_indexes else -1
     is_introduced = line_above in paragraph_range and not _is_prose(lines[line_above])
     has_code_signs = any(
-        _SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in indented_line_indexes
+        _CODE_SIGN.search(lines[n]) and not _LIST_ITEM_START.match(lines[n])
+        for n in indented_line_indexes
     )
     if indented_line_indexes and (is_introduced or has_code_signs):
         first, last = indented_line_indexes[0], indented_line_indexes[-1]
@@ -349,6 +356,6 @@ def _is_prose(line: str) -> bool:
     >>> _is_prose("What does f(x) return?"), _is_prose("for i in range(3):")
     (True, False)
     """
-    if _SENTENCE.search(line):
+    if _SENTENCE_END.search(line):
         return True
-    return not _SIGN.search(line.removesuffix(":")) and not _WORD.match(line)
+    return not _CODE_SIGN.search(line.removesuffix(":")) and not _CODE_KEYWORD.match(line)

@@ -15,10 +15,10 @@ from app.import_export.html_to_markdown import convert_html_to_markdown
 from app.import_export.items import Item, keep_url_inside_topic_folder_or_empty, map_item_texts
 from app.markup.markdown_tokens import find_closing_index, parse_markdown
 
-_WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
-_TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
-_MARKUP = re.compile(r"<[a-zA-Z/!]|&#?\w+;")
-_OPTIONS: OptionsDict = OptionsDict(
+_WEB_OR_MAIL_URL = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
+_ALLOWED_HTML_TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
+_HTML_MARKUP = re.compile(r"<[a-zA-Z/!]|&#?\w+;")
+_RENDERER_OPTIONS: OptionsDict = OptionsDict(
     {
         "maxNesting": 40,
         "html": True,
@@ -66,7 +66,7 @@ def convert_markdown_to_plain_text_or_html(markdown: str) -> str:
     plain = html.unescape(text)
     if "<" in text:
         return text
-    return f"<span>{text}</span>" if _MARKUP.search(plain) else plain
+    return f"<span>{text}</span>" if _HTML_MARKUP.search(plain) else plain
 
 
 def convert_tokens_to_html(
@@ -76,7 +76,9 @@ def convert_tokens_to_html(
     content_tokens = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(content_tokens) == 1 and content_tokens[0].type == "inline":
         tokens = content_tokens
-    return _WRITER.render(tokens, _OPTIONS, {"picture_urls": url_by_picture_name}).strip()
+    return _HTML_RENDERER.render(
+        tokens, _RENDERER_OPTIONS, {"picture_urls": url_by_picture_name}
+    ).strip()
 
 
 def convert_tokens_to_markdown(tokens: Sequence[Token]) -> str:
@@ -110,7 +112,7 @@ class _PortableHtmlRenderer(RendererHTML):
 
     def html_inline(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         tag = tokens[index].content
-        return tag if _TAG.match(tag) else ""
+        return tag if _ALLOWED_HTML_TAG.match(tag) else ""
 
     def image(
         self,
@@ -119,7 +121,7 @@ class _PortableHtmlRenderer(RendererHTML):
         _options: OptionsDict,
         env: MutableMapping[str, Any],
     ) -> str:
-        alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
+        alt = self.renderInlineAsText(tokens[index].children or [], _RENDERER_OPTIONS, {})
         name = keep_url_inside_topic_folder_or_empty(str(tokens[index].attrs.get("src", "")))
         urls: Mapping[str, str] | None = env["picture_urls"]
         if not name or urls is None:
@@ -133,7 +135,7 @@ class _PortableHtmlRenderer(RendererHTML):
         options: OptionsDict,
         env: MutableMapping[str, Any],
     ) -> str:
-        if _WEB.match(str(tokens[index].attrs.get("href", ""))):
+        if _WEB_OR_MAIL_URL.match(str(tokens[index].attrs.get("href", ""))):
             return self.renderToken(tokens, index, options, env)
         tokens[find_closing_index(tokens, index)].meta["gone"] = True
         return ""
@@ -142,11 +144,11 @@ class _PortableHtmlRenderer(RendererHTML):
         return "" if tokens[index].meta.get("gone") else "</a>"
 
 
-_WRITER = _PortableHtmlRenderer()
+_HTML_RENDERER = _PortableHtmlRenderer()
 
 # Braces in code and formulas stay: they are not placeholders.
-_KEPT = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
-_BRACE = re.compile(_KEPT + r"|(?<!\\)\{(?=[A-Za-z_])")
+_CODE_OR_MATH_PATTERN = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
+_PLACEHOLDER_BRACE = re.compile(_CODE_OR_MATH_PATTERN + r"|(?<!\\)\{(?=[A-Za-z_])")
 
 
 def escape_placeholder_braces_in_item(item: Item) -> Item:
@@ -161,4 +163,6 @@ def escape_placeholder_braces_in_item(item: Item) -> Item:
         name = re.match(r"\w+", match.string[match.end() :])
         return match["kept"] or ("{" if name and name[0] in parameter_names else r"\{")
 
-    return map_item_texts(item, lambda text: _BRACE.sub(escape, text) if "{" in text else text)
+    return map_item_texts(
+        item, lambda text: _PLACEHOLDER_BRACE.sub(escape, text) if "{" in text else text
+    )

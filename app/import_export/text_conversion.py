@@ -28,20 +28,20 @@ from app.import_export.markdown_to_html import convert_markdown_to_html
 from app.markup.quantities import recognize_unit
 from app.questions.types import number_parsing
 
-_TAG = re.compile(
+_KNOWN_HTML_TAG = re.compile(
     r"</?(?:a|abbr|audio|b|big|blockquote|br|center|cite|code|dd|del|details|div|dl|dt"
     r"|em|embed|font|form|h[1-6]|hr|i|iframe|img|input|ins|kbd|label|li|mark|math"
     r"|object|ol|p|pre|q|s|samp|script|small|span|strike|strong|style|sub|sup|svg"
     r"|table|tbody|td|template|tfoot|th|thead|tr|tt|u|ul|var|video)(?=[\s/>])|<!--",
     re.IGNORECASE,
 )
-_PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
-_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_PRE_ELEMENT = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
+_COMMONMARK_PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 # A number with a thousands separator or decimals, and one whose comma must be decimal.
 _AMBIGUOUS_SEPARATOR = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,])(?:[\d.]+,(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+)")
 _ABOUT_SIGNS = frozenset("~≈=")  # allowed in responses, but not in a key
-_UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
+_UNIT_SENTENCE = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 
 @dataclasses.dataclass(slots=True)
@@ -103,8 +103,10 @@ def convert_text_to_markdown(text: str, text_format: str, losses: PicturesAndLos
     `moodle` is plain text in which tags count if there are any.
     """
     if text_format == "markdown":
-        return convert_html_to_markdown_recording_losses(_MARKDOWN.render(text.strip()), losses)
-    if text_format == "moodle" and _TAG.search(text):
+        return convert_html_to_markdown_recording_losses(
+            _COMMONMARK_PARSER.render(text.strip()), losses
+        )
+    if text_format == "moodle" and _KNOWN_HTML_TAG.search(text):
         return convert_html_to_markdown_recording_losses(_convert_newlines_to_br_tags(text), losses)
     return (
         convert_html_to_markdown_recording_losses(text, losses)
@@ -116,7 +118,7 @@ def convert_text_to_markdown(text: str, text_format: str, losses: PicturesAndLos
 def _convert_newlines_to_br_tags(text: str) -> str:
     """Return text with tags as HTML; Moodle shows its newlines as line breaks."""
     joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
-    parts = _PRE.split(joined)
+    parts = _PRE_ELEMENT.split(joined)
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
@@ -143,7 +145,7 @@ def add_unit_to_stem(stem: str, unit: str) -> str:
 
 def split_unit_from_stem(stem: str) -> tuple[str, str]:
     """Return the stem without the unit that `add_unit_to_stem` appended, and the unit."""
-    match = _UNIT.search(stem)
+    match = _UNIT_SENTENCE.search(stem)
     unit = recognize_unit(match[1]) if match else None
     return (stem[: match.start()], unit) if match and unit else (stem, "")
 

@@ -34,9 +34,9 @@ from app.import_export.xml_files import parse_xml_and_locate_elements
 
 UNREADABLE_CELL_MARK = "\ue0f6"
 """Prefix of the reason why a cell has no text."""
-_ROOT = Path(__file__).resolve().parents[2]
-_MEMORY = 1 << 30
-_SECONDS = 60
+_PROJECT_FOLDER = Path(__file__).resolve().parents[2]
+_MAX_MEMORY_BYTES = 1 << 30
+_TIMEOUT_SECONDS = 60
 _MOST_CELLS = 2_000_000
 _NUMBER_TYPES = frozenset({"float", "percentage", "currency", "date", "time"})  # of ODS
 TableRows = list[list[str]]
@@ -68,11 +68,11 @@ def read_workbook(data: bytes, error_prefix: str) -> WorkbookSheets:
     try:
         process = subprocess.run(  # noqa: S603 - runs this module; the file is its input
             [sys.executable, "-m", __name__],
-            cwd=_ROOT,
+            cwd=_PROJECT_FOLDER,
             input=data,
             capture_output=True,
             check=False,
-            timeout=_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
         )
         result = json.loads(process.stdout)
     except (subprocess.TimeoutExpired, ValueError):
@@ -85,7 +85,7 @@ def read_workbook(data: bytes, error_prefix: str) -> WorkbookSheets:
 
 def _convert_stdin_workbook_to_json() -> None:
     """Read a workbook from standard input; write its sheets, or the error."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     data = sys.stdin.buffer.read()
     try:
         result = _read_sheets(data)._asdict()
@@ -279,14 +279,16 @@ BUILTIN_FORMATS = {
     40: "#,##0.00",
     49: "@",
 }
-_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^";\\\[])*);')
+_FORMAT_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^";\\\[])*);')
 # Text of a format: in quotes, escaped, a currency with its country, a sign, or a colored part.
-_TEXT = r'(?:"[^"]*"|\\.|\[\$[^\]-]*(?:-[^\]]*)?\]|\[[A-Za-z]+\]|[_*].|[-+$€£¥%() ])*'
-_FORMAT = re.compile(
-    rf"(?P<before>{_TEXT})(?P<whole>[#0?][#0?,]*(?<!,))?(?:\.(?P<decimals>[0#?]+))?(?P<after>{_TEXT})"
+_LITERAL_TEXT_PATTERN = (
+    r'(?:"[^"]*"|\\.|\[\$[^\]-]*(?:-[^\]]*)?\]|\[[A-Za-z]+\]|[_*].|[-+$€£¥%() ])*'
 )
-_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[A-Za-z]+\]|[_*].|(.)')
-_LARGEST = 1e21
+_NUMBER_FORMAT = re.compile(
+    rf"(?P<before>{_LITERAL_TEXT_PATTERN})(?P<whole>[#0?][#0?,]*(?<!,))?(?:\.(?P<decimals>[0#?]+))?(?P<after>{_LITERAL_TEXT_PATTERN})"
+)
+_FORMAT_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[A-Za-z]+\]|[_*].|(.)')
+_MAX_WHOLE_NUMBER = 1e21
 
 
 def format_number_like_cell(value: float, format_code: str) -> str | None:
@@ -296,21 +298,22 @@ def format_number_like_cell(value: float, format_code: str) -> str | None:
     ('50%', None, '1,024')
     """
     if format_code in {"", "@", "General"}:
-        is_whole = value == int(value) and abs(value) < _LARGEST
+        is_whole = value == int(value) and abs(value) < _MAX_WHOLE_NUMBER
         return str(int(value)) if is_whole else f"{value:.15g}".upper()
-    sections = _SECTION.findall(f"{format_code};")
+    sections = _FORMAT_SECTION.findall(f"{format_code};")
     section_index = (
         1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
     )
-    format_match = _FORMAT.fullmatch(sections[section_index]) if sections else None
+    format_match = _NUMBER_FORMAT.fullmatch(sections[section_index]) if sections else None
     if (
         format_match is None
-        or abs(value) >= _LARGEST
+        or abs(value) >= _MAX_WHOLE_NUMBER
         or not any(format_match.group("before", "whole", "after"))
     ):
         return None
     before, after = (
-        "".join(map("".join, _LITERAL.findall(format_match[side]))) for side in ("before", "after")
+        "".join(map("".join, _FORMAT_LITERAL.findall(format_match[side])))
+        for side in ("before", "after")
     )
     sign = "-" if value < 0 and section_index == 0 else ""
     percent_signs = (format_match["before"] + format_match["after"]).count("%")

@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 from app.import_export import UnusableFileError
 
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_ILLEGAL_XML_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def add_child(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
@@ -30,7 +30,7 @@ def add_child(parent: ET.Element, tag: str, text: str = "", **attributes: str) -
 
 
 def remove_illegal_characters(text: str) -> str:
-    return _ILLEGAL.sub("", text)
+    return _ILLEGAL_XML_CHARACTER.sub("", text)
 
 
 def serialize_document(root: ET.Element, *, indent: bool = True) -> bytes:
@@ -47,16 +47,16 @@ def serialize_document(root: ET.Element, *, indent: bool = True) -> bytes:
 
 MAX_XML_BYTES = 32_000_000
 _MOST_DEPTH = 100
-_BOMS = (
+_ENCODING_BY_BOM = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_DECLARED = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
-_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
-_KNOWN = {
+_DECLARED_ENCODING = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
+_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_CODEC_BY_ENCODING = {
     "utf-8": "utf-8",
     "utf8": "utf-8",
     "us-ascii": "ascii",
@@ -104,7 +104,7 @@ def decode_unicode_or_windows_1252(data: bytes) -> tuple[str, str]:
 def _decode_and_validate_text(data: bytes, encoding: str) -> str:
     if len(data) > MAX_XML_BYTES:
         raise UnusableFileError(f"The file is larger than {MAX_XML_BYTES // 1_000_000} MB.")
-    for mark, name in _BOMS:
+    for mark, name in _ENCODING_BY_BOM:
         if data.startswith(mark):
             data, encoding = data[len(mark) :], name
             break
@@ -135,12 +135,12 @@ def parse_xml_and_locate_elements(data: bytes, *located_elements: str) -> XmlDoc
     Raises UnusableFileError. A document type could define entities that grow without end or name
     other files, so a document that has one is refused before it is parsed.
     """
-    declared = _DECLARED.match(data)
+    declared = _DECLARED_ENCODING.match(data)
     name = declared[1].decode().lower() if declared else "utf-8"
-    if name not in _KNOWN and not name.startswith(("utf-16", "utf-32")):
+    if name not in _CODEC_BY_ENCODING and not name.startswith(("utf-16", "utf-32")):
         raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
-    text = _decode_and_validate_text(data, _KNOWN.get(name, "utf-8"))
-    plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
+    text = _decode_and_validate_text(data, _CODEC_BY_ENCODING.get(name, "utf-8"))
+    plain = _XML_DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
     lines = _check_xml_and_find_lines(plain, located_elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
     return XmlDocument(root, tuple(lines))
@@ -182,10 +182,17 @@ def _check_xml_and_find_lines(xml_bytes: bytes, located_elements: Sequence[str])
 MAX_ARCHIVE_FILES = 5_000
 MAX_ARCHIVE_BYTES = 64_000_000
 _MOST_RATIO = 200
-_SMALL = 1_000_000  # below this size a high compression ratio does no harm
+_SMALL_ARCHIVE_BYTES = 1_000_000  # below this size a high compression ratio does no harm
 # All that zipfile and its decompressors raise for damaged data; bz2 raises an OSError without
 # errno.
-_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OSError)
+_BROKEN_ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    OSError,
+)
 
 
 @contextlib.contextmanager
@@ -203,7 +210,7 @@ def open_checked_archive(file: IO[bytes], error_prefix: str) -> Iterator[zipfile
     except NotImplementedError:
         why = "the archive is packed in a way that is not known here"
         raise UnusableFileError(f"{error_prefix}: {why}.") from None
-    except _BROKEN as error:
+    except _BROKEN_ARCHIVE_ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:  # an error of the disk
             raise
         raise UnusableFileError(f"{error_prefix}: {_describe_broken_archive(file)}.") from None
@@ -242,7 +249,7 @@ def refuse_unsafe_archive_entries(entries: list[zipfile.ZipInfo]) -> None:
         raise UnusableFileError(f"The archive has more than {MAX_ARCHIVE_FILES:,} files.")
     total = sum(e.file_size for e in entries)
     packed = sum(e.compress_size for e in entries) or 1
-    if total > MAX_ARCHIVE_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
+    if total > MAX_ARCHIVE_BYTES or (total > _SMALL_ARCHIVE_BYTES and total / packed > _MOST_RATIO):
         raise UnusableFileError(
             "The archive would unpack to far more than its size; it is refused."
         )

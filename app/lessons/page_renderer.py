@@ -32,7 +32,7 @@ from app.web.render import create_language_variables
 from app.widgets.calculator_form import build_calculator_form
 
 RenderedPart = Markup | QuestionBlock
-_TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
+_TERM_LINK = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RenderedPageCache:
             english = create_language_variables(course.syllabus.language)["english"]
             label_in_english = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, label_in_english)
-            return Markup(_TERM.sub(_add_definition_popover_to_link, html))  # noqa: S704 - app.content sanitized it
+            return Markup(_TERM_LINK.sub(_add_definition_popover_to_link, html))  # noqa: S704 - app.content sanitized it
         entry = registry.find_estimate(piece.estimate)
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
@@ -245,27 +245,31 @@ def _build_sources_and_navigation_context(
     }
 
 
-LETTERS = 6_200
+SHEET_LETTER_LIMIT = 6_200
 """The letters that fit on one printed page, in three columns."""
-_TERMS = 4  # key terms per lesson at most
-_OWN = 4  # lines from the learner's notes at most
+_MAX_TERMS_PER_LESSON = 4  # key terms per lesson at most
+_MAX_OWN_NOTE_LINES = 4  # lines from the learner's notes at most
 _MAX_SENTENCE_LENGTH = 140  # letters of a term, an error or an own line
-_HEAD = 60  # the space of a heading, counted in letters
-_LINE = 30  # the space of a reference to another sheet, in addition to its name
+_HEADING_SPACE_LETTERS = 60  # the space of a heading, counted in letters
+_REFERENCE_SPACE_LETTERS = 30  # the space of a reference to another sheet, in addition to its name
 
 T = TypeVar("T")
-_BOX = re.compile(r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
-_HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet">', re.DOTALL)
-_ERROR = re.compile(r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
-_CITE = re.compile(r'<a class="cite".*?</a>', re.DOTALL)
-_LINK = re.compile(r"</?a\b[^>]*>")
-_LEAD = re.compile(
+_EXAM_BOX = re.compile(
+    r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
+)
+_MEMORY_HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet">', re.DOTALL)
+_COMMON_ERROR_BOX = re.compile(
+    r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
+)
+_CITATION_LINK = re.compile(r'<a class="cite".*?</a>', re.DOTALL)
+_LINK_TAG = re.compile(r"</?a\b[^>]*>")
+_BOX_LEAD = re.compile(
     r"<(b|strong)>(What the exam tests|What to know for the exam|Common error)\.</\1>"
     r"\s*",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"<[^>]+>")
-_SENTENCE = re.compile(rf".+?(?:[{ENDS}](?=\s|$)|[{UNSPACED_ENDS}])", re.DOTALL)
+_HTML_TAG = re.compile(r"<[^>]+>")
+_WHOLE_SENTENCE = re.compile(rf".+?(?:[{ENDS}](?=\s|$)|[{UNSPACED_ENDS}])", re.DOTALL)
 
 
 class TermSentence(NamedTuple):
@@ -311,7 +315,7 @@ class CheatSheet:
     def letter_count(self) -> int:
         """The length in letters, headings included."""
         reference_letters = sum(
-            _LINE + len(domain.title) + len(objective_numbers)
+            _REFERENCE_SPACE_LETTERS + len(domain.title) + len(objective_numbers)
             for domain, objective_numbers in self.domains_covering_it_too
         )
         return (
@@ -322,14 +326,19 @@ class CheatSheet:
 
 
 def build_cheat_sheet(
-    course: Course, domain: Domain, note_texts: Sequence[str] = (), letter_limit: int = LETTERS
+    course: Course,
+    domain: Domain,
+    note_texts: Sequence[str] = (),
+    letter_limit: int = SHEET_LETTER_LIMIT,
 ) -> CheatSheet:
     """Return the sheet of a domain. Hooks and what is tested come first.
 
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
     errors and key terms, one from each page in turn, up to `letter_limit` letters.
     """
-    own_lines = tuple(_shorten_first_line(line) for line in note_texts if line.strip())[:_OWN]
+    own_lines = tuple(_shorten_first_line(line) for line in note_texts if line.strip())[
+        :_MAX_OWN_NOTE_LINES
+    ]
     topics = list_pages_with_home_domain(course, domain)
     entries = [_build_entry_without_errors_and_terms(topic) for topic in topics]
     elsewhere = tuple(_yield_other_domains_covering(course, domain))
@@ -392,8 +401,12 @@ def _build_entry_without_errors_and_terms(topic: Topic) -> CheatSheetEntry:
         slug=topic.slug,
         title=topic.title,
         objectives_text=", ".join(topic.objectives),
-        hooks_html=tuple(_strip_lead_links_and_sources(match) for match in _HOOK.findall(html)),
-        tested_html=tuple(_strip_lead_links_and_sources(match) for match in _BOX.findall(html)),
+        hooks_html=tuple(
+            _strip_lead_links_and_sources(match) for match in _MEMORY_HOOK.findall(html)
+        ),
+        tested_html=tuple(
+            _strip_lead_links_and_sources(match) for match in _EXAM_BOX.findall(html)
+        ),
     )
 
 
@@ -401,7 +414,7 @@ def _list_common_error_sentences(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
     texts = (
         _text_of_html(_strip_lead_links_and_sources(match))
-        for match in _ERROR.findall(_join_html_blocks_of_topic(topic))
+        for match in _COMMON_ERROR_BOX.findall(_join_html_blocks_of_topic(topic))
     )
     return [sentence for text in texts if (sentence := _extract_first_sentence_if_short(text))]
 
@@ -422,7 +435,7 @@ def _list_introduced_terms(course: Course, topic: Topic) -> list[TermSentence]:
         )
         for a in new_terms
     ]
-    return [term for term in terms_and_sentences if term.sentence][:_TERMS]
+    return [term for term in terms_and_sentences if term.sentence][:_MAX_TERMS_PER_LESSON]
 
 
 def _keep_tested_sentences_that_fit(
@@ -430,7 +443,7 @@ def _keep_tested_sentences_that_fit(
 ) -> tuple[list[CheatSheetEntry], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_text_of_html, entry.tested_html)) for entry in entries]
-    matches = [_SENTENCE.findall(text) for text in texts]
+    matches = [_WHOLE_SENTENCE.findall(text) for text in texts]
     fitting_sentences, letters_left = _take_fitting_items_in_turn(
         matches, letters_left + sum(map(len, texts))
     )
@@ -474,7 +487,7 @@ def _count_letters_of_entry(entry: CheatSheetEntry) -> int:
     letter_count = sum(len(_text_of_html(text)) for text in texts) + sum(
         map(_count_letters, entry.terms)
     )
-    return _HEAD + len(entry.title) + letter_count
+    return _HEADING_SPACE_LETTERS + len(entry.title) + letter_count
 
 
 def _join_html_blocks_of_topic(topic: Topic) -> str:
@@ -484,17 +497,17 @@ def _join_html_blocks_of_topic(topic: Topic) -> str:
 
 def _strip_lead_links_and_sources(html: str) -> Markup:
     """Return authored HTML without its lead, links and sources; it stays safe."""
-    stripped = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
+    stripped = _BOX_LEAD.sub("", _LINK_TAG.sub("", _CITATION_LINK.sub("", html)), count=1)
     return Markup(stripped.strip())  # noqa: S704 - app.content sanitized it
 
 
 def _text_of_html(html: str) -> str:
-    return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
+    return " ".join(Markup(_HTML_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
 
 
 def _extract_first_sentence_if_short(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
-    match = _SENTENCE.match(" ".join(text.split()))
+    match = _WHOLE_SENTENCE.match(" ".join(text.split()))
     sentence = match[0] if match else ""
     return sentence if len(sentence) <= _MAX_SENTENCE_LENGTH else ""
 

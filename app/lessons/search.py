@@ -85,7 +85,7 @@ class SearchResults:
     match_only_some_words: bool = False
 
 
-_PLACES = (
+_SITE_PAGE_DOCUMENTS = (
     SearchDocument(
         "place",
         "Mock exams",
@@ -118,7 +118,7 @@ _PLACES = (
     SearchDocument("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
-_POINTER = re.compile(r"(?:\s*More in [^.]+\.)?(?:\s*Source: .+)?$")
+_PAGE_POINTER_SENTENCE = re.compile(r"(?:\s*More in [^.]+\.)?(?:\s*Source: .+)?$")
 _ASKED_FOR = (
     "gpus",
     "memory",
@@ -129,7 +129,7 @@ _ASKED_FOR = (
     "tdp",
     "power",
 )
-_NAMES = {"gpus": "GPUs"}
+_LABEL_BY_FIELD = {"gpus": "GPUs"}
 
 
 def list_search_documents(
@@ -146,9 +146,9 @@ def list_search_documents(
         *_yield_card_documents(course),
     ]
     if not course.syllabus.offers_calculators:
-        return [*(p for p in _PLACES if p.url != "/hardware"), *documents]
+        return [*(p for p in _SITE_PAGE_DOCUMENTS if p.url != "/hardware"), *documents]
     return [
-        *_PLACES,
+        *_SITE_PAGE_DOCUMENTS,
         *documents,
         *_yield_calculator_documents(calculators),
         *map(_build_hardware_document, list_parts()),
@@ -183,7 +183,7 @@ def _remove_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
 
 def _yield_term_documents(course: Course) -> Iterator[SearchDocument]:
     for term in course.glossary.values():
-        body = _POINTER.sub("", _to_one_line(term.meaning.plain))
+        body = _PAGE_POINTER_SENTENCE.sub("", _to_one_line(term.meaning.plain))
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
@@ -212,7 +212,7 @@ def _build_hardware_document(part: CatalogPart) -> SearchDocument:
     """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     value_texts = ", ".join(
-        f"{_NAMES.get(v.field.name, v.field.label)} {v.formatted_value}"
+        f"{_LABEL_BY_FIELD.get(v.field.name, v.field.label)} {v.formatted_value}"
         f"{' one way' * (v.field.convention == 'one way')}"
         for v in values
     )
@@ -226,7 +226,7 @@ def _to_one_line(text: str) -> str:
 
 
 # British and American spellings, as parts of words. A form that matches nothing costs nothing.
-_SPELLINGS = (
+_ENDING_PAIRS = (
     ("centre", "center"),
     ("isation", "ization"),
     ("ising", "izing"),
@@ -238,11 +238,11 @@ _SPELLINGS = (
     ("elling", "eling"),
     ("programme", "program"),
 )
-_SHORTEST = 5  # letters of a word that may be a typo; shorter ones are often acronyms
+_MIN_TYPO_LETTERS = 5  # of a word that may be a typo; shorter ones are often acronyms
 _SHORTEST_PART = 3  # letters of each of two words that were typed as one
-_WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
+_QUERY_WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
 # Words of a question that say nothing about its topic.
-_FILLERS = frozenset(
+_FILLER_WORDS = frozenset(
     [
         "a",
         "an",
@@ -292,8 +292,8 @@ def split_query_without_fillers(query: str) -> tuple[str, ...]:
     (('gpu', 'cpu'), ('what', 'is'))
     """
     visible_text = remove_invisible_characters(query[:_MAX_QUERY_LENGTH])
-    terms = [w.casefold() for w in _WORD.findall(visible_text)]
-    content_words = [word for word in terms if word not in _FILLERS]
+    terms = [w.casefold() for w in _QUERY_WORD.findall(visible_text)]
+    content_words = [word for word in terms if word not in _FILLER_WORDS]
     return tuple(content_words or terms)[:_MAX_QUERY_WORDS]
 
 
@@ -318,7 +318,7 @@ def list_singular_and_spelling_variants(word: str) -> tuple[str, ...]:
         forms.append(word[:-3] + "y")
     elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         forms.append(word[:-1])
-    for spelling, other_spelling in (*_SPELLINGS, *((b, a) for a, b in _SPELLINGS)):
+    for spelling, other_spelling in (*_ENDING_PAIRS, *((b, a) for a, b in _ENDING_PAIRS)):
         forms += [
             form.replace(spelling, other_spelling) for form in tuple(forms) if spelling in form
         ]
@@ -378,7 +378,7 @@ def correct_spelling(
 
 
 def _correct_word(word: str, occurrences_by_word: Mapping[str, int]) -> str:
-    if len(word) < _SHORTEST or is_beginning_of_known_word(word, occurrences_by_word):
+    if len(word) < _MIN_TYPO_LETTERS or is_beginning_of_known_word(word, occurrences_by_word):
         return word
     splits = _split_into_known_words(word, occurrences_by_word)
     if splits:
@@ -426,7 +426,7 @@ def _count_edits(word: str, other: str) -> int:
 
 OPEN, CLOSE = "\x02", "\x03"
 """Markers before and after a matched word."""
-_HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
+_MARKED_MATCH = re.compile(f"{OPEN}([^{CLOSE}]*)")
 
 
 def split_highlights(marked_text: str) -> tuple[HighlightPiece, ...]:
@@ -444,13 +444,13 @@ def split_highlights(marked_text: str) -> tuple[HighlightPiece, ...]:
 _MOST_OF_A_KIND = 10
 EVERY = 1000
 """More than the number of hits of any kind."""
-_LAYOUT = """
+_CREATE_DOCUMENT_TABLE = """
 CREATE VIRTUAL TABLE document USING fts5(
   title, body, place UNINDEXED, kind UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
 )
 """
 # A word in a title counts as much as eight in the text. A term shows all of its meaning.
-_ASK = """
+_SELECT_MATCHING_DOCUMENTS = """
 SELECT place, highlight(document, 0, char(2), char(3)),
        snippet(document, 1, char(2), char(3), '…', iif(kind = 'term', 64, 26))
 FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
@@ -494,7 +494,7 @@ class _SearchIndex:
         self._lock = threading.Lock()
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._rows.close)
-        self._rows.execute(_LAYOUT)
+        self._rows.execute(_CREATE_DOCUMENT_TABLE)
         self._rows.executemany(
             "INSERT INTO document VALUES (?, ?, ?, ?)",
             (
@@ -540,7 +540,7 @@ class _SearchIndex:
 
     def _query_rows(self, match_expression: str) -> list[Any]:
         with self._lock:
-            return self._rows.execute(_ASK, (match_expression,)).fetchall()
+            return self._rows.execute(_SELECT_MATCHING_DOCUMENTS, (match_expression,)).fetchall()
 
     def _build_ranked_results(
         self, rows: Sequence[Any], words: Sequence[str], limit_per_kind: int
@@ -565,7 +565,7 @@ class _SearchIndex:
         """
         document = self._documents[document_index]
         title = document.title.casefold()
-        matches = len(set(_HIT.findall(marked_title.casefold())))
+        matches = len(set(_MARKED_MATCH.findall(marked_title.casefold())))
         if document.kind == "card":
             group = 6
         elif document.kind == "place" or query in _list_title_variants(title):

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlmodel import Session, col, delete
 
 from app.clock import to_milliseconds
-from app.database.engine import ATTEMPT, GRADED, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, SCORE
 from app.database.tables import Attempt, QuestionFlag, SectionNoteRow, SectionRead
 
 
@@ -63,7 +63,7 @@ def list_questions_missed_last_time(
         return frozenset()
     rows = db.execute(
         select(ATTEMPT.c["item"], SCORE)
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(ATTEMPT.c.learner_id == learner_id, ATTEMPT.c["item"].in_(question_ids))
         .order_by(ATTEMPT.c.id)
     )

@@ -54,7 +54,7 @@ _PADDED_FIGURE = re.compile(
 """A checked figure in the output of a lab's command, such as `{hw:h100#memory in MiB:>8}`."""
 KEEP_PLAIN = "<!-- plain -->"
 """Comment right behind an amount that is history or a quotation, and stays as it is."""
-_WORDS = [
+_NUMBER_WORDS = [
     "zero",
     "one",
     "two",
@@ -69,14 +69,14 @@ _WORDS = [
     "eleven",
     "twelve",
 ]
-_SPELLED = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_NUMBER = re.compile(
+_FACTOR_BY_WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_DISPLAYED_NUMBER = re.compile(
     r"^(?P<before>(?:about |around |nearly |over |~|≈ ?)?\$?)"
     r"(?P<number>[-−+]?\d(?:[\d,]|[ \u00a0\u202f](?=\d{3}))*(?:\.\d+)?)"
     r"(?P<gap>[ \u00a0\u202f]*)(?P<unit>.*)$",
     re.DOTALL,
 )
-_PHYSICAL = frozenset(
+_UNITS_OF_AMOUNTS = frozenset(
     [
         "B",
         "B/s",
@@ -179,9 +179,9 @@ class DisplayedNumber:
 def parse_displayed_number(text: str) -> DisplayedNumber | None:
     """Parse the number at the start of a link text; None if there is none."""
     first_word, _, rest = text.strip().partition(" ")
-    if first_word.lower() in _WORDS:
-        return DisplayedNumber("", _WORDS.index(first_word.lower()), 0, False, " ", rest)
-    match = _NUMBER.match(text.strip())
+    if first_word.lower() in _NUMBER_WORDS:
+        return DisplayedNumber("", _NUMBER_WORDS.index(first_word.lower()), 0, False, " ", rest)
+    match = _DISPLAYED_NUMBER.match(text.strip())
     if match is None:
         return None
     digits = re.sub(r"[, \u00a0\u202f]", "", match["number"]).replace(MINUS, "-")
@@ -341,9 +341,9 @@ def report_wrong_figure_with_edit(
 def _factor_to_displayed_unit(displayed: DisplayedNumber, value: Quantity) -> float | None:
     """Return the factor that converts `value` to the unit shown; None if the units do not fit."""
     unit_word, _, _ = displayed.unit.partition(" ")
-    factor = _SPELLED.get(unit_word.lower())
+    factor = _FACTOR_BY_WORD.get(unit_word.lower())
     base_unit = value.unit or ""
-    if base_unit not in _PHYSICAL:
+    if base_unit not in _UNITS_OF_AMOUNTS:
         if factor is None and unit_word in COUNT_SUFFIX and displayed.space_before_unit == "":
             factor = COUNT_SUFFIX[unit_word]
         percent = 100.0 if unit_word.startswith("%") else 1.0
@@ -417,9 +417,9 @@ _WIDE_COLON = "\uff1a"
 _ROWS_HINT = (
     "Write rows: on a line, and below it each row with two spaces before it: “  Flour: 50 g”."
 )
-_KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
-_TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
-_LEAST, _MOST = 1e-9, 1e15
+_CHART_KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
+_COUNT_TIMES_PART = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
+_MIN_CHART_AMOUNT, _MAX_CHART_AMOUNT = 1e-9, 1e15
 _MOST_ROWS = 50
 
 
@@ -440,7 +440,9 @@ def render_figure_block(chart_kind: str, token: Token, parse_context: ParseConte
         return ""
     last = line + token.content.count("\n")
     token.content = check_and_unlink_figures(token.content, FIGURE_LINK, parse_context, line, last)
-    fields = lenient_yaml.parse_mapping(token.content, parse_context.report, line, known_keys=_KEYS)
+    fields = lenient_yaml.parse_mapping(
+        token.content, parse_context.report, line, known_keys=_CHART_KEYS
+    )
     parse_context.spend_parsing_effort(
         ESTIMATE_EFFORT * token.content.count("calc:"), token.content
     )
@@ -453,10 +455,10 @@ def render_figure_block(chart_kind: str, token: Token, parse_context: ParseConte
 
 def _parse_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
-        if name not in _KEYS:
+        if name not in _CHART_KEYS:
             hint = _ROWS_HINT
             if lenient_yaml.text_or_empty(fields.values.get("rows")):
-                hint = write_hint_for_unknown_word(name, _KEYS)
+                hint = write_hint_for_unknown_word(name, _CHART_KEYS)
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = lenient_yaml.text_or_empty(fields.values.get("unit"))
     if unit and quantities.recognize_unit(unit) is None:
@@ -496,7 +498,7 @@ def _parse_amount_in_unit(node: Node, unit: str) -> float:
     """Read a value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, converted to `unit`."""
     if not isinstance(node, YamlText):
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
-    count_match = _TIMES.match(node.text)
+    count_match = _COUNT_TIMES_PART.match(node.text)
     factor = float(count_match[1]) if count_match else 1.0
     value_text = count_match[2] if count_match else node.text
     target = parse_figure_link(value_text)
@@ -514,7 +516,7 @@ def _parse_amount_in_unit(node: Node, unit: str) -> float:
         raise _FigureBlockError(node, "E42", message) from None
     except OverflowError:
         amount = math.inf
-    if amount and not _LEAST <= amount <= _MOST:
+    if amount and not _MIN_CHART_AMOUNT <= amount <= _MAX_CHART_AMOUNT:
         message = f"“{value_text[:60]}” cannot be drawn."
         raise _FigureBlockError(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
     return amount

@@ -52,7 +52,7 @@ def require_estimate_spec(name: str) -> registry.EstimateSpec:
     """Return the estimate called `name` (hyphens or underscores); raises FigureError."""
     entry = registry.find_estimate(name)
     if entry is None:
-        names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
+        names = [n if "-" in name else n.replace("-", "_") for n in registry.ESTIMATE_NAMES]
         raise FigureError(
             "E80", f"There is no estimate “{name}”.", write_hint_for_unknown_word(name, names)
         )
@@ -139,23 +139,23 @@ def read_catalog_field(scheme: str, name: str, field: str) -> tuple[Value, objec
 
 
 MOST_CHARACTERS = 500
-_WORDS = sorted((u for u in UNITS if u and u != "%"), key=len, reverse=True)
-_UNIT = "(?:" + "|".join(map(re.escape, _WORDS)) + ")"
-_WRITTEN = re.compile(
+_UNITS_LONGEST_FIRST = sorted((u for u in UNITS if u and u != "%"), key=len, reverse=True)
+_UNIT_PATTERN = "(?:" + "|".join(map(re.escape, _UNITS_LONGEST_FIRST)) + ")"
+_EXPRESSION_TOKEN = re.compile(
     r"""(?P<string>"[^"\n]*"|'[^'\n]*')"""
-    rf"|\bin\s+(?P<to>{_UNIT}|%)(?![\w/])"
-    rf"|(?<![\w.])(?P<number>\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>{_UNIT}|%)"
+    rf"|\bin\s+(?P<to>{_UNIT_PATTERN}|%)(?![\w/])"
+    rf"|(?<![\w.])(?P<number>\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>{_UNIT_PATTERN}|%)"
     r"(?![\w(/])"
 )
-_OPERATORS: dict[type, Callable[[Quantity, Quantity], Quantity]] = {
+_FUNCTION_BY_OPERATOR: dict[type, Callable[[Quantity, Quantity], Quantity]] = {
     ast.Add: lambda a, b: quantities.combine_in_common_unit(a, b, operator.add),
     ast.Sub: lambda a, b: quantities.combine_in_common_unit(a, b, operator.sub),
     ast.Mult: quantities.multiply_quantities,
     ast.Div: quantities.divide_quantities,
 }
 _log = logging.getLogger("headroom")
-_ROUNDERS = ("round", "ceil", "floor", "min", "max")
-_QUANTITY = "quantity"
+_ALLOWED_FUNCTIONS = ("round", "ceil", "floor", "min", "max")
+_QUANTITY_FUNCTION = "quantity"
 
 
 _NO_VALUE = "Leave that value of the parameter out, or change the expression."
@@ -176,7 +176,7 @@ class Expression:
 
 
 # Spellings of operators from other notations, and the one used here.
-_OTHERWISE = {
+_HINT_BY_PATTERN = {
     r"\s[x×·]\s": "Write * for times.",
     "[÷:]": "Write / for divided by.",
     r"\d%|%\s": "Write 0.15 for 15%.",
@@ -198,7 +198,7 @@ def compile_expression(text: str) -> Expression:
         tree = ast.parse(_rewrite_quantities_as_calls(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
-        for pattern, better_hint in _OTHERWISE.items():
+        for pattern, better_hint in _HINT_BY_PATTERN.items():
             hint = better_hint if re.search(pattern, text) else hint
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
     used_names = _UsedNames(set(), [])
@@ -221,9 +221,9 @@ def _rewrite_quantities_as_calls(text: str) -> str:
             return match["string"]
         if match["to"]:
             return f'in "{match["to"]}"'
-        return f'{_QUANTITY}({match["number"]}, "{match["unit"]}")'
+        return f'{_QUANTITY_FUNCTION}({match["number"]}, "{match["unit"]}")'
 
-    return _WRITTEN.sub(rewrite, text)
+    return _EXPRESSION_TOKEN.sub(rewrite, text)
 
 
 @dataclasses.dataclass(slots=True)
@@ -242,7 +242,7 @@ def _check_node_and_collect_used_names(node: ast.AST, used_names: _UsedNames) ->
                 raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             _check_node_and_collect_used_names(operand, used_names)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _FUNCTION_BY_OPERATOR:
             _check_node_and_collect_used_names(left, used_names)
             _check_node_and_collect_used_names(right, used_names)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
@@ -294,11 +294,11 @@ def _check_estimate_call_and_collect_used_names(call: ast.Call, used_names: _Use
 def _check_function_call_and_collect_used_names(
     node: ast.Call, name: str, used_names: _UsedNames
 ) -> None:
-    if name not in _ROUNDERS and name != _QUANTITY:
+    if name not in _ALLOWED_FUNCTIONS and name != _QUANTITY_FUNCTION:
         if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
             raise ExpressionError("E45", f"The call of {name} names no output.", hint)
-        hint = write_hint_for_unknown_word(name, _ROUNDERS)
+        hint = write_hint_for_unknown_word(name, _ALLOWED_FUNCTIONS)
         raise ExpressionError("E44", f"There is no function “{name}”.", hint)
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
@@ -354,7 +354,7 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
             sign = -1 if isinstance(op, ast.USub) else 1
             return dataclasses.replace(result, value=sign * result.value)
         case ast.BinOp(left=left, op=op, right=right):
-            operation = _OPERATORS[type(op)]
+            operation = _FUNCTION_BY_OPERATOR[type(op)]
             result = operation(
                 _evaluate_as_quantity(left, value_by_name),
                 _evaluate_as_quantity(right, value_by_name),
@@ -411,7 +411,7 @@ def format_as_form_input(value: Value) -> str:
 
 def _evaluate_function_call(node: ast.Call, value_by_name: Mapping[str, Value]) -> Quantity:
     name = function_name_or_empty(node)
-    if name == _QUANTITY:
+    if name == _QUANTITY_FUNCTION:
         number, unit = (_evaluate_node(a, value_by_name) for a in node.args)
         return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))
     values = [_evaluate_as_quantity(a, value_by_name) for a in node.args]
@@ -436,13 +436,27 @@ def _evaluate_rounding_function(name: str, values: list[Quantity]) -> Quantity:
 
 
 T = TypeVar("T")
-PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+PLACEHOLDER_PATTERN = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 """A name in the text of a question, and perhaps its number format, to be replaced by a value."""
-_BEGUN = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
+_MALFORMED_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
 # In math, braces group: \text{batch} is not a placeholder.
 _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
-_SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
-_FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
+_ALLOWED_FORMAT_SPECS = [
+    "",
+    ",",
+    ".0f",
+    ".1f",
+    ".2f",
+    ".3f",
+    ".1g",
+    ".2g",
+    ".3g",
+    ".4g",
+    ".5g",
+    ",d",
+]
+# A private-use character replaces a placeholder while math is converted.
+_FIRST_PLACEHOLDER_CODE_POINT = 0xE100
 
 
 def find_malformed_placeholders(text: str, known_names: Collection[str]) -> list[str]:
@@ -453,8 +467,8 @@ def find_malformed_placeholders(text: str, known_names: Collection[str]) -> list
     """
     return [
         match[0]
-        for match in _BEGUN.finditer(text)
-        if match[1] in known_names and not PLACEHOLDER.fullmatch(match[0])
+        for match in _MALFORMED_PLACEHOLDER.finditer(text)
+        if match[1] in known_names and not PLACEHOLDER_PATTERN.fullmatch(match[0])
     ]
 
 
@@ -467,10 +481,12 @@ def protect_placeholders_in_math(tokens: Sequence[Token], parameters: QuestionPa
 
     def protect(match: re.Match[str]) -> str:
         spec = match[3] or ""
-        if match[1] or match[2] not in placeholder_names or spec not in _SPECS:
+        if match[1] or match[2] not in placeholder_names or spec not in _ALLOWED_FORMAT_SPECS:
             return match[0]
-        code = placeholder_names.index(match[2]) * len(_SPECS) + _SPECS.index(spec)
-        return chr(_FIRST + code)
+        code = placeholder_names.index(match[2]) * len(
+            _ALLOWED_FORMAT_SPECS
+        ) + _ALLOWED_FORMAT_SPECS.index(spec)
+        return chr(_FIRST_PLACEHOLDER_CODE_POINT + code)
 
     for token in tokens:
         for child in (token, *(token.children or [])):
@@ -490,10 +506,12 @@ def restore_placeholders_in_math(question: T, parameters: QuestionParameters) ->
     placeholder_names = _placeholder_names(parameters)
 
     def back(match: re.Match[str]) -> str:
-        name, spec = divmod(ord(match[1]) - _FIRST, len(_SPECS))
+        name, spec = divmod(
+            ord(match[1]) - _FIRST_PLACEHOLDER_CODE_POINT, len(_ALLOWED_FORMAT_SPECS)
+        )
         if name >= len(placeholder_names):
             return ""
-        placeholder = f"{placeholder_names[name]}:{_SPECS[spec]}".rstrip(":")
+        placeholder = f"{placeholder_names[name]}:{_ALLOWED_FORMAT_SPECS[spec]}".rstrip(":")
         return f"<mn>{{{placeholder}}}</mn>"
 
     def fix(text: RichText) -> RichText:
@@ -544,7 +562,7 @@ def fill_placeholders(template: str, value_by_name: Mapping[str, Value]) -> str:
         except (ValueError, OverflowError):
             return match[0]
 
-    return PLACEHOLDER.sub(replace, template)
+    return PLACEHOLDER_PATTERN.sub(replace, template)
 
 
 def fill_placeholders_of_rich_text(text: RichText, value_by_name: Mapping[str, Value]) -> RichText:

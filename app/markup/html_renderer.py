@@ -41,9 +41,9 @@ from app.widgets.bar_charts import STYLES_BY_LETTER
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
 """The label below a memory hook. It is the app's text, so it stays in the app's language."""
-KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
-_LETTER = f"[{''.join(STYLES_BY_LETTER)}]"
-_LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
+ALERT_KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
+_STYLE_LETTER_PATTERN = f"[{''.join(STYLES_BY_LETTER)}]"
+_STYLE_LETTERS = re.compile(f"{_STYLE_LETTER_PATTERN}(?: {_STYLE_LETTER_PATTERN})+")
 
 
 def render_alert_opening(alert_type: str, content_tokens: Sequence[Token]) -> str:
@@ -94,7 +94,7 @@ def _mark_letters_of_memory_hook(inside: Sequence[Token]) -> None:
         children = token.children or []
         for before, word, after in zip(children, children[1:], children[2:], strict=False):
             bold = before.type == "strong_open" and after.type == "strong_close"
-            if bold and _LETTERS.fullmatch(word.content):
+            if bold and _STYLE_LETTERS.fullmatch(word.content):
                 before.type = after.type = "nothing"
                 word.type = "hook_letters"
 
@@ -103,27 +103,27 @@ Report = Callable[
     [str, str, str, str], None
 ]  # The arguments of a report: code, needle, message, hint.
 
-_TAG = re.compile(r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
-_ALONE = frozenset({"br"})
-_PAIRED = frozenset({"sub", "sup", "kbd", "abbr", "b", "span"})
-_KEYS = {style.legend_class for style in STYLES_BY_LETTER.values()}
-_CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
-_HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
+_HTML_TAG = re.compile(r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.IGNORECASE)
+_TAG_ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
+_TAGS_WITHOUT_END = frozenset({"br"})
+_PAIRED_TAGS = frozenset({"sub", "sup", "kbd", "abbr", "b", "span"})
+_LEGEND_CLASSES = {style.legend_class for style in STYLES_BY_LETTER.values()}
+_ALLOWED_CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _LEGEND_CLASSES)
+_ALLOWED_TAGS_HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
 
 def _normalize_allowed_tag_or_none(tag: str) -> str | None:
     """Return a tag in its normal form; None if its name or any of its attributes isn't allowed."""
-    match = _TAG.match(tag)
+    match = _HTML_TAG.match(tag)
     if match is None:
         return None
     slash, name, rest = match[1], match[2].lower(), match[3]
-    if name in _ALONE:
+    if name in _TAGS_WITHOUT_END:
         return f"<{name}>" if not slash and not rest else None
-    if name not in _PAIRED or (slash and rest):
+    if name not in _PAIRED_TAGS or (slash and rest):
         return None
     attributes = ""
-    for key, value in _ATTRIBUTE.findall(rest):
+    for key, value in _TAG_ATTRIBUTE.findall(rest):
         if not _is_allowed_raw_html_attribute(name, key.lower(), value):
             return None
         attributes += f' {key.lower()}="{escapeHtml(value)}"'
@@ -133,7 +133,7 @@ def _normalize_allowed_tag_or_none(tag: str) -> str | None:
 def _is_allowed_raw_html_attribute(tag_name: str, key: str, value: str) -> bool:
     if key == "title":
         return tag_name == "abbr"
-    return key == "class" and set(value.split()) <= _CLASSES
+    return key == "class" and set(value.split()) <= _ALLOWED_CLASSES
 
 
 def sanitize_html_tag(tag: str, report: Report) -> str:
@@ -142,7 +142,7 @@ def sanitize_html_tag(tag: str, report: Report) -> str:
         return ""
     allowed_tag = _normalize_allowed_tag_or_none(tag)
     if allowed_tag is None:
-        report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
+        report("E62", tag, f"The tag {tag[:40]} is not allowed.", _ALLOWED_TAGS_HINT)
         return escapeHtml(tag)
     return allowed_tag
 
@@ -151,8 +151,8 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
     """Escape tags that are not closed, or not opened, within their block."""
     open_tags: list[Token] = []
     for token in inline.children or []:
-        match = _TAG.match(token.content) if token.type == "html_inline" else None
-        if match is None or match[2].lower() not in _PAIRED:
+        match = _HTML_TAG.match(token.content) if token.type == "html_inline" else None
+        if match is None or match[2].lower() not in _PAIRED_TAGS:
             continue
         if not match[1]:
             open_tags.append(token)
@@ -166,7 +166,7 @@ def escape_unbalanced_tags(inline: Token, report: Report) -> None:
 
 
 def _raw_html_tag_name(token: Token) -> str:
-    match = _TAG.match(token.content)
+    match = _HTML_TAG.match(token.content)
     return match[2].lower() if match else ""
 
 
@@ -181,7 +181,7 @@ def report_forbidden_html_block(content: str, report: Report) -> None:
     if content_left:
         first = content_left.split("\n", maxsplit=1)[0]
         tag = first[: first.find(">") + 1] or first
-        report("E62", first[:40], f"The HTML {tag[:40]} is not allowed.", _HINT)
+        report("E62", first[:40], f"The HTML {tag[:40]} is not allowed.", _ALLOWED_TAGS_HINT)
 
 
 def _drop_comments(content: str) -> str:
@@ -197,7 +197,7 @@ def _drop_comments(content: str) -> str:
     return "".join([*parts, content[at:]])
 
 
-_PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
+_COURSE_PAGE_FILES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
 
 
 def resolve_relative_link(href: str, topic_folder: str) -> str:
@@ -212,14 +212,14 @@ def resolve_relative_link(href: str, topic_folder: str) -> str:
     parts = posixpath.normpath(posixpath.join("topics", topic_folder, path)).split("/")
     if parts[0] == "topics" and len(parts) > 1:
         path_in_topic = "/".join(parts[2:])  # A file that is not a page has no URL.
-        rest = "" if path_in_topic in _PAGES else f"/{path_in_topic}"
+        rest = "" if path_in_topic in _COURSE_PAGE_FILES else f"/{path_in_topic}"
         return f"/concepts/{parts[1]}{rest}{hash_}{anchor}"
     if parts[0] == "glossary.md" or parts == ["..", "shared", "glossary.md"]:
         return f"/glossary{hash_}{anchor}"
     return f"/concepts/{path}{hash_}{anchor}"
 
 
-_PLAIN = frozenset({"", "text", "txt", "plain"})
+_PLAIN_TEXT_LANGUAGES = frozenset({"", "text", "txt", "plain"})
 
 
 @functools.cache
@@ -229,7 +229,7 @@ def _code_formatter() -> "HtmlFormatter[str]":
 
 def can_highlight_language(name: str) -> bool:
     """Return whether code of this language can be highlighted; plain text counts."""
-    if name in _PLAIN:
+    if name in _PLAIN_TEXT_LANGUAGES:
         return True
     try:
         get_lexer_by_name(name)
@@ -242,16 +242,23 @@ def can_highlight_language(name: str) -> bool:
 def render_code_block(text: str, language: str) -> str:
     """Highlight a code block; very long code or an unknown language stays plain."""
     inner, name = escapeHtml(text), "Code"
-    if language not in _PLAIN and len(text) <= MOST_COLORED and can_highlight_language(language):
+    if (
+        language not in _PLAIN_TEXT_LANGUAGES
+        and len(text) <= MOST_COLORED
+        and can_highlight_language(language)
+    ):
         inner = highlight(text, get_lexer_by_name(language), _code_formatter())
         name = f"Code, {language}"
     label = f'role="region" tabindex="0" aria-label="{escapeHtml(name)}"'
     return f'<pre class="hl" {label}><code>{inner}</code></pre>\n'
 
 
-_OPTION, _UNBROKEN = re.compile(r"(?<!\S)-\S{1,30}(?!\S)"), r'<span class="option">\g<0></span>'
-_SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
-_SOURCES = f"The page cites more than {MOST_ENTRIES:,} sources."
+_COMMAND_OPTION, _UNBREAKABLE_OPTION_HTML = (
+    re.compile(r"(?<!\S)-\S{1,30}(?!\S)"),
+    r'<span class="option">\g<0></span>',
+)
+_SAFE_URL = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
+_TOO_MANY_SOURCES_MESSAGE = f"The page cites more than {MOST_ENTRIES:,} sources."
 Env = MutableMapping[str, Any]
 
 
@@ -316,7 +323,7 @@ def render_tokens(tokens: Sequence[Token], context: RenderContext) -> RichText:
             context.remember_block_lines(content_tokens[0])
             html = escapeHtml(unmarked_text).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
-    html = _WRITER.render(tokens, _OPTIONS, {"context": context}).strip()
+    html = _RENDERER.render(tokens, _RENDERER_OPTIONS, {"context": context}).strip()
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
@@ -354,7 +361,7 @@ class _HtmlRenderer(RendererHTML):
     def code_inline(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         """Options of a command stay in one line: a dash that ends it would be read as a hyphen."""
         code = escapeHtml(tokens[index].content)
-        return f"<code>{_OPTION.sub(_UNBROKEN, code)}</code>"
+        return f"<code>{_COMMAND_OPTION.sub(_UNBREAKABLE_OPTION_HTML, code)}</code>"
 
     def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         return _render_math(tokens[index].content, False, rest[-1]["context"])
@@ -373,7 +380,7 @@ class _HtmlRenderer(RendererHTML):
         context.parse_context.add_reference("source", key, line, column)
         if key not in context.cited_source_keys:
             if len(context.cited_source_keys) >= MOST_ENTRIES:
-                context.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
+                context.report("E88", f"[^{key}]", _TOO_MANY_SOURCES_MESSAGE, "Cite fewer.")
                 return ""
             context.cited_source_keys.append(key)
         if not context.is_concept_page:
@@ -393,7 +400,7 @@ class _HtmlRenderer(RendererHTML):
         target = checked_figures.parse_figure_link(href)
         if target is not None:
             return _render_checked_figure_opening(tokens, index, target, context)
-        if not _SAFE.match(href):
+        if not _SAFE_URL.match(href):
             hint = "Write https://…, #heading or a path such as ../other-topic."
             context.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
             return _render_link_as_span(tokens, index)
@@ -500,8 +507,8 @@ class _HtmlRenderer(RendererHTML):
         opening = tokens[index]
         kind = opening.meta.get("alert", "") if context.is_concept_page else ""
         tokens[find_closing_index(tokens, index)].meta["alert"] = kind
-        if kind and kind not in KINDS:
-            known = ", ".join(f"[!{k}]" for k in KINDS)
+        if kind and kind not in ALERT_KINDS:
+            known = ", ".join(f"[!{k}]" for k in ALERT_KINDS)
             message, hint = f"[!{kind}] is not an alert.", f"Known: {known}."
             context.report("E13", "[!", message, hint, is_consequence=True)
             return "<blockquote>\n"
@@ -685,8 +692,8 @@ def _render_link_as_span(tokens: Sequence[Token], index: int, attributes: str = 
     return f"<span{attributes}>"
 
 
-_WRITER = _HtmlRenderer()
-_OPTIONS: OptionsDict = OptionsDict(
+_RENDERER = _HtmlRenderer()
+_RENDERER_OPTIONS: OptionsDict = OptionsDict(
     {
         "maxNesting": 40,
         "html": True,

@@ -15,7 +15,7 @@ from xml.parsers import expat
 from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
 from app.markup.text import SLUG_LIKE, find_closest_word_or_empty, slugify
 
-_BEGINNINGS = (
+_FORMAT_BY_FILE_START = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
     (re.compile(rb"\xff\xd8\xff"), "jpg"),
     (re.compile(rb"GIF8[79]a"), "gif"),
@@ -34,10 +34,10 @@ def detect_image_format(content: bytes) -> str:
     >>> detect_image_format(b"GIF89a and more"), detect_image_format(b"<svg></svg>"), detect_image_format(b"words")
     ('gif', 'svg', '')
     """
-    return next((kind for begin, kind in _BEGINNINGS if begin.match(content)), "")
+    return next((kind for begin, kind in _FORMAT_BY_FILE_START if begin.match(content)), "")
 
 
-ENOUGH = 1 << 20
+IMAGE_HEADER_BYTES = 1 << 20
 """The size is within this many bytes, even after a long color profile."""
 
 Size = tuple[int, int]
@@ -74,13 +74,13 @@ def _read_jpeg_size(content: bytes) -> Size:
         data = content[at + 4 : at + 2 + length]
         if marker == 0xFFE1 and data.startswith(b"Exif\0\0"):
             is_sideways = _is_turned_sideways(data[6:])
-        if marker in _FRAMES:
+        if marker in _JPEG_FRAME_MARKERS:
             height, width = struct.unpack_from(">HH", data, 1)
             return (height, width) if is_sideways else (width, height)
         at += 1 if marker == 0xFFFF else 2 + length  # a marker may be padded with 0xFF
 
 
-_FRAMES = frozenset({*range(0xFFC0, 0xFFD0)} - {0xFFC4, 0xFFC8, 0xFFCC})
+_JPEG_FRAME_MARKERS = frozenset({*range(0xFFC0, 0xFFD0)} - {0xFFC4, 0xFFC8, 0xFFCC})
 
 
 def _is_turned_sideways(exif: bytes) -> bool:
@@ -94,21 +94,24 @@ def _is_turned_sideways(exif: bytes) -> bool:
 _MOST_SVG_BYTES = 20_000
 SMALLEST_REGION = 24
 """Minimum width and height of a clickable region in SVG units, for touch screens."""
-_DEEPEST = 12
-_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {"text", "tspan"}
-_WORDS = frozenset({"title", "desc", "text", "tspan"})
-_NUMBERS = frozenset(
+_MAX_ELEMENT_DEPTH = 12
+_ALLOWED_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
+    "text",
+    "tspan",
+}
+_TEXT_ELEMENTS = frozenset({"title", "desc", "text", "tspan"})
+_NUMBER_ATTRIBUTES = frozenset(
     {"x", "y", "width", "height", "rx", "ry", "cx", "cy", "r", "dx", "dy"}
     | {"stroke-width", "font-size"}
 )
-_THINGS = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
-_THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit", "paper-box"}
-_LINES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
-_LINES |= {"head", "water-head", "open", "hot", "hot-line", "w", "gr", "o", "a", "k", "r"}
-_ON = {"b", "on-ink", "on-hot", "on-dark", "on-bar", "on-bar2", "in-bar"}
-_CLASSES = frozenset(_THINGS | _LINES | _ON)
-_NUMBER = re.compile(r"^-?\d{1,5}(?:\.\d{1,4})?$")
-_VALUES = {
+_SHAPE_CLASSES = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
+_SHAPE_CLASSES |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit", "paper-box"}
+_LINE_CLASSES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
+_LINE_CLASSES |= {"head", "water-head", "open", "hot", "hot-line", "w", "gr", "o", "a", "k", "r"}
+_TEXT_CLASSES = {"b", "on-ink", "on-hot", "on-dark", "on-bar", "on-bar2", "in-bar"}
+_ALLOWED_CLASSES = frozenset(_SHAPE_CLASSES | _LINE_CLASSES | _TEXT_CLASSES)
+_SVG_NUMBER = re.compile(r"^-?\d{1,5}(?:\.\d{1,4})?$")
+_ALLOWED_VALUE_BY_ATTRIBUTE = {
     "d": re.compile(r"^[MmLlHhVvCcSsQqTtAaZz\d\s,.-]{1,4000}$"),
     "stroke-dasharray": re.compile(r"^[\d\s.,]{1,40}$"),
     "stroke-linecap": re.compile(r"^(?:round|butt|square)$"),
@@ -119,16 +122,16 @@ _VALUES = {
     "id": re.compile(f"^{SLUG_LIKE}$"),
     "data-region": re.compile(f"^{SLUG_LIKE}$"),
 }
-_NAMES = frozenset({"id", "data-region"})
-_TEXT = 13.0  # Size of text without a font size, in SVG units.
-_OF_LANGUAGE = (_CLASSES | {"dia"}) - {"b", "w", "gr", "o", "a", "k", "r", "top", "data"}
-_CLASS = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
+_NAME_ATTRIBUTES = frozenset({"id", "data-region"})
+_DEFAULT_TEXT_SIZE = 13.0  # Size of text without a font size, in SVG units.
+_OF_LANGUAGE = (_ALLOWED_CLASSES | {"dia"}) - {"b", "w", "gr", "o", "a", "k", "r", "top", "data"}
+_CLASS_ATTRIBUTE = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
 # Attributes of the root that the page writes itself.
 _OF_ROOT = frozenset(
     {"viewBox", "class", "xmlns", "role", "fill", "stroke", "font-family"}
     | {"font-size", "width", "height", "aria-labelledby", "aria-describedby"}
 )
-_BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
+_VIEW_BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
 
 
 class _SvgError(Exception):
@@ -142,7 +145,7 @@ class _SvgError(Exception):
 
 def sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     """Sanitize an SVG file; return the figure, or its first problem."""
-    classes = {name for m in _CLASS.finditer(text) for name in m[1].split()}
+    classes = {name for m in _CLASS_ATTRIBUTE.finditer(text) for name in m[1].split()}
     return dataclasses.replace(
         _parse_and_sanitize_svg(text), uses_diagram_classes=not _OF_LANGUAGE.isdisjoint(classes)
     )
@@ -170,7 +173,7 @@ def _parse_and_sanitize_svg(text: str) -> SvgFigure | SvgProblem:
 
 def _malformed_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
     """Return the problem of a file that is not valid XML, and the element left open in it."""
-    if error.code in _OPEN and opened:
+    if error.code in _UNCLOSED_XML_ERRORS and opened:
         why = f"its <{opened[-1]}> is not closed"
         return SvgProblem(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
     why = f"it is no XML ({expat.ErrorString(error.code)})"
@@ -178,7 +181,7 @@ def _malformed_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgPro
     return SvgProblem(error.lineno, why, remedy=remedy)
 
 
-_OPEN = frozenset(
+_UNCLOSED_XML_ERRORS = frozenset(
     expat.errors.codes[name]
     for name in (
         expat.errors.XML_ERROR_NO_ELEMENTS,
@@ -226,15 +229,15 @@ class _SvgParser:
     open_elements: list[_OpenElement] = dataclasses.field(default_factory=list)
     region_boxes: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
     font_sizes: list[float] = dataclasses.field(default_factory=list)
-    smallest_font_size: float = _TEXT
+    smallest_font_size: float = _DEFAULT_TEXT_SIZE
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name not in _ELEMENTS or (name == "svg") == bool(self.open_elements):
+        if name not in _ALLOWED_ELEMENTS or (name == "svg") == bool(self.open_elements):
             raise _SvgError(
                 f"the element <{name}> is not allowed here", _suggest_element_replacement(name)
             )
-        if len(self.open_elements) >= _DEEPEST:
-            remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
+        if len(self.open_elements) >= _MAX_ELEMENT_DEPTH:
+            remedy = f"Take groups out: at most {_MAX_ELEMENT_DEPTH} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
             self._check_root_and_read_size(attributes)
@@ -242,7 +245,7 @@ class _SvgParser:
             self._write_element(name, attributes)
         region_name = attributes.get("id") or attributes.get("data-region", "")
         self.open_elements.append(_OpenElement(name, region_name if name == "g" else ""))
-        size = self.font_sizes[-1] if self.font_sizes and name != "svg" else _TEXT
+        size = self.font_sizes[-1] if self.font_sizes and name != "svg" else _DEFAULT_TEXT_SIZE
         self.font_sizes.append(float(attributes.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
             self._extend_region_boxes(attributes)
@@ -258,7 +261,7 @@ class _SvgParser:
         name = self.open_elements[-1].name if self.open_elements else ""
         if name in self.text_alternatives:
             self.text_alternatives[name] += data
-        elif name in _WORDS:
+        elif name in _TEXT_ELEMENTS:
             self.markup_parts.append(escape(data))
             if data.strip():
                 self.smallest_font_size = min(self.smallest_font_size, self.font_sizes[-1])
@@ -290,7 +293,7 @@ class _SvgParser:
         )
 
     def _check_root_and_read_size(self, attributes: dict[str, str]) -> None:
-        box = _BOX.match(attributes.get("viewBox", ""))
+        box = _VIEW_BOX.match(attributes.get("viewBox", ""))
         if box is None:
             remedy = 'Write its size in units: viewBox="0 0 680 200".'
             raise _SvgError("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
@@ -298,18 +301,20 @@ class _SvgParser:
         if unknown:
             remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
             raise _SvgError(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
-        if attributes.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
-            remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
-            raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
+        if attributes.get("font-size", f"{_DEFAULT_TEXT_SIZE:g}") != f"{_DEFAULT_TEXT_SIZE:g}":
+            remedy = (
+                f'Write font-size="{_DEFAULT_TEXT_SIZE:g}" here, and other sizes on each <text>.'
+            )
+            raise _SvgError(f"its font-size is not {_DEFAULT_TEXT_SIZE:g}", remedy)
         self.width, self.height = float(box[1]), float(box[2])
 
     def _write_element(self, name: str, attributes: dict[str, str]) -> None:
         self.markup_parts.append(f"<{name}")
         for key, value in attributes.items():
-            if not _is_attribute_allowed(key, value) or (key in _NAMES and name != "g"):
+            if not _is_attribute_allowed(key, value) or (key in _NAME_ATTRIBUTES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _explain_allowed_attribute_values(key, value, name))
-            if key in _NAMES:
+            if key in _NAME_ATTRIBUTES:
                 if value in self.region_boxes:
                     remedy = "Give one of the two groups another id."
                     raise _SvgError(f"the id “{value}” stands twice", remedy)
@@ -345,16 +350,16 @@ def _explain_unclickable_region(name: str, box: RegionBox | None) -> str:
 def _suggest_element_replacement(element: str) -> str:
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
-    allowed_elements = ", ".join(sorted(_ELEMENTS - {"svg"}))
-    return _INSTEAD.get(element, f"Delete it, or draw it with {allowed_elements}.")
+    allowed_elements = ", ".join(sorted(_ALLOWED_ELEMENTS - {"svg"}))
+    return _HINT_BY_REFUSED_ELEMENT.get(element, f"Delete it, or draw it with {allowed_elements}.")
 
 
-_INSTEAD = {
+_HINT_BY_REFUSED_ELEMENT = {
     **dict.fromkeys(("line", "polyline", "polygon"), 'Write it as <path d="M10 10L90 10"/>.'),
     "ellipse": "Write it as <circle>, or as a <path> with arcs.",
     "style": "Delete it: a class of the guide says what a part is.",
 }
-_MEANT = {
+_HINT_BY_REFUSED_ATTRIBUTE = {
     "fill": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
     "stroke": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
     "style": "Take it out; a class of the guide says what the part is.",
@@ -372,32 +377,38 @@ def _explain_allowed_attribute_values(key: str, value: str, element: str) -> str
     """Return the allowed values of an attribute, or what to write instead."""
     if key == "class":
         return _closest_class_hint(value)
-    if key in _NAMES and element == "g":
+    if key in _NAME_ATTRIBUTES and element == "g":
         example = slugify(value) or "left-part"
         return f"Use lower-case letters, digits and hyphens: {example}."
-    if key in _NAMES:
+    if key in _NAME_ATTRIBUTES:
         return f'Put <{element}> into a group: <g id="{slugify(value)}">.'
-    if key in _NUMBERS:
+    if key in _NUMBER_ATTRIBUTES:
         number = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
         return f"Write a number alone, such as {number[1] if number else '24'}."
-    similar_key = find_closest_word_or_empty(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
-    return _MEANT.get(key) or (f"Did you mean “{similar_key}”?" if similar_key else "Take it out.")
+    similar_key = find_closest_word_or_empty(
+        key, {*_NUMBER_ATTRIBUTES, *_ALLOWED_VALUE_BY_ATTRIBUTE, "class"}, 0.75
+    )
+    return _HINT_BY_REFUSED_ATTRIBUTE.get(key) or (
+        f"Did you mean “{similar_key}”?" if similar_key else "Take it out."
+    )
 
 
 def _closest_class_hint(value: str) -> str:
     """Return the allowed class closest to an unknown first class."""
-    unknown = next(name for name in value.split() if name not in _CLASSES)
-    similar_class = find_closest_word_or_empty(unknown, _CLASSES)
+    unknown = next(name for name in value.split() if name not in _ALLOWED_CLASSES)
+    similar_class = find_closest_word_or_empty(unknown, _ALLOWED_CLASSES)
     guide_hint = "The guide lists the classes under “Diagrams”."
     return f"Did you mean “{similar_class}”?" if similar_class else guide_hint
 
 
 def _is_attribute_allowed(key: str, value: str) -> bool:
     if key == "class":
-        return set(value.split()) <= _CLASSES
-    if key in _NUMBERS:
-        return bool(_NUMBER.match(value))
-    return key in _VALUES and bool(_VALUES[key].match(value))
+        return set(value.split()) <= _ALLOWED_CLASSES
+    if key in _NUMBER_ATTRIBUTES:
+        return bool(_SVG_NUMBER.match(value))
+    return key in _ALLOWED_VALUE_BY_ATTRIBUTE and bool(
+        _ALLOWED_VALUE_BY_ATTRIBUTE[key].match(value)
+    )
 
 
 WIDTHS = ("wide", "narrow")

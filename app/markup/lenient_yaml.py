@@ -14,27 +14,29 @@ Report = Callable[
     [str, int, int, str, str], None
 ]  # The arguments of a report: code, line, column, message, hint.
 
-_BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_BASE_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 # A line that YAML reads as a key and a text, whatever the other lines contain.
-_PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
-_BARE = re.compile(
+_PLAIN_LINE = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
+_LINE_WITHOUT_COLON = re.compile(
     r"(?P<key>[a-z]+)(?: *= *| +|:|:?[\u00a0\u202f\uff1a]\s*)(?P<value>[\w\"'\[{][^:]*)"
 )
-_COLON = re.compile(r"""(?P<key>[a-z]+): +(?P<value>[^\s"'\[{|>][^"#]*: [^"#]*)""")
-_SIGNED = re.compile(
+_VALUE_WITH_COLON = re.compile(r"""(?P<key>[a-z]+): +(?P<value>[^\s"'\[{|>][^"#]*: [^"#]*)""")
+_VALUE_WITH_YAML_SIGN = re.compile(
     r"""(?P<head> *(?:- +)?(?P<key>[\w-]+): +)(?P<value>[&*!][^\s"'\[{][^"]*?) *"""
 )
-_BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
-_CUT = re.compile(r"(?P<head> *(?P<key>title|summary): +)(?P<value>[^\s\"'#].*?[ \t]#.*?) *")
-_SENTENCE = re.compile(
+_VALUE_WITH_PLACEHOLDER = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
+_VALUE_CUT_BY_COMMENT = re.compile(
+    r"(?P<head> *(?P<key>title|summary): +)(?P<value>[^\s\"'#].*?[ \t]#.*?) *"
+)
+_SENTENCE_WITH_COLON = re.compile(
     r"(?P<head> *(?:title|summary|alt): +)(?P<value>[^\s\"'\[\]{}|>&*!%@`#,-].*?:(?:[ \t].*?)?) *"
 )
-_FREE = frozenset({"title", "summary"})  # Keys whose values are sentences.
+_SENTENCE_KEYS = frozenset({"title", "summary"})  # Keys whose values are sentences.
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
 _MOST_NESTED = 40
 # Only a line with a large indent or many brackets can be deeply nested.
-_DEEP = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
+_DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def parse_mapping(
 def _quote_sentences(text: str, known_keys: Collection[str]) -> str:
     rows = text.split("\n")
     for number, row in enumerate(rows):
-        match = _SENTENCE.fullmatch(row)
+        match = _SENTENCE_WITH_COLON.fullmatch(row)
         is_continued = rows[number + 1 : number + 2] and rows[number + 1][:1] == " "
         if match is None or is_continued or " #" in row:
             continue
@@ -98,7 +100,7 @@ def _parse_with_yaml_parser(text: str, report: Report, line: int, column: int) -
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
     try:
-        is_too_deep = _DEEP.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
+        is_too_deep = _DEEP_INDENT.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
         node = None if is_too_deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not _report_missing_or_unquoted_colon(text, report, line, column):
@@ -126,21 +128,21 @@ def _quote_values_with_yaml_signs(text: str, report: Report, line: int, column: 
     rows = text.split("\n")
     is_reported = False
     for number, row in enumerate(rows):
-        if match := _BRACED.fullmatch(row):
+        if match := _VALUE_WITH_PLACEHOLDER.fullmatch(row):
             rows[number] = f"{match['head']}'{match['value']}'"
-        if match := _CUT.fullmatch(row):
+        if match := _VALUE_CUT_BY_COMMENT.fullmatch(row):
             suggestion = match["value"].replace('"', "'")
             sign_column = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
             hint = f'Write {match["key"]}: "{shorten_with_ellipsis(suggestion)}"'
             report("E10", line + number, sign_column, message, hint)
             rows[number] = f'{match["head"]}"{suggestion}"'
-        match = _SIGNED.fullmatch(row)
+        match = _VALUE_WITH_YAML_SIGN.fullmatch(row)
         if match is None:
             continue
         value_without_sign = match["value"].lstrip("&*!").replace('"', "'")
         suggestion = f'"{match["value"]}"'
-        if match["key"] not in _FREE:
+        if match["key"] not in _SENTENCE_KEYS:
             suggestion = value_without_sign = value_without_sign.split()[-1]
         if not is_reported:
             sign_column = match.start("value") + (1 if number else column)
@@ -177,7 +179,7 @@ def _parse_plain_lines_or_none(text: str, line: int, column: int) -> YamlMapping
     if len(text) > _MOST_CHARACTERS:
         return None
     for number, row in enumerate(text.rstrip("\n").split("\n")):
-        match = _PLAIN.fullmatch(row)
+        match = _PLAIN_LINE.fullmatch(row)
         if match is None or match[1] in values:
             return None
         first_column = 1 if number else column
@@ -187,10 +189,10 @@ def _parse_plain_lines_or_none(text: str, line: int, column: int) -> YamlMapping
     return YamlMapping(values, keys, line, column)
 
 
-_OPENED = ("while scanning a quoted", "while parsing a flow")
+_UNCLOSED_ERROR_STARTS = ("while scanning a quoted", "while parsing a flow")
 
 
-class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, depending on the system
+class _TextLoader(_BASE_LOADER):  # type: ignore[misc]  # the C or the Python loader, depending on the system
     """YAML loader that reads every scalar as text."""
 
     def descend_resolver(self, *_: object) -> None:
@@ -210,12 +212,12 @@ def _report_missing_or_unquoted_colon(
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
         location = (first_line + number, 1 if number else first_column)
-        if match := _BARE.fullmatch(row):
+        if match := _LINE_WITHOUT_COLON.fullmatch(row):
             hint = f"Write {match['key']}: {shorten_with_ellipsis(match['value'])}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."
             report("E10", *location, message, hint)
             return True
-        if match := _COLON.fullmatch(row):
+        if match := _VALUE_WITH_COLON.fullmatch(row):
             hint = f'Write {match["key"]}: "{shorten_with_ellipsis(match["value"])}", or each key on its own line.'
             message = f"“{match['value'][:60]}” holds a colon, and no quotes around it."
             report("E10", location[0], location[1] + match.start("value"), message, hint)
@@ -223,8 +225,8 @@ def _report_missing_or_unquoted_colon(
     return False
 
 
-_KEYED = "Write “key: value”, one to a line; put quotes around a value that holds “: ”."
-_TABLESS = "Begin the line with spaces in place of the tab, or with the key itself."
+_KEY_VALUE_HINT = "Write “key: value”, one to a line; put quotes around a value that holds “: ”."
+_TAB_HINT = "Begin the line with spaces in place of the tab, or with the key itself."
 
 
 class YamlErrorText(NamedTuple):
@@ -249,7 +251,7 @@ _ERROR_TEXTS = (
     YamlErrorText(
         re.compile("mapping values.*"),
         "This line holds a colon too many, or is indented too far.",
-        _KEYED,
+        _KEY_VALUE_HINT,
     ),
     YamlErrorText(
         re.compile("found unexpected end.*"),
@@ -268,16 +270,16 @@ def _describe_yaml_error(parser_message: str, line_text: str) -> ProblemText:
     """Translate the YAML parser's error in a row."""
     tab = line_text.lstrip(" ").startswith("\t")
     if tab or "tab character" in parser_message or "'\\t'" in parser_message:
-        return ProblemText("This line begins with a tab.", _TABLESS)
+        return ProblemText("This line begins with a tab.", _TAB_HINT)
     for text in _ERROR_TEXTS:
         if match := text.pattern.fullmatch(parser_message):
             return ProblemText(match.expand(text.message), text.remedy)
-    return ProblemText(f"This cannot be read: {parser_message}.", _KEYED)
+    return ProblemText(f"This cannot be read: {parser_message}.", _KEY_VALUE_HINT)
 
 
 def _report_yaml_error(error: Exception, text: str, report: Report, line: int, column: int) -> None:
     marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
-    is_unclosed = str(getattr(error, "context", "")).startswith(_OPENED)
+    is_unclosed = str(getattr(error, "context", "")).startswith(_UNCLOSED_ERROR_STARTS)
     mark = marks[1] if is_unclosed and marks[1] else marks[0] or marks[1]
     parser_message = getattr(error, "problem", None) or "it is not YAML"
     row = text.split("\n")[mark.line : mark.line + 1] if mark else []

@@ -27,18 +27,18 @@ from app.markup.text import is_of_unspaced_script
 
 _InlineRule = Callable[[StateInline, bool], bool]
 _BlockRule = Callable[[StateBlock, int, int, bool], bool]
-CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
-_NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
-_ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
+CITATION_MARK = re.compile(r"\[\^([^\]\s]{1,80})\]")
+_FOOTNOTE_DEFINITION = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
+_ALERT_MARK = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
 # No inline rule begins with any of these characters; task list boxes are not links.
-_WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
+_TEXT_WITHOUT_MARKUP = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
 # Separators in plain text: after the last cell of a row, after the last row of a table.
-_ROWS = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_GAPS = re.compile(r"[ \t]+")
-_MARKS = "[<`*_$~!&\\"
-_RULER = re.compile(r"[|:\s-]+")
-_PIN = re.compile(r"^<!--\s*=\s*([\w\u00aa-\U0010ffff-]+)\s*-->$")
+_MATCH_ROW_BREAK = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
+_URL_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_BLANKS_AND_TABS = re.compile(r"[ \t]+")
+_INLINE_MARKUP_CHARACTERS = "[<`*_$~!&\\"
+_TABLE_RULER = re.compile(r"[|:\s-]+")
+_HEADING_ANCHOR_COMMENT = re.compile(r"^<!--\s*=\s*([\w\u00aa-\U0010ffff-]+)\s*-->$")
 
 
 @functools.cache
@@ -65,7 +65,7 @@ def _markdown_parser() -> MarkdownIt:
     return reader
 
 
-MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
+BROKEN_COMMENT_START = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
 """A paragraph that looks like a malformed question comment."""
 
 
@@ -73,7 +73,7 @@ def _limit_token_count(state: StateBlock, first: int, last: int, silent: bool) -
     """Match nothing, but stop parsing once a file has too many tokens."""
     del last, silent
     if len(state.tokens) > MOST_BLOCKS:
-        raise LimitExceededError(_TOO_LONG, _PART, first + 1)
+        raise LimitExceededError(_TOO_LONG, _SPLIT_FILE_HINT, first + 1)
     return False
 
 
@@ -94,7 +94,7 @@ def _decode_local_link(url: str) -> str:
 
     Only an address of the web is percent-encoded.
     """
-    return normalizeLink(url) if _SCHEME.match(url) else unquote(url)
+    return normalizeLink(url) if _URL_SCHEME.match(url) else unquote(url)
 
 
 def parse_markdown(text: str) -> list[Token]:
@@ -117,20 +117,22 @@ def _parse_inline(state: StateCore) -> None:
             refusal = refusal_by_line.get(token.map[0]) or refusal
         if refusal:
             token.meta["refused"] = refusal
-            token.content = f"{token.content[:_SHOWN]}…"
+            token.content = f"{token.content[:_MAX_QUOTED_CHARACTERS]}…"
             token.children.append(Token("text", "", 0, content=token.content))
-        elif state.env.get("references") or not _WORDS.match(token.content):
+        elif state.env.get("references") or not _TEXT_WITHOUT_MARKUP.match(token.content):
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         elif token.content:
             token.children.append(Token("text", "", 0, content=token.content))
         count += len(token.children)
         if count > MOST_BLOCKS:
-            raise LimitExceededError(_MANY, _PART, get_first_line_number(token))
+            raise LimitExceededError(
+                _TOO_MANY_MARKS_MESSAGE, _SPLIT_FILE_HINT, get_first_line_number(token)
+            )
 
 
-_MANY = "The file has too many words and marks to be read at once."
-_PART = "Split it into several topics."
-_SHOWN = 200  # Characters quoted from a text that is not parsed.
+_TOO_MANY_MARKS_MESSAGE = "The file has too many words and marks to be read at once."
+_SPLIT_FILE_HINT = "Split it into several topics."
+_MAX_QUOTED_CHARACTERS = 200  # Characters quoted from a text that is not parsed.
 
 
 def _reason_to_leave_unparsed(text: str) -> str:
@@ -140,7 +142,7 @@ def _reason_to_leave_unparsed(text: str) -> str:
     """
     if len(text) > MOST_LETTERS:
         return f"This text has {len(text):,} characters; the limit is {MOST_LETTERS:,}."
-    for mark in _MARKS:
+    for mark in _INLINE_MARKUP_CHARACTERS:
         count = text.count(mark)
         if count > MOST_MARKS:
             return f"This text has {count:,} “{mark}”; the limit is {MOST_MARKS}."
@@ -175,7 +177,7 @@ def _allow_emphasis_without_spaces(rule: _InlineRule) -> _InlineRule:
     return read
 
 
-_DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)
+_DOLLAR_MATH_RULE = math_inline_dollar(allow_space=False, allow_digits=False)
 
 
 def _parse_formula(state: StateInline, silent: bool) -> bool:
@@ -186,16 +188,16 @@ def _parse_formula(state: StateInline, silent: bool) -> bool:
     """
     text = state.src
     if state.pos or not text[-1].isdigit():
-        return _DOLLARS(state, silent)
+        return _DOLLAR_MATH_RULE(state, silent)
     state.src = f"{text} "
-    is_formula = _DOLLARS(state, silent)
+    is_formula = _DOLLAR_MATH_RULE(state, silent)
     state.src = text
     return is_formula
 
 
 def _parse_citation(state: StateInline, silent: bool) -> bool:
     """Parse `[^key]` as a footnote, whether or not the page defines it."""
-    match = CITE.match(state.src, state.pos)
+    match = CITATION_MARK.match(state.src, state.pos)
     if match is None:
         return False
     if not silent:
@@ -213,7 +215,7 @@ def _parse_table(state: StateBlock, first: int, last: int, silent: bool) -> bool
     if not silent and first + 1 < last:
         ruler = state.src[state.bMarks[first + 1] : state.eMarks[first + 1]]
         columns = ruler.count("|") + 1
-        if columns > 1 and _RULER.fullmatch(ruler):
+        if columns > 1 and _TABLE_RULER.fullmatch(ruler):
             row = first + 2
             while row < last and not state.isEmpty(row):
                 row += 1
@@ -231,7 +233,7 @@ def _parse_footnote(state: StateBlock, first: int, last: int, silent: bool) -> b
     start = state.bMarks[first] + state.tShift[first]
     if not state.src.startswith("[^", start):
         return False
-    match = _NOTE.match(state.src[start : state.eMarks[first]])
+    match = _FOOTNOTE_DEFINITION.match(state.src[start : state.eMarks[first]])
     if match is None:
         return False
     if silent:
@@ -240,7 +242,7 @@ def _parse_footnote(state: StateBlock, first: int, last: int, silent: bool) -> b
     parts = [match[2]]
     while line < last and not state.isEmpty(line):
         text = state.getLines(line, line + 1, state.blkIndent, False).strip()
-        if _NOTE.match(text):
+        if _FOOTNOTE_DEFINITION.match(text):
             break
         parts.append(text)
         line += 1
@@ -262,7 +264,7 @@ def _mark_alerts(tokens: list[Token]) -> None:
         inline = tokens[index + 2]
         if token.type != "blockquote_open" or inline.type != "inline":
             continue
-        match = _ALERT.match(inline.content)
+        match = _ALERT_MARK.match(inline.content)
         if match:
             token.meta["alert"] = match[1].upper()
             inline.content = inline.content[match.end() :]
@@ -314,7 +316,7 @@ def plain_text(tokens: Sequence[Token]) -> str:
             parts.append(_figure_title_and_description(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
-    return _collapse_spaces(_ROWS.sub(lambda row: row[1], "".join(parts)))
+    return _collapse_spaces(_MATCH_ROW_BREAK.sub(lambda row: row[1], "".join(parts)))
 
 
 _INLINE_CLOSINGS = frozenset({"link_close", "strong_close", "em_close", "s_close"})
@@ -344,7 +346,7 @@ def pop_pinned_key(inline: Token) -> str:
     children = inline.children or []
     if not children or children[-1].type != "html_inline":
         return ""
-    match = _PIN.match(children[-1].content)
+    match = _HEADING_ANCHOR_COMMENT.match(children[-1].content)
     if match is None:
         return ""
     children.pop()
@@ -356,7 +358,7 @@ def pop_pinned_key(inline: Token) -> str:
 
 def _collapse_spaces(words: str) -> str:
     if "  " in words or "\t" in words:
-        words = _GAPS.sub(" ", words)
+        words = _BLANKS_AND_TABS.sub(" ", words)
     return words.strip()
 
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 from latex2mathml import converter
 
 _MOST_CHARACTERS = 2000
-_SPACE = "{http://www.w3.org/1998/Math/MathML}"
-_ALLOWED = frozenset(
+_MATHML_NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
+_ALLOWED_ELEMENTS = frozenset(
     [
         "math",
         "mrow",
@@ -36,7 +36,7 @@ _ALLOWED = frozenset(
         "menclose",
     ]
 )
-_ATTRIBUTES = frozenset(
+_ALLOWED_ATTRIBUTES = frozenset(
     [
         "display",
         "mathvariant",
@@ -63,17 +63,17 @@ _ATTRIBUTES = frozenset(
     ]
 )
 # A formula contains no delimiters, so each character is scanned only once.
-_WRITTEN = re.compile(
+_TEX_IN_TEXT = re.compile(
     r"\\\((?P<inline>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\)"
     r"|\\\[(?P<block>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\]"
 )
 
 
-_GROUP = re.compile(r"\\(?:text|mathrm|mathit|mathbf|operatorname)\{([^{}]*)\}")
-_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
-_ROOT = re.compile(r"\\sqrt\{([^{}]*)\}")
-_COMMAND = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z])|([,;:! {}%$_]))")
-_SIGNS = {
+_TEX_TEXT_GROUP = re.compile(r"\\(?:text|mathrm|mathit|mathbf|operatorname)\{([^{}]*)\}")
+_TEX_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
+_TEX_ROOT = re.compile(r"\\sqrt\{([^{}]*)\}")
+_TEX_COMMAND = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z])|([,;:! {}%$_]))")
+_SIGN_BY_TEX_COMMAND = {
     "times": "×",
     "cdot": "·",
     "div": "÷",
@@ -126,8 +126,8 @@ def latex_to_plain_characters(text: str) -> str:
     if "\\" not in text:
         return text
     for _ in range(3):  # One pass for each level of nested groups.
-        text = _ROOT.sub(r"√\1", _FRACTION.sub(r"\1/\2", _GROUP.sub(r"\1", text)))
-    text = _COMMAND.sub(_replace_latex_command, text.replace("{,}", ","))
+        text = _TEX_ROOT.sub(r"√\1", _TEX_FRACTION.sub(r"\1/\2", _TEX_TEXT_GROUP.sub(r"\1", text)))
+    text = _TEX_COMMAND.sub(_replace_latex_command, text.replace("{,}", ","))
     return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
 
 
@@ -135,7 +135,7 @@ def _replace_latex_command(match: re.Match[str]) -> str:
     name, mark = match[1], match[2]
     if mark:
         return mark if mark in "{}%$_" else " "
-    return _SIGNS.get(name, match[0])
+    return _SIGN_BY_TEX_COMMAND.get(name, match[0])
 
 
 def convert_html_formulas_to_mathml(html: str) -> str:
@@ -143,7 +143,7 @@ def convert_html_formulas_to_mathml(html: str) -> str:
 
     A formula that cannot be converted stays unchanged.
     """
-    return _WRITTEN.sub(_convert_match, html)
+    return _TEX_IN_TEXT.sub(_convert_match, html)
 
 
 def _convert_match(match: re.Match[str]) -> str:
@@ -165,12 +165,12 @@ def _check_braces(latex: str) -> None:
 
 
 def _check_and_clean_mathml(node: ET.Element) -> None:
-    node.tag = node.tag.removeprefix(_SPACE)
-    if node.tag not in _ALLOWED:
+    node.tag = node.tag.removeprefix(_MATHML_NAMESPACE)
+    if node.tag not in _ALLOWED_ELEMENTS:
         raise MathError(f"“{node.tag}” is not allowed in a formula")
     if node.text and re.match(r"\\[A-Za-z]+", node.text):
         raise MathError(f"the command {node.text} is not known")
-    for name in set(node.attrib) - _ATTRIBUTES:
+    for name in set(node.attrib) - _ALLOWED_ATTRIBUTES:
         del node.attrib[name]
     for child in node:
         _check_and_clean_mathml(child)

@@ -19,7 +19,7 @@ from app.markup.text import LONGEST_ID, SLUG_LIKE, slugify
 
 LOG = logging.getLogger("headroom.content.failures")
 """Logger for unexpected errors of the parser, with their tracebacks."""
-_LONGEST = 1_000
+_MAX_MESSAGE_LENGTH = 1_000
 
 
 class TextPosition(NamedTuple):
@@ -89,7 +89,7 @@ def make_problem(
 
 
 def _shorten_message(message: str) -> str:
-    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
+    return message if len(message) <= _MAX_MESSAGE_LENGTH else f"{message[:_MAX_MESSAGE_LENGTH]}…"
 
 
 def log_error_and_make_problem(
@@ -113,8 +113,8 @@ def replace_unprintable_characters(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-_TABLE = Path(__file__).with_name("problem_codes.toml")
-_WIDTH = 80
+_PROBLEM_CODES_FILE = Path(__file__).with_name("problem_codes.toml")
+_LINE_WIDTH = 80
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class ProblemCodeDescription:
 
 PROBLEM_CODES: dict[str, ProblemCodeDescription] = {
     code: ProblemCodeDescription(**row)
-    for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
+    for code, row in tomllib.loads(_PROBLEM_CODES_FILE.read_text("utf-8")).items()
 }
 
 
@@ -137,7 +137,7 @@ def describe_problem_code(code: str) -> str:
     rule = PROBLEM_CODES[code]
     kind = "an error, its item is left out" if code[0] == "E" else "a warning"
     example = textwrap.indent(rule.example.strip(), "    ")
-    remedy = textwrap.fill(rule.remedy, _WIDTH)
+    remedy = textwrap.fill(rule.remedy, _LINE_WIDTH)
     return f"{code}, {kind}: {rule.meaning}\n\nFor example:\n\n{example}\n\n{remedy}"
 
 
@@ -197,7 +197,7 @@ def parsing_effort_of_estimate(estimate_name: str) -> int:
 
 _MOST_SOUGHT = 500_000_000  # Characters searched for the locations of problems.
 # An id in an item comment; parts of it may be missing or misspelled.
-_CLAIMED = re.compile(
+_CLAIMED_ID = re.compile(
     r"(?:^|[\s<!-])(?:q\w?|id|question)(?:\s*[:;=\uff1a]\s*|[ \t]+)[\"']?"
     rf"({SLUG_LIKE})",
     re.IGNORECASE,
@@ -348,7 +348,7 @@ class ParseContext:
 
     def record_broken_comment_id(self, comment: str, line: int) -> None:
         """Record the id named in a broken comment, which may be the id of its item."""
-        match = _CLAIMED.search(comment)
+        match = _CLAIMED_ID.search(comment)
         if match and len(match[1]) <= LONGEST_ID:
             self.broken_comment_ids.append(BrokenCommentId(slugify(match[1]), line))
 
@@ -417,19 +417,21 @@ def locate_toml_value(key: str, parse_context: ParseContext, first_line: int = 1
 
 
 # With these codes the whole file is unread, if the problem names no item.
-_UNREAD = frozenset({"E00", "E88"})
+_CODES_OF_UNREAD_FILES = frozenset({"E00", "E88"})
 # Course-wide files, and the codes of problems that follow if one is unread.
-_REGISTERS = {
+_CODES_BY_REGISTER = {
     "syllabus.toml": frozenset({"E14", "E70", "E71", "W36", "W73"}),
     "sources.toml": frozenset({"E86"}),
     "shared/sources.toml": frozenset({"E86"}),
     "glossary.md": frozenset(),
     "shared/glossary.md": frozenset(),
 }
-_COUNTS = frozenset({"E71", "W73"})  # counts that are wrong if parts of the course are unread
+# counts that are wrong if parts of the course are unread
+_CODES_OF_COUNTS = frozenset({"E71", "W73"})
 _BROKEN_COMMENT = frozenset({"E10", "E11"})  # the item of such a comment is not missing
-_QUOTED = re.compile(r"“([^”]*)”")
-_MANY, _NAMED = 3, 3  # items from which they are reported together, and how many are named
+_QUOTED_NAME = re.compile(r"“([^”]*)”")
+# items from which they are reported together, and how many are named
+_MIN_GROUPED_PROBLEMS, _MAX_NAMED_ITEMS = 3, 3
 
 
 def drop_and_merge_consequential_problems(
@@ -445,12 +447,12 @@ def drop_and_merge_consequential_problems(
     errors = (p for p in problems if p.severity == "error" and not p.is_consequence)
     broken_topics = {topic_slug_of_path(p.path) for p in errors} - {""}
     consequential_codes = frozenset[str]().union(
-        *(_REGISTERS.get(path, ()) for path in unread_paths)
+        *(_CODES_BY_REGISTER.get(path, ()) for path in unread_paths)
     )
     if unread_topics:
         consequential_codes |= {"E06"}  # an item in an unread file is not missing
-    if broken_topics or sum(p.code == "E06" for p in problems) >= _MANY:
-        consequential_codes |= _COUNTS
+    if broken_topics or sum(p.code == "E06" for p in problems) >= _MIN_GROUPED_PROBLEMS:
+        consequential_codes |= _CODES_OF_COUNTS
     # E06 names the id that an item lost: E01 must not ask for a new one there.
     lines_without_id = {
         (p.path, line) for p in problems if p.code == "E06" for line in (p.line, p.line + 1)
@@ -477,7 +479,7 @@ def topic_slug_of_path(path: str) -> str:
 
 def _message_names_topic(problem: ContentProblem, topics: set[str]) -> bool:
     """Return whether a quoted slug or link in the message refers to one of the topics."""
-    quoted = _QUOTED.findall(problem.message)
+    quoted = _QUOTED_NAME.findall(problem.message)
     return any(name.removeprefix("/concepts/").partition("#")[0] in topics for name in quoted)
 
 
@@ -494,9 +496,9 @@ def _drop_problems_caused_by_others(problems: list[ContentProblem]) -> list[Cont
 
 
 def _leaves_file_unread(problem: ContentProblem) -> bool:
-    if problem.path in _REGISTERS and problem.code in {"E03", "E10", "E11"}:
+    if problem.path in _CODES_BY_REGISTER and problem.code in {"E03", "E10", "E11"}:
         return True
-    return problem.code in _UNREAD and not problem.item
+    return problem.code in _CODES_OF_UNREAD_FILES and not problem.item
 
 
 def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
@@ -510,14 +512,14 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
         by_cause[(problem.path, problem.message) if is_drawing else problem] = problem
     problems = list(by_cause.values())[::-1]
     missing = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
-    if len(missing) >= _MANY:
+    if len(missing) >= _MIN_GROUPED_PROBLEMS:
         message = f"{len(missing)} items are gone and were not retired: {_format_first_item_names(missing)}."
         hint = "If a file was deleted or renamed, bring it back; else write the date of today "
         hint += "in place of the “-” of each."
         merged = dataclasses.replace(missing[0], message=message, hint=hint, item="")
         problems = [merged, *(p for p in problems if p not in missing)]
     unlocked = sorted(p for p in problems if p.code == "W97")
-    if len(unlocked) >= _MANY:
+    if len(unlocked) >= _MIN_GROUPED_PROBLEMS:
         message = f"{len(unlocked)} ids are not in ids.lock yet, so that nothing guards them: "
         message += f"{_format_first_item_names(unlocked)}."
         merged = dataclasses.replace(unlocked[0], message=message, item="")
@@ -527,6 +529,8 @@ def _merge_problems_of_one_cause(problems: Iterable[ContentProblem]) -> list[Con
 
 def _format_first_item_names(problems: list[ContentProblem]) -> str:
     """Return the names of the first few items, and how many more there are."""
-    names = ", ".join(f"“{p.item}”" for p in problems[:_NAMED])
-    more = f" and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
+    names = ", ".join(f"“{p.item}”" for p in problems[:_MAX_NAMED_ITEMS])
+    more = (
+        f" and {len(problems) - _MAX_NAMED_ITEMS} more" if len(problems) > _MAX_NAMED_ITEMS else ""
+    )
     return f"{names}{more}"

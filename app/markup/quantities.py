@@ -14,7 +14,7 @@ from app.markup.text import write_hint_for_unknown_word
 # Factors to the base unit. Those of the SI and of units accepted for use with it are exact by
 # definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
 # https://www.nist.gov/pml/special-publication-811 (appendix B.8).
-_FACTORS: tuple[tuple[str, dict[str, float]], ...] = (
+_FACTORS_BY_BASE_UNIT: tuple[tuple[str, dict[str, float]], ...] = (
     ("s", {"week": 604800.0, "weeks": 604800.0}),
     ("m", {"nm": 1e-9, "µm": 1e-6, "mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3}),
     ("m", {"ft": 0.3048, "mi": 1609.344}),
@@ -50,7 +50,7 @@ VND ZAR
 """
 CURRENCIES = ("USD", *_CURRENCIES.split())
 """Currency codes."""
-_SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
+_CURRENCY_BY_SIGN = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
 
 class UnitScale(NamedTuple):
@@ -62,17 +62,21 @@ class UnitScale(NamedTuple):
 
 UNITS: dict[str, UnitScale] = {
     **{name: UnitScale(*scale) for name, scale in units.UNITS.items()},
-    **{name: UnitScale(base, f) for base, factors in _FACTORS for name, f in factors.items()},
+    **{
+        name: UnitScale(base, f)
+        for base, factors in _FACTORS_BY_BASE_UNIT
+        for name, f in factors.items()
+    },
     **{code: UnitScale(code, 1.0) for code in CURRENCIES},
-    **{sign: UnitScale(code, 1.0) for sign, code in _SIGNS.items()},
+    **{sign: UnitScale(code, 1.0) for sign, code in _CURRENCY_BY_SIGN.items()},
 }
 """Every unit that a question may ask for and an answer may be typed in."""
 
-_POWERS = {"m2": "m²", "cm2": "cm²", "km2": "km²", "m3": "m³", "cm3": "cm³"}
-_POWERS |= {"m/s2": "m/s²"}
+_SPELLING_OF_POWERS = {"m2": "m²", "cm2": "cm²", "km2": "km²", "m3": "m³", "cm3": "cm³"}
+_SPELLING_OF_POWERS |= {"m/s2": "m/s²"}
 UNIT_SPELLINGS = {
-    **_POWERS,
-    **{f"{name[:-1]}^{name[-1]}": unit for name, unit in _POWERS.items()},
+    **_SPELLING_OF_POWERS,
+    **{f"{name[:-1]}^{name[-1]}": unit for name, unit in _SPELLING_OF_POWERS.items()},
     "\uff05": "%",
     "٪": "%",
     "Ohm": "Ω",
@@ -90,8 +94,8 @@ UNIT_SPELLINGS = {
 }
 """Keyboard spellings of units, and their canonical spelling."""
 
-_COUNTED = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
-_ALIASES = {
+_COUNTED_UNITS = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
+_UNIT_BY_ALIAS = {
     "TFLOPS": "TFLOP/s",
     "PFLOPS": "PFLOP/s",
     "EFLOPS": "EFLOP/s",
@@ -136,11 +140,11 @@ def recognize_unit(word: str) -> str | None:
     >>> recognize_unit("TFLOPS")
     'TFLOP/s'
     """
-    unit = _ALIASES.get(word) or UNIT_SPELLINGS.get(word, word)
+    unit = _UNIT_BY_ALIAS.get(word) or UNIT_SPELLINGS.get(word, word)
     return unit if unit in UNITS else None
 
 
-_LIKE = 0.7  # “litros” is not a spelling of “bits”, nor “loaves” of “layers”.
+_MIN_SPELLING_SIMILARITY = 0.7  # “litros” is not a spelling of “bits”, nor “loaves” of “layers”.
 UNIT_EXAMPLES = (
     "Units are %, B, GB, GiB, bit/s, FLOP/s, W, kWh, s, min, h, days, USD, g, kg, mm, m, km, "
     "mL, L, °C and their like"
@@ -150,7 +154,9 @@ UNIT_EXAMPLES = (
 
 def suggest_closest_unit_or_empty(word: str) -> str:
     """Return a hint for an unknown unit: the closest known one, or ""."""
-    return write_hint_for_unknown_word(word, (unit for unit in UNITS if unit), _LIKE)
+    return write_hint_for_unknown_word(
+        word, (unit for unit in UNITS if unit), _MIN_SPELLING_SIMILARITY
+    )
 
 
 def base_unit_of(unit: str) -> str:
@@ -189,7 +195,7 @@ def format_unit_dimension(unit: str) -> str:
 def _format_unit_powers(powers: Counter[str]) -> str:
     numerator = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
     denominator = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
-    if all(name in _COUNTED for name in powers):
+    if all(name in _COUNTED_UNITS for name in powers):
         return ""
     return f"{numerator or '1'}/{denominator}" if denominator else numerator
 
@@ -199,7 +205,7 @@ def _format_dimension_without_counts(unit: str) -> str:
 
 
 def _drop_count_units(powers: Counter[str]) -> Counter[str]:
-    return Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
+    return Counter({n: p for n, p in powers.items() if p and n not in _COUNTED_UNITS})
 
 
 def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
@@ -266,7 +272,7 @@ def _multiply_in_base_units(left: Quantity, right: Quantity, power_of_right: int
     return Quantity(value, _format_unit_powers(_drop_count_units(powers)))
 
 
-SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
+FORMAT_SPEC_PATTERN = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
 
 
 def format_with_spec(value: float, spec: str = "") -> str:
@@ -277,7 +283,7 @@ def format_with_spec(value: float, spec: str = "") -> str:
     >>> format_with_spec(2048), format_with_spec(2048, ",")
     ('2048', '2,048')
     """
-    match = SPEC.match(spec)
+    match = FORMAT_SPEC_PATTERN.match(spec)
     if match is None:
         raise ValueError(f"“{spec}” is not a number format")
     comma, form = match["comma"], match["form"]
@@ -322,7 +328,7 @@ def parse_quantity(text: str) -> Quantity | None:
     return Quantity(value, unit)
 
 
-_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
+_PARAMETER_COUNT = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
 
 
 def parse_parameter_value(text: str) -> Quantity | None:
@@ -331,7 +337,7 @@ def parse_parameter_value(text: str) -> Quantity | None:
     >>> parse_parameter_value("70B")
     Quantity(value=70000000000.0, unit='')
     """
-    size = _SIZE.match(text)
+    size = _PARAMETER_COUNT.match(text)
     if size:
         return Quantity(float(size[1]) * COUNT_SUFFIX[size[2]])
     return parse_quantity(text)

@@ -13,11 +13,11 @@ _RIGHT_TO_LEFT = frozenset(["ar", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur"
 _RIGHT_TO_LEFT_SCRIPTS = frozenset(["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"])
 # Thai and Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words,
 # and Korean, whose words have endings.
-_UNSPACED = (
+_UNSPACED_LETTER_CLASS = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-_LETTER = re.compile(_UNSPACED)
+_UNSPACED_LETTER = re.compile(_UNSPACED_LETTER_CLASS)
 _LETTERS_OF_A_WORD = 2  # on average, in Chinese and Japanese
 BOUNDARY = "\u200b"
 """Written between letters that may be the ends of words; invisible."""
@@ -44,12 +44,12 @@ def add_boundaries_in_unspaced_scripts(text: str) -> str:
     >>> add_boundaries_in_unspaced_scripts("GPU 缓存").replace(BOUNDARY, "|")
     'GPU |缓||存|'
     """
-    return _LETTER.sub(rf"{BOUNDARY}\g<0>{BOUNDARY}", text) if not text.isascii() else text
+    return _UNSPACED_LETTER.sub(rf"{BOUNDARY}\g<0>{BOUNDARY}", text) if not text.isascii() else text
 
 
 def is_of_unspaced_script(letter: str) -> bool:
     """Return whether a letter belongs to a script without spaces; False for ""."""
-    return bool(_LETTER.match(letter))
+    return bool(_UNSPACED_LETTER.match(letter))
 
 
 def count_words(text: str) -> int:
@@ -60,16 +60,16 @@ def count_words(text: str) -> int:
     """
     if text.isascii():
         return len(text.split())
-    letters = len(_LETTER.findall(text))
-    return len(_LETTER.sub(" ", text).split()) + -(-letters // _LETTERS_OF_A_WORD)
+    letters = len(_UNSPACED_LETTER.findall(text))
+    return len(_UNSPACED_LETTER.sub(" ", text).split()) + -(-letters // _LETTERS_OF_A_WORD)
 
 
-_CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
+_KEY_CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
 MOST_SAMPLES = 12  # Maximum word pairs in a sketch of a text.
 _LONGEST_WORD = 80  # The comparison takes time quadratic in this length.
 LARGEST_SAMPLE = 0xFFFFFF
 _LOW_BITS = LARGEST_SAMPLE.__and__
-_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
+_WORD_OR_SIGN = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
 _SLUG_PART = "[a-z0-9\u00aa-\U0010ffff]+"
 SLUG_LIKE = f"{_SLUG_PART}(?:-{_SLUG_PART})*"
 """Pattern of what may be a slug in a text; `is_slug` says whether it is one."""
@@ -100,7 +100,7 @@ def is_slug(text: str) -> bool:
 
 def reduce_to_words(text: str) -> str:
     """Reduce text to its words, so that only wording is compared."""
-    return " ".join(_WORD.findall(text.lower()))
+    return " ".join(_WORD_OR_SIGN.findall(text.lower()))
 
 
 def hash_to_four_letters(*parts: str) -> str:
@@ -108,8 +108,8 @@ def hash_to_four_letters(*parts: str) -> str:
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
     letters = ""
     for _ in range(4):
-        number, rest = divmod(number, len(_CONSONANTS))
-        letters += _CONSONANTS[rest]
+        number, rest = divmod(number, len(_KEY_CONSONANTS))
+        letters += _KEY_CONSONANTS[rest]
     return letters
 
 
@@ -149,7 +149,9 @@ def hash_words(text: str) -> str:
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """Return the bottom-k sketch of a text's word pairs, for `estimate_jaccard_similarity`."""
     words = (
-        " ".join(_WORD.findall(add_boundaries_in_unspaced_scripts(text.lower()))).encode().split()
+        " ".join(_WORD_OR_SIGN.findall(add_boundaries_in_unspaced_scripts(text.lower())))
+        .encode()
+        .split()
     )
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
@@ -234,7 +236,7 @@ def is_isbn(text: str) -> bool:
 
 # ISO 639-1. BCP 47 requires the two-letter code for languages that have one:
 # https://www.loc.gov/standards/iso639-2/php/English_list.php
-_CODES = """
+_LANGUAGE_CODES = """
 aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu
 cv cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he
 hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko
@@ -243,7 +245,7 @@ ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd
 sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty
 ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
-_TAG = re.compile(
+_LANGUAGE_TAG = re.compile(
     r"(?P<code>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?",
     re.IGNORECASE | re.ASCII,
 )
@@ -255,12 +257,12 @@ def canonicalize_language_tag_or_empty(language_tag: str) -> str:
     >>> [canonicalize_language_tag_or_empty(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
     """
-    match = _TAG.fullmatch(language_tag)
+    match = _LANGUAGE_TAG.fullmatch(language_tag)
     if match is None:
         return ""
     code = match["code"].lower()
     if (
-        len(code) == 2 and code not in _CODES.split()
+        len(code) == 2 and code not in _LANGUAGE_CODES.split()
     ):  # This is a country code, such as “jp”, and not a language.
         return ""
     parts = code, (match["script"] or "").title(), (match["region"] or "").upper()

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from app.questions.question_type import CONFIDENCE_LEVELS, compute_wilson_interval
 from app.web.formatting import format_count_with_noun, format_percent
 from app.widgets.svg import (
-    SHARES,
+    SHARE_AXIS,
     Box,
     PlotArea,
     build_svg_element,
@@ -20,11 +20,11 @@ from app.widgets.svg import (
     draw_text,
 )
 
-_PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
-_NAMES = 254.0
-ENOUGH = 5  # with fewer answers, a confidence level has no share
-_SMALL, _LARGE = 4.0, 10.0
-_MANY = 150
+_CALIBRATION_PLOT_AREA = PlotArea(Box(0, 16.0, 100, 220.0), SHARE_AXIS)
+_LEVEL_NAMES_Y = 254.0
+MIN_ANSWERS_OF_LEVEL = 5  # with fewer answers, a confidence level has no share
+_MIN_DOT_SIZE, _MAX_DOT_SIZE = 4.0, 10.0
+_ANSWERS_OF_LARGEST_DOT = 150
 
 ComparisonWithTarget = Literal["below", "within", "above"]
 
@@ -43,7 +43,7 @@ class CalibrationRow:
     @property
     def has_enough_answers(self) -> bool:
         """Whether there are enough answers to show a share."""
-        return self.answer_count >= ENOUGH
+        return self.answer_count >= MIN_ANSWERS_OF_LEVEL
 
     @property
     def right_share(self) -> float:
@@ -121,38 +121,54 @@ def _draw_calibration(
     levels: Sequence[CalibrationRow], levels_with_share: Sequence[CalibrationRow]
 ) -> Markup:
     marks = [
-        *_PLANE.draw_gridlines_with_labels(format_percent, "left"),
+        *_CALIBRATION_PLOT_AREA.draw_gridlines_with_labels(format_percent, "left"),
         *map(_draw_target_range, levels),
     ]
-    marks.append(draw_line("dash", 0, _PLANE.y_pixels(0), 100, _PLANE.y_pixels(1)))
+    marks.append(
+        draw_line(
+            "dash", 0, _CALIBRATION_PLOT_AREA.y_pixels(0), 100, _CALIBRATION_PLOT_AREA.y_pixels(1)
+        )
+    )
     for level in levels_with_share:
         marks += _draw_share_with_range(level)
     marks += [
-        draw_text("guess", 46, _NAMES, "m"),
-        draw_text("think so", 72, _NAMES, "m"),
-        draw_text("sure", 100, _NAMES, "e"),
+        draw_text("guess", 46, _LEVEL_NAMES_Y, "m"),
+        draw_text("think so", 72, _LEVEL_NAMES_Y, "m"),
+        draw_text("sure", 100, _LEVEL_NAMES_Y, "e"),
     ]
     said = "; ".join(
         f"{level.label}: right {level.right_share_text}" for level in levels_with_share
     )
-    return build_svg_element(marks, _NAMES + 10, f"How sure you were. {said}.")
+    return build_svg_element(marks, _LEVEL_NAMES_Y + 10, f"How sure you were. {said}.")
 
 
 def _draw_target_range(level: CalibrationRow) -> str:
     """Return the box of the shares that a level should have."""
-    top, foot = _PLANE.y_pixels(level.max_share), _PLANE.y_pixels(level.min_share)
+    top, foot = (
+        _CALIBRATION_PLOT_AREA.y_pixels(level.max_share),
+        _CALIBRATION_PLOT_AREA.y_pixels(level.min_share),
+    )
     left, right = level.min_share * 100, level.max_share * 100
     return draw_rect_in_percent("band", left, top, right - left, foot - top)
 
 
 def _draw_share_with_range(level: CalibrationRow) -> list[str]:
     """Return the share with its range; the dot is larger with more answers."""
-    x, at = (level.min_share + level.max_share) / 2 * 100, _PLANE.y_pixels(level.right_share)
+    x, at = (
+        (level.min_share + level.max_share) / 2 * 100,
+        _CALIBRATION_PLOT_AREA.y_pixels(level.right_share),
+    )
     low, high = level.right_share_interval
-    grown = min(1.0, math.sqrt(level.answer_count / _MANY))
+    grown = min(1.0, math.sqrt(level.answer_count / _ANSWERS_OF_LARGEST_DOT))
     return [
-        draw_line("edge", x, _PLANE.y_pixels(high), x, _PLANE.y_pixels(low)),
-        draw_dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
+        draw_line(
+            "edge",
+            x,
+            _CALIBRATION_PLOT_AREA.y_pixels(high),
+            x,
+            _CALIBRATION_PLOT_AREA.y_pixels(low),
+        ),
+        draw_dot("ink", x, at, _MIN_DOT_SIZE + (_MAX_DOT_SIZE - _MIN_DOT_SIZE) * grown),
         draw_text(level.right_share_text, x - 4, at + 4, "b e halo"),
     ]
 

@@ -49,8 +49,8 @@ from app.study_plan.store import load_learner_facts, load_newest_list, load_sitt
 from app.web.dependencies import CurrentCourse, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
-_WIDE = 75  # octets of a line, without its line end
-_ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
+_MAX_LINE_OCTETS = 75  # octets of a line, without its line end
+_ESCAPE_BY_CHARACTER = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 
 def describe_task(task: TaskProgress, course: Course) -> str:
@@ -121,7 +121,7 @@ def _yield_calendar_events(
 
 def escape_ical(text: str) -> str:
     """Escape backslash, semicolon, comma and line break for an iCalendar text value."""
-    return "".join(_ESCAPED.get(letter, letter) for letter in text)
+    return "".join(_ESCAPE_BY_CHARACTER.get(letter, letter) for letter in text)
 
 
 def fold_ical_line(line: str) -> str:
@@ -132,7 +132,7 @@ def fold_ical_line(line: str) -> str:
     pieces, piece, size = [], "", 0
     for letter in line:
         byte_count = len(letter.encode())
-        if size + byte_count > _WIDE:
+        if size + byte_count > _MAX_LINE_OCTETS:
             pieces.append(piece)
             piece, size = "", 1  # the leading space of the next line
         piece += letter
@@ -167,7 +167,7 @@ def _format_all_day_event(
     return [*lines, "END:VEVENT"]
 
 
-_DAY = dt.timedelta(days=1)
+_ONE_DAY = dt.timedelta(days=1)
 _MOST_WEEKS = 6
 
 
@@ -195,13 +195,13 @@ class PlanWeeks:
 
 def build_plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
     """Return the weeks to the exam, from Monday to Sunday; of many weeks, the first ones and the last."""
-    monday = ctx.study_day - ctx.study_day.weekday() * _DAY
-    end = calendar.exam_day or ctx.study_day + 7 * _DAY
+    monday = ctx.study_day - ctx.study_day.weekday() * _ONE_DAY
+    end = calendar.exam_day or ctx.study_day + 7 * _ONE_DAY
     week_count = (end - monday).days // 7 + 1
     shown_count = week_count if week_count <= _MOST_WEEKS else _MOST_WEEKS - 1
 
     def week(number: int) -> Sequence[PlanDay]:
-        days = (monday + (7 * number + n) * _DAY for n in range(7))
+        days = (monday + (7 * number + n) * _ONE_DAY for n in range(7))
         return [_build_plan_day(ctx, d, calendar, record) for d in days]
 
     return PlanWeeks(
@@ -401,7 +401,7 @@ def _render_plan_page(
         verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
         tasks=build_task_views(plan, ctx.course),
-        latest=calendar.exam_day - _DAY if calendar.exam_day else None,
+        latest=calendar.exam_day - _ONE_DAY if calendar.exam_day else None,
         last_new=compute_last_day_for_new_cards(calendar),
         feed=f"{public_base_url(ctx.request)}/calendar/{key}.ics" if key else "",
     )

@@ -22,11 +22,9 @@ from app.widgets.svg import (
     draw_text,
 )
 
-_FROM, _TO = (
-    1.0,
-    92.0,
-)  # percent of the width that the line takes; its last value is written to the right of it
-_TOP = 8.0
+# percent of the width that the line takes; its last value is written to the right of it
+_LINE_START_PERCENT, _LINE_END_PERCENT = 1.0, 92.0
+_PLOT_TOP = 8.0
 _LEAST_SPAN = 8.0  # points between the lowest and the highest line
 
 
@@ -215,19 +213,24 @@ def draw_score_trend(
     expected = [score.expected_right_answers for score in scores]
     shapes = [draw_band([*to_points(upper), *reversed(to_points(lower))])] if has_range else []
     shapes.append(draw_polyline("ln", to_points(expected)))
-    marks = [draw_in_stretched_box(shapes, Box(_FROM, _TOP, _TO - _FROM, height))]
+    marks = [
+        draw_in_stretched_box(
+            shapes,
+            Box(_LINE_START_PERCENT, _PLOT_TOP, _LINE_END_PERCENT - _LINE_START_PERCENT, height),
+        )
+    ]
     if has_range and target_right_answers:
-        target_y = _TOP + height * y_percent(target_right_answers) / 100
-        marks.append(draw_line("dash", 0, target_y, _TO, target_y))
+        target_y = _PLOT_TOP + height * y_percent(target_right_answers) / 100
+        marks.append(draw_line("dash", 0, target_y, _LINE_END_PERCENT, target_y))
         marks.append(
             draw_text(f"your target, {target_right_answers:.0f}", 0, max(target_y - 6, 11), "b")
         )
-    last_y = _TOP + height * y_percent(expected[-1]) / 100
+    last_y = _PLOT_TOP + height * y_percent(expected[-1]) / 100
     current_text = str(round(expected[-1]))
-    marks.append(draw_dot("mark edge", _TO, last_y, 5))
+    marks.append(draw_dot("mark edge", _LINE_END_PERCENT, last_y, 5))
     marks.append(draw_text(current_text, 100, last_y + 5, "e b"))
     start_label = f"{format_short_date(first)}: {round(expected[0])}"
-    marks.append(draw_text(start_label, 0, height + _TOP + 22))
-    marks.append(draw_text("today", _TO, height + _TOP + 22, "m"))
+    marks.append(draw_text(start_label, 0, height + _PLOT_TOP + 22))
+    marks.append(draw_text("today", _LINE_END_PERCENT, height + _PLOT_TOP + 22, "m"))
     alt_text = f"Expected score, from {round(expected[0])} on {format_short_date(first)} to {current_text} today"
-    return build_svg_element(marks, height + _TOP + 28, alt_text)
+    return build_svg_element(marks, height + _PLOT_TOP + 28, alt_text)

@@ -35,7 +35,7 @@ from app.web.formatting import (
 )
 from app.widgets.bar_charts import ScoreRange, draw_score_range
 from app.widgets.svg import (
-    SHARES,
+    SHARE_AXIS,
     Box,
     PlotArea,
     build_svg_element,
@@ -66,7 +66,7 @@ def draw_score_estimate(estimate: ScoreEstimate, target_right_answers: int | Non
     )
 
 
-_TENTHS = (
+_CHANCE_TEXTS = (
     "hardly any chance",
     "about one chance in ten",
     "about two chances in ten",
@@ -85,13 +85,13 @@ def describe_chance_of_target(estimate: ScoreEstimate | None, target_percent: in
     """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
     if estimate is None or target_percent is None:
         return ""
-    return _TENTHS[
+    return _CHANCE_TEXTS[
         round(10 * min(max(estimate.chance_of_scoring_at_least(target_percent / 100), 0.0), 1.0))
     ]
 
 
 MAX_PREDICTIONS = 12
-_PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
+_PROGRESS_PLOT_AREA = PlotArea(Box(0, 6.0, 87, 120.0), SHARE_AXIS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,9 +137,9 @@ def _draw_predictions(
     study_day_of_ms: Callable[[int], dt.date],
     alt_text: str,
 ) -> Markup:
-    marks = _PLANE.draw_gridlines_with_labels(format_percent)
+    marks = _PROGRESS_PLOT_AREA.draw_gridlines_with_labels(format_percent)
     for index, outcome in enumerate(last_outcomes):
-        x = _PLANE.box.width * (index + 0.5) / len(last_outcomes)
+        x = _PROGRESS_PLOT_AREA.box.width * (index + 0.5) / len(last_outcomes)
         marks += _draw_prediction(outcome, x)
         if outcome in (last_outcomes[0], last_outcomes[-1]):
             day = format_short_date(study_day_of_ms(outcome.result.started_at_ms))
@@ -153,17 +153,24 @@ def _draw_prediction(outcome: PredictionOutcome, x: float) -> list[str]:
     questions = (prediction.question_count if prediction else result.question_count) or 1
     marks = []
     if prediction is not None:
-        low, high = (_PLANE.y_pixels(n / questions) for n in (prediction.low, prediction.high))
+        low, high = (
+            _PROGRESS_PLOT_AREA.y_pixels(n / questions) for n in (prediction.low, prediction.high)
+        )
         marks = [
             draw_line("thin", x, high, x, low),
             draw_short_horizontal_line("thin", x, high),
             draw_short_horizontal_line("thin", x, low),
             draw_short_horizontal_line(
-                "edge", x, _PLANE.y_pixels(prediction.expected_right_answers / questions)
+                "edge",
+                x,
+                _PROGRESS_PLOT_AREA.y_pixels(prediction.expected_right_answers / questions),
             ),
         ]
     dot_class = "ink" if outcome.is_inside_range else "hole"
-    return [*marks, draw_dot(dot_class, x, _PLANE.y_pixels(outcome.scaled_score / questions), 5)]
+    return [
+        *marks,
+        draw_dot(dot_class, x, _PROGRESS_PLOT_AREA.y_pixels(outcome.scaled_score / questions), 5),
+    ]
 
 
 def _build_prediction_row(
@@ -193,14 +200,16 @@ def _compare_result_with_prediction(outcome: PredictionOutcome) -> str:
     return "above" if outcome.scaled_score > outcome.last_prediction_before.high else "below"
 
 
-_SITTINGS = 40
+_MAX_SHOWN_SITTINGS = 40
 
 
 def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
     """Return each mock exam with the prediction made before it."""
     learner, db = ctx.learner, ctx.db
     results = (
-        progress_store.load_closed_sitting_results(db, learner.id, _SITTINGS) if learner.id else ()
+        progress_store.load_closed_sitting_results(db, learner.id, _MAX_SHOWN_SITTINGS)
+        if learner.id
+        else ()
     )
     # Without a mock exam there is no result to compare a prediction with.
     predictions = progress_store.load_score_predictions(db, learner.id) if results else ()

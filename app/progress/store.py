@@ -22,38 +22,38 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
-from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, NEWEST, REGRADE, SCORE
 from app.database.tables import TABLES, CalendarFeed, Learner
 from app.progress.predictions import ScorePrediction, SittingResult
 from app.spaced_repetition.review_log import DayTotals
 from app.study_plan.score import ScoreEstimate
 
-_PREDICTION = TABLES["prediction"]
+_PREDICTION_TABLE = TABLES["prediction"]
 _SITTING = TABLES["sitting"]
-_LIST = TABLES["day_list"]
+_DAY_LIST_TABLE = TABLES["day_list"]
 _ESTIMATES = TypeAdapter(ScoreEstimate)
 
 # A list that was stored again after the prediction of its day has the score after a mock exam.
-_PREDICTIONS = (
+_SELECT_PREDICTIONS = (
     select(
-        *_PREDICTION.c["exam", "day", "at", "questions", "expected", "low", "high"],
-        _LIST.c.estimate,
+        *_PREDICTION_TABLE.c["exam", "day", "at", "questions", "expected", "low", "high"],
+        _DAY_LIST_TABLE.c.estimate,
     )
     .join(
-        _LIST,
+        _DAY_LIST_TABLE,
         and_(
-            _LIST.c.learner_id == _PREDICTION.c.learner_id,
-            _LIST.c.day == _PREDICTION.c.day,
-            _LIST.c.at > _PREDICTION.c.at,
+            _DAY_LIST_TABLE.c.learner_id == _PREDICTION_TABLE.c.learner_id,
+            _DAY_LIST_TABLE.c.day == _PREDICTION_TABLE.c.day,
+            _DAY_LIST_TABLE.c.at > _PREDICTION_TABLE.c.at,
         ),
         isouter=True,
     )
-    .where(_PREDICTION.c.learner_id == bindparam("learner"))
+    .where(_PREDICTION_TABLE.c.learner_id == bindparam("learner"))
 )
 
 
 def load_score_predictions(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
-    rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
+    rows = db.connection().execute(_SELECT_PREDICTIONS, {"learner": learner_id})
     return tuple(
         ScorePrediction(
             exam=row.exam,
@@ -69,7 +69,7 @@ def load_score_predictions(db: Session, learner_id: int) -> tuple[ScorePredictio
     )
 
 
-_RESULTS = (
+_SELECT_SITTING_RESULTS = (
     select(
         _SITTING.c.id,
         _SITTING.c.exam,
@@ -92,7 +92,7 @@ def load_closed_sitting_results(
 ) -> tuple[SittingResult, ...]:
     """Return the last `limit` closed sittings with their scores."""
     values = {"learner": learner_id, "limit": limit}
-    rows = db.connection().execute(_RESULTS, values).all()
+    rows = db.connection().execute(_SELECT_SITTING_RESULTS, values).all()
     return tuple(
         SittingResult(number, exam, started, score, len(json.loads(paper)), answered)
         for number, exam, started, paper, score, answered in rows
@@ -100,9 +100,12 @@ def load_closed_sitting_results(
 
 
 _LISTS_SINCE = (
-    select(_LIST.c.day, _LIST.c.tasks)
-    .where(_LIST.c.learner_id == bindparam("learner"), _LIST.c.day >= bindparam("since"))
-    .order_by(_LIST.c.day)
+    select(_DAY_LIST_TABLE.c.day, _DAY_LIST_TABLE.c.tasks)
+    .where(
+        _DAY_LIST_TABLE.c.learner_id == bindparam("learner"),
+        _DAY_LIST_TABLE.c.day >= bindparam("since"),
+    )
+    .order_by(_DAY_LIST_TABLE.c.day)
 )
 
 
@@ -183,7 +186,7 @@ class MailSubscription:
     last_mail_day: str
 
 
-_SUBSCRIPTION = select(
+_SELECT_MAIL_SUBSCRIPTION = select(
     *(TABLES["learner"].c[n] for n in ("id", "mail", "mail_key", "mail_confirmed", "mailed"))
 )
 
@@ -192,14 +195,16 @@ def list_mail_subscriptions(db: Session) -> tuple[MailSubscription, ...]:
     """Return the addresses of all learners who gave one."""
     return tuple(
         MailSubscription(*row)
-        for row in db.connection().execute(_SUBSCRIPTION.where(col(Learner.mail) != ""))
+        for row in db.connection().execute(_SELECT_MAIL_SUBSCRIPTION.where(col(Learner.mail) != ""))
     )
 
 
 def find_mail_subscription(db: Session, link_key: str) -> MailSubscription | None:
     """Return the address whose mails link to `link_key`; None if there is none."""
     row = (
-        db.connection().execute(_SUBSCRIPTION.where(col(Learner.mail_key) == link_key)).first()
+        db.connection()
+        .execute(_SELECT_MAIL_SUBSCRIPTION.where(col(Learner.mail_key) == link_key))
+        .first()
         if link_key
         else None
     )
@@ -221,9 +226,8 @@ def claim_mail_delivery(db: Session, subscription: MailSubscription, day: dt.dat
 
 _CARD_STATES = TABLES["memory"]
 _SITTING = TABLES["sitting"]
-_RUN = TABLES["practice_run"]
-_ATTEMPT = TABLES["attempt"]
-_READING = TABLES["reading"]
+_ATTEMPT_TABLE = TABLES["attempt"]
+_READING_TABLE = TABLES["reading"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -235,7 +239,7 @@ class RunningExam:
     minutes_left: float
 
 
-_RUNNING = (
+_SELECT_RUNNING_SITTINGS = (
     select(_SITTING.c.id, _SITTING.c.exam, _SITTING.c.deadline_at)
     .where(
         _SITTING.c.learner_id == bindparam("learner"),
@@ -250,7 +254,7 @@ _RUNNING = (
 def find_running_exam(db: Session, learner_id: int, now_ms: int) -> RunningExam | None:
     """Return the mock exam in progress, with the slug of its blueprint, or None."""
     values = {"learner": learner_id, "now": now_ms}
-    row = db.connection().execute(_RUNNING, values).first()
+    row = db.connection().execute(_SELECT_RUNNING_SITTINGS, values).first()
     if row is None:
         return None
     return RunningExam(row[0], row[1], (row[2] - now_ms) / 60_000)
@@ -269,13 +273,19 @@ class DailyStudyTotals:
         return {day: sums.count_of_answers_and_reviews for day, sums in self.totals_by_day.items()}
 
 
-_DAY = TABLES["study_day"]
-_SUMS = [
-    _DAY.c[name] for name in ("answers", "reviews", "asked", "recalled", "expected", "milliseconds")
+_STUDY_DAY_TABLE = TABLES["study_day"]
+_DAY_SUM_COLUMNS = [
+    _STUDY_DAY_TABLE.c[name]
+    for name in ("answers", "reviews", "asked", "recalled", "expected", "milliseconds")
 ]
-_MINE = (_DAY.c.learner_id == bindparam("learner"), _DAY.c.answers + _DAY.c.reviews > 0)
-_RECENT = select(_DAY.c.day, *_SUMS).where(*_MINE, _DAY.c.day >= bindparam("since"))
-_FIRST = select(func.min(_DAY.c.day)).where(*_MINE)
+_STUDIED_DAYS_OF_LEARNER = (
+    _STUDY_DAY_TABLE.c.learner_id == bindparam("learner"),
+    _STUDY_DAY_TABLE.c.answers + _STUDY_DAY_TABLE.c.reviews > 0,
+)
+_SELECT_RECENT_DAYS = select(_STUDY_DAY_TABLE.c.day, *_DAY_SUM_COLUMNS).where(
+    *_STUDIED_DAYS_OF_LEARNER, _STUDY_DAY_TABLE.c.day >= bindparam("since")
+)
+_SELECT_FIRST_DAY = select(func.min(_STUDY_DAY_TABLE.c.day)).where(*_STUDIED_DAYS_OF_LEARNER)
 
 
 def load_daily_study_totals(db: Session, learner_id: int, since: dt.date) -> DailyStudyTotals:
@@ -283,23 +293,25 @@ def load_daily_study_totals(db: Session, learner_id: int, since: dt.date) -> Dai
     if not learner_id:
         return DailyStudyTotals()
     values = {"learner": learner_id, "since": since.isoformat()}
-    first = db.connection().scalar(_FIRST, values)
-    rows = db.connection().execute(_RECENT, values)
+    first = db.connection().scalar(_SELECT_FIRST_DAY, values)
+    rows = db.connection().execute(_SELECT_RECENT_DAYS, values)
     return DailyStudyTotals(
         totals_by_day={day: DayTotals(*rest) for day, *rest in rows},
         first_study_day=dt.date.fromisoformat(first) if first else None,
     )
 
 
-_PAGES = (
+_SELECT_READINGS_BY_PAGE = (
     select(
-        _READING.c.topic,
-        func.aggregate_strings(_READING.c.section + "@" + cast(_READING.c.at, String), " "),
-        func.max(_READING.c.at).label("at"),
+        _READING_TABLE.c.topic,
+        func.aggregate_strings(
+            _READING_TABLE.c.section + "@" + cast(_READING_TABLE.c.at, String), " "
+        ),
+        func.max(_READING_TABLE.c.at).label("at"),
     )
-    .where(_READING.c.learner_id == bindparam("learner"))
-    .group_by(_READING.c.topic)
-    .order_by(func.max(_READING.c.at).desc())
+    .where(_READING_TABLE.c.learner_id == bindparam("learner"))
+    .group_by(_READING_TABLE.c.topic)
+    .order_by(func.max(_READING_TABLE.c.at).desc())
 )
 
 
@@ -319,14 +331,14 @@ def _parse_section_read_times(text: str) -> dict[str, int]:
 
 def load_opened_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     """Return the pages that this learner has read in, the most recent first."""
-    rows = db.connection().execute(_PAGES, {"learner": learner_id})
+    rows = db.connection().execute(_SELECT_READINGS_BY_PAGE, {"learner": learner_id})
     return tuple(
         OpenedPage(topic, _parse_section_read_times(text), read_at) for topic, text, read_at in rows
     )
 
 
-_FIRST_ANSWERED = select(_ATTEMPT.c["item"]).where(
-    _ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first.is_(True)
+_FIRST_ANSWERED = select(_ATTEMPT_TABLE.c["item"]).where(
+    _ATTEMPT_TABLE.c.learner_id == bindparam("learner"), _ATTEMPT_TABLE.c.first.is_(True)
 )
 
 
@@ -334,12 +346,12 @@ def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.connection().scalars(_FIRST_ANSWERED, {"learner": learner_id}))
 
 
-_RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
-_SURE = (
-    select(_ATTEMPT.c.certainty, _RIGHT, func.count())
-    .select_from(GRADED)
-    .where(_ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first.is_(True))
-    .group_by(_ATTEMPT.c.certainty, _RIGHT)
+_IS_ANSWER_RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
+_SELECT_CONFIDENCE_COUNTS = (
+    select(_ATTEMPT_TABLE.c.certainty, _IS_ANSWER_RIGHT, func.count())
+    .select_from(GRADED_ATTEMPTS)
+    .where(_ATTEMPT_TABLE.c.learner_id == bindparam("learner"), _ATTEMPT_TABLE.c.first.is_(True))
+    .group_by(_ATTEMPT_TABLE.c.certainty, _IS_ANSWER_RIGHT)
 )
 
 
@@ -347,5 +359,5 @@ def count_first_answers_by_confidence_and_correctness(
     db: Session, learner_id: int
 ) -> dict[tuple[int, bool], int]:
     """Count first answers per certainty (0 for none), fully right or not."""
-    rows = db.connection().execute(_SURE, {"learner": learner_id})
+    rows = db.connection().execute(_SELECT_CONFIDENCE_COUNTS, {"learner": learner_id})
     return {(certainty or 0, bool(right)): count for certainty, right, count in rows}

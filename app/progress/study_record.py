@@ -21,7 +21,7 @@ from app.web.formatting import format_date_with_weekday, format_date_without_yea
 from app.widgets.svg import build_svg_element, draw_rect_in_pixels, draw_text_in_pixels
 
 DayState = Literal["studied", "mock", "exam", "off", "open", "before", "missed", "unstudied"]
-_DAY = dt.timedelta(days=1)
+_ONE_DAY = dt.timedelta(days=1)
 _LAST_DAYS = 7
 
 
@@ -78,7 +78,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
         },
         past_exam_days={exam.day for exam in learner.past_exams},
         lists=progress_store.load_lists_since(
-            ctx.db, learner.id, ctx.study_day - (_LAST_DAYS - 1) * _DAY
+            ctx.db, learner.id, ctx.study_day - (_LAST_DAYS - 1) * _ONE_DAY
         ),
     )
 
@@ -130,10 +130,10 @@ def list_days_missed_before(
     if calendar.exam_day is None or record.first_study_day is None:
         return []
     first = max(calendar.first_day, record.first_study_day, compute_first_heatmap_day(today))
-    days, day = [], today - _DAY
+    days, day = [], today - _ONE_DAY
     while day >= first and (state := find_day_state(day, calendar, record, today)) != "studied":
         days += [day] if state in {"missed", "unstudied"} else []
-        day -= _DAY
+        day -= _ONE_DAY
     return days
 
 
@@ -147,8 +147,8 @@ def build_week_days(
     if not is_list_done:
         counts = {name: n for name, n in record.activity_by_day.items() if name != day.isoformat()}
         record = dataclasses.replace(record, activity_by_day=counts)
-    monday = day - day.weekday() * _DAY
-    days = (monday + n * _DAY for n in range(_LAST_DAYS))
+    monday = day - day.weekday() * _ONE_DAY
+    days = (monday + n * _ONE_DAY for n in range(_LAST_DAYS))
     return [
         WeekDay(
             d,
@@ -176,7 +176,7 @@ class LastSevenDaysSummary:
 def summarize_last_seven_days(
     ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> LastSevenDaysSummary:
-    days = [(ctx.study_day - n * _DAY) for n in range(_LAST_DAYS)]
+    days = [(ctx.study_day - n * _ONE_DAY) for n in range(_LAST_DAYS)]
     iso_days = [day.isoformat() for day in days]
     # No card is reviewed before the list of its day is made.
     known_before = record.lists[0].known_card_count if record.lists else plan.known_card_count

@@ -47,8 +47,6 @@ from app.web.formatting import format_points_rounded
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
 
-_MINUTE = dt.timedelta(minutes=1)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstVisitOffer:

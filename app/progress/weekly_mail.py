@@ -31,7 +31,7 @@ from app.accounts.learner_store import update_learner_columns
 from app.clock import Now
 from app.content.course import Course
 from app.content.live_courses import CourseRegistry
-from app.database.engine import WRITING, DbSession
+from app.database.engine import WRITE_OPTIONS, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
 from app.progress.study_record import load_study_record, summarize_last_seven_days
@@ -39,9 +39,9 @@ from app.study_plan.loader import load_study_plan
 from app.web.formatting import NBSP, format_count_with_noun, format_date_with_weekday
 from app.web.render import render_page
 
-_EVERY = 60.0
-_TIMEOUT = 30.0
-_LONGEST = 254
+_CHECK_INTERVAL_SECONDS = 60.0
+_SMTP_TIMEOUT_SECONDS = 30.0
+_MAX_ADDRESS_LENGTH = 254
 _log = logging.getLogger("headroom")
 
 
@@ -63,7 +63,7 @@ class MailServer:
         secure = parts.scheme == "smtps"
         connect = smtplib.SMTP_SSL if secure else smtplib.SMTP
         port = parts.port or (465 if secure else 25)
-        with connect(parts.hostname or "localhost", port, timeout=_TIMEOUT) as server:
+        with connect(parts.hostname or "localhost", port, timeout=_SMTP_TIMEOUT_SECONDS) as server:
             if not secure and server.has_extn("starttls"):
                 server.starttls()
             if parts.username:
@@ -107,7 +107,7 @@ def build_weekly_summary_mail(ctx: RequestContext) -> MailText | None:
     return MailText(subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " "))
 
 
-_CONFIRM = """Somebody, probably you, asked for a weekly summary of their studies at this address.
+_CONFIRMATION_TEXT = """Somebody, probably you, asked for a weekly summary of their studies at this address.
 
 To get it on Mondays, confirm here: {address}
 
@@ -155,9 +155,9 @@ def send_due_confirmations_and_summaries(
                 text += f"\n\nToday's list: {base_url}/\n\nNo more of these emails: {mail_url}"
             else:
                 subject = "Confirm your weekly summary"
-                text = _CONFIRM.format(address=mail_url)
+                text = _CONFIRMATION_TEXT.format(address=mail_url)
         with Session(engine) as db:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             is_first = store.claim_mail_delivery(db, subscription, day)
             db.commit()
         if is_first:
@@ -187,7 +187,7 @@ async def _send_mails_in_loop(
     engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
 ) -> None:
     while True:
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(_CHECK_INTERVAL_SECONDS)
         course_by_name = {
             name: live.get_current_course() for name, live in courses.live_courses.items()
         }
@@ -215,7 +215,7 @@ def save_mail_address(ctx: WriteContext, address: Annotated[str, Form()] = "") -
     address = address.strip()
     name, at_sign, host = address.rpartition("@")
     is_valid = name and at_sign and "." in host and address.isprintable() and " " not in address
-    if address and (not is_valid or len(address) > _LONGEST):
+    if address and (not is_valid or len(address) > _MAX_ADDRESS_LENGTH):
         raise InvalidInputError("Enter an email address such as rosa@example.org.", "address")
     if address != ctx.learner.mail:
         key = secrets.token_urlsafe(24) if address else ""

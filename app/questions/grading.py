@@ -72,7 +72,7 @@ def _add_entered_text_to_part(part_result: PartResult, raw: SubmittedFields) -> 
 
 
 # Fields of a result that depend on the key.
-_JUDGED = {"option", "met"}
+_JUDGED_PART_KINDS = {"option", "met"}
 
 
 class RegradeRefusal(enum.StrEnum):
@@ -153,7 +153,7 @@ def is_only_key_changed(seen_question: Question, current_question: Question) -> 
 
 def _make_response_comparable(result: GradeResult) -> Mapping[str, Any]:
     """Return the parsed response, and the parts of the question that it could refer to."""
-    parsed = {n: v for n, v in result.parsed_response.items() if n not in _JUDGED}
+    parsed = {n: v for n, v in result.parsed_response.items() if n not in _JUDGED_PART_KINDS}
     if (
         "chosen" in parsed
     ):  # Options are listed in displayed order, which an edited file may change.

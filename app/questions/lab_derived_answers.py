@@ -24,7 +24,7 @@ class LabAnswer(NamedTuple):
 LabAnswers = Sequence[LabAnswer]
 FindCommand = Callable[[ShellCommand], int | None]
 
-_GPU = re.compile(
+_SMI_GPU_ROW = re.compile(
     r"\|\s+(\d+)\s+(\S.*?)\s+(On|Off)\s+\|\s+([\dA-Fa-f:.]+) \S+\s+\|\s+(\S+) \|\n"
     r"\|\s*(\S+)\s+(\S+)C\s+(P\d+)\s+(\d+)W /\s*(\d+)W \|\s+(\d+)MiB /\s*(\d+)MiB \|"
     r"\s+(\S+?)%?\s+(\S+) \|\n\|[^|]*\|[^|]*\|\s+(\S+) \|"
@@ -35,7 +35,7 @@ _GPU_FIELDS = (
     *("memory.used [MiB]", "memory.total [MiB]", "utilization.gpu [%]", "compute_mode"),
     "mig.mode.current",
 )
-_PROCESS = re.compile(r"\|\s+(\d+)\s+\S+\s+\S+\s+(\d+)\s+C\s+(\S.*?)\s+(\d+)MiB \|")
+_SMI_PROCESS_ROW = re.compile(r"\|\s+(\d+)\s+\S+\s+\S+\s+(\d+)\s+C\s+(\S.*?)\s+(\d+)MiB \|")
 _OTHER_FIELD_NAMES = {
     "used_memory": "used_gpu_memory",
     "clocks.sm": "clocks.current.sm",
@@ -43,9 +43,9 @@ _OTHER_FIELD_NAMES = {
     "power.draw.instant": "power.draw",
     "enforced.power.limit": "power.limit",
 }
-_UNITS = r" (?:\[(?:MiB|W|%|MHz)\]|MiB|W|%|MHz)(?=,|$)"
+_CELL_UNITS = r" (?:\[(?:MiB|W|%|MHz)\]|MiB|W|%|MHz)(?=,|$)"
 _JOB_STATES = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "F": "FAILED"}
-_COUNTS = ("NODES(A/I/O/T)", "NODES(A/I)", "CPUS(A/I/O/T)", "CPUS(A/I)")
+_COUNT_COLUMNS = ("NODES(A/I/O/T)", "NODES(A/I)", "CPUS(A/I/O/T)", "CPUS(A/I)")
 _NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "mix": "mixed"}
 
 
@@ -105,7 +105,7 @@ def _answer_gpu_query(
         if query_option in dict(command.options) and "--id" not in dict(command.options)
         if dict(command.options).get("--format", "").startswith("csv")
     ]
-    tables = [(n, text) for n, _, text in answers if _GPU.search(text)]
+    tables = [(n, text) for n, _, text in answers if _SMI_GPU_ROW.search(text)]
     for n, (header, *rows) in query_outputs:
         if all(len(row) == len(header) for row in rows):
             _add_columns_with_new_names(columns, header, rows)
@@ -146,7 +146,7 @@ def _answer_gpu_query(
         (n for n, (header, *_) in query_outputs if columns[fields[-1]].title in header), sources[-1]
     )
     if "nounits" in output_format:
-        text = re.sub(_UNITS, "", text, flags=re.MULTILINE)
+        text = re.sub(_CELL_UNITS, "", text, flags=re.MULTILINE)
     return DerivedAnswer(source, text)
 
 
@@ -186,7 +186,7 @@ class GpuTable(NamedTuple):
 def _parse_gpu_table(table: str, outputs: Sequence[str]) -> GpuTable:
     """Return the fields of each GPU that the plain table shows, with UUID and driver."""
     header = [*_GPU_FIELDS, "driver_version", "count", "uuid"]
-    rows = [list(row) for row in _GPU.findall(table)]
+    rows = [list(row) for row in _SMI_GPU_ROW.findall(table)]
     driver = re.search(r"Driver Version: ([\d.]+)", table)
     names = dict(m for text in outputs for m in re.findall(r"GPU (\d+): .*\(UUID: (\S+)\)", text))
     for row in rows:
@@ -203,7 +203,7 @@ def _parse_gpu_table(table: str, outputs: Sequence[str]) -> GpuTable:
 def _parse_gpu_process_table(table: str, gpus: GpuTable) -> GpuTable:
     by_index = {gpu[0]: dict(zip(gpus.header, gpu, strict=True)) for gpu in gpus.rows}
     rows = []
-    for gpu, pid, process_name, used_mebibytes in _PROCESS.findall(table):
+    for gpu, pid, process_name, used_mebibytes in _SMI_PROCESS_ROW.findall(table):
         if gpu in by_index:
             facts = [by_index[gpu][name] for name in ("name", "pci.bus_id", "uuid")]
             rows.append([*facts, pid, process_name, f"{used_mebibytes} MiB"])
@@ -413,7 +413,7 @@ def _answer_from_other_table(
             continue
         table = _read_table(lines)
         column_names = {name.lower() for name in table[0]}
-        column_names |= {*map(str.lower, _COUNTS)} if "state" in column_names else set()
+        column_names |= {*map(str.lower, _COUNT_COLUMNS)} if "state" in column_names else set()
         match_count = sum(field.header.lower() in column_names for field in fields)
         match_count = (
             match_count if match_count == len(fields) or not program_spec["letters"] else 0
@@ -467,7 +467,7 @@ def _answer_from_other_table(
         for f in facts
     ]
     shown_rows = _merge_sinfo_rows_adding_counts(
-        typed, shown_rows, [field.header in ("NODES", *_COUNTS) for field in fields]
+        typed, shown_rows, [field.header in ("NODES", *_COUNT_COLUMNS) for field in fields]
     )
     separator = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
     if "--noheader" not in view:
@@ -653,7 +653,7 @@ def _collect_job_or_node_fields(row: Mapping[str, str], outputs: Sequence[str]) 
             for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):
                 facts.setdefault(key, value.strip("()") if key == "Reason" else value)
     complete_outputs = [text for text in outputs if "[shortened to" not in text]
-    if gpus := max((len(_GPU.findall(text)) for text in complete_outputs), default=0):
+    if gpus := max((len(_SMI_GPU_ROW.findall(text)) for text in complete_outputs), default=0):
         facts.setdefault("GPUS", f"{gpus}")
     for text in outputs if "NODELIST" in facts and "JOBID" not in facts else ():
         for key, value in re.findall(r"\b(Gres|CPUTot|RealMemory)=(\S*)", text):

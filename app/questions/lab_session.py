@@ -15,13 +15,24 @@ from app.markup.text import find_closest_word_or_empty
 from app.questions import lab_derived_answers, shell, text_filters
 from app.questions.shell import ShellCommand, ShellPipeline
 
-_HELP = """\
+_HELP_TEXT = """\
 This lab answers {programs}.
 Also: man PROGRAM, history, clear. Behind a command: | grep, head, tail, wc, sort, uniq, awk, less.
 Arrow up brings back what you typed, Tab completes a program or an option."""
 
 
-_SILENT = ("clear", "cd", "export", "unset", "alias", "bash", "screen", "tmux", "set", "true")
+_SILENT_COMMANDS = (
+    "clear",
+    "cd",
+    "export",
+    "unset",
+    "alias",
+    "bash",
+    "screen",
+    "tmux",
+    "set",
+    "true",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -654,12 +665,12 @@ def _answer_builtin(
         return f"/usr/bin/{arguments[-1]}" if arguments[-1] in known_names else ""
     history = (f"{n:5}  {entry.typed_line}" for n, entry in enumerate(session.entries, 1))
     return {
-        "help": _HELP.format(programs=", ".join(matcher.program_names)),
+        "help": _HELP_TEXT.format(programs=", ".join(matcher.program_names)),
         "history": "\n".join(history),
         "echo": " ".join(text for text in arguments if not text.startswith("$")),
         **dict.fromkeys(["su", "sudo"], "You are root already."),
         "exit": "The terminal stays open. Choose the diagnosis below when you are done.",
-        **dict.fromkeys(_SILENT, ""),
+        **dict.fromkeys(_SILENT_COMMANDS, ""),
     }.get(name)
 
 

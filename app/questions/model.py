@@ -105,7 +105,7 @@ class Variant:
 
 
 MAX_VARIANTS = 200
-_SEEDS = 2**31
+_SEED_COUNT = 2**31
 _log = logging.getLogger("headroom")
 
 
@@ -181,11 +181,11 @@ def compute_seed_for_attempt(question: Question, learner_salt: str, attempt_inde
     """
     count = count_combinations(question.computed) if question.computed else 1
     start = _integer_hash(f"{learner_salt}:{question.id}")
-    if count >= _SEEDS // 2:
-        return (start + attempt_index) % _SEEDS
+    if count >= _SEED_COUNT // 2:
+        return (start + attempt_index) % _SEED_COUNT
     stride = _coprime_stride(start // 7, count)
     index = (start + attempt_index * stride) % count
-    rounds = _integer_hash(f"{learner_salt}:{question.id}:{attempt_index}") % (_SEEDS // count)
+    rounds = _integer_hash(f"{learner_salt}:{question.id}:{attempt_index}") % (_SEED_COUNT // count)
     return index + count * rounds
 
 

@@ -19,16 +19,16 @@ from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, ParseContext
 from app.markup.text import hash_to_four_letters, reduce_to_words
 
-_PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
-_BOX = re.compile(
-    rf"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?|[ \t]*{_PERCENT}[ \t]*(?=\][ \t]))\]"
+_PERCENT_PATTERN = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
+_OPTION_BOX = re.compile(
+    rf"^\[(?P<inside>[ \t]*(?:[xX][ \t]*)?|[ \t]*{_PERCENT_PATTERN}[ \t]*(?=\][ \t]))\]"
     r"(?P<gap>[ \t]*)"
 )
-_CREDIT = re.compile(r"(?!0+(?:\.0+)?%)\d{1,2}(?:\.\d{1,5})?%")
+_PARTIAL_CREDIT_PERCENT = re.compile(r"(?!0+(?:\.0+)?%)\d{1,2}(?:\.\d{1,5})?%")
 
 _LONGEST_ANSWER = 40
-_PIN = re.compile(r"<!--\s*=.*?-->")
-_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_OPTION_KEY_COMMENT = re.compile(r"<!--\s*=.*?-->")
+_INVISIBLE_CHARACTER = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def format_checkbox_of_wrong_option(credit: float) -> str:
 
 def is_task_list(tokens: list[Token]) -> bool:
     """Return whether a list of tokens has boxes, well-formed or not."""
-    return any(_BOX.match(t.content) for t in _list_item_text_tokens(tokens))
+    return any(_OPTION_BOX.match(t.content) for t in _list_item_text_tokens(tokens))
 
 
 def _list_item_text_tokens(tokens: list[Token]) -> list[Token]:
@@ -125,7 +125,7 @@ def _report_bad_pinned_keys(options: list[ParsedOption], parse_context: ParseCon
     """Report pinned keys that are unreadable (E10) or used twice (E11)."""
     seen: dict[str, int] = {}
     for option in options:
-        match = _PIN.search(option.markdown)
+        match = _OPTION_KEY_COMMENT.search(option.markdown)
         if match and not option.pinned_key:
             message = f"The key in “{match[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
@@ -146,7 +146,7 @@ def _parse_option(
     if inline is None or inline.type != "inline":
         parse_context.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
         return None
-    match = _BOX.match(inline.content)
+    match = _OPTION_BOX.match(inline.content)
     if match is None or not _is_well_formed_box(match, inline):
         column = parse_context.locate_text("[", line, line)[1] if match else 3
         first_characters = inline.content[:12].split("\n")[0]
@@ -174,7 +174,7 @@ def _parse_option(
 
 def _report_nested_options(item_tokens: list[Token], parse_context: ParseContext) -> None:
     for token in item_tokens[2:]:
-        if token.type == "inline" and _BOX.match(token.content):
+        if token.type == "inline" and _OPTION_BOX.match(token.content):
             message = "This option stands inside of the one above it."
             hint = "Take the spaces before it away."
             parse_context.report("E24", get_first_line_number(token), 1, message, hint)
@@ -183,7 +183,9 @@ def _report_nested_options(item_tokens: list[Token], parse_context: ParseContext
 
 def _is_well_formed_box(match: re.Match[str], inline: Token) -> bool:
     rest = inline.content[match.end() :]
-    is_known = match["inside"] in {" ", "x", "X"} or _CREDIT.fullmatch(match["inside"])
+    is_known = match["inside"] in {" ", "x", "X"} or _PARTIAL_CREDIT_PERCENT.fullmatch(
+        match["inside"]
+    )
     return bool(is_known and (match["gap"] or not rest))
 
 
@@ -249,7 +251,9 @@ def build_choices(
     return tuple(choices)
 
 
-_LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE)
+_ALL_OR_NONE_OF_THE_ABOVE = re.compile(
+    r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE
+)
 
 
 def refers_to_other_options(option_text: str) -> bool:
@@ -258,7 +262,7 @@ def refers_to_other_options(option_text: str) -> bool:
     >>> refers_to_other_options("All of the above"), refers_to_other_options("All of the GPUs")
     (True, False)
     """
-    return bool(_LAST.match(option_text.strip()))
+    return bool(_ALL_OR_NONE_OF_THE_ABOVE.match(option_text.strip()))
 
 
 def read_sole_code_span_or_report(option: ParsedOption, parse_context: ParseContext) -> str | None:
@@ -276,7 +280,7 @@ def read_sole_code_span_or_report(option: ParsedOption, parse_context: ParseCont
             hint += f"- {option.checkbox} `{spans[0].content}`"
         message = f"“{text[:_LONGEST_ANSWER]}” is not one code span."
         option.report_problem("E40", message, hint, parse_context)
-    elif match := _UNSEEN.search(template):
+    elif match := _INVISIBLE_CHARACTER.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
         option.report_problem("E76", message, "Delete it; it is not seen.", parse_context)
     return template

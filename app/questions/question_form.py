@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.estimator import registry
-from app.markup.expressions import PLACEHOLDER, ExpressionError
+from app.markup.expressions import PLACEHOLDER_PATTERN, ExpressionError
 from app.markup.model import RichText
 from app.questions import types
 from app.questions.model import Question, Variant, compute_seed_for_attempt, draw_variant
@@ -168,7 +168,7 @@ def excerpt_for_title(text: RichText) -> str:
     """
     first_line = text.plain.partition("\n")[0]
     whole = first_line if first_line.endswith("?") else text.plain
-    title = " ".join(PLACEHOLDER.sub("…", whole).split())
+    title = " ".join(PLACEHOLDER_PATTERN.sub("…", whole).split())
     if len(title) <= _MAX_TITLE_LENGTH:
         return title
     return title[: title.rfind(" ", 0, _MAX_TITLE_LENGTH)].rstrip(".,:;") + "…"

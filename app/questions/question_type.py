@@ -24,7 +24,7 @@ from app.questions.option_parsing import Choice, ParsedOption
 SubmittedFields = Mapping[str, Sequence[str]]
 Result = Literal["right", "partly", "wrong"]
 
-_WHOLE = 1 - 1e-9
+_MIN_FULL_SCORE = 1 - 1e-9
 MAX_RESPONSE_LENGTH = 200
 
 
@@ -46,7 +46,7 @@ def score_option(option: ScorableOption | None) -> float:
 
 def classify_score(score: float) -> Result:
     """Return a score, 0 to 1, as one of three words."""
-    if score >= _WHOLE:
+    if score >= _MIN_FULL_SCORE:
         return "right"
     return "partly" if score > 0 else "wrong"
 
@@ -164,30 +164,32 @@ CONFIDENCE_LEVELS = (
 # Invisible characters: what Unicode names
 # Default_Ignorable_Code_Point (zero-width spaces and joiners, soft hyphens, byte order
 # marks, marks of the writing direction, variation selectors, fillers of Hangul).
-_INVISIBLE = re.compile(
+_INVISIBLE_CHARACTER = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
 # After letters of scripts that join or shape letters, a joiner is part of the word.
-_JOINERS = re.compile("(?<=[\u0600-\U0010ffff])[\u200c\u200d]")
+_SCRIPT_JOINER = re.compile("(?<=[\u0600-\U0010ffff])[\u200c\u200d]")
 # Compatibility forms of a letter: full width, half width, or ligature.
-_WIDE = re.compile("[\u3000\ufb00-\ufb06\uff01-\uffef]+")
-_SINGLE = (
+_COMPATIBILITY_CHARACTERS = re.compile("[\u3000\ufb00-\ufb06\uff01-\uffef]+")
+_SINGLE_QUOTES = (
     "\u2018\u2019\u201a\u201b\u2039\u203a\u02bb\u02bc\u00b4\u275b\u275c\u275f"
     "\u2032\u2035\u05f3\u276e\u276f\u27e8\u27e9\u2329\u232a"
 )
-_DOUBLE = (
+_DOUBLE_QUOTES = (
     "\u201c\u201d\u201e\u201f\u00ab\u00bb\u275d\u275e\u2e42\u3008\u3009\u300a\u300b"
     "\u300c\u300d\u300e\u300f\u301d\u301e\u301f\u2033\u2036\u05f4\u2760\u27ea\u27eb"
     "\U0001f676\U0001f677\U0001f678"
 )
-QUOTES = f"'\"{_SINGLE}{_DOUBLE}"
+QUOTES = f"'\"{_SINGLE_QUOTES}{_DOUBLE_QUOTES}"
 """Quotation marks of every language."""
-_QUOTES = str.maketrans(_SINGLE + _DOUBLE, "'" * len(_SINGLE) + '"' * len(_DOUBLE))
+_PLAIN_QUOTE_BY_QUOTE = str.maketrans(
+    _SINGLE_QUOTES + _DOUBLE_QUOTES, "'" * len(_SINGLE_QUOTES) + '"' * len(_DOUBLE_QUOTES)
+)
 # Punctuation that ends a sentence or clause in any script: Unicode's
 # Terminal_Punctuation, and the marks that begin a sentence in Spanish.
-_ENDS = (
+_PUNCTUATION_CHARACTERS = (
     ".,;:!?\u2026\u203c\u203d\u2047-\u2049\u2e2e\u2e3c\u2e41\u00a1\u00bf\u00b7\u0589"
     "\u055c\u055e\u05c3\u060c\u061b\u061d-\u061f\u06d4\u0700-\u070c\u07f8\u07f9"
     "\u0830-\u083e\u085e\u0964\u0965\u0e5a\u0e5b\u0f08\u0f0d-\u0f12\u104a\u104b"
@@ -196,9 +198,9 @@ _ENDS = (
     "\u3001\u3002\ua4fe\ua4ff\ua60d-\ua60f\ua6f3-\ua6f7\ua876\ua877\ua8ce\ua8cf"
     "\ua92f\ua9c7-\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb"
 )
-_AROUND = f"[\\s{_ENDS}\"'`]+"
+_SURROUNDING_PATTERN = f"[\\s{_PUNCTUATION_CHARACTERS}\"'`]+"
 _BESIDE_SIGN = re.compile(r"\s*([,:;()])\s*")  # full-width signs bring their own space
-_EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
+_SURROUNDING_PUNCTUATION = re.compile(f"^{_SURROUNDING_PATTERN}|{_SURROUNDING_PATTERN}$")
 
 
 def is_same_phrase(first_text: str, second_text: str, *, case_sensitive: bool = False) -> bool:
@@ -221,10 +223,12 @@ def remove_invisible_characters(text: str) -> str:
 
     The text looks the same afterward.
     """
-    normalized = _WIDE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
-    parts = _JOINERS.split(normalized)
-    joiners = _JOINERS.findall(normalized)
-    visible_parts = [unicodedata.normalize("NFC", _INVISIBLE.sub("", part)) for part in parts]
+    normalized = _COMPATIBILITY_CHARACTERS.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
+    parts = _SCRIPT_JOINER.split(normalized)
+    joiners = _SCRIPT_JOINER.findall(normalized)
+    visible_parts = [
+        unicodedata.normalize("NFC", _INVISIBLE_CHARACTER.sub("", part)) for part in parts
+    ]
     return "".join(a + b for a, b in zip(visible_parts, [*joiners, ""], strict=True))
 
 
@@ -234,7 +238,7 @@ def normalize_search_text(text: str) -> str:
     >>> normalize_search_text("«Pre\u00adFILL»")
     '"prefill"'
     """
-    return remove_invisible_characters(text).translate(_QUOTES).casefold()
+    return remove_invisible_characters(text).translate(_PLAIN_QUOTE_BY_QUOTE).casefold()
 
 
 def split_search_query(query: str) -> list[str]:
@@ -249,13 +253,13 @@ def split_search_query(query: str) -> list[str]:
 
 def _normalize_for_comparison(text: str, case_sensitive: bool) -> str:
     # A standalone acute accent is a quote; NFKC would turn it into a space.
-    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES))
-    visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
+    plain = unicodedata.normalize("NFKC", text.translate(_PLAIN_QUOTE_BY_QUOTE))
+    visible = unicodedata.normalize("NFKC", _INVISIBLE_CHARACTER.sub("", plain))
     quoted = "".join(
         "-" if unicodedata.category(c) == "Pd" or c in "\u2043\u2212" else c
-        for c in visible.translate(_QUOTES)
+        for c in visible.translate(_PLAIN_QUOTE_BY_QUOTE)
     )
-    joined = re.sub(r"[\s_-]+", _remove_gap_within_word, _EDGES.sub("", quoted))
+    joined = re.sub(r"[\s_-]+", _remove_gap_within_word, _SURROUNDING_PUNCTUATION.sub("", quoted))
     spaced = _BESIDE_SIGN.sub(r"\1", " ".join(joined.split()))
     return spaced if case_sensitive else spaced.casefold()
 

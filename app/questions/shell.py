@@ -15,16 +15,20 @@ from typing import Any, NamedTuple
 ANY_TEXT = "…"
 """Stands for any text in an author's command; at its end, for any further text or none."""
 _ANY_REST = "…*"
-_QUOTED = r"""'[^']*'|"(?:\\.|[^"\\])*\""""
-_TARGET = r">{1,2}\s*(?:&[012]|[^\s|;&]+)"
-_REDIRECT = re.compile(rf"{_QUOTED}|(?<!\S)(?P<redirect>[012&]?{_TARGET})")
-_REDIRECTED = "\0"
-_LOOP = re.compile(rf"\bfor (\w+) in ([^;]+); *do (.+?); *done\b( *{_TARGET})?")
-_ECHO = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
-_SPECIAL = re.compile(r"""[;|&<>'"\\]""")
-_WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
+_QUOTED_STRING_PATTERN = r"""'[^']*'|"(?:\\.|[^"\\])*\""""
+_REDIRECT_TARGET_PATTERN = r">{1,2}\s*(?:&[012]|[^\s|;&]+)"
+_REDIRECTION = re.compile(
+    rf"{_QUOTED_STRING_PATTERN}|(?<!\S)(?P<redirect>[012&]?{_REDIRECT_TARGET_PATTERN})"
+)
+_REDIRECTION_PLACEHOLDER = "\0"
+_FOR_LOOP = re.compile(
+    rf"\bfor (\w+) in ([^;]+); *do (.+?); *done\b( *{_REDIRECT_TARGET_PATTERN})?"
+)
+_ECHO_OF_COMMAND = re.compile(r"""\becho (?:"[^;|$"]*\$\(([^()]+)\)"|[^;|$"]*\$\(([^()]+)\))""")
+_SHELL_SPECIAL_CHARACTER = re.compile(r"""[;|&<>'"\\]""")
+_WRAPPER_COMMANDS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _NAMED_ARGUMENT = re.compile(r"[A-Za-z][\w./-]*=")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*=")
+_VARIABLE_ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=")
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
 
 
@@ -98,8 +102,8 @@ def parse_shell_line(line: str) -> tuple[ShellPipeline, ...]:
     >>> [p.stages for p in parse_shell_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
     [(('dmesg', '-T'), ('grep', 'Xid 79')), (('sinfo', '-R'),)]
     """
-    line = _ECHO.sub(r"\1\2", _LOOP.sub(_unroll_loop, line))
-    if not _SPECIAL.search(line):  # shlex takes 50 times as long
+    line = _ECHO_OF_COMMAND.sub(r"\1\2", _FOR_LOOP.sub(_unroll_loop, line))
+    if not _SHELL_SPECIAL_CHARACTER.search(line):  # shlex takes 50 times as long
         return tuple(ShellPipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
     redirects: list[str] = []
 
@@ -107,9 +111,9 @@ def parse_shell_line(line: str) -> tuple[ShellPipeline, ...]:
         if not match["redirect"]:
             return match[0]
         redirects.append(match["redirect"])
-        return f" {_REDIRECTED} "
+        return f" {_REDIRECTION_PLACEHOLDER} "
 
-    marked_line = _REDIRECT.sub(mark_redirect, line.replace(_REDIRECTED, ""))
+    marked_line = _REDIRECTION.sub(mark_redirect, line.replace(_REDIRECTION_PLACEHOLDER, ""))
     reader = shlex.shlex(marked_line, posix=True, punctuation_chars=";|&")
     reader.whitespace_split = True
     reader.commenters = ""
@@ -125,7 +129,7 @@ def parse_shell_line(line: str) -> tuple[ShellPipeline, ...]:
             targets.append("")
         elif token in {"|", "|&"}:
             pipelines[-1].append([])
-        elif token == _REDIRECTED:
+        elif token == _REDIRECTION_PLACEHOLDER:
             targets[-1] = _parse_redirect_target(redirects.pop(0)) or targets[-1]
         else:
             pipelines[-1][-1].append(token)
@@ -152,7 +156,7 @@ def _parse_redirect_target(redirect: str) -> str:
 def _unroll_loop(loop: re.Match[str]) -> str:
     """Return the body of a `for` for each of its first 16 words; `{0..7}` makes eight.
 
-    >>> _LOOP.sub(_unroll_loop, "for i in 0 1; do ping node$i; done")
+    >>> _FOR_LOOP.sub(_unroll_loop, "for i in 0 1; do ping node$i; done")
     'ping node0; ping node1'
     """
     name, word_list, body, redirect = loop.groups("")
@@ -264,7 +268,7 @@ def collect_environment_variables(tokens: Sequence[str]) -> tuple[str, ...]:
     >>> collect_environment_variables(["sudo", "B=1", "A=2", "B=3"])
     ('A=2', 'B=3')
     """
-    last = {text.partition("=")[0]: text for text in tokens if _VARIABLE.match(text)}
+    last = {text.partition("=")[0]: text for text in tokens if _VARIABLE_ASSIGNMENT.match(text)}
     return tuple(sorted(last.values()))
 
 
@@ -272,11 +276,11 @@ def strip_sudo_and_variables(tokens: Sequence[str]) -> list[str]:
     """Return a command without `sudo`, `watch` and variables before it; empty if nothing is left."""
     rest = list(tokens)
     while rest and (
-        rest[0] in _WRAPPERS
-        or _VARIABLE.match(rest[0])
-        or (rest[0] == "env" and len(rest) > 1 and _VARIABLE.match(rest[1]))
+        rest[0] in _WRAPPER_COMMANDS
+        or _VARIABLE_ASSIGNMENT.match(rest[0])
+        or (rest[0] == "env" and len(rest) > 1 and _VARIABLE_ASSIGNMENT.match(rest[1]))
     ):
-        wrapper = rest.pop(0) in _WRAPPERS
+        wrapper = rest.pop(0) in _WRAPPER_COMMANDS
         while wrapper and rest and _WRAPPER_OPTION.fullmatch(rest[0]):
             rest.pop(0)
     return rest

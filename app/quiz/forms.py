@@ -13,11 +13,11 @@ from app.questions.types import QUESTION_TYPES
 from app.quiz.selection import MODES, Mode, PracticeRequest
 from app.web.dependencies import LAST_ROW, Address, validate_form
 
-_SENT = {name for kind in QUESTION_TYPES.values() for name in kind.form_fields}
-_PREFIXES = tuple(name for name in _SENT if name.endswith("."))
+_ANSWER_FIELD_NAMES = {name for kind in QUESTION_TYPES.values() for name in kind.form_fields}
+_ANSWER_FIELD_PREFIXES = tuple(name for name in _ANSWER_FIELD_NAMES if name.endswith("."))
 _MOST_FIELDS = 60
 _MOST_VALUES = 40
-_LONGEST = 400
+_MAX_VALUE_LENGTH = 400
 _MOST_CHARACTERS = 20_000  # total length of all values; each answer is stored permanently
 _LONGEST_RUN = 100  # questions
 
@@ -107,9 +107,9 @@ def parse_submission_fields(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmiss
     for name, value in pairs:
         if not isinstance(value, str):
             continue
-        if name in _SENT or name.startswith(_PREFIXES):
+        if name in _ANSWER_FIELD_NAMES or name.startswith(_ANSWER_FIELD_PREFIXES):
             if len(raw) < _MOST_FIELDS or name in raw:
-                raw.setdefault(name, []).append(value[:_LONGEST])
+                raw.setdefault(name, []).append(value[:_MAX_VALUE_LENGTH])
         else:
             fields[name] = value
     raw = {name: values[:_MOST_VALUES] for name, values in raw.items()}

@@ -121,7 +121,7 @@ def _make_course_order_key(course: Course, item: str) -> tuple[int, str, int]:
     return topic_index, slug, question_index
 
 
-_WORD = re.compile(r"[^\W_]{2,}")
+_LONG_WORD = re.compile(r"[^\W_]{2,}")
 _SENTENCE_END = re.compile(rf"(?<=[{ENDS};:])\s+|(?<=[{UNSPACED_ENDS}])|\n(?=[^\W\d_a-z]|“)")
 _BEFORE_A_STOP = re.compile(r"\s+(?=[,.;:!?)])")
 _PLAIN_WORD = re.compile("[\\w,.'\u2019%/-]+")
@@ -184,7 +184,7 @@ def _list_distinct_word_stems(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
     parts = add_boundaries_in_unspaced_scripts(text.lower()).split(BOUNDARY)
     pairs = (a + b for a, b in itertools.pairwise(filter(None, parts)) if len(a + b) == 2)
-    words = (word.rstrip("s") for part in parts for word in _WORD.findall(part))
+    words = (word.rstrip("s") for part in parts for word in _LONG_WORD.findall(part))
     return frozenset((*words, *pairs))
 
 
@@ -211,7 +211,7 @@ class TaskView:
     needed_for: str = ""
 
 
-_REASONS = {
+_TEXT_BY_READ_REASON = {
     "begun": "You started it",
     "missed in the mock exam": "Cost you points in the mock exam",
     "missed in the placement test": "Missed in the placement test",
@@ -221,12 +221,14 @@ _REASONS = {
 
 def _find_title_of_requiring_page(page: PageToRead, course: Course) -> str:
     """Return the title of the page for which the reason holds; empty if the page is its own."""
-    is_required = _REASONS[page.reason] and not page.is_rest and page.required_by in course.topics
+    is_required = (
+        _TEXT_BY_READ_REASON[page.reason] and not page.is_rest and page.required_by in course.topics
+    )
     return course.topics[page.required_by].title if is_required else ""
 
 
 def _describe_reading(task: TaskProgress, page: PageToRead, course: Course) -> str:
-    reason = _REASONS[page.reason]
+    reason = _TEXT_BY_READ_REASON[page.reason]
     if _find_title_of_requiring_page(page, course):
         reason = {
             "begun": "which you started",

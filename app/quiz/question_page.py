@@ -211,8 +211,8 @@ def _build_estimate_view(calculator_address: str, course: Course) -> EstimateVie
     ).estimate
 
 
-_PAGE, _PRACTICE, _CARDS = "the page", "your practice", "your cards"
-_HOMES = {"/flashcards": _CARDS, "/quiz/runs/": _PRACTICE}
+_PAGE_LINK_TEXT, _PRACTICE_LINK_TEXT, _CARDS_LINK_TEXT = "the page", "your practice", "your cards"
+_BACK_LINK_TEXT_BY_PATH = {"/flashcards": _CARDS_LINK_TEXT, "/quiz/runs/": _PRACTICE_LINK_TEXT}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -371,8 +371,8 @@ def build_feedback_with_next_links(
         )
     elif submission.hidden_fields.context == "page":
         onward = "" if is_htmx_request(ctx.request) else back
-        words = f"Back to {_PAGE}"
-    elif (home := _describe_back_link(back)) in {_PRACTICE, _CARDS}:
+        words = f"Back to {_PAGE_LINK_TEXT}"
+    elif (home := _describe_back_link(back)) in {_PRACTICE_LINK_TEXT, _CARDS_LINK_TEXT}:
         onward, words = back, f"Back to {home}"
     else:
         question = ctx.course.questions.get(attempt.question_id)
@@ -395,7 +395,10 @@ def add_missed_card_to_feedback(ctx: RequestContext, feedback: AnswerFeedback) -
 
 def _describe_back_link(back_url: str) -> str:
     """Return the name of the page that a question was opened from; `back_url` is its URL."""
-    return next((name for at, name in _HOMES.items() if back_url.startswith(at)), _PAGE)
+    return next(
+        (name for at, name in _BACK_LINK_TEXT_BY_PATH.items() if back_url.startswith(at)),
+        _PAGE_LINK_TEXT,
+    )
 
 
 def build_feedback_url(

@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
 from app.content.course import Course
-from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE, insert_if_absent
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REGRADE, REVISION, SCORE, insert_if_absent
 from app.database.quotas import MOST_RUNS, OPEN_REPORTS, raise_if_row_quota_exceeded
 from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
 from app.errors import NotFoundError
@@ -194,7 +194,7 @@ def load_attempt(db: Session, learner_id: int, attempt_id: int) -> RecordedAttem
     """Return an attempt of this learner; raises NotFoundError if it has no such attempt."""
     row = db.execute(
         select(*_ATTEMPT_COLUMNS)
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(
             col(Attempt.id) == attempt_id,
             col(Attempt.learner_id) == learner_id,
@@ -238,7 +238,7 @@ def load_past_attempts_by_question(db: Session, learner_id: int) -> dict[str, Pa
     )
     rows = db.execute(
         select(ATTEMPT.c["item"], newest.c.tries, SCORE, ATTEMPT.c.at).select_from(
-            GRADED.join(newest, ATTEMPT.c.id == newest.c.newest)
+            GRADED_ATTEMPTS.join(newest, ATTEMPT.c.id == newest.c.newest)
         )
     )
     return {item: PastAttempts(tries, score, at) for item, tries, score, at in rows}
@@ -290,7 +290,7 @@ def find_run(db: Session, learner_id: int, run_id: int) -> PracticeRunState:
         of_run = or_(of_run, and_(ATTEMPT.c.learner_id == learner_id, *elsewhere))
     rows = db.execute(
         select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE, ATTEMPT.c.raw)
-        .select_from(GRADED)
+        .select_from(GRADED_ATTEMPTS)
         .where(of_run)
         .order_by(func.coalesce(ATTEMPT.c.run_id, 0) == run_id, ATTEMPT.c.id)  # its own win
     )
@@ -310,7 +310,7 @@ def count_missed_before_run(db: Session, learner_id: int, run_id: int, items: Se
         .where(ATTEMPT.c.id < began)
         .group_by(ATTEMPT.c["item"])
     )
-    earlier = select(SCORE).select_from(GRADED).where(ATTEMPT.c.id.in_(newest))
+    earlier = select(SCORE).select_from(GRADED_ATTEMPTS).where(ATTEMPT.c.id.in_(newest))
     return sum(score < 1 for score in db.scalars(earlier))
 
 

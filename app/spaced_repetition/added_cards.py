@@ -135,13 +135,13 @@ def schedule_missed_questions_for_tomorrow(
         "cards": [w.card_id for w in again],
         "tomorrow": compute_first_due_day(again[0].card_id, day).isoformat(),
     }
-    db.connection().execute(_SOONER, values)
+    db.connection().execute(_SCHEDULE_SOONER, values)
 
 
 def set_card_declined_if_added(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     """Decline an added card, or take it back; returns False if it was never added."""
     values = {**build_card_query_parameters(learner_id, card), "declined": declined}
-    if not db.connection().execute(_DECLINE, values).rowcount:
+    if not db.connection().execute(_UPDATE_ADDED_CARD, values).rowcount:
         return False
     delete_suspension(db, learner_id, card)
     update_card_state_row(db, learner_id, card, {"suspended": declined})
@@ -154,7 +154,7 @@ def load_added_card_records(
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": list(cards)}
-    rows = db.connection().execute(_AMONG, values)
+    rows = db.connection().execute(_SELECT_SOME_ADDED_CARDS, values)
     return {row.card: _added_card_from_row(row) for row in rows}
 
 
@@ -164,7 +164,7 @@ def load_newest_added_cards(
     """Return at most `limit` added cards, newest first, after skipping `offset` of them."""
     if not learner_id:
         return []
-    statement = _ALL.order_by(ADDED.c.id.desc()).limit(limit).offset(offset)
+    statement = _SELECT_ALL_ADDED_CARDS.order_by(ADDED.c.id.desc()).limit(limit).offset(offset)
     rows = db.connection().execute(statement, {"of_learner": learner_id})
     return [_added_card_from_row(row) for row in rows]
 
@@ -172,14 +172,14 @@ def load_newest_added_cards(
 def count_added_cards(db: Session, learner_id: int) -> int:
     if not learner_id:
         return 0
-    return db.connection().execute(_COUNT, {"of_learner": learner_id}).scalar() or 0
+    return db.connection().execute(_COUNT_ADDED_CARDS, {"of_learner": learner_id}).scalar() or 0
 
 
 def list_undeclined_cards_of_kind(db: Session, learner_id: int, card_kind: str) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{card_kind}:"}
-    return frozenset(db.connection().execute(_STUDIED, values).scalars())
+    return frozenset(db.connection().execute(_SELECT_KEPT_CARDS_WITH_PREFIX, values).scalars())
 
 
 _OWN_CARD_ROW = (
@@ -199,7 +199,7 @@ _MISSED_AGAIN = (
     .where(*_OWN_CARD_ROW, ADDED.c.declined.is_(False))
     .values(seed=bindparam("numbers"), at=case((_waiting, ADDED.c.at), else_=bindparam("now")))
 )
-_SOONER = (
+_SCHEDULE_SOONER = (
     update(CARD_STATES)
     .where(
         CARD_STATES.c.learner_id == bindparam("of_learner"),
@@ -212,8 +212,8 @@ _SOONER = (
     )
     .values(due_day=bindparam("tomorrow"), set_day="")
 )
-_DECLINE = update(ADDED).where(*_OWN_CARD_ROW)
-_ALL = (
+_UPDATE_ADDED_CARD = update(ADDED).where(*_OWN_CARD_ROW)
+_SELECT_ALL_ADDED_CARDS = (
     select(
         ADDED.c.card,
         ADDED.c.seed,
@@ -232,10 +232,12 @@ _ALL = (
     )
     .where(ADDED.c.learner_id == bindparam("of_learner"))
 )
-_COUNT = select(func.count()).where(ADDED.c.learner_id == bindparam("of_learner"))
-_AMONG = _ALL.where(ADDED.c.card.in_(bindparam("cards", expanding=True)))
+_COUNT_ADDED_CARDS = select(func.count()).where(ADDED.c.learner_id == bindparam("of_learner"))
+_SELECT_SOME_ADDED_CARDS = _SELECT_ALL_ADDED_CARDS.where(
+    ADDED.c.card.in_(bindparam("cards", expanding=True))
+)
 _begin: Any = bindparam("begin", type_=String)
-_STUDIED = select(ADDED.c.card).where(
+_SELECT_KEPT_CARDS_WITH_PREFIX = select(ADDED.c.card).where(
     # Not with < and >: PostgreSQL compares text by its locale.
     *_OWN_KEPT_ROWS,
     func.substr(ADDED.c.card, 1, func.length(_begin)) == _begin,
@@ -369,7 +371,7 @@ def load_added_card_contents(
     return details
 
 
-DECK = "My cards"
+OWN_CARDS_DECK_NAME = "My cards"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -396,7 +398,7 @@ def insert_own_card(
     card: str,
     content: OwnCardContent,
     now: dt.datetime,
-    deck: str = DECK,
+    deck: str = OWN_CARDS_DECK_NAME,
 ) -> bool:
     """Save a new own card, or the learner's text of a course card, which has no `deck`.
 
@@ -443,9 +445,9 @@ def update_own_card_text(db: Session, learner_id: int, card: str, content: OwnCa
     )
 
 
-_TAG = re.compile(r"<[^<>]*>")
+_HTML_TAG = re.compile(r"<[^<>]*>")
 # These can occur inside a word: a soft hyphen, zero-width characters, a byte order mark.
-_UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_INVISIBLE_CHARACTERS = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 
 def search_own_card_ids(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
@@ -459,14 +461,14 @@ def search_own_card_ids(db: Session, learner_id: int, words: Sequence[str]) -> I
         .order_by(col(OwnCard.id).desc())
     )
     whole = func.lower(col(OwnCard.front) + col(OwnCard.back) + col(OwnCard.tags))
-    for sign in _UNSEEN:
+    for sign in _INVISIBLE_CHARACTERS:
         whole = func.replace(whole, sign, "")
     for word in words:
         # SQLite lowercases only ASCII, and & < > are stored escaped.
         if word.isascii() and word.isalnum():
             wanted = wanted.where(whole.contains(word, autoescape=True))
     for card, front, back, tags in db.execute(wanted).yield_per(100):
-        text = unescape(_TAG.sub(" ", f"{front} {back}")) + f" {tags}"
+        text = unescape(_HTML_TAG.sub(" ", f"{front} {back}")) + f" {tags}"
         folded = normalize_search_text(text)
         if all(word in folded for word in words):
             yield card

@@ -23,7 +23,7 @@ TERM = "term"
 OWN = "own"
 PICTURES = "/flashcards/pictures/"
 """URL prefix of the pictures on own cards; the picture's name follows."""
-_PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
+_PICTURE_PATH = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
 
 
 def build_question_card_id(item: str) -> str:
@@ -35,7 +35,7 @@ def build_term_card_id(anchor: str) -> str:
 
 
 def is_own_picture_url(address: str) -> bool:
-    return _PICTURE.match(address) is not None
+    return _PICTURE_PATH.match(address) is not None
 
 
 def is_added_card_id(card: str) -> bool:
@@ -97,17 +97,17 @@ def is_usable_as_card(question: Question) -> bool:
 
 LONGEST_FACE = 20_000
 """Maximum length in characters of one side of an own card, as HTML."""
-_CUT = (
+_CUT_FACE_NOTE = (
     f"<p><em>This side has more than {LONGEST_FACE:,} characters. The rest is not "
     "shown here; “Download my data” in Settings has it.</em></p>"
 )
 _NO_HINT = '<span class="sr">gap</span>'
-_TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
-_TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
-_TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "img"}
-_TAGS |= {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "mfrac"}
-_TAGS |= {"msubsup", "msqrt", "mroot", "mover", "munder", "munderover", "mtable"}
-_TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
+_ALLOWED_TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
+_ALLOWED_TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
+_ALLOWED_TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "img"}
+_ALLOWED_TAGS |= {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "mfrac"}
+_ALLOWED_TAGS |= {"msubsup", "msqrt", "mroot", "mover", "munder", "munderover", "mtable"}
+_ALLOWED_TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
 
 
 def build_question_card(question: Question, seed: int) -> Flashcard:
@@ -150,7 +150,9 @@ def build_own_card(card: str, faces: CardFacesHtml) -> Flashcard:
     A side saved before the length limit existed is cut.
     """
     front, back = (
-        sanitize_card_html(face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT)
+        sanitize_card_html(
+            face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT_FACE_NOTE
+        )
         for face in faces
     )
     return Flashcard(
@@ -168,7 +170,7 @@ def sanitize_card_html(html: str) -> str:
     """Sanitize untrusted HTML to text with its structure, links and pictures."""
     return nh3.clean(
         html,
-        tags=_TAGS,
+        tags=_ALLOWED_TAGS,
         attributes={"a": {"href"}, "img": {"src", "alt"}, "math": {"display"}},
         attribute_filter=_drop_foreign_picture_url,
         url_schemes={"http", "https", "mailto"},

@@ -85,10 +85,10 @@ def build_card_query_parameters(learner_id: int, card: str) -> dict[str, Any]:
     return {"of_learner": learner_id, "of_card": card}
 
 
-_CHANGE = update(CARD_STATES).where(*OWN_CARD_ROW)
-_ADD = insert(CARD_STATES)
-_FORGET = delete(CARD_STATES).where(*OWN_CARD_ROW)
-_UNSUSPEND = delete(SUSPENSIONS).where(
+_UPDATE_CARD_STATE = update(CARD_STATES).where(*OWN_CARD_ROW)
+_INSERT_CARD_STATE = insert(CARD_STATES)
+_DELETE_CARD_STATE = delete(CARD_STATES).where(*OWN_CARD_ROW)
+_DELETE_SUSPENSION = delete(SUSPENSIONS).where(
     SUSPENSIONS.c.learner_id == bindparam("of_learner"),
     SUSPENSIONS.c.card == bindparam("of_card"),
 )
@@ -97,7 +97,9 @@ _UNSUSPEND = delete(SUSPENSIONS).where(
 def update_card_state_row(
     db: Session, learner_id: int, card: str, values: Mapping[str, Any]
 ) -> None:
-    db.connection().execute(_CHANGE, {**build_card_query_parameters(learner_id, card), **values})
+    db.connection().execute(
+        _UPDATE_CARD_STATE, {**build_card_query_parameters(learner_id, card), **values}
+    )
 
 
 def save_card_state_row(
@@ -116,12 +118,14 @@ def save_card_state_row(
     own = {"topic": "", "note": name}
     if not isinstance(card, str):
         own = {"topic": card.topic, "note": min(name, card.sibling) if card.sibling else name}
-    db.connection().execute(_ADD, {"learner_id": learner_id, "card": name, **own, **values})
+    db.connection().execute(
+        _INSERT_CARD_STATE, {"learner_id": learner_id, "card": name, **own, **values}
+    )
 
 
 def delete_card_state_row(db: Session, learner_id: int, card: str) -> None:
-    db.connection().execute(_FORGET, build_card_query_parameters(learner_id, card))
+    db.connection().execute(_DELETE_CARD_STATE, build_card_query_parameters(learner_id, card))
 
 
 def delete_suspension(db: Session, learner_id: int, card: str) -> None:
-    db.connection().execute(_UNSUSPEND, build_card_query_parameters(learner_id, card))
+    db.connection().execute(_DELETE_SUSPENSION, build_card_query_parameters(learner_id, card))

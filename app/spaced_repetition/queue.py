@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.content.course import Course
-from app.database.engine import BROUGHT
+from app.database.engine import IMPORTED_REVIEW_PREFIX
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, is_source_in_course
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES, card_state_from_row
@@ -37,8 +37,9 @@ NEW_SECONDS = 60.0
 """Seconds for a new card: about three reviews on its first day, the first one slower."""
 
 # The assumed time counts as much as this many of the learner's own reviews.
-_TRUST = 20
-_LEAST, _MOST = 0.5, 4.0  # times the usual: cards graded unread, pages left open
+_ASSUMED_TIME_REVIEW_COUNT = 20
+# times the usual: cards graded unread, pages left open
+_MIN_TIMES_USUAL, _MAX_TIMES_USUAL = 0.5, 4.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class SecondsPerCard:
         return self.review_seconds / LOOK_SECONDS
 
 
-USUAL = SecondsPerCard()
+USUAL_SECONDS_PER_CARD = SecondsPerCard()
 
 
 def shrink_mean_toward_usual(total_seconds: float, count: int, usual_seconds: float) -> float:
@@ -63,8 +64,10 @@ def shrink_mean_toward_usual(total_seconds: float, count: int, usual_seconds: fl
     >>> shrink_mean_toward_usual(0, 0, 60.0), shrink_mean_toward_usual(30 * 980, 980, 60.0)
     (60.0, 30.6)
     """
-    mean = (total_seconds + _TRUST * usual_seconds) / (count + _TRUST)
-    return min(_MOST * usual_seconds, max(_LEAST * usual_seconds, mean))
+    mean = (total_seconds + _ASSUMED_TIME_REVIEW_COUNT * usual_seconds) / (
+        count + _ASSUMED_TIME_REVIEW_COUNT
+    )
+    return min(_MAX_TIMES_USUAL * usual_seconds, max(_MIN_TIMES_USUAL * usual_seconds, mean))
 
 
 _SHARE_OF_CARDS = 0.5
@@ -87,7 +90,7 @@ def count_new_cards_still_allowed(
     study_minutes: int,
     day_counts: StudyDayCardCounts,
     extra_cards: int = 0,
-    seconds_per_card: SecondsPerCard = USUAL,
+    seconds_per_card: SecondsPerCard = USUAL_SECONDS_PER_CARD,
 ) -> int:
     """Return how many more new cards may be started on a study day.
 
@@ -201,7 +204,7 @@ class ReviewQueue:
 
 
 _EMPTY_QUEUE = ReviewQueue(None, "", 0, 0, 0, 0, StudyDayCardCounts(0, 0, 0))
-_KINDS = ("learning", "review", "waiting")
+_QUEUE_ORDER_KINDS = ("learning", "review", "waiting")
 
 
 def _count_rows_if(condition: Any) -> Any:
@@ -214,7 +217,7 @@ _learner = CARD_STATES.c.learner_id == bindparam("learner")
 # `card_ids.is_added_card_id`.
 _of_course = CARD_STATES.c.card.not_like("%:%")
 
-_TODAY = select(
+_COUNT_CARDS_OF_TODAY = select(
     _count_rows_if(_mine & (CARD_STATES.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
     _count_rows_if((CARD_STATES.c.first_day == bindparam("day")) & _of_course).label("begun"),
@@ -234,9 +237,10 @@ _rank = case(
 # Retrievability falls with days ÷ stability. The card with the largest ratio is the one most likely
 # forgotten, so the database needs no power function. An added card that was never reviewed ranks
 # with cards that reach 90% today.
-_DAY = 24 * 60 * 60 * 1000.0
+_DAY_MILLISECONDS = 24 * 60 * 60 * 1000.0
 _fading = func.coalesce(
-    cast(bindparam("now") - CARD_STATES.c.last_at, Float) / CARD_STATES.c.stability, _DAY
+    cast(bindparam("now") - CARD_STATES.c.last_at, Float) / CARD_STATES.c.stability,
+    _DAY_MILLISECONDS,
 )
 _due = (
     select(
@@ -275,7 +279,7 @@ _first_card = (
     .limit(1)
     .subquery()
 )
-_counts = _TODAY.subquery()
+_counts = _COUNT_CARDS_OF_TODAY.subquery()
 _COUNTS_AND_FIRST_CARD = select(*_first_card.c, *_counts.c).select_from(
     _counts.outerjoin(_first_card, true())
 )
@@ -292,7 +296,7 @@ def load_review_queue(db: Session, learner_id: int, scope: QueueScope) -> Review
         return dataclasses.replace(_EMPTY_QUEUE, finished_count=row.finished, day_counts=day)
     return ReviewQueue(
         first_card=card_record_from_row(row) if row.mine else None,
-        first_card_kind=_KINDS[row.rank] if row.mine else "",
+        first_card_kind=_QUEUE_ORDER_KINDS[row.rank] if row.mine else "",
         learning_count=row.learning,
         review_count=row.review,
         waiting_count=row.waiting,
@@ -302,7 +306,7 @@ def load_review_queue(db: Session, learner_id: int, scope: QueueScope) -> Review
     )
 
 
-_UPCOMING = (
+_SELECT_UPCOMING_CARDS = (
     select(_cards)
     .where(_cards.c.mine)
     .order_by(_cards.c.rank, _cards.c.urgency, _cards.c.card)
@@ -315,7 +319,9 @@ def load_cards_due_on_day(
 ) -> list[CardRecord]:
     """Return the first `limit` cards due on a study day, in queue order."""
     values = {**scope.sql_parameters(learner_id), "most": limit}
-    return [card_record_from_row(row) for row in db.connection().execute(_UPCOMING, values)]
+    return [
+        card_record_from_row(row) for row in db.connection().execute(_SELECT_UPCOMING_CARDS, values)
+    ]
 
 
 def card_record_from_row(row: Any) -> CardRecord:
@@ -328,7 +334,7 @@ _SEEN_COUNT = (
     .group_by(CARD_STATES.c.topic)
 )
 _today = CARD_STATES.c.last_day == bindparam("day")
-_SEEN = select(CARD_STATES.c.card, CARD_STATES.c.note, _today.label("today")).where(
+_SELECT_SEEN_CARDS = select(CARD_STATES.c.card, CARD_STATES.c.note, _today.label("today")).where(
     _learner, or_(CARD_STATES.c.topic == bindparam("topic"), _today)
 )
 
@@ -367,7 +373,7 @@ def yield_unseen_cards(
     """Yield all such cards in order. Each topic is queried only when it is reached."""
     values = {"learner": learner_id, "day": scope.day.isoformat()}
     for topic in topics:
-        rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
+        rows = db.connection().execute(_SELECT_SEEN_CARDS, {**values, "topic": topic}).all()
         seen = {row.card for row in rows}.union(scope.gone_and_moved_cards.topic_change_by_card)
         notes = {row.note for row in rows if row.today}
         mine = course.topics[topic].cards
@@ -500,30 +506,30 @@ def _list_topics_in_queue_order(course: Course) -> Iterable[str]:
     return sorted(every, key=lambda slug: course.topics[slug].level)
 
 
-_LOG = TABLES["review"]
+_REVIEW_TABLE = TABLES["review"]
 _MOST_LOOK = 120_000  # the page was left open
 _graded = (
-    _LOG.c.learner_id == bindparam("learner"),
-    _LOG.c.rating > 0,
-    _LOG.c.milliseconds.between(1, _MOST_LOOK),
-    _LOG.c.study_day < bindparam("day"),
+    _REVIEW_TABLE.c.learner_id == bindparam("learner"),
+    _REVIEW_TABLE.c.rating > 0,
+    _REVIEW_TABLE.c.milliseconds.between(1, _MOST_LOOK),
+    _REVIEW_TABLE.c.study_day < bindparam("day"),
     # An import during the day must not change the day's limits.
-    _LOG.c.token.not_like(f"{BROUGHT}%"),
+    _REVIEW_TABLE.c.token.not_like(f"{IMPORTED_REVIEW_PREFIX}%"),
 )
 # A card in its first learning steps has no recall value yet. Those reviews are the first ones.
-_first = (*_graded, _LOG.c.recall.is_(None))
-_pace_later = (*_graded, _LOG.c.recall.is_not(None))
+_first = (*_graded, _REVIEW_TABLE.c.recall.is_(None))
+_pace_later = (*_graded, _REVIEW_TABLE.c.recall.is_not(None))
 
 
 def _scalar_subquery(value: Any, *conditions: Any) -> Any:
     return select(value).where(*conditions).scalar_subquery()
 
 
-_SPENT = select(
-    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_first).label("new_card_time"),
-    _scalar_subquery(func.count(distinct(_LOG.c.card)), *_first).label("new_cards"),
-    _scalar_subquery(func.sum(_LOG.c.milliseconds), *_pace_later).label("review_time"),
-    _scalar_subquery(func.count(_LOG.c.id), *_pace_later).label("reviews"),
+_SELECT_TIME_SPENT = select(
+    _scalar_subquery(func.sum(_REVIEW_TABLE.c.milliseconds), *_first).label("new_card_time"),
+    _scalar_subquery(func.count(distinct(_REVIEW_TABLE.c.card)), *_first).label("new_cards"),
+    _scalar_subquery(func.sum(_REVIEW_TABLE.c.milliseconds), *_pace_later).label("review_time"),
+    _scalar_subquery(func.count(_REVIEW_TABLE.c.id), *_pace_later).label("reviews"),
 )
 _PACE_CACHE: LearnerCache[dt.date, SecondsPerCard] = LearnerCache()
 
@@ -539,7 +545,7 @@ def load_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> Seconds
 
 def _query_seconds_per_card(db: Session, learner_id: int, day: dt.date) -> SecondsPerCard:
     values = {"learner": learner_id, "day": day.isoformat()}
-    row = db.connection().execute(_SPENT, values).one()
+    row = db.connection().execute(_SELECT_TIME_SPENT, values).one()
     return SecondsPerCard(
         shrink_mean_toward_usual((row.new_card_time or 0) / 1000, row.new_cards, NEW_SECONDS),
         shrink_mean_toward_usual((row.review_time or 0) / 1000, row.reviews, LOOK_SECONDS),

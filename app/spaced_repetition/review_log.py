@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
 from app.clock import from_milliseconds, study_day_at, to_milliseconds
-from app.database.engine import BROUGHT, insert_if_absent
+from app.database.engine import IMPORTED_REVIEW_PREFIX, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
@@ -53,7 +53,7 @@ from app.spaced_repetition.scheduler import (
 )
 
 LEARNER = TABLES["learner"]
-_ALL = (
+_SELECT_ADDED_CARDS = (
     select(ADDED.c.card, ADDED.c.at, ADDED.c.declined, LEARNER.c.zone)
     .join_from(ADDED, LEARNER, LEARNER.c.id == ADDED.c.learner_id)
     .where(ADDED.c.learner_id == bindparam("of_learner"))
@@ -78,7 +78,9 @@ def load_added_card_initial_states(
     db: Session, learner_id: int, cards: Collection[str] | None = None
 ) -> dict[str, AddedCardInitialState]:
     """Return the starts of all cards that a learner ever added, or of some of them."""
-    wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
+    wanted = (
+        _SELECT_ADDED_CARDS if cards is None else _SELECT_ADDED_CARDS.where(ADDED.c.card.in_(cards))
+    )
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
     return {row.card: _initial_state_from_row(row) for row in rows}
 
@@ -321,14 +323,14 @@ class RecordedReview:
     is_lapse: bool
 
 
-_TURNS = select(func.count()).where(
+_COUNT_LOG_ENTRIES = select(func.count()).where(
     LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
 )
 # One query for both. The log is counted only if there is no card state row.
 _one = select(literal(1).label("one")).subquery()
-_FIND = select(
+_FIND_CARD_STATE = select(
     *CARD_STATE_COLUMNS,
-    func.coalesce(CARD_STATES.c.turns, _TURNS.scalar_subquery()).label("turns"),
+    func.coalesce(CARD_STATES.c.turns, _COUNT_LOG_ENTRIES.scalar_subquery()).label("turns"),
     CARD_STATES.c.suspended,
 ).select_from(_one.outerjoin(CARD_STATES, and_(*OWN_CARD_ROW)))
 
@@ -336,19 +338,23 @@ _FIND = select(
 def load_card_record(db: Session, learner_id: int, card: str) -> CardRecord:
     if not learner_id:
         return CardRecord(card)
-    row = db.connection().execute(_FIND, build_card_query_parameters(learner_id, card)).one()
+    row = (
+        db.connection()
+        .execute(_FIND_CARD_STATE, build_card_query_parameters(learner_id, card))
+        .one()
+    )
     if row.state is None:
         return CardRecord(card, log_row_count=row.turns)
     return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
 
 
-_RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
+_FIND_RATING_BY_TOKEN = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 
 def find_recorded_rating(db: Session, learner_id: int, card: str, showing_token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
     kept = hash_submission_token(learner_id, card, showing_token)
-    return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
+    return db.connection().execute(_FIND_RATING_BY_TOKEN, {"of_token": kept}).scalar() or 0
 
 
 def _insert_log_row(
@@ -406,14 +412,14 @@ def record_review(
     return RecordedReview(log_id, card_state, is_lapse=lapsed)
 
 
-_NEWEST = (
+_SELECT_NEWEST_REVIEWS = (
     select(
         *(LOG.c.id, LOG.c.card, LOG.c.study_day),
         *(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds),
     )
     .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.voids.is_(None))
     .where((LOG.c.rating > 0) | (LOG.c.act != ""))
-    .where(LOG.c.token.not_like(f"{BROUGHT}%"))
+    .where(LOG.c.token.not_like(f"{IMPORTED_REVIEW_PREFIX}%"))
     .where(~_is_undone)
     .order_by(LOG.c.id.desc())
     .limit(1)
@@ -438,7 +444,7 @@ def find_last_row_if_undoable(
 
     Imported rows are left out.
     """
-    row = db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
+    row = db.connection().execute(_SELECT_NEWEST_REVIEWS, {"of_learner": learner_id}).first()
     if row is None or (day is not None and row.study_day != day.isoformat()):
         return None
     return UndoableRow(*row)
@@ -485,14 +491,14 @@ def undo_log_row_if_last(
     return card
 
 
-_ACTED = (
+_INCREMENT_ACTS = (
     update(LEARNER).where(LEARNER.c.id == bindparam("of_learner")).values(acts=LEARNER.c.acts + 1)
 )
 
 
 def increment_manual_edit_counter(db: Session, learner_id: int) -> None:
     """Count a manual edit, so that the plan of the day is computed again."""
-    db.connection().execute(_ACTED, {"of_learner": learner_id})
+    db.connection().execute(_INCREMENT_ACTS, {"of_learner": learner_id})
 
 
 def set_suspended(
@@ -609,7 +615,7 @@ class ReviewHistoryRow(NamedTuple):
     was_undone: bool
 
 
-_HISTORY = (
+_SELECT_CARD_HISTORY = (
     select(LOG.c.at, LOG.c.rating, LOG.c.act, LOG.c.until_day, _is_undone.label("undone"))
     .where(
         LOG.c.learner_id == bindparam("of_learner"),
@@ -624,7 +630,9 @@ _HISTORY = (
 
 def load_newest_log_rows(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
     """Return the newest hundred reviews and manual edits of a card."""
-    rows = db.connection().execute(_HISTORY, build_card_query_parameters(learner_id, card))
+    rows = db.connection().execute(
+        _SELECT_CARD_HISTORY, build_card_query_parameters(learner_id, card)
+    )
     return [ReviewHistoryRow(*row) for row in rows]
 
 
@@ -632,8 +640,8 @@ _rated = (LOG.c.learner_id == bindparam("learner"), LOG.c.rating > 0, ~_is_undon
 _REVIEW_DAYS = (
     select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_rated).group_by(LOG.c.card)
 )
-_STARTED = select(func.count(LOG.c.card.distinct())).where(*_rated)
-_RECALLED = select(func.count(LOG.c.card.distinct())).where(
+_COUNT_STARTED_CARDS = select(func.count(LOG.c.card.distinct())).where(*_rated)
+_COUNT_RECALLED_CARDS = select(func.count(LOG.c.card.distinct())).where(
     *_rated, LOG.c.rating > 1, LOG.c.recall.is_not(None)
 )
 
@@ -646,9 +654,9 @@ def count_review_days_by_card(db: Session, learner_id: int, card: str = "") -> d
 
 def count_started_cards(db: Session, learner_id: int) -> int:
     """Return how many cards were ever rated. Reads the whole log."""
-    return db.connection().scalar(_STARTED, {"learner": learner_id}) or 0
+    return db.connection().scalar(_COUNT_STARTED_CARDS, {"learner": learner_id}) or 0
 
 
 def count_recalled_cards(db: Session, learner_id: int) -> int:
     """Return how many cards were ever recalled after their first steps. Reads the whole log."""
-    return db.connection().scalar(_RECALLED, {"learner": learner_id}) or 0
+    return db.connection().scalar(_COUNT_RECALLED_CARDS, {"learner": learner_id}) or 0

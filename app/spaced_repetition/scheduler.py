@@ -19,9 +19,9 @@ from fsrs.scheduler import DEFAULT_PARAMETERS
 from app.learner_defaults import DEFAULT_RETENTION
 
 # Half-width of the range: one day, plus these shares of the days in each band.
-_BANDS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, math.inf, 0.05))
+_FUZZ_BANDS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, math.inf, 0.05))
 
-_REVERSE = "~r"
+_REVERSE_SUFFIX = "~r"
 _MAXIMUM_DAYS = 36500
 
 
@@ -37,7 +37,7 @@ def compute_fuzz_range(ideal_days: int, previous_days: int = 0) -> tuple[int, in
     if ideal_days < 2.5:
         return ideal_days, ideal_days
     width = 1.0 + sum(
-        share * max(0.0, min(ideal_days, end) - start) for start, end, share in _BANDS
+        share * max(0.0, min(ideal_days, end) - start) for start, end, share in _FUZZ_BANDS
     )
     low = max(2, round(ideal_days - width))
     if ideal_days > previous_days:
@@ -64,7 +64,7 @@ def fuzz_interval(
     if min_days > low:
         # One more day, if the range has more than one, so that it holds both parities.
         low, high = min_days, max(high, min_days + (high > low))
-    note = card.removesuffix(_REVERSE)
+    note = card.removesuffix(_REVERSE_SUFFIX)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
     own = [n for n in range(low, high + 1) if (study_day.toordinal() + n + side) % 2 == 0]
     choice = own or [max(ideal_days, min_days)]
@@ -74,13 +74,15 @@ def fuzz_interval(
 
 State = Literal["learning", "review", "relearning"]
 
-_STATES: dict[State, fsrs.State] = {
+_FSRS_STATE_BY_NAME: dict[State, fsrs.State] = {
     "learning": fsrs.State.Learning,
     "review": fsrs.State.Review,
     "relearning": fsrs.State.Relearning,
 }
-_NAMES: dict[fsrs.State, State] = {value: key for key, value in _STATES.items()}
-_MIDNIGHT = dt.time(tzinfo=dt.UTC)
+_NAME_BY_FSRS_STATE: dict[fsrs.State, State] = {
+    value: key for key, value in _FSRS_STATE_BY_NAME.items()
+}
+_UTC_MIDNIGHT = dt.time(tzinfo=dt.UTC)
 
 LEARNING_STEPS = (dt.timedelta(minutes=1), dt.timedelta(minutes=10))
 RELEARNING_STEPS = (dt.timedelta(minutes=10),)
@@ -134,7 +136,7 @@ def apply_review(before: CardState | None, review: ReviewEvent, card: str = "") 
         _to_fsrs_card(before, day), fsrs.Rating(review.rating), review_datetime=day
     )
     wait = moved.due - day
-    state = _NAMES[moved.state]
+    state = _NAME_BY_FSRS_STATE[moved.state]
     if card and state == "review":
         wait = dt.timedelta(days=_fuzz_interval_by_rating(before, review, card))
     lapsed = before is not None and before.state == "review" and review.rating == 1
@@ -163,7 +165,7 @@ def _fuzz_interval_by_rating(before: CardState | None, review: ReviewEvent, card
         moved, _ = scheduler.review_card(
             _to_fsrs_card(before, day), fsrs.Rating(rating), review_datetime=day
         )
-        if _NAMES[moved.state] == "review":
+        if _NAME_BY_FSRS_STATE[moved.state] == "review":
             wait = (moved.due - day).days
             minimum = days + 1 if days else 0
             days = fuzz_interval(wait, previous, card, earlier_reviews, review.day, minimum)
@@ -180,8 +182,8 @@ def preview_states_by_rating(
     )
 
 
-_DECAY = -DEFAULT_PARAMETERS[20]
-_FACTOR = 0.9 ** (1 / _DECAY) - 1
+_FORGETTING_CURVE_DECAY = -DEFAULT_PARAMETERS[20]
+_FORGETTING_CURVE_FACTOR = 0.9 ** (1 / _FORGETTING_CURVE_DECAY) - 1
 
 
 def compute_retrievability_after(days: int, stability: float) -> float:
@@ -189,7 +191,7 @@ def compute_retrievability_after(days: int, stability: float) -> float:
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
     """
-    return math.pow(1 + _FACTOR * days / stability, _DECAY)
+    return math.pow(1 + _FORGETTING_CURVE_FACTOR * days / stability, _FORGETTING_CURVE_DECAY)
 
 
 def compute_retrievability_on_day(state: CardState, day: dt.date) -> float:
@@ -211,7 +213,7 @@ def _fsrs_scheduler(retention: float) -> fsrs.Scheduler:
 def _start_of_day(day: dt.date) -> dt.datetime:
     # The reference counts periods of 24 hours between moments. Given the same moment of each study
     # day, it counts study days, independent of hour, time zone and daylight saving.
-    return dt.datetime.combine(day, _MIDNIGHT)
+    return dt.datetime.combine(day, _UTC_MIDNIGHT)
 
 
 def _to_fsrs_card(state: CardState | None, day: dt.datetime) -> fsrs.Card:
@@ -220,7 +222,7 @@ def _to_fsrs_card(state: CardState | None, day: dt.datetime) -> fsrs.Card:
         return fsrs.Card(card_id=1, due=day)
     return fsrs.Card(
         card_id=1,
-        state=_STATES[state.state],
+        state=_FSRS_STATE_BY_NAME[state.state],
         step=state.step,
         stability=state.stability,
         difficulty=state.difficulty,
@@ -315,7 +317,7 @@ def is_leech_warning_due(lapses: int) -> bool:
     return lapses >= LEECH_LAPSES and (lapses - LEECH_LAPSES) % _WARN_EVERY == 0
 
 
-OLDEST = dt.timedelta(days=30)
+OLDEST_REVIEW_AGE = dt.timedelta(days=30)
 
 
 def is_rating_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
@@ -323,7 +325,7 @@ def is_rating_too_old(rated_at: dt.datetime, now: dt.datetime) -> bool:
 
     After 30 days a wrong clock is more likely than a browser that was offline.
     """
-    return now - rated_at > OLDEST
+    return now - rated_at > OLDEST_REVIEW_AGE
 
 
 def clamp_review_time(

@@ -17,7 +17,7 @@ from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,
-    USUAL,
+    USUAL_SECONDS_PER_CARD,
     QueueScope,
     ReviewQueue,
     SecondsPerCard,
@@ -28,8 +28,8 @@ from app.spaced_repetition.queue import (
 )
 from app.spaced_repetition.review_log import CardRecord
 
-_LAPSES = 1.125
-REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
+_SHOWINGS_PER_REVIEW = 1.125
+REVIEW_SECONDS = LOOK_SECONDS * _SHOWINGS_PER_REVIEW
 """Seconds of a review, of which one in eight is a lapse."""
 
 
@@ -58,7 +58,7 @@ class CardsLeft:
     new_cards: int = 0
     due_in_steps: int = 0
     new_added_cards: int = 0
-    seconds_per_card: SecondsPerCard = USUAL
+    seconds_per_card: SecondsPerCard = USUAL_SECONDS_PER_CARD
 
     @property
     def due_reviews(self) -> int:

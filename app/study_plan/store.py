@@ -13,7 +13,7 @@ from app.clock import from_milliseconds, study_day_start, to_milliseconds
 from app.content.course import Course
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import map_sections_to_page_fractions
-from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
 from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATES
@@ -90,7 +90,7 @@ _ANSWERS = (
         *ATTEMPT.c["item", "first", "study_day", "at", "context", "hints", "milliseconds"],
         SCORE.label("score"),
     )
-    .select_from(GRADED)
+    .select_from(GRADED_ATTEMPTS)
     .where(ATTEMPT.c.learner_id == _learner)
     .order_by(ATTEMPT.c.id)
 )

@@ -20,10 +20,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from app.web.request_limits import client_address_or_network
 
 _SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
-_STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
+# after which a client that reads nothing of its response is disconnected
+_STALLED_AFTER_SECONDS = 60.0
 _REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
-_PIPELINED = 2  # requests sent ahead of their responses; browsers send none
-_FIELDS = 100  # headers of a request; browsers send about twenty
+_MAX_PIPELINED_REQUESTS = 2  # requests sent ahead of their responses; browsers send none
+_MAX_HEADERS = 100  # headers of a request; browsers send about twenty
 _CHUNK_BYTES = 16 * 1024  # bytes that are parsed before checking the limits again
 # Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
 # slow one shows no progress for minutes.
@@ -123,7 +124,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Store a header. Trailers after a body are dropped."""
         if self._head_bytes < 0 or self.transport.is_closing():
             return
-        if len(self.headers) < _FIELDS:
+        if len(self.headers) < _MAX_HEADERS:
             super().on_header(name, value)
         else:  # each header takes a hundred bytes of memory, however short it is
             self._refuse_large_head()
@@ -142,7 +143,7 @@ class GuardedProtocol(HttpToolsProtocol):
             # and trailers would each need another limit.
             message = "Send the length of the body (Content-Length), not chunks."
             self._refuse(HTTPStatus.LENGTH_REQUIRED, message)
-        elif len(self.pipeline) >= _PIPELINED:
+        elif len(self.pipeline) >= _MAX_PIPELINED_REQUESTS:
             self.transport.abort()
         else:
             super().on_headers_complete()
@@ -179,7 +180,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         """Start a timer: the client reads its response more slowly than it is sent."""
-        self._stalled = self._stalled or self.loop.call_later(_STALLED, self.transport.abort)
+        self._stalled = self._stalled or self.loop.call_later(
+            _STALLED_AFTER_SECONDS, self.transport.abort
+        )
         super().pause_writing()
 
     def resume_writing(self) -> None:
@@ -237,7 +240,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _refuse_large_head(self) -> None:
         most = self._limits.max_head_bytes
-        message = f"A request may have {_FIELDS} headers and a head of {most:,} bytes."
+        message = f"A request may have {_MAX_HEADERS} headers and a head of {most:,} bytes."
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
 
     def _refuse(self, status: HTTPStatus, reason: str) -> None:
@@ -261,7 +264,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Abort a closing connection if its client stops reading the buffered response."""
         self._stalled = _cancel_timer_if_set(self._stalled)
         size = self.transport.get_write_buffer_size()
-        self._stalled = self.loop.call_later(_STALLED, self._abort_if_client_read_nothing, size)
+        self._stalled = self.loop.call_later(
+            _STALLED_AFTER_SECONDS, self._abort_if_client_read_nothing, size
+        )
 
     def _abort_if_client_read_nothing(self, unsent_bytes_before: int) -> None:
         if self.transport.get_write_buffer_size() >= unsent_bytes_before:

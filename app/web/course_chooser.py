@@ -30,7 +30,7 @@ def show_course_chooser(request: Request) -> Response:
 
 
 # Files that cached pages and flashcards need. The worker caches others on request.
-_FILES = (
+_CACHED_STATIC_FILES = (
     "css/headroom.css",
     "css/flashcards.css",
     "css/concepts.css",
@@ -46,7 +46,7 @@ _FILES = (
 
 # Replaces a service worker from when the server had a single course. The old one would
 # cache pages of every course, including those it must not.
-_FAREWELL = """"use strict";
+_UNREGISTERING_WORKER_SCRIPT = """"use strict";
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(
   caches.delete("pages").then(() => self.registration.unregister())));
@@ -61,13 +61,13 @@ def serve_service_worker(request: Request) -> Response:
     """
     courses: CourseRegistry = request.app.state.courses
     if courses.has_several_courses and not request.state.course_name:
-        return Response(_FAREWELL, media_type="text/javascript")
+        return Response(_UNREGISTERING_WORKER_SCRIPT, media_type="text/javascript")
     course: Course = request.state.course
     static: StaticAssets = request.app.state.static
     lines = (
         '"use strict";',
         f"const VERSION = {json.dumps(_service_worker_version(course, static))};",
-        f"const FILES = {json.dumps([static.versioned_url(name) for name in _FILES])};",
+        f"const FILES = {json.dumps([static.versioned_url(name) for name in _CACHED_STATIC_FILES])};",
         static.files["js/worker.js"].body.decode(),
     )
     return Response("\n".join(lines), media_type="text/javascript")

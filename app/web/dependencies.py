@@ -88,14 +88,14 @@ def validate_form(form_class: type[Form], fields: Mapping[str, Any]) -> Form:
         raise RequestValidationError(error.errors()) from error
 
 
-_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
+_ALL_INTERFACES = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
 def public_or_listening_url(public_url: str, host: str, port: int) -> str:
     """Return the URL to print at startup: the public one, if set, else the one listened on."""
     if public_url:
         return public_url.rstrip("/")
-    host = "127.0.0.1" if host in _EVERYWHERE else host
+    host = "127.0.0.1" if host in _ALL_INTERFACES else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -29,7 +29,7 @@ _HIDDEN_FIELDS = {
 _MOST_FIELDS = 500
 _MAX_SHOWN_LENGTH = 80  # characters of an input that an error message repeats
 # Labels of form fields for error messages.
-_LABELS = {
+_LABEL_BY_FIELD = {
     "act": "What to do with the card",
     "count": "Questions",
     "day": "Due on",
@@ -150,7 +150,7 @@ def _read_submitted_fields(request: Request) -> list[_SubmittedField]:
     except ValueError:  # not a URL-encoded form
         return []
     return [
-        _SubmittedField(n, v, "" if n in _HIDDEN_FIELDS or not v else _LABELS.get(n, n))
+        _SubmittedField(n, v, "" if n in _HIDDEN_FIELDS or not v else _LABEL_BY_FIELD.get(n, n))
         for n, v in pairs
     ]
 
@@ -183,7 +183,7 @@ def _validation_error_response(request: Request, error: RequestValidationError) 
 def _format_validation_error(error: Mapping[str, Any]) -> str:
     """Return one sentence about a field: what is wrong and what was sent."""
     name = str(error["loc"][-1])
-    label = _LABELS.get(name, name)
+    label = _LABEL_BY_FIELD.get(name, name)
     if error["type"] == "missing":
         return f"{label}: this field is required, and was not sent."
     allowed = _VALIDATION_MESSAGES.get(error["type"], "").format(**error.get("ctx", {}))

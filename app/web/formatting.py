@@ -6,7 +6,7 @@ from app.clock import round_minutes
 
 NBSP = "\u00a0"
 
-_FAR = 300  # days, from which a date says its year
+_YEAR_SHOWN_FROM_DAYS = 300  # days, from which a date says its year
 
 
 def format_date_with_year(day: dt.date) -> str:
@@ -16,7 +16,7 @@ def format_date_with_year(day: dt.date) -> str:
 
 def format_date_with_weekday(day: dt.date, today: dt.date | None = None) -> str:
     """Return a date with its weekday, e.g. “Tuesday, June 9”; with its year if `today` is far."""
-    is_far = today is not None and abs((day - today).days) > _FAR
+    is_far = today is not None and abs((day - today).days) > _YEAR_SHOWN_FROM_DAYS
     return f"{day:%A}, {format_date_with_year(day) if is_far else format_date_without_year(day)}"
 
 

@@ -61,7 +61,7 @@ _TEXT_TYPES = (b"text/", b"application/json", b"image/svg", b"application/proble
 _PATHS_WITH_NAMES = ("/settings", "/continue")
 # Tells the service worker to drop its cached pages, which belonged to another learner.
 _NEW_BROWSER_HEADER = (b"x-new-browser", b"yes")
-_POLICY = (
+_CONTENT_SECURITY_POLICY = (
     "default-src 'self'; "
     "img-src 'self' data:; "
     "object-src 'none'; "
@@ -79,7 +79,7 @@ _DENIED_FEATURES = ("camera", "geolocation", "microphone", "payment", "usb", "br
 def build_security_headers(*, adds_hsts: bool) -> Headers:
     """Return the security headers of every response. `adds_hsts` adds Strict-Transport-Security."""
     headers = {
-        "content-security-policy": _POLICY,
+        "content-security-policy": _CONTENT_SECURITY_POLICY,
         "x-content-type-options": "nosniff",
         "x-frame-options": "DENY",
         "referrer-policy": "same-origin",
@@ -246,7 +246,7 @@ _PATHS_WITHOUT_COURSE = {"/courses", "/sw.js", *monitoring.MONITORING_PATHS}
 _PATH_STARTS_OF_ANY_COURSE = ("/continue", "/settings", "/authoring", "/calendar/")
 
 _log = logging.getLogger("headroom")
-_SLOW = 0.5
+_SLOW_REQUEST_SECONDS = 0.5
 _LONGEST_WAIT = 50.0  # seconds for a slot; proxies give up after sixty
 # One at a time: the others use what the first one read.
 _COURSE_THREAD = anyio.CapacityLimiter(1)
@@ -459,7 +459,7 @@ class EdgeMiddleware:
 
     def _log_if_slow_or_failed(self, exchange: HttpExchange, app_scope: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun_at
-        if seconds < _SLOW and exchange.status < 500:
+        if seconds < _SLOW_REQUEST_SECONDS and exchange.status < 500:
             return
         known = {
             "request": exchange.request_id,

@@ -63,8 +63,8 @@ from app.errors import StorageFullError
 router = APIRouter(include_in_schema=False)
 METRICS_PATH = "/metrics"
 SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-_METHODS = {"GET", "HEAD", "POST"}
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_COUNTED_METHODS = {"GET", "HEAD", "POST"}
+_DURATION_BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
 
 
@@ -79,7 +79,7 @@ class Metrics:
         self._count_problems = count_problems
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        seconds = functools.partial(Histogram, registry=registry, buckets=_SECONDS)
+        seconds = functools.partial(Histogram, registry=registry, buckets=_DURATION_BUCKETS_SECONDS)
         gauge = functools.partial(Gauge, registry=registry)
         by_route = ("method", "route")
         self._requests = Counter(
@@ -110,7 +110,7 @@ class Metrics:
         return hmac.compare_digest(given, self._token)
 
     def record_response(self, method: str, route: str, status: int, seconds: float) -> None:
-        method = method if method in _METHODS else "other"
+        method = method if method in _COUNTED_METHODS else "other"
         self._requests.labels(method, route, f"{status // 100}xx").inc()
         self._latency.labels(method, route).observe(seconds)
 
@@ -340,11 +340,11 @@ def _find_sqlite_fault(engine: Engine, path: Path) -> str:
     try:
         with _connect_outside_pool(path) as connection:
             _raise_if_database_not_writable(connection)
-            rows = connection.execute(_TABLES).fetchall()
+            rows = connection.execute(_SELECT_TABLE_NAMES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
-        return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED)
+        return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED_DATABASE_MESSAGE)
     return _describe_missing_tables(name for (name,) in rows)
 
 
@@ -370,9 +370,9 @@ def _raise_if_database_not_writable(connection: sqlite3.Connection) -> None:
             raise
 
 
-_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+_SELECT_TABLE_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _DATA_VERSION = "PRAGMA data_version"  # changes after each commit of others
-_DAMAGED = "The database is damaged. Stop the server, and restore a backup."
+_DAMAGED_DATABASE_MESSAGE = "The database is damaged. Stop the server, and restore a backup."
 _SQLITE_ERROR_MESSAGES = {
     sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
     "Find the program that has it open, and end it.",
@@ -409,13 +409,13 @@ _READ_ONLY = (
 )
 
 MONITORING_PATHS = frozenset({"/healthz", "/readyz", METRICS_PATH})
-_FRESH = {"cache-control": "no-store"}
+_NO_STORE_HEADERS = {"cache-control": "no-store"}
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
 async def respond_to_liveness_probe() -> PlainTextResponse:
     """Respond "well" if the process can respond at all."""
-    return PlainTextResponse("well", headers=_FRESH)
+    return PlainTextResponse("well", headers=_NO_STORE_HEADERS)
 
 
 @router.api_route("/readyz", methods=["GET", "HEAD"])
@@ -425,7 +425,7 @@ async def respond_to_readiness_probe(request: Request) -> PlainTextResponse:
     checks = await readiness.get_recent_results()
     words = "".join(f"{check.status_line}\n" for check in checks)
     status = 503 if any(check.problem for check in checks) else 200
-    return PlainTextResponse(words, status, headers=_FRESH)
+    return PlainTextResponse(words, status, headers=_NO_STORE_HEADERS)
 
 
 LogFormat = Literal["text", "json"]
@@ -433,8 +433,8 @@ _LOGGED_FIELDS = (
     *("time", "level", "logger", "message"),
     *("request", "method", "route", "status", "milliseconds", "exc_info"),
 )
-_MINUTE = 60.0  # seconds
-_FAULT = 500
+_MINUTE_SECONDS = 60.0  # seconds
+_SERVER_ERROR_STATUS = 500
 # uvicorn logs this for every client that requests a WebSocket. There is none here, and
 # `ws="none"` does not silence it.
 _WEBSOCKET_ADVICE = "No supported WebSocket library"
@@ -547,7 +547,7 @@ class RepeatedLineFilter(logging.Filter):
         if not kind:
             return True
         now = self._clock()
-        if now - self._shown.get(kind, -_MINUTE) < _MINUTE:
+        if now - self._shown.get(kind, -_MINUTE_SECONDS) < _MINUTE_SECONDS:
             self._hidden[kind] += 1
             return False
         self._shown[kind] = now
@@ -559,7 +559,7 @@ class RepeatedLineFilter(logging.Filter):
 def _kind_of_limited_line_or_empty(record: logging.LogRecord) -> str:
     """Return the key to count a line by; empty for lines that are always logged."""
     status: int | None = getattr(record, "status", None)
-    if record.exc_info or status == _FAULT:
+    if record.exc_info or status == _SERVER_ERROR_STATUS:
         return ""
     if status is None:
         return str(record.msg)

@@ -41,12 +41,13 @@ from app.widgets.svg import (
     draw_share_meter,
 )
 
-_SMALL = 400  # bytes; below this, compression saves no packet
-_LONG = 32_000  # bytes; above this, compression takes milliseconds and runs in a thread
+_MIN_COMPRESSED_BYTES = 400  # bytes; below this, compression saves no packet
+# bytes; above this, compression takes milliseconds and runs in a thread
+_COMPRESSED_IN_THREAD_FROM_BYTES = 32_000
 _PAGE_LEVEL = 8  # of both encodings: 3 ms for 100 kB, 1% smaller than at level 6
 FILE_LEVEL = 11  # for what is compressed once: 8% smaller than at level 5, 60 ms for 100 kB
 # One at a time, so that compression does not slow down other requests.
-_THREAD = anyio.CapacityLimiter(1)
+_COMPRESSION_THREAD = anyio.CapacityLimiter(1)
 
 
 class CompressedBody:
@@ -63,14 +64,14 @@ class CompressedBody:
     async def encode_for(self, accept_encoding: bytes) -> tuple[bytes, bytes]:
         """Return the body, and in which of the accepted encodings it is, or b"" for none."""
         encoding = next((name for name in (b"br", b"gzip") if name in accept_encoding), b"")
-        if len(self.body) < _SMALL or not encoding:
+        if len(self.body) < _MIN_COMPRESSED_BYTES or not encoding:
             return self.body, b""
         if encoding not in self._encoded:
-            if len(self.body) < _LONG:
+            if len(self.body) < _COMPRESSED_IN_THREAD_FROM_BYTES:
                 encoded = _compress(self.body, encoding, self._level)
             else:
                 encoded = await to_thread.run_sync(
-                    _compress, self.body, encoding, self._level, limiter=_THREAD
+                    _compress, self.body, encoding, self._level, limiter=_COMPRESSION_THREAD
                 )
             self._encoded[encoding] = encoded
         return self._encoded[encoding], encoding
@@ -84,7 +85,7 @@ def _compress(body: bytes, encoding: bytes, level: int) -> bytes:
 
 
 # Files that every page needs are bundled: fewer requests before the first paint.
-_BUNDLES = {
+_SOURCES_BY_CSS_BUNDLE = {
     "css/headroom.css": (
         "css/tokens.css",
         "css/base.css",
@@ -106,9 +107,9 @@ _BUNDLES = {
     ),
 }
 # Comments and indentation are only for the source.
-_COMMENT = re.compile(rb"^ *(//.*|/\*[^\n]*\*/)\n|^ +", re.MULTILINE)
-_LINK = re.compile(rb"url\(\.\./([^)]+)\)")
-_TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}
+_COMMENT_OR_INDENT = re.compile(rb"^ *(//.*|/\*[^\n]*\*/)\n|^ +", re.MULTILINE)
+_RELATIVE_CSS_URL = re.compile(rb"url\(\.\./([^)]+)\)")
+_MEDIA_TYPE_BY_SUFFIX = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}
 _PACKED_ALREADY = {".woff2", ".png", ".webp", ".jpg"}
 
 
@@ -141,7 +142,7 @@ class StaticAssets:
         named = query == f"v={_content_version(file)}".encode()
         headers = [
             (b"etag", file.tag),
-            (b"cache-control", _YEAR if named else b"no-cache"),
+            (b"cache-control", _CACHE_FOR_A_YEAR if named else b"no-cache"),
             (b"vary", b"accept-encoding"),
         ]
         if file.tag in request_headers.get(b"if-none-match", b""):
@@ -166,7 +167,7 @@ class StaticAssets:
             version = _content_version(CompressedBody(self._bodies[target]))
             return f"url(../{target}?v={version})".encode()
 
-        return _LINK.sub(with_version, body)
+        return _RELATIVE_CSS_URL.sub(with_version, body)
 
 
 class StaticResponse(NamedTuple):
@@ -175,7 +176,7 @@ class StaticResponse(NamedTuple):
     body: bytes
 
 
-_YEAR = b"public, max-age=31536000, immutable"
+_CACHE_FOR_A_YEAR = b"public, max-age=31536000, immutable"
 
 
 def _read_static_files(folder: Path) -> dict[str, bytes]:
@@ -185,8 +186,8 @@ def _read_static_files(folder: Path) -> dict[str, bytes]:
         if file.is_file()
     }
     for name in [name for name in bodies if name.startswith(("js/", "css/"))]:
-        bodies[name] = _COMMENT.sub(b"", bodies[name])
-    for name, parts in _BUNDLES.items():
+        bodies[name] = _COMMENT_OR_INDENT.sub(b"", bodies[name])
+    for name, parts in _SOURCES_BY_CSS_BUNDLE.items():
         bodies[name] = b"\n".join(bodies[part] for part in parts)
     return bodies
 
@@ -197,7 +198,7 @@ def _content_version(file: CompressedBody) -> str:
 
 def _content_type(name: str) -> bytes:
     suffix = Path(name).suffix
-    kind = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "text/plain"
+    kind = _MEDIA_TYPE_BY_SUFFIX.get(suffix) or mimetypes.guess_type(name)[0] or "text/plain"
     text = kind.startswith("text/")
     return f"{kind}; charset=utf-8".encode() if text else kind.encode()
 
@@ -295,10 +296,12 @@ def _render_template(request: Request, template: str, context: dict[str, Any]) -
     return isolate_left_to_right_text(html) if text_direction(language) == "rtl" else html
 
 
-_VERBATIM = r"<(?P<tag>script|style|textarea|pre|code|title)\b.*?</(?P=tag)>|<[^>]*>"
-_AMOUNT = r"[-+\u2212~\u2248]?\d[\d.,:]*\s*[-\u2013\u2026]?\s*[\d.,]*\s*[A-Za-zµΩ°$€][\w/²³·]*(?!;)"
-_ISOLATED = re.compile(
-    rf"(?P<lead><(?P<b>b|strong)>)(?=(?:What|Common)[\w ]+\.</(?P=b)>)|{_VERBATIM}|(?P<amount>{_AMOUNT})",
+_VERBATIM_PATTERN = r"<(?P<tag>script|style|textarea|pre|code|title)\b.*?</(?P=tag)>|<[^>]*>"
+_AMOUNT_PATTERN = (
+    r"[-+\u2212~\u2248]?\d[\d.,:]*\s*[-\u2013\u2026]?\s*[\d.,]*\s*[A-Za-zµΩ°$€][\w/²³·]*(?!;)"
+)
+_ISOLATED_TEXT = re.compile(
+    rf"(?P<lead><(?P<b>b|strong)>)(?=(?:What|Common)[\w ]+\.</(?P=b)>)|{_VERBATIM_PATTERN}|(?P<amount>{_AMOUNT_PATTERN})",
     re.DOTALL,
 )
 
@@ -321,10 +324,10 @@ def isolate_left_to_right_text(html: str) -> str:
             return f'<{match["b"]} lang="{INTERFACE_LANGUAGE}" dir="ltr">'
         return match[0]
 
-    return _ISOLATED.sub(isolate, html)
+    return _ISOLATED_TEXT.sub(isolate, html)
 
 
-_CODE = re.compile(r"\b[A-Z][A-Z0-9]+(?:-[A-Z0-9]+)+\b")
+_EXAM_CODE = re.compile(r"\b[A-Z][A-Z0-9]+(?:-[A-Z0-9]+)+\b")
 
 
 def prevent_line_breaks_in_codes(text: str) -> Markup:
@@ -333,7 +336,7 @@ def prevent_line_breaks_in_codes(text: str) -> Markup:
     >>> print(prevent_line_breaks_in_codes("CB-1 mock exam & more"))
     <span class="whole">CB-1</span> mock exam &amp; more
     """
-    marked = _CODE.sub(r'<span class="whole">\g<0></span>', str(escape(text)))
+    marked = _EXAM_CODE.sub(r'<span class="whole">\g<0></span>', str(escape(text)))
     return Markup(marked)  # noqa: S704 - escaped above
 
 

@@ -26,8 +26,8 @@ from starlette.types import Message, Receive, Scope
 
 from app.errors import ForbiddenError
 
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
+_SECONDS_BY_UNIT = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_RATE_SETTING = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS_BY_UNIT)})")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RateLimit:
 
     @property
     def window_seconds(self) -> int:
-        return _SECONDS[self.time_unit]
+        return _SECONDS_BY_UNIT[self.time_unit]
 
 
 def parse_rate_limits(setting: str) -> tuple[RateLimit, ...]:
@@ -49,15 +49,15 @@ def parse_rate_limits(setting: str) -> tuple[RateLimit, ...]:
     """
     if setting.strip().lower() == "off":
         return ()
-    matches = [_RATE.fullmatch(part.strip()) for part in setting.split(";")]
+    matches = [_RATE_SETTING.fullmatch(part.strip()) for part in setting.split(";")]
     if not all(matches):
         raise ValueError("write a number for a time, e.g. 60/minute, or off")
     return tuple(RateLimit(int(match[1]), match[2]) for match in matches if match)
 
 
 _MAX_COUNTED_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
-_EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
-_SEARCHES = {"/search", "/flashcards/deck"}
+_EXPORT_PATHS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
+_SEARCH_PATHS = {"/search", "/flashcards/deck"}
 SLOTS_OF_SLOW_REQUESTS = {
     "comparisons": "estimates",
     "estimates": "estimates",
@@ -168,11 +168,11 @@ class RateLimiter:
 
 def rate_limit_kind_of_request_or_empty(method: str, path: str, query: bytes) -> str:
     """Return the rate limit kind of a request; empty for most, which have no limit of their own."""
-    if path in _SEARCHES or path.startswith("/search/"):
+    if path in _SEARCH_PATHS or path.startswith("/search/"):
         return "searches" if query else ""
     if path == "/settings/cards":
         return "imports" if method == "POST" else ""
-    if path in _EXPORTS:
+    if path in _EXPORT_PATHS:
         return "exports"
     return next((kind for start, kind in _KIND_BY_PATH_START if path.startswith(start)), "")
 
@@ -267,7 +267,7 @@ def _refuse_nul_character(text: bytes) -> None:
 
 _HALF_LIFE = 5.0  # seconds
 _LEAST_USE_SECONDS = 0.01  # use that counts as none
-_PATIENCE = 5.0  # seconds until a slow transfer is displaced
+_SLOW_TRANSFER_SECONDS = 5.0  # seconds until a slow transfer is displaced
 
 
 class _Waiter(NamedTuple):
@@ -416,7 +416,7 @@ class TransferSlots:
 
     async def _keep_ending_slowest_transfer(self, client: str) -> None:
         while True:
-            await asyncio.sleep(_PATIENCE)
+            await asyncio.sleep(_SLOW_TRANSFER_SECONDS)
             if self._slots.is_below_client_limit(client):
                 self._end_slowest_transfer()
 
@@ -425,7 +425,8 @@ class TransferSlots:
         rates = {
             transfer: transfer.bytes / (now - transfer.begun)
             for transfer in self._under_way
-            if now - transfer.begun >= _PATIENCE and not transfer.is_ended_for_waiting_client
+            if now - transfer.begun >= _SLOW_TRANSFER_SECONDS
+            and not transfer.is_ended_for_waiting_client
         }
         if rates:
             min(rates, key=rates.__getitem__).end_for_waiting_client()

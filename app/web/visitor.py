@@ -28,9 +28,9 @@ def format_set_cookie(name: str, value: str, max_age: int) -> bytes:
 
 CLEAR_SITE_DATA = {"clear-site-data": '"cache", "storage"'}
 """Header that also deletes the pages and reviews a browser stored for offline use."""
-_THEMES = {"light", "dark"}
-_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
-_LONGEST = 128  # characters of a cookie value; this server never sets longer ones
+_THEME_NAMES = {"light", "dark"}
+_TIME_ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
+_MAX_COOKIE_VALUE_LENGTH = 128  # characters of a cookie value; this server never sets longer ones
 HOST_PREFIX = "__Host-"
 """Prefix of a cookie name that only the host itself can set, over HTTPS."""
 
@@ -89,7 +89,7 @@ class SessionCookies:
 
         def read(name: str) -> str:
             value = cookies.get(prefix + name) or cookies.get(other + name, "")
-            return value if len(value) <= _LONGEST else ""
+            return value if len(value) <= _MAX_COOKIE_VALUE_LENGTH else ""
 
         signed = read(self._name)
         try:
@@ -102,8 +102,8 @@ class SessionCookies:
             key,
             hash_session_key(key),
             self._format_signed_cookie(signed, prefix),
-            theme=theme if theme in _THEMES else "",
-            time_zone=zone if _ZONE.fullmatch(zone) else "",
+            theme=theme if theme in _THEME_NAMES else "",
+            time_zone=zone if _TIME_ZONE_NAME.fullmatch(zone) else "",
             author_token=read(self._author),
             cookie_name_prefix=prefix,
             obsolete_cookie_names=tuple(name for name in names if name in cookies),
@@ -160,7 +160,7 @@ def hash_session_key(key: str) -> str:
 
 
 # The first match wins: most browsers also name those that they descend from.
-_BROWSERS = (
+_BROWSER_BY_USER_AGENT_PART = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
     ("SamsungBrowser", "Samsung Internet"),
@@ -172,7 +172,7 @@ _BROWSERS = (
     ("Safari", "Safari"),
     ("curl", "curl"),
 )
-_SYSTEMS = (
+_SYSTEM_BY_USER_AGENT_PART = (
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
     ("Android", "Android"),
@@ -186,6 +186,8 @@ UNKNOWN = "Unknown browser"
 
 def describe_user_agent(user_agent: str) -> str:
     """Return a description, e.g. “Firefox on Linux”, with no text of the header itself."""
-    browser = next((name for mark, name in _BROWSERS if mark in user_agent), UNKNOWN)
-    system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
+    browser = next(
+        (name for mark, name in _BROWSER_BY_USER_AGENT_PART if mark in user_agent), UNKNOWN
+    )
+    system = next((name for mark, name in _SYSTEM_BY_USER_AGENT_PART if mark in user_agent), "")
     return f"{browser} on {system}" if system else browser

@@ -158,7 +158,7 @@ def _segment_text(segment: StackSegment, width_percent: float) -> str:
     return text if text_fits(text, width_percent) else ""
 
 
-_TOP = 24
+_CHART_TOP_PIXELS = 24
 _NARROW_OVER = 30.0
 _LEFT_LABEL = 30.0
 
@@ -179,7 +179,7 @@ def draw_stacked_bar(
     used, whole = bar_total(bar), axis_end_of_bar(bar)
     own = _bar_axis(bar, whole)
     axis = _bar_axis(bar, min_axis_end) if min_axis_end > whole else own
-    bottom = _TOP + height
+    bottom = _CHART_TOP_PIXELS + height
     marks = [*(draw_ticks_below(axis, bottom) if draws_ticks else ())]
     styles = choose_segment_styles(bar)
     parts = [
@@ -187,7 +187,7 @@ def draw_stacked_bar(
         for segment, style in zip(bar.segments, styles, strict=True)
     ]
     limit_at = 100.0 if bar.capacity is None else axis.position_percent(bar.capacity)
-    marks += draw_stack(parts, axis, _TOP, height, limit_at)
+    marks += draw_stack(parts, axis, _CHART_TOP_PIXELS, height, limit_at)
     marks += _draw_total_against_limit(bar, axis, used, height)
     alt_text = _describe_bar(bar, own, used)
     tall = bottom + (26 if draws_ticks else 6)
@@ -296,12 +296,16 @@ def _draw_total_against_limit(bar: StackedBar, axis: Axis, total: float, height:
         return [_draw_text_above_bar(end, "", text)]
     limit_at = axis.position_percent(bar.capacity)
     limit = f"{axis.format_rounded(bar.capacity)} {axis.unit}"
-    mark = draw_line("cap", limit_at, 10, limit_at, _TOP + height + 6)
+    mark = draw_line("cap", limit_at, 10, limit_at, _CHART_TOP_PIXELS + height + 6)
     if total > bar.capacity:
         over = f"{_format_axis_value(axis, total - bar.capacity)} over"
         return [*_draw_overflow(limit_at, end, limit, over, height), mark]
     free = limit_at - end
-    marks = [draw_rect_in_percent("free", end, _TOP + 0.5, free, height - 1)] if free > 0 else []
+    marks = (
+        [draw_rect_in_percent("free", end, _CHART_TOP_PIXELS + 0.5, free, height - 1)]
+        if free > 0
+        else []
+    )
     left = f"{axis.format_one_decimal(bar.capacity - total)} {_remainder_label(bar)}"
     return [*marks, mark, _draw_text_above_bar(limit_at, f"of {limit}", left)]
 
@@ -311,7 +315,7 @@ def _draw_overflow(
 ) -> list[str]:
     """Draw the part beyond the limit; positions are in percent, `limit` and `overflow` texts."""
     wide = total_at - limit_at
-    marks = [draw_rect_in_percent("over", limit_at, _TOP, wide, height)]
+    marks = [draw_rect_in_percent("over", limit_at, _CHART_TOP_PIXELS, wide, height)]
     if wide < _NARROW_OVER:
         return [*marks, _draw_text_above_bar(limit_at, limit, overflow)]
     marks.append(draw_line("brk", limit_at, 18, total_at, 18))
@@ -330,9 +334,9 @@ def _draw_text_above_bar(position: float, text: str, bold: str) -> str:
     return draw_text(text, position - 1, 15, "e", bold=bold)
 
 
-_ROW, _BAR, _FOOT = 72, 34, 34
+_ROW_HEIGHT_PIXELS, _BAR_HEIGHT_PIXELS, _FOOT_HEIGHT_PIXELS = 72, 34, 34
 _AXIS_HEADROOM = 1.04
-_NAMES = {"kv": "KV cache"}
+_LABEL_BY_COMPONENT = {"kv": "KV cache"}
 
 
 class RowPart(NamedTuple):
@@ -375,17 +379,17 @@ class RowChart:
 def draw_row_chart(chart: RowChart) -> Markup:
     """Draw each row with its name and sum above it, and the limit across all rows."""
     axis = chart.axis
-    bottom = len(chart.rows) * _ROW
+    bottom = len(chart.rows) * _ROW_HEIGHT_PIXELS
     marks: list[str] = []
     for place, row in enumerate(chart.rows):
-        marks += _draw_row(row, chart, axis, place * _ROW)
+        marks += _draw_row(row, chart, axis, place * _ROW_HEIGHT_PIXELS)
     marks += draw_ticks_below(axis, bottom - 6)
     if chart.limit is not None:
         at = axis.position_percent(chart.limit)
         text = f"{chart.format_value(chart.limit)}, {chart.limit_label}"
         marks.append(draw_text(text, at, bottom + 31, "e" if at > 50 else ""))
     return build_svg_element(
-        marks, bottom + _FOOT, chart.alt_text_override or describe_row_chart(chart)
+        marks, bottom + _FOOT_HEIGHT_PIXELS, chart.alt_text_override or describe_row_chart(chart)
     )
 
 
@@ -404,7 +408,7 @@ def format_component_name(component: str) -> str:
     >>> format_component_name("kv"), format_component_name("weights")
     ('KV cache', 'Weights')
     """
-    return _NAMES.get(component, component.capitalize())
+    return _LABEL_BY_COMPONENT.get(component, component.capitalize())
 
 
 def describe_row_chart(chart: RowChart) -> str:
@@ -440,11 +444,11 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
         )
         for part in row.parts
     ]
-    marks += draw_stack(segments, axis, top + 26, _BAR, cap)
+    marks += draw_stack(segments, axis, top + 26, _BAR_HEIGHT_PIXELS, cap)
     if over > 0:
         marks.append(
             draw_rect_in_percent(
-                "over", cap, top + 26, axis.position_percent(row.total) - cap, _BAR
+                "over", cap, top + 26, axis.position_percent(row.total) - cap, _BAR_HEIGHT_PIXELS
             )
         )
     if limit is not None:
@@ -454,8 +458,8 @@ def _draw_row(row: SegmentedRow, chart: RowChart, axis: Axis, top: float) -> lis
 
 _PAIRS_ROW, _PAIRS_BAR = 48, 16
 # Leaves space for the text after the longest bar, also in the narrowest chart.
-_WIDEST = 74.0  # percent
-_NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
+_MAX_BAR_PERCENT = 74.0  # percent
+_MIN_CHART_WIDTH_PIXELS, _LETTER_WIDTH_PIXELS, _LABEL_GAP_PIXELS = 288.0, 6.5, 8  # pixels
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -476,8 +480,8 @@ def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
     """Draw all bars on one scale from zero; `alt_text` is the text alternative."""
     most = max((max(p.value, p.value_under_condition) for p in bars), default=0.0) or 1.0
     letters = max((len(p.text) for p in bars), default=0)
-    share = 1 - (_APART + _LETTER * letters) / _NARROWEST
-    widest = min(_WIDEST, 100 * share)
+    share = 1 - (_LABEL_GAP_PIXELS + _LETTER_WIDTH_PIXELS * letters) / _MIN_CHART_WIDTH_PIXELS
+    widest = min(_MAX_BAR_PERCENT, 100 * share)
     marks: list[str] = []
     for place, pair in enumerate(bars):
         top = place * _PAIRS_ROW
@@ -486,13 +490,13 @@ def draw_double_bars(bars: Sequence[DoubleBar], alt_text: str) -> Markup:
         if far > long:
             marks.append(draw_rect_in_percent("none", 0, top + 20, far, _PAIRS_BAR))
         marks.append(draw_rect_in_percent(pair.css_class, 0, top + 20, long, _PAIRS_BAR))
-        marks.append(draw_text(pair.text, max(long, far), top + 33, dx_pixels=_APART))
+        marks.append(draw_text(pair.text, max(long, far), top + 33, dx_pixels=_LABEL_GAP_PIXELS))
     return build_svg_element(marks, len(bars) * _PAIRS_ROW, alt_text)
 
 
-_STRIP = 40
+_STRIP_HEIGHT_PIXELS = 40
 _MAX_ERROR_SHOWN = 0.5
-_TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)
+_DIFFERENCE_TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)
 _STRIP_TOP = 26
 
 
@@ -511,17 +515,19 @@ class ErrorStrip:
 
 def draw_error_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
     """Draw every error from −50% to +50%; larger errors are drawn at the ends."""
-    bottom = _STRIP_TOP + len(strips) * _STRIP
+    bottom = _STRIP_TOP + len(strips) * _STRIP_HEIGHT_PIXELS
     start, end = error_position(-0.1), error_position(0.1)
     marks = [draw_rect_in_percent("bg", start, _STRIP_TOP, end - start, bottom - _STRIP_TOP)]
-    for tick in _TICKS:
+    for tick in _DIFFERENCE_TICKS:
         at = error_position(tick)
         text = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
-        anchor = "e" if tick == _TICKS[-1] else "" if tick == _TICKS[0] else "m"
+        anchor = (
+            "e" if tick == _DIFFERENCE_TICKS[-1] else "" if tick == _DIFFERENCE_TICKS[0] else "m"
+        )
         marks.append(draw_text(text, at, 14, anchor))
         marks.append(draw_line("ax", at, _STRIP_TOP - 6, at, bottom))
     for row, strip in enumerate(strips):
-        top = _STRIP_TOP + row * _STRIP
+        top = _STRIP_TOP + row * _STRIP_HEIGHT_PIXELS
         marks.append(draw_line("ax", 0, top, 100, top))
         marks.append(draw_text(strip.name, 0, top + 14))
         for error, is_fitted in strip.errors:
@@ -550,8 +556,8 @@ def _describe_strips(strips: tuple[ErrorStrip, ...]) -> str:
     return f"Error of each prediction by kind: {text or 'no cases'}."
 
 
-_RANGES_TOP, _HEIGHT = 20, 18
-_MARK = 1.8
+_RANGES_TOP, _RANGES_HEIGHT_PIXELS = 20, 18
+_MARK_WIDTH_PERCENT = 1.8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -569,13 +575,18 @@ class ScoreRange:
 def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
     """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
     low, high = _percent_of_scale(score.low, score), _percent_of_scale(score.high, score)
-    left = min(max(_percent_of_scale(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
+    left = min(
+        max(_percent_of_scale(score.score, score) - _MARK_WIDTH_PERCENT / 2, 0.0),
+        100 - _MARK_WIDTH_PERCENT,
+    )
     marks = [
-        draw_rect_in_percent("bg", 0, _RANGES_TOP, 100, _HEIGHT),
-        draw_rect_in_percent("fill", 0, _RANGES_TOP, low, _HEIGHT),
-        draw_rect_in_percent("none", low, _RANGES_TOP, high - low, _HEIGHT),
-        draw_line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _HEIGHT),
-        draw_rect_in_percent("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
+        draw_rect_in_percent("bg", 0, _RANGES_TOP, 100, _RANGES_HEIGHT_PIXELS),
+        draw_rect_in_percent("fill", 0, _RANGES_TOP, low, _RANGES_HEIGHT_PIXELS),
+        draw_rect_in_percent("none", low, _RANGES_TOP, high - low, _RANGES_HEIGHT_PIXELS),
+        draw_line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _RANGES_HEIGHT_PIXELS),
+        draw_rect_in_percent(
+            "mark edge", left, _RANGES_TOP - 3, _MARK_WIDTH_PERCENT, _RANGES_HEIGHT_PIXELS + 6
+        ),
     ]
     if 0 < score.target <= score.max_score:
         marks += _draw_target_score(score)

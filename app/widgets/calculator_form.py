@@ -89,7 +89,7 @@ def _verdict_fits(estimate: Estimate) -> bool:
     return estimate.verdict.status != "no" and (figure is None or figure.value is not False)
 
 
-_TRIED = 3  # Models or GPUs that are tried before giving up.
+_MAX_TRIED_PARTS = 3  # Models or GPUs that are tried before giving up.
 
 
 def _alternative_inputs(inputs_type: type, inputs: Any) -> Iterator[TypedValue]:
@@ -116,9 +116,9 @@ def _doubled_count(spec: InputSpec, value: Any) -> list[str]:
 def _alternative_models_gpus_or_lists(spec: InputSpec, value: Any) -> list[str]:
     """Return other models or GPUs, or the list without its last element."""
     if spec.kind == "model":
-        return [model.id for model in lookup.list_models()[:_TRIED]]
+        return [model.id for model in lookup.list_models()[:_MAX_TRIED_PARTS]]
     if spec.kind == "gpu":
-        return [card.id for card in catalog.list_accelerators()[:_TRIED]]
+        return [card.id for card in catalog.list_accelerators()[:_MAX_TRIED_PARTS]]
     return [value.rpartition(",")[0]] if spec.kind == "text" and value else []
 
 
@@ -138,19 +138,19 @@ def _compute_estimate_if_different(
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
-_DIGITS = re.compile(r"[0-9]{4,15}")
-_WIDE = 1_000_000  # times the lower bound: a range that nobody leaves by mistake
+_LONG_WHOLE_NUMBER = re.compile(r"[0-9]{4,15}")
+_WIDE_RANGE_RATIO = 1_000_000  # times the lower bound: a range that nobody leaves by mistake
 _WRITTEN_SHORT = frozenset({"token", "parameter"})
 _SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
 _STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
 _MAX_STEPPED = 1e6
 # Degrees that must divide heads, layers or nodes change by doubling.
-_DOUBLED = ("parallel", "gpus", "nodes", "replicas")
+_DOUBLED_FIELD_NAMES = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
 # Characters of a choice that are visible next to the label of its field, and below it.
-_BESIDE, _WHOLE = 13, 36
-_LINE = 1000  # Text up to this length is one line of a form.
-_NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
+_CHOICE_LENGTH_BESIDE_LABEL, _CHOICE_LENGTH_BELOW_LABEL = 13, 36
+_MAX_LINE_INPUT_LENGTH = 1000  # Text up to this length is one line of a form.
+_KINDS_WITH_NAMED_VALUES = frozenset({"choice", "model", "gpu", "system", "network"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -218,12 +218,12 @@ class FormField:
     @property
     def has_wide_choices(self) -> bool:
         """Return whether a choice is too long to be shown next to its label."""
-        return self._longest > _BESIDE
+        return self._longest > _CHOICE_LENGTH_BESIDE_LABEL
 
     @property
     def has_long_choices(self) -> bool:
         """Return whether a choice needs a smaller font."""
-        return self._longest > _WHOLE
+        return self._longest > _CHOICE_LENGTH_BELOW_LABEL
 
     @property
     def effective_value_text(self) -> str:
@@ -235,7 +235,7 @@ class FormField:
             return f"{self.label}: {text}" if self.value or self.value_if_empty else ""
         labels = dict(choice for group in self.options for choice in group.options)
         text = labels.get(self.value, "") if self.value else ""
-        return f"{self.label}: {text}" if text and len(text) <= _WHOLE else ""
+        return f"{self.label}: {text}" if text and len(text) <= _CHOICE_LENGTH_BELOW_LABEL else ""
 
     @property
     def _longest(self) -> int:
@@ -257,10 +257,10 @@ class FieldGroup:
         values = [
             field.effective_value_text for field in sorted_fields if field.effective_value_text
         ]
-        return ", ".join(values[:_BRIEF])
+        return ", ".join(values[:_MAX_SUMMARY_VALUES])
 
 
-_BRIEF = 2
+_MAX_SUMMARY_VALUES = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -377,11 +377,11 @@ def build_form_fields(
                 value=text,
                 unit=_NOT_USED if replaced else unit,
                 options=_option_groups(spec, text),
-                unlisted_choice=_OTHERS.get(spec.kind, NO_UNLISTED_CHOICE),
+                unlisted_choice=_UNLISTED_CHOICE_BY_KIND.get(spec.kind, NO_UNLISTED_CHOICE),
                 help=spec.help,
                 allowed_range=_allowed_range_hint(spec),
                 min_value=f"{spec.minimum:g}" if spec.minimum is not None else "",
-                steps_by_doubling=name.endswith(_DOUBLED),
+                steps_by_doubling=name.endswith(_DOUBLED_FIELD_NAMES),
                 topic=spec.topic if spec.topic in link_targets.topic_titles_by_slug else "",
                 glossary_term=spec.term if spec.term in link_targets.glossary_anchors else "",
                 error=wrong.get(name, ""),
@@ -409,7 +409,7 @@ def shown_field_value(
 
     Catalog names are shown in the catalog's spelling once they are recognized.
     """
-    if typed_text and not (is_valid and spec.kind in _NAMED):
+    if typed_text and not (is_valid and spec.kind in _KINDS_WITH_NAMED_VALUES):
         return _format_typed_value(spec, typed_text)
     if parsed_value is None:
         return ""
@@ -426,7 +426,7 @@ def _format_typed_value(spec: InputSpec, typed_text: str) -> str:
     number, _, unit = typed_text.replace(units.NBSP, " ").strip().rpartition(" ")
     if number and unit in {_unit_beside_field(spec, number), _unit_beside_field(spec)}:
         typed_text = number
-    if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(typed_text):
+    if spec.kind not in {"count", "number"} or not _LONG_WHOLE_NUMBER.fullmatch(typed_text):
         return typed_text
     value = int(typed_text)
     if spec.is_year:
@@ -526,7 +526,7 @@ def _group_fields_by_heading(
 def _choose_widget(spec: InputSpec) -> Widget:
     most = math.inf if spec.maximum is None else spec.maximum
     if spec.kind == "text":
-        return "line" if most <= _LINE else "text"
+        return "line" if most <= _MAX_LINE_INPUT_LENGTH else "text"
     if spec.kind in {"count", "number"}:
         counted = spec.kind == "count" and spec.unit in _STEPPED_UNITS
         return "step" if counted and most <= _MAX_STEPPED else "number"
@@ -537,7 +537,7 @@ def _choose_widget(spec: InputSpec) -> Widget:
 
 def _accepts_unlisted_values(spec: InputSpec) -> bool:
     """Return whether a field takes more than the names that its list offers."""
-    return spec.kind in _OTHERS and not spec.optional and not spec.choices
+    return spec.kind in _UNLISTED_CHOICE_BY_KIND and not spec.optional and not spec.choices
 
 
 def list_hints_for_unfilled_fields(
@@ -545,13 +545,13 @@ def list_hints_for_unfilled_fields(
 ) -> tuple[str, ...]:
     """Return what to write where the last entry, “another”, was chosen and its field is empty."""
     return tuple(
-        f"{spec.label}: write {_OTHERS[spec.kind].hint}, or choose one of the list."
+        f"{spec.label}: write {_UNLISTED_CHOICE_BY_KIND[spec.kind].hint}, or choose one of the list."
         for name, spec in given_inputs.input_specs(entry.inputs_type).items()
         if _accepts_unlisted_values(spec) and typed_by_field.get(name) == ""
     )
 
 
-_OTHERS = {
+_UNLISTED_CHOICE_BY_KIND = {
     "model": UnlistedChoice(
         "Another: size, Hub name, config.json…",
         "33B, a Hub name, config.json",
@@ -569,7 +569,7 @@ def _allowed_range_hint(spec: InputSpec) -> str:
     """Return the allowed range as a hint; fields with choices or a very wide range need none."""
     if spec.kind not in {"number", "count"}:
         return ""
-    if spec.minimum and spec.maximum and spec.maximum > _WIDE * spec.minimum:
+    if spec.minimum and spec.maximum and spec.maximum > _WIDE_RANGE_RATIO * spec.minimum:
         return ""  # nobody meets these bounds, and an error names them
     return given_inputs.describe_valid_values(spec)
 
@@ -580,7 +580,7 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
         groups: tuple[OptionGroup, ...] = (
             OptionGroup("", tuple(SelectOption(*choice) for choice in spec.choices)),
         )
-    elif spec.kind in _NAMED:
+    elif spec.kind in _KINDS_WITH_NAMED_VALUES:
         groups = _limit_options(catalog_options(spec.kind), dict(spec.choices))
     else:
         return ()
@@ -614,7 +614,7 @@ def _limit_options(
 def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
     if kind == "model":
         models = tuple(SelectOption(model.id, model.name) for model in lookup.list_models())
-        return (OptionGroup("By name", models), OptionGroup("By size", _SIZES))
+        return (OptionGroup("By name", models), OptionGroup("By size", _MODEL_SIZE_OPTIONS))
     if kind == "gpu":
         # Of chips without memory outside of them, no calculator models the pipelines.
         offered = (a for a in catalog.list_accelerators() if "on-chip" not in a.memory_type)
@@ -631,7 +631,7 @@ def _group_parts_by(attribute: str, parts: Iterable[Any]) -> tuple[OptionGroup, 
     return tuple(OptionGroup(title, tuple(some)) for title, some in choices.items())
 
 
-_SIZES = tuple(
+_MODEL_SIZE_OPTIONS = tuple(
     SelectOption(size, f"{size}, Llama-shaped")
     for size in (
         "1B 3B 7B 8B 13B 20B 30B 34B 70B 120B 180B 250B 405B 500B 1T 2T".split()  # noqa: SIM905 - a list of words reads better

@@ -33,7 +33,7 @@ from app.widgets.bar_charts import choose_segment_styles, draw_stacked_bar
 from app.widgets.line_charts import draw_line_chart, draw_timeline
 from app.widgets.svg import VERDICT_ICONS, SvgChart, VerdictIcon
 
-_SUMS = frozenset({"Needed", "Total", "Sum", "All"})
+_SUM_LABELS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 
 
@@ -89,7 +89,7 @@ def _row_html(
     key, text = color_class_by_label.get(name), escape(name)
     if key:
         text = f'<span class="key {key}">{text}</span>'
-    kind = ' class="sum"' if name in _SUMS else ""
+    kind = ' class="sum"' if name in _SUM_LABELS else ""
     return f'<tr{kind}><th scope="row">{text}</th>{"".join(shown[1:])}</tr>\n'
 
 
@@ -113,21 +113,25 @@ def calculator_url(name: str, query: str = "", *, subpath: str = "", anchor: str
 LONGEST_LINK = 6000
 """Maximum length of a query string in a link [character]; the key of a long config.json fits."""
 
-_FIRST = 3
-_HARDWARE = frozenset({"gpu", "system", "network"})
+_MAX_PRIMARY_FIGURES = 3
+_HARDWARE_FIELD_KINDS = frozenset({"gpu", "system", "network"})
 # Headings by what the unit of a figure measures; the last one takes all other units.
-_OTHERS = "Counts and shares"
-_MEASURES: dict[str, tuple[str, ...]] = {
+_OTHER_FIGURES_TITLE = "Counts and shares"
+_UNITS_BY_GROUP_TITLE: dict[str, tuple[str, ...]] = {
     "Memory and data": ("B",),
     "Time": ("s", "GPU-h"),
     "Rates": ("B/s", "token/s", "request/s", "FLOP/s", "FLOP"),
     "Money": ("USD", "USD/h", "USD/month", "USD/year", "USD/Mtoken"),
     "Power and air": ("W", "Wh", "kg", "A", "V", "BTU/h", "m3/s", "CFM"),
-    _OTHERS: (),
+    _OTHER_FIGURES_TITLE: (),
 }
-_MEASURED = {unit: title for title, units in _MEASURES.items() for unit in units}
-_WORDS = (bool, str)
-_NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
+_GROUP_TITLE_BY_UNIT = {
+    unit: title for title, units in _UNITS_BY_GROUP_TITLE.items() for unit in units
+}
+_WORD_VALUE_TYPES = (bool, str)
+_NUMBER_WITH_UNIT = re.compile(
+    rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -323,11 +327,11 @@ def _shared_inputs(
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""
     shared: dict[str, str] = {}
-    wanted, same = given_inputs.input_specs(other_estimate.inputs_type), _SAME
+    wanted, same = given_inputs.input_specs(other_estimate.inputs_type), _SIMILAR_FIELD_NAMES
     is_choice = other_estimate.name == "accelerator-choice"
     is_choice_for_training = is_choice and "sequence" in specs
     if is_choice_for_training:
-        same = _SAME | _SAME_OF_TRAINING
+        same = _SIMILAR_FIELD_NAMES | _SAME_OF_TRAINING
     for name, spec in wanted.items():
         if name == "context" and name not in specs:
             if length := _sequence_tokens_or_zero(values):
@@ -337,7 +341,7 @@ def _shared_inputs(
             continue  # A part of the context, which has the whole.
         names = (name, *same.get(name, ()))
         value = _find_equivalent_input_value(spec, names, specs, values, asks_for_users=is_choice)
-        if value and name in _PROMPT and not any(map(values.get, _PROMPT)):
+        if value and name in _PROMPT_FIELD_NAMES and not any(map(values.get, _PROMPT_FIELD_NAMES)):
             defaults = other_estimate.inputs_type()
             answer = next(getattr(defaults, n) for n in ("output_tokens", "answer") if n in wanted)
             value = value - answer if value > answer else value  # The context is of both.
@@ -375,9 +379,9 @@ def _find_equivalent_input_value(
     return dict(spec.aliases).get(value, value) if spec.kind == "choice" else value
 
 
-_PROMPT = ("prompt", "prompt_tokens")
+_PROMPT_FIELD_NAMES = ("prompt", "prompt_tokens")
 _SAME_OF_TRAINING = {"days": ("deadline",), "only": ("gpu",)}
-_SAME: dict[str, tuple[str, ...]] = {
+_SIMILAR_FIELD_NAMES: dict[str, tuple[str, ...]] = {
     "batch": ("concurrent", "sequences"),
     "concurrent": ("batch", "sequences"),
     "sequences": ("concurrent", "batch"),
@@ -408,14 +412,14 @@ def _most_important_figures(
     """Return the three most important figures; unknown ones are skipped."""
     known = {figure.name: figure for figure in estimate.figures if figure.value is not None}
     names = entry.list_most_important_outputs(inputs)
-    return tuple(known[name] for name in names if name in known)[:_FIRST]
+    return tuple(known[name] for name in names if name in known)[:_MAX_PRIMARY_FIGURES]
 
 
 def _group_figures_by_measure(figures: Iterable[Figure]) -> tuple[FigureGroup, ...]:
-    groups: dict[str, list[Figure]] = {title: [] for title in _MEASURES}
+    groups: dict[str, list[Figure]] = {title: [] for title in _UNITS_BY_GROUP_TITLE}
     for figure in figures:
         if figure.applies:
-            groups[_MEASURED.get(figure.unit, _OTHERS)].append(figure)
+            groups[_GROUP_TITLE_BY_UNIT.get(figure.unit, _OTHER_FIGURES_TITLE)].append(figure)
     return tuple(FigureGroup(title, tuple(some)) for title, some in groups.items() if some)
 
 
@@ -423,7 +427,7 @@ def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
     chosen = [
         getattr(inputs, name)
         for name, declared in given_inputs.input_specs(entry.inputs_type).items()
-        if declared.kind in _HARDWARE
+        if declared.kind in _HARDWARE_FIELD_KINDS
     ]
     known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
     return tuple(TextLink(part_url(p.id), p.name) for p in known if p is not None)
@@ -431,7 +435,7 @@ def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[TextLink, ...]:
 
 def format_interval_or_exact(figure: Figure) -> str:
     """Format the interval of a modeled figure: `72.1 to 86.4 GB`; empty if it is not known."""
-    if figure.value is None or isinstance(figure.value, _WORDS):
+    if figure.value is None or isinstance(figure.value, _WORD_VALUE_TYPES):
         return ""
     if figure.low is None or figure.high is None:
         return "exact" if figure.is_exact else ""
@@ -441,7 +445,7 @@ def format_interval_or_exact(figure: Figure) -> str:
 def _highlight_numbers(sentence: str, numbers: Collection[str]) -> Markup:
     marked = []
     end = 0
-    for match in _NUMBER.finditer(sentence):
+    for match in _NUMBER_WITH_UNIT.finditer(sentence):
         if (
             match[0] in numbers and len(match[0]) > 2
         ):  # Small numbers are too common to be matched to a figure.

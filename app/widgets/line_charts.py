@@ -27,13 +27,13 @@ from app.widgets.svg import (
     text_fits,
 )
 
-_TOP = 24.0
-_HEIGHT = 220.0
-_BOTTOM = _TOP + _HEIGHT
-_BOX = Box(0, _TOP, 100, _HEIGHT)
+_PLOT_TOP_PIXELS = 24.0
+_PLOT_HEIGHT_PIXELS = 220.0
+_PLOT_BOTTOM_PIXELS = _PLOT_TOP_PIXELS + _PLOT_HEIGHT_PIXELS
+_PLOT_BOX = Box(0, _PLOT_TOP_PIXELS, 100, _PLOT_HEIGHT_PIXELS)
 _MOST_ROWS = 12
-_STROKES = ("ln", "ln ln2", "ln ln3", "ln ln4")
-_LOW, _HIGH = ", low", ", high"
+_STROKE_CLASSES = ("ln", "ln ln2", "ln ln3", "ln ln4")
+_LOW_LABEL_SUFFIX, _HIGH_LABEL_SUFFIX = ", low", ", high"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class _ChartArea:
     y: Axis
 
     def to_percent_and_pixels(self, point: Point) -> Point:
-        return self.x.position_percent(point[0]), _BOTTOM - self.y.position_percent(
+        return self.x.position_percent(point[0]), _PLOT_BOTTOM_PIXELS - self.y.position_percent(
             point[1]
-        ) * _HEIGHT / 100
+        ) * _PLOT_HEIGHT_PIXELS / 100
 
     def to_nested_coordinates(self, point: Point) -> Point:
         """Return a point's coordinates in the nested drawing of 100 by 100."""
@@ -70,7 +70,7 @@ def draw_line_chart(chart: Chart) -> SvgChart:
     ]
     marks += [*_draw_dots(lines, plane), *_draw_line_labels(lines, plane)]
     alt_text = describe_line_chart(chart)
-    svg = build_svg_element(marks, _BOTTOM + 44, alt_text, "g plot")
+    svg = build_svg_element(marks, _PLOT_BOTTOM_PIXELS + 44, alt_text, "g plot")
     return SvgChart(chart.label, svg, alt_text, build_line_chart_table(chart))
 
 
@@ -140,11 +140,15 @@ def _draw_grid(area: _ChartArea, chart: Chart) -> list[str]:
         marks.append(draw_text(area.y.format_without_unit(tick), 0, down + 4.5, "e", dx_pixels=-8))
     for tick in area.x.ticks:
         across = area.x.position_percent(tick)
-        marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
-        marks.append(draw_text(area.x.format_without_unit(tick), across, _BOTTOM + 21, "m"))
+        marks.append(draw_line("ax", across, _PLOT_BOTTOM_PIXELS, across, _PLOT_BOTTOM_PIXELS + 6))
+        marks.append(
+            draw_text(area.x.format_without_unit(tick), across, _PLOT_BOTTOM_PIXELS + 21, "m")
+        )
     title = _axis_title(chart.y_label, area.y.unit)
     marks.append(draw_text(title, 0, 12, "", dx_pixels=-44))
-    marks.append(draw_text(_axis_title(chart.x_label, area.x.unit), 100, _BOTTOM + 40, "e"))
+    marks.append(
+        draw_text(_axis_title(chart.x_label, area.x.unit), 100, _PLOT_BOTTOM_PIXELS + 40, "e")
+    )
     return marks
 
 
@@ -156,11 +160,11 @@ def _draw_range_bands(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     by_label = {one.label: one for one in lines if one.points}
     shapes = []
     for label, low in by_label.items():
-        high = by_label.get(label.removesuffix(_LOW) + _HIGH)
-        if label.endswith(_LOW) and high is not None:
+        high = by_label.get(label.removesuffix(_LOW_LABEL_SUFFIX) + _HIGH_LABEL_SUFFIX)
+        if label.endswith(_LOW_LABEL_SUFFIX) and high is not None:
             edge = [*low.points, *reversed(high.points)]
             shapes.append(draw_band(map(area.to_nested_coordinates, edge)))
-    return [draw_in_stretched_box(shapes, _BOX)] if shapes else []
+    return [draw_in_stretched_box(shapes, _PLOT_BOX)] if shapes else []
 
 
 def _draw_strokes(lines: list[ChartLine], area: _ChartArea) -> list[str]:
@@ -169,14 +173,14 @@ def _draw_strokes(lines: list[ChartLine], area: _ChartArea) -> list[str]:
     for one in lines:
         if one.style in {"dots", "mark"} or len(one.points) < 2 or _is_band_edge(one):
             continue
-        stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
+        stroke = "ln lim" if one.style == "dash" else _STROKE_CLASSES[solid % len(_STROKE_CLASSES)]
         solid += one.style == "line"
         shapes.append(draw_polyline(stroke, map(area.to_nested_coordinates, one.points)))
-    return [draw_in_stretched_box(shapes, _BOX)] if shapes else []
+    return [draw_in_stretched_box(shapes, _PLOT_BOX)] if shapes else []
 
 
 def _is_band_edge(line: ChartLine) -> bool:
-    return line.label.endswith((_LOW, _HIGH))
+    return line.label.endswith((_LOW_LABEL_SUFFIX, _HIGH_LABEL_SUFFIX))
 
 
 def _draw_dots(lines: list[ChartLine], area: _ChartArea) -> list[str]:
@@ -208,7 +212,7 @@ def _draw_line_labels(lines: list[ChartLine], area: _ChartArea) -> list[str]:
             bold=name.line.label if name.line.is_mark else "",
             dx_pixels=-4 if name.ends_at_position else 8,
         )
-        for name in place_line_labels(named, _TOP, _BOTTOM)
+        for name in place_line_labels(named, _PLOT_TOP_PIXELS, _PLOT_BOTTOM_PIXELS)
     ]
 
 
@@ -218,8 +222,8 @@ def _empty_chart(chart: Chart) -> SvgChart:
     return SvgChart(chart.label, svg, alt_text, build_line_chart_table(chart))
 
 
-_LANE = 46
-_BAR = 26
+_LANE_HEIGHT_PIXELS = 46
+_LANE_BAR_HEIGHT_PIXELS = 26
 
 
 def draw_timeline(timeline: Timeline) -> SvgChart:
@@ -230,13 +234,13 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
     )
     marks = []
     for row, lane in enumerate(lanes):
-        top = row * _LANE
+        top = row * _LANE_HEIGHT_PIXELS
         marks.append(draw_text("", 0, top + 13, bold=lane))
         for span in (s for s in timeline.spans if s.lane == lane):
             marks += _draw_span(
                 span, axis, top + 19, is_hidden=is_hidden_by_other_lane(span, timeline)
             )
-    bottom = len(lanes) * _LANE + 2
+    bottom = len(lanes) * _LANE_HEIGHT_PIXELS + 2
     marks += draw_ticks_below(axis, bottom - 6)
     alt_text = describe_timeline(timeline)
     hidden = any(is_hidden_by_other_lane(s, timeline) for s in timeline.spans)
@@ -292,7 +296,11 @@ def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, is_hidden: bool) -
     wide = axis.position_percent(span.end) - start
     if wide <= 0:
         return []
-    marks = [draw_rect_in_percent("none" if is_hidden else "soft gap", start, top, wide, _BAR)]
+    marks = [
+        draw_rect_in_percent(
+            "none" if is_hidden else "soft gap", start, top, wide, _LANE_BAR_HEIGHT_PIXELS
+        )
+    ]
     if not is_hidden and text_fits(span.label, wide):
         marks.append(draw_text("", start + wide / 2, top + 17.5, "m", bold=span.label))
     return marks

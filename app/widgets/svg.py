@@ -14,10 +14,10 @@ from app.estimator.result import ResultTable
 
 # Half the width of a character of 13px text, and the narrowest drawing that
 # shows text inside its bars (narrower ones hide it), in px.
-CHARACTER = 6.6
-NARROWEST = 500.0
+HALF_CHARACTER_WIDTH_PIXELS = 6.6
+MIN_LABELED_WIDTH_PIXELS = 500.0
 
-_SILENT = 'aria-hidden="true"'
+_ARIA_HIDDEN = 'aria-hidden="true"'
 Point = tuple[float, float]
 
 
@@ -54,7 +54,7 @@ def build_svg_element(
     An empty `alt_text` hides it from screen readers: the text next to it says the same.
     `width` is in pixels, 0 for the full width.
     """
-    role = f'role="img" aria-label="{escape(str(alt_text))}"' if alt_text else _SILENT
+    role = f'role="img" aria-label="{escape(str(alt_text))}"' if alt_text else _ARIA_HIDDEN
     wide = f' width="{format_coordinate(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it is escaped
         f'<svg class="{classes}" {role}{wide} height="{format_coordinate(height)}">{"".join(content)}</svg>'
@@ -174,7 +174,10 @@ def format_coordinate(value: float) -> str:
 
 def text_fits(text: str, width_percent: float) -> bool:
     """Return whether text fits into a box of this width in percent of a drawing."""
-    return len(text) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
+    return (
+        len(text) * HALF_CHARACTER_WIDTH_PIXELS + 10
+        <= width_percent / 100 * MIN_LABELED_WIDTH_PIXELS
+    )
 
 
 class VerdictIcon(NamedTuple):
@@ -203,12 +206,12 @@ VERDICT_ICONS = {
     "refused": VerdictIcon("warn", "i-alert"),
 }
 
-_WIDTH, _LEFT, _RIGHT, _ABOVE = 820, 60, 24, 10
-_TOKEN = re.compile(r"--([\w-]+):\s*(?:light-dark\()?\s*(#[0-9a-f]+)")
-_USE = re.compile(r"var\(--([\w-]+)\)")
-_RULE = re.compile(r"^\.(?:g[ .]|defs)[^{]*\{[^}]*\}.*$", re.MULTILINE)
-_HEIGHT = re.compile(r' height="([\d.]+)"')
-_PATTERNS = (
+_FILE_WIDTH, _FILE_LEFT, _FILE_RIGHT, _FILE_TOP = 820, 60, 24, 10
+_COLOR_TOKEN = re.compile(r"--([\w-]+):\s*(?:light-dark\()?\s*(#[0-9a-f]+)")
+_CSS_VARIABLE_USE = re.compile(r"var\(--([\w-]+)\)")
+_CHART_CSS_RULE = re.compile(r"^\.(?:g[ .]|defs)[^{]*\{[^}]*\}.*$", re.MULTILINE)
+_HEIGHT_ATTRIBUTE = re.compile(r' height="([\d.]+)"')
+_FILL_PATTERNS = (
     '<defs class="defs"><pattern id="fill-free" width="6" height="6"'
     ' patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<path d="M0 0v6" stroke-width="1"/></pattern>'
@@ -219,19 +222,19 @@ _PATTERNS = (
 
 def build_standalone_svg(drawing: SvgChart, tokens_css: str, rules_css: str) -> str:
     """Return the drawing with its styles inlined; `tokens_css` and `rules_css` are the style sheets."""
-    height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
+    height = float((_HEIGHT_ATTRIBUTE.search(drawing.svg) or ["", "200"])[1])
     inner = drawing.svg.replace(
         Markup("<svg "),
         Markup(  # noqa: S704 - numbers only, no user text
-            f'<svg x="{_LEFT}" y="{_ABOVE}" width="{_WIDTH - _LEFT - _RIGHT}" '
+            f'<svg x="{_FILE_LEFT}" y="{_FILE_TOP}" width="{_FILE_WIDTH - _FILE_LEFT - _FILE_RIGHT}" '
         ),
         1,
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
-        f' height="{format_coordinate(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{replace_css_color_variables(tokens_css, rules_css)}</style>{_PATTERNS}"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_FILE_WIDTH}"'
+        f' height="{format_coordinate(height + 2 * _FILE_TOP)}" class="g">'
+        f"<style>{replace_css_color_variables(tokens_css, rules_css)}</style>{_FILL_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
@@ -242,9 +245,9 @@ def replace_css_color_variables(tokens_css: str, rules_css: str) -> str:
     >>> replace_css_color_variables("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
-    colors = dict(_TOKEN.findall(tokens_css))
-    rules_text = " ".join(rule[0] for rule in _RULE.finditer(rules_css))
-    written = _USE.sub(lambda use: colors.get(use[1], "sans-serif"), rules_text)
+    colors = dict(_COLOR_TOKEN.findall(tokens_css))
+    rules_text = " ".join(rule[0] for rule in _CHART_CSS_RULE.finditer(rules_css))
+    written = _CSS_VARIABLE_USE.sub(lambda use: colors.get(use[1], "sans-serif"), rules_text)
     return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'
 
 
@@ -262,7 +265,7 @@ def draw_named_share_meters(share_by_name: Mapping[str, float], alt_text: str) -
     """Draw bars one below the other, each with its name before it."""
     marks: list[str] = []
     for row, (name, share) in enumerate(share_by_name.items()):
-        top = row * _ROW
+        top = row * _LEGEND_ROW_HEIGHT
         marks.append(draw_text(name, 0, top + 10))
         marks.append(draw_rect_in_percent("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
         marks.append(
@@ -270,7 +273,7 @@ def draw_named_share_meters(share_by_name: Mapping[str, float], alt_text: str) -
                 "fill", _METERS_LEFT, top, _clamped_percent(share) * (1 - _METERS_LEFT / 100), 12
             )
         )
-    return build_svg_element(marks, len(share_by_name) * _ROW - 6, alt_text)
+    return build_svg_element(marks, len(share_by_name) * _LEGEND_ROW_HEIGHT - 6, alt_text)
 
 
 class OptionBar(Protocol):
@@ -296,7 +299,7 @@ def draw_option_shares(options: Sequence[OptionBar], alt_text: str) -> Markup:
     return build_svg_element(marks, 32, alt_text)
 
 
-_ROW = 20
+_LEGEND_ROW_HEIGHT = 20
 _METERS_LEFT = 22
 
 
@@ -304,10 +307,10 @@ def _clamped_percent(share: float) -> float:
     return 100 * min(max(share, 0.0), 1.0)
 
 
-_STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
-_DECADE = (1.0, 2.0, 5.0)
-_SHORT, _LONG = 1e-4, 1e6
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_AXIS_STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
+_DECADE_TICKS = (1.0, 2.0, 5.0)
+_MIN_PLAIN_NUMBER, _MAX_PLAIN_NUMBER = 1e-4, 1e6
+_SUPERSCRIPT_BY_DIGIT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -338,7 +341,8 @@ class Axis:
     def format_without_unit(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
         return _format_tick(
-            value / self.base_units_per_unit, _LONG if self.is_logarithmic else 1000 * _LONG
+            value / self.base_units_per_unit,
+            _MAX_PLAIN_NUMBER if self.is_logarithmic else 1000 * _MAX_PLAIN_NUMBER,
         )
 
     def tick_label(self, tick: float) -> str:
@@ -416,7 +420,7 @@ def build_logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     decades = range(first, last + 1, max(1, (last - first + 5) // 6))
     ticks = tuple(10.0**e for e in decades)
     if len(ticks) <= 3:
-        ticks = tuple(m * 10.0**e for e in range(first, last) for m in _DECADE)
+        ticks = tuple(m * 10.0**e for e in range(first, last) for m in _DECADE_TICKS)
         ticks = (*ticks, 10.0**last)
     shown = tuple(tick * factor for tick in ticks)
     return Axis(shown[0], 10.0**last * factor, shown, word, factor, is_logarithmic=True)
@@ -441,7 +445,7 @@ def _axis_step(top: float) -> float:
     """Return the step of the shortest axis that reaches `top` in three to five steps."""
     scale = 10.0 ** math.floor(math.log10(top / 5))
     usable = []
-    for step in (m * s for s in (scale, scale * 10) for m in _STEPS):
+    for step in (m * s for s in (scale, scale * 10) for m in _AXIS_STEPS):
         count = math.ceil(top / step - 1e-9)
         if 3 <= count <= 5:
             usable.append((_drop_float_error(count * step), -step))
@@ -450,10 +454,10 @@ def _axis_step(top: float) -> float:
 
 def _format_tick(value: float, scientific_from: float) -> str:
     shown = _drop_float_error(value)
-    if _SHORT <= abs(shown) < scientific_from or not shown:
+    if _MIN_PLAIN_NUMBER <= abs(shown) < scientific_from or not shown:
         return units.format_number(shown)
     mantissa, _, power = f"{shown:.2e}".partition("e")
-    raised = str(int(power)).translate(_RAISED)
+    raised = str(int(power)).translate(_SUPERSCRIPT_BY_DIGIT)
     digits = f"{float(mantissa):g}"
     return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
 
@@ -474,7 +478,7 @@ def draw_ticks_below(axis: Axis, y: float) -> tuple[str, ...]:
     return tuple(marks)
 
 
-SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
+SHARE_AXIS = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
 """Axis of shares from 0% to 100%."""
 
 
@@ -513,14 +517,12 @@ class PlotArea:
 # Width of a plot on a phone in pixels. Labels without overlap there have none anywhere.
 _PLOT_WIDTH = 250.0
 _LABEL_GAP = 8.0  # Pixels between the middle of a name and a line.
-_HIGH = 15.0  # Height of a name in pixels.
-_HALF = 4.0  # From the baseline of a name to its middle.
-_MARK = 6.0  # Half the size of a mark.
-_LINE_NAMES_STEPS, _PARTS = 24, 20
-_NEAR, _FAR = (
-    4,
-    6,
-)  # Candidate places next to a line, and how many overlaps outweigh a farther place.
+_NAME_HEIGHT_PIXELS = 15.0  # Height of a name in pixels.
+_NAME_BASELINE_TO_MIDDLE_PIXELS = 4.0  # From the baseline of a name to its middle.
+_MARK_HALF_SIZE_PIXELS = 6.0  # Half the size of a mark.
+_LINE_NAMES_STEPS, _LABEL_PART_COUNT = 24, 20
+# Candidate places next to a line, and how many overlaps outweigh a farther place.
+_NEAR_PLACE_COUNT, _OVERLAPS_PER_FAR_PLACE = 4, 6
 _LABEL_ABOVE, _LABEL_BELOW = -6.0, 16.0
 _ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
 
@@ -550,7 +552,7 @@ class LineLabel:
     @property
     def horizontal_extent_percent(self) -> tuple[float, float]:
         """Return where the text begins and ends, in percent of a narrow plot."""
-        wide = (len(self.line.label) * CHARACTER + 8) / _PLOT_WIDTH * 100
+        wide = (len(self.line.label) * HALF_CHARACTER_WIDTH_PIXELS + 8) / _PLOT_WIDTH * 100
         if self.ends_at_position:
             return self.x_percent - wide, self.x_percent
         return self.x_percent, self.x_percent + wide
@@ -567,7 +569,11 @@ def place_line_labels(lines: Sequence[LabeledLine], top: float, bottom: float) -
     wanted.sort(key=lambda one: (not one.is_mark, -one.points[-1][1]))
     for one in wanted:
         positions = [
-            (_count_label_parts_over_lines(name, lines) + _FAR * (place >= _NEAR), name)
+            (
+                _count_label_parts_over_lines(name, lines)
+                + _OVERLAPS_PER_FAR_PLACE * (place >= _NEAR_PLACE_COUNT),
+                name,
+            )
             for place, name in enumerate(_candidate_label_positions(one))
             if _is_inside(name, top, bottom)
             and not any(_labels_overlap(name, other) for other in placed)
@@ -591,14 +597,18 @@ def _candidate_label_positions(line: LabeledLine) -> Iterator[LineLabel]:
     first, height = line.points[0]
     yield LineLabel(line, first, height + _LABEL_ABOVE, first > 50)
     yield LineLabel(line, first, height + _LABEL_BELOW, first > 50)
-    yield LineLabel(line, across, down + _LABEL_ABOVE - _HIGH, late)
-    yield LineLabel(line, across, down + _LABEL_BELOW + _HIGH, late)
+    yield LineLabel(line, across, down + _LABEL_ABOVE - _NAME_HEIGHT_PIXELS, late)
+    yield LineLabel(line, across, down + _LABEL_BELOW + _NAME_HEIGHT_PIXELS, late)
 
 
 def _is_inside(label: LineLabel, top: float, bottom: float) -> bool:
     start, end = label.horizontal_extent_percent
     wide = start >= -2 and end <= 102
-    return wide and top - 2 <= label.y_pixels - _HIGH + _HALF and label.y_pixels <= bottom - 2
+    return (
+        wide
+        and top - 2 <= label.y_pixels - _NAME_HEIGHT_PIXELS + _NAME_BASELINE_TO_MIDDLE_PIXELS
+        and label.y_pixels <= bottom - 2
+    )
 
 
 def _labels_overlap(one: LineLabel, other: LineLabel) -> bool:
@@ -607,22 +617,25 @@ def _labels_overlap(one: LineLabel, other: LineLabel) -> bool:
         other.horizontal_extent_percent,
     )
     beside = start >= other_end or other_start >= end
-    return not beside and abs(one.y_pixels - other.y_pixels) < _HIGH
+    return not beside and abs(one.y_pixels - other.y_pixels) < _NAME_HEIGHT_PIXELS
 
 
 def _count_label_parts_over_lines(label: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """Count the parts of a name that overlap a line; a mark counts as all of them."""
     start, end = label.horizontal_extent_percent
-    middle = label.y_pixels - _HALF
+    middle = label.y_pixels - _NAME_BASELINE_TO_MIDDLE_PIXELS
     parts = {
-        int((x - start) / (end - start) * _PARTS)
+        int((x - start) / (end - start) * _LABEL_PART_COUNT)
         for line in lines
         for x, y in _yield_line_points_near_label(line, (start, end), middle)
         if abs(y - middle) < _LABEL_GAP
     }
     marks = (place for line in lines if line.is_mark for place in line.points)
-    hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _LABEL_GAP + _MARK for x, y in marks)
-    return len(parts) + _PARTS * sum(hit)
+    hit = (
+        start - 2 <= x <= end + 2 and abs(y - middle) < _LABEL_GAP + _MARK_HALF_SIZE_PIXELS
+        for x, y in marks
+    )
+    return len(parts) + _LABEL_PART_COUNT * sum(hit)
 
 
 def _yield_line_points_near_label(
@@ -652,5 +665,5 @@ def _move_above_others(label: LineLabel, placed: Sequence[LineLabel]) -> LineLab
     """Move the name up until it overlaps no other."""
     for other in sorted(placed, key=lambda n: -n.y_pixels):
         if _labels_overlap(label, other):
-            label = dataclasses.replace(label, y_pixels=other.y_pixels - _HIGH)
+            label = dataclasses.replace(label, y_pixels=other.y_pixels - _NAME_HEIGHT_PIXELS)
     return label

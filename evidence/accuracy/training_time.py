@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.models.lookup import find_model
-from app.estimator.training.step_time import LOST, find_fastest_usual_plan
+from app.estimator.training.step_time import LOST_TIME_SHARE, find_fastest_usual_plan
 from app.estimator.training.training_plan import (
     USUAL_SOFTWARE,
     TrainingPlan,
@@ -243,7 +243,7 @@ def train_gpu_hours(inputs: CaseInputs) -> CalculatorQuery:
     If the source gives a layout, it is used; else the usual one of such runs. Lost time is the
     usual share of booked time, unless the case states it.
     """
-    lost = {"other_time": inputs.read_number("lost", LOST), **_NEVER_FAILS}
+    lost = {"other_time": inputs.read_number("lost", LOST_TIME_SHARE), **_NEVER_FAILS}
     tokens = inputs.read_number("tokens")
     setting = _read_run(inputs) if inputs.has("gpus") else _read_usual_run(inputs)
     return build_query("training-time", "gpu_hours", tokens=tokens, **lost, **setting)

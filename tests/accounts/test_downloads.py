@@ -247,7 +247,7 @@ def test_readers_of_few_clients_leave_places_to_others(app: FastAPI):
 
 
 def test_the_slowest_reader_gives_way_to_who_waits(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._SLOW_TRANSFER_SECONDS", 0.01)
 
     async def never(_message) -> None:
         await asyncio.Event().wait()

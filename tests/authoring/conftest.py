@@ -22,7 +22,7 @@ from tests.conftest import SECRET, TINY, let_in
 @pytest.fixture(autouse=True)
 def _no_reuse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statistics are always of this moment, on a busy machine too."""
-    monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 0)
+    monkeypatch.setattr("app.authoring.statistics_tables._REUSE_PER_COMPUTATION_TIME", 0)
 
 
 @pytest.fixture

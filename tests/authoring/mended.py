@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.content.live_courses import LiveCourse
-from app.database.engine import WRITING
+from app.database.engine import WRITE_OPTIONS
 from app.database.tables import Attempt
 from app.questions.model import Question
 
@@ -78,7 +78,7 @@ def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
     with Session(engine) as db:
         regrading = preview_regrade(db, "", author.question, accept_rewording=reworded)
     with Session(engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         count = write_regrades_of_preview(db, "", regrading, 0, NOW)
         db.commit()
     return count

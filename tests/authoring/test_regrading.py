@@ -18,7 +18,7 @@ from sqlmodel import Session, select
 
 from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.cli import main
-from app.database.engine import WRITING
+from app.database.engine import WRITE_OPTIONS
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
 from app.import_export.export_store import iterate_attempt_rows as exported
 from app.questions.grading import RegradeRefusal
@@ -214,7 +214,7 @@ def test_who_erased_everything_meanwhile_is_left_out(
     rosa.post("/settings/erasure", data={"word": "erase"})
 
     with Session(app.state.engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         assert write_regrades_of_preview(db, "", regrading, 0, NOW) == 1
         db.commit()
     milo.post("/settings/erasure", data={"word": "erase"})
@@ -231,7 +231,7 @@ def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, course, ke
     wordings = {words: with_key(course.questions[ITEM], words) for words in keys}
     begun = course.questions[ITEM]
     with Session(app.state.engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         learner = Learner(key="k", created_at=0)
         db.add(learner)
         db.flush()
@@ -304,7 +304,7 @@ def test_two_who_confirm_at_once_write_one_row_for_each_answer(
     def confirm_it() -> None:
         with Session(app.state.engine) as db:
             start.wait()
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             counts.append(write_regrades_of_preview(db, "", regrading, 0, NOW))
             db.commit()
 

@@ -77,8 +77,8 @@ def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, cr
 
 
 def test_those_that_took_long_are_shown_with_their_age(client, crowd, course, clock, monkeypatch):
-    monkeypatch.setattr("app.authoring.statistics_tables._SLOW", 0)
-    monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
+    monkeypatch.setattr("app.authoring.statistics_tables._SLOW_COMPUTATION_SECONDS", 0)
+    monkeypatch.setattr("app.authoring.statistics_tables._REUSE_PER_COMPUTATION_TIME", 1e9)
     crowd.all_answer(course.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
     crowd.all_answer(course.questions.values(), crowd.join(3))
@@ -91,8 +91,8 @@ def test_those_that_took_long_are_shown_with_their_age(client, crowd, course, cl
 
 
 def test_those_that_were_quick_are_of_this_moment(client, crowd, course, clock, monkeypatch):
-    monkeypatch.setattr("app.authoring.statistics_tables._SLOW", 1e9)
-    monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
+    monkeypatch.setattr("app.authoring.statistics_tables._SLOW_COMPUTATION_SECONDS", 1e9)
+    monkeypatch.setattr("app.authoring.statistics_tables._REUSE_PER_COMPUTATION_TIME", 1e9)
     crowd.all_answer(course.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
     crowd.all_answer(course.questions.values(), crowd.join(3))

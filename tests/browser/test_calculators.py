@@ -232,7 +232,7 @@ def test_a_phone_is_wide_enough_for_every_calculator_with_all_unfolded(
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     too_wide = {}
-    for name in registry.NAMES:
+    for name in registry.ESTIMATE_NAMES:
         page.goto(f"{server.url}/calculators/{name}", wait_until="domcontentloaded")
         width = page.evaluate(
             """() => {
@@ -254,7 +254,7 @@ if FACTOR > 1:
 
 @each_of_sample("end, widths", ENDS.items(), 1)
 def test_no_choice_is_cut(server: Server, page: Page, end: str, widths: tuple[int, ...]) -> None:
-    names = sample(registry.NAMES, 6, "cut")
+    names = sample(registry.ESTIMATE_NAMES, 6, "cut")
     addresses = [f"/calculators/{name}{end}" for name in names]
     page.goto(server.url + addresses[0])
     assert page.evaluate(GATHER, addresses) == []
@@ -312,7 +312,7 @@ def test_ways_around_a_calculator_lead_on_with_what_was_typed(page: Page, server
 @pytest.mark.drawn
 def test_a_whole_configuration_is_pasted_into_any_calculator(server: Server, page: Page) -> None:
     # One whose models are on show, and one where they are folded.
-    for name in registry.NAMES if FACTOR > 1 else ("inference-memory", "collectives"):
+    for name in registry.ESTIMATE_NAMES if FACTOR > 1 else ("inference-memory", "collectives"):
         entry = registry.find_estimate(name)
         if entry is None or "model" not in input_specs(entry.inputs_type):
             continue

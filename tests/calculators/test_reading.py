@@ -13,7 +13,7 @@ from app.estimator.inputs import input_specs
 from app.estimator.result import BarSegment, StackedBar
 from app.widgets.bar_charts import build_bar_legend, choose_segment_styles
 from app.widgets.calculator_form import build_calculator_form
-from app.widgets.estimate_view import _SAME, _SAME_OF_TRAINING, _shared_inputs
+from app.widgets.estimate_view import _SAME_OF_TRAINING, _SIMILAR_FIELD_NAMES, _shared_inputs
 from tests.amounts import each_of_sample
 
 NAMES = [entry.name for entry in registry.list_estimates()]
@@ -206,7 +206,7 @@ def test_links_to_other_calculators_take_the_load_along(client):
 
 # Inputs that mean the same under another label: the label of the one and of the other.
 SAME_UNDER_OTHER_LABELS = {
-    # A copy of the model answers its sequences for as many users; see `_SAME` in estimate_view.
+    # A copy of the model answers its sequences for as many users; see `_SIMILAR_FIELD_NAMES` in estimate_view.
     frozenset({"Concurrent sequences", "Users at once"}),
     frozenset({"Concurrent sequences", "Sequences at once"}),
     frozenset({"Concurrent sequences", "Sequences"}),
@@ -268,7 +268,10 @@ def test_every_link_passes_on_only_what_means_the_same(subtests: pytest.Subtests
                 continue
             with subtests.test(link=f"{entry.name} to {other.name}"):
                 for name in _shared_inputs(other, specs, values):
-                    spec, names = targets[name], (name, *(_SAME | _SAME_OF_TRAINING).get(name, ()))
+                    spec, names = (
+                        targets[name],
+                        (name, *(_SIMILAR_FIELD_NAMES | _SAME_OF_TRAINING).get(name, ())),
+                    )
                     sources = [specs[n] for n in names if n in specs]
                     if spec.clearable or name == "job" or (name == "context" and not sources):
                         continue  # Emptied, or the sum of prompt and answer.

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlmodel import Session
 
-from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
+from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REVISION, SCORE
 from app.database.tables import Attempt, Learner, Regrade
 from tests.database.test_migrations import an_attempt
 
@@ -37,7 +37,9 @@ def test_the_regrade_that_none_follows_counts(session: Session) -> None:
         last = follow(session, attempts[0], last, revision, score)
     follow(session, attempts[1], 0, "r2", 0.0)
 
-    rows = session.execute(select(REVISION, SCORE).select_from(GRADED).order_by(ATTEMPT.c.id))
+    rows = session.execute(
+        select(REVISION, SCORE).select_from(GRADED_ATTEMPTS).order_by(ATTEMPT.c.id)
+    )
 
     assert [tuple(row) for row in rows] == [("r2", 0.25), ("r2", 0.0), ("r", 1.0)]
 

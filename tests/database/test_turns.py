@@ -181,7 +181,7 @@ def test_who_loses_a_transaction_is_told_why(engine):
 def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
     engine, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(writer, "BUSY", 100)
+    monkeypatch.setattr(writer, "BUSY_TIMEOUT_MILLISECONDS", 100)
     monkeypatch.setattr(writer, "_LEAST_WAIT", 0.0)
     begin, tries = writer._begin_write_or_raise_if_locked, [0]
     # Everybody comes at the same moment, and each try takes 30 ms of a clock of its own.

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlmodel import Session
 
-from app.database.engine import WRITING, make_engine
+from app.database.engine import WRITE_OPTIONS, make_engine
 from app.database.tables import Learner, OwnPicture
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
@@ -28,7 +28,7 @@ def fill(path: Path, megabytes: int) -> None:
     """Give a learner so many pictures, one of which goes again: its pages are free."""
     engine = make_engine(f"sqlite:///{path}")
     with Session(engine) as db:
-        db.connection(execution_options=WRITING)
+        db.connection(execution_options=WRITE_OPTIONS)
         learner = Learner(key="with many pictures", created_at=0)
         db.add(learner)
         db.flush()

@@ -30,7 +30,7 @@ def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:
 
 
 def test_a_very_long_value_is_refused_by_every_field(subtests: pytest.Subtests) -> None:
-    for name in registry.NAMES:
+    for name in registry.ESTIMATE_NAMES:
         for value in [
             "9" * 5000,
             "x" * 60_000,

@@ -47,7 +47,7 @@ LONG = {
 }
 WITH_MODEL = [
     name
-    for name in registry.NAMES
+    for name in registry.ESTIMATE_NAMES
     if "model" in input_specs(registry.find_estimate(name).inputs_type)
 ]
 

@@ -23,7 +23,13 @@ from app.estimator.inputs import (
     non_default_inputs_to_query,
     parse_inputs,
 )
-from app.estimator.registry import NAMES, EstimateSpec, find_estimate, list_estimates, run_estimate
+from app.estimator.registry import (
+    ESTIMATE_NAMES,
+    EstimateSpec,
+    find_estimate,
+    list_estimates,
+    run_estimate,
+)
 from app.estimator.result import Chart, Estimate, StackedBar, Timeline
 from tests.amounts import OF_EACH, each_of_sample
 
@@ -113,7 +119,7 @@ def answered(entry: EstimateSpec) -> Estimate:
 
 
 def test_every_name_has_its_estimate() -> None:
-    assert [entry.name for entry in ENTRIES] == list(NAMES)
+    assert [entry.name for entry in ENTRIES] == list(ESTIMATE_NAMES)
 
 
 def test_an_estimate_is_found_by_hyphens_and_underscores() -> None:

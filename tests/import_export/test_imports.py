@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import erase_person_in_all_courses, update_learner_columns
 from app.content.live_courses import LiveCourse
-from app.database.engine import WRITING, create_write_session_opener, make_engine
+from app.database.engine import WRITE_OPTIONS, create_write_session_opener, make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
 from app.import_export.anki.package_reader import read_package
@@ -80,7 +80,7 @@ class Desk:
 
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             batch = NewImport("deck.apkg", len(self.arrivals), {}, {}, 0)
             begun = save_import_start_unless_running(db, self.learner.id, batch, self.clock())
             db.commit()
@@ -123,7 +123,7 @@ def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
         if number == 1:
             card = {"card": "own:0", "front": "F", "back": "B", "at": 0}
             with Session(desk.app.state.engine) as db:
-                db.connection(execution_options=WRITING)
+                db.connection(execution_options=WRITE_OPTIONS)
                 db.add(OwnCard(learner_id=desk.learner.id, **card))
                 db.commit()
 
@@ -194,7 +194,7 @@ def test_others_write_between_two_slices(app, settings, desk, session, processes
 
     def somebody_writes(_number: int) -> None:
         with Session(engine) as db:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             update_learner_columns(db, desk.learner.id, {"name": f"after {len(seen)}"})
             db.commit()
         seen.append(counted(session))
@@ -260,7 +260,7 @@ def test_nothing_is_written_for_a_learner_who_was_erased(app, desk, session) -> 
     def erase_them(number: int) -> None:
         if number == 2:
             with Session(app.state.engine) as db:
-                db.connection(execution_options=WRITING)
+                db.connection(execution_options=WRITE_OPTIONS)
                 erase_person_in_all_courses(db, desk.learner.id)
                 db.commit()
 

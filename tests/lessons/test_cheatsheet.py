@@ -7,7 +7,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.course import Course
-from app.lessons.page_renderer import LETTERS, build_cheat_sheet, list_pages_with_home_domain
+from app.lessons.page_renderer import (
+    SHEET_LETTER_LIMIT,
+    build_cheat_sheet,
+    list_pages_with_home_domain,
+)
 from app.markup.model import HtmlBlock, Section
 
 BOX = (
@@ -107,7 +111,7 @@ def test_own_lines_are_cut_and_few(boxed_course: Course):
 def test_a_sheet_is_never_fuller_than_its_page(boxed_course: Course):
     filled, bare = first(boxed_course), first(boxed_course, letter_limit=0)
 
-    assert bare.letter_count < filled.letter_count <= LETTERS
+    assert bare.letter_count < filled.letter_count <= SHEET_LETTER_LIMIT
 
 
 def test_the_page_shows_domain_share_and_notes(rosa: TestClient, course: Course):

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.spaced_repetition.scheduler import OLDEST, clamp_review_time, is_rating_too_old
+from app.spaced_repetition.scheduler import OLDEST_REVIEW_AGE, clamp_review_time, is_rating_too_old
 
 NOW = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -27,5 +27,5 @@ def test_the_moment_that_is_kept(
 
 
 def test_thirty_days_are_waited_for_and_no_more() -> None:
-    assert not is_rating_too_old(NOW - OLDEST, NOW)
-    assert is_rating_too_old(NOW - OLDEST - dt.timedelta(milliseconds=1), NOW)
+    assert not is_rating_too_old(NOW - OLDEST_REVIEW_AGE, NOW)
+    assert is_rating_too_old(NOW - OLDEST_REVIEW_AGE - dt.timedelta(milliseconds=1), NOW)

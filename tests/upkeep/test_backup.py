@@ -11,7 +11,7 @@ import pytest
 from sqlmodel import Session
 
 from app.database.backup import create_backup, restore_backup
-from app.database.engine import WRITING, make_engine
+from app.database.engine import WRITE_OPTIONS, make_engine
 from app.database.installation import Installation, InstallationError
 from app.database.tables import Learner
 from tests.amounts import FACTOR
@@ -105,7 +105,7 @@ class Writer(threading.Thread):
         while not self._leave.is_set():
             name = f"person {len(self.confirmed)}"
             with Session(self._engine) as db:
-                db.connection(execution_options=WRITING)
+                db.connection(execution_options=WRITE_OPTIONS)
                 db.add(Learner(key=name, created_at=0))
                 db.commit()
             self.confirmed.append(name)

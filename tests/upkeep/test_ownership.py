@@ -150,7 +150,7 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[set[str]]
         path = Path(f"/proc/self/fd/{handle}").readlink()
         names.add(str(path.relative_to(tmp_path)))
 
-    monkeypatch.setattr(files, "_ROOT", os.geteuid())
+    monkeypatch.setattr(files, "_ROOT_USER_ID", os.geteuid())
     monkeypatch.setattr(files, "_folder_owner", lambda _folder: files.FileOwner(OWNER, OWNER))
     monkeypatch.setattr(files.os, "fchown", note)
     return names
@@ -198,7 +198,7 @@ def test_of_a_folder_for_other_things_only_what_is_ours(mixed: Path, given: set[
 def test_who_is_not_root_gives_nothing_away(
     mixed: Path, given: set[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(files, "_ROOT", os.geteuid() + 1)
+    monkeypatch.setattr(files, "_ROOT_USER_ID", os.geteuid() + 1)
 
     give_root_files_to_folder_owner(mixed)
 

@@ -232,7 +232,7 @@ def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
 
 
 def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._SLOW_TRANSFER_SECONDS", 0.01)
 
     async def run() -> tuple[int, str, bytes]:
         intake = BodyReceiver(BodyLimits(max_large_bodies=2))
@@ -254,7 +254,7 @@ def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._SLOW_TRANSFER_SECONDS", 0.01)
 
     async def run() -> bool:
         intake = BodyReceiver(BodyLimits(max_large_bodies=0))

@@ -201,7 +201,7 @@ def test_a_body_that_ends_after_the_response_leaves_no_silent_connection_open():
 
 @pytest.mark.parametrize("size", [8_000_000, 700_000])
 def test_a_client_that_does_not_read_its_response_is_given_up(monkeypatch, size: int):
-    monkeypatch.setattr(connections, "_STALLED", 0.05)
+    monkeypatch.setattr(connections, "_STALLED_AFTER_SECONDS", 0.05)
     monkeypatch.setattr(connections, "_SEND_BUFFER", 4096)
 
     async def long(scope, _receive, send) -> None:

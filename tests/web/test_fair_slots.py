@@ -85,7 +85,7 @@ def test_who_gives_up_waiting_takes_no_slot():
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._SLOW_TRANSFER_SECONDS", 0.01)
 
 
 class Downloads:

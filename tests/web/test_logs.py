@@ -18,7 +18,7 @@ TYPED = "correct horse battery staple"
 @pytest.fixture(params=["text", "json"])
 def log(request, monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """Every request is logged, in both forms."""
-    monkeypatch.setattr("app.web.middleware._SLOW", 0.0)
+    monkeypatch.setattr("app.web.middleware._SLOW_REQUEST_SECONDS", 0.0)
     handler = create_log_handler(request.param)
     written = io.StringIO()
     handler.setStream(written)
@@ -66,7 +66,7 @@ def test_nothing_that_was_sent_is_in_the_log(app: FastAPI, rosa: TestClient, log
 
 
 def test_a_line_of_json_names_request_route_status_and_time(rosa: TestClient, monkeypatch):
-    monkeypatch.setattr("app.web.middleware._SLOW", 0.0)
+    monkeypatch.setattr("app.web.middleware._SLOW_REQUEST_SECONDS", 0.0)
     handler, written = create_log_handler("json"), io.StringIO()
     handler.setStream(written)
     logging.getLogger("headroom").addHandler(handler)

@@ -114,7 +114,7 @@ def test_what_could_not_be_saved_is_not_confirmed(client: TestClient):
 def test_a_slow_request_leaves_one_line(
     client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch
 ):
-    monkeypatch.setattr("app.web.middleware._SLOW", 0.0)
+    monkeypatch.setattr("app.web.middleware._SLOW_REQUEST_SECONDS", 0.0)
 
     with caplog.at_level(logging.WARNING, "headroom"):
         client.get("/settings?theme=x")

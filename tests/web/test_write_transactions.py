@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.clock import to_milliseconds
-from app.database.engine import WRITING
+from app.database.engine import WRITE_OPTIONS
 from app.database.tables import Learner, LearnerSession, Review, Sitting
 from app.exams.store import load_questions_seen
 from app.quiz.store import load_past_attempts_by_question
@@ -190,7 +190,7 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
 
     def while_drawing(*given: Any) -> Any:
         with Session(app.state.engine) as db:
-            db.connection(execution_options=WRITING)
+            db.connection(execution_options=WRITE_OPTIONS)
             mine = {"learner_id": learner, "exam": "short", "token": "of another tab"}
             times = {"started_at": now, "deadline_at": now + 60_000}
             db.add(Sitting(**mine, **times, seed=1, paper="[]"))
@@ -198,7 +198,7 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
         return load_questions_seen(*given)
 
     monkeypatch.setattr("app.exams.store.load_questions_seen", while_drawing)
-    monkeypatch.setattr("app.database.engine.BUSY", 100)
+    monkeypatch.setattr("app.database.engine.BUSY_TIMEOUT_MILLISECONDS", 100)
 
     sitting = begin(rosa)
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event, update
 from sqlmodel import Session, select
 
-from app.database.engine import WRITING
+from app.database.engine import WRITE_OPTIONS
 from app.database.tables import Learner, SectionNoteRow, SectionRead
 from app.main import create_app
 from app.settings import Settings
@@ -66,8 +66,8 @@ def test_first_writes_of_one_learner_at_once_make_one_learner(
 @pytest.fixture
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits longer than a tenth of a second for another writer."""
-    monkeypatch.setattr("app.database.engine.BUSY", 100)
-    monkeypatch.setattr("app.database.engine.BUSY", 100)
+    monkeypatch.setattr("app.database.engine.BUSY_TIMEOUT_MILLISECONDS", 100)
+    monkeypatch.setattr("app.database.engine.BUSY_TIMEOUT_MILLISECONDS", 100)
 
 
 @pytest.mark.usefixtures("_impatience")
@@ -77,7 +77,7 @@ def test_who_waits_in_vain_for_another_writer_is_asked_to_try_again(
     first = rosa.post("/concepts/weights/readings", data={"section": "try-it"})
     assert first.status_code == 303
     with Session(app.state.engine) as other:
-        other.connection(execution_options=WRITING)
+        other.connection(execution_options=WRITE_OPTIONS)
         other.execute(update(Learner).values(name="held"))
 
         answer = rosa.post("/concepts/kv-cache/readings")

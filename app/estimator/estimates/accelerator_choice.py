@@ -86,7 +86,7 @@ VENDORS = (("any", "Any"), ("NVIDIA", "NVIDIA"), ("AMD", "AMD"))
 
 TOPIC = "cluster-components"
 
-_SERVICE = ServingCapacityInputs()  # Its usual load is the same.
+_SERVED_LOAD = ServingCapacityInputs()  # Its usual load is the same.
 
 FORMS = (("any", "Any"), ("card", "PCIe cards"), ("module", "SXM and OAM modules"))
 
@@ -115,9 +115,9 @@ class AcceleratorChoiceInputs:
     )
     weights: str = weights_input()
     cache: str = cache_input()
-    context: int = context_input(default=_SERVICE.prompt_tokens + _SERVICE.output_tokens)
+    context: int = context_input(default=_SERVED_LOAD.prompt_tokens + _SERVED_LOAD.output_tokens)
     concurrent: int = sequences_at_once_input(
-        default=_SERVICE.concurrent,
+        default=_SERVED_LOAD.concurrent,
         help="Sequences that one copy of the model answers at the same time.",
     )
     slowest: float = LOAD.declare_input_field(

@@ -27,8 +27,7 @@ from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.estimates.inference_memory_report import MEMORY_PARTS
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs
 from app.estimator.estimates.training_time_report import (
-    run_error_interval_name,
-    time_with_error_range_up_to_peak,
+    value_with_run_error_range,
 )
 from app.estimator.formula_steps import StepBuilder, format_term, format_terms_of_exact_sum
 from app.estimator.hardware.catalog import (
@@ -105,8 +104,8 @@ def _rank_reason(
 ) -> str:
     if candidate is best:
         if inputs.job == "training":
-            return {**_FIRST, **_FIRST_TRAINING}[inputs.rank]
-        return _FIRST[inputs.rank]
+            return {**_BEST_NOTE_BY_RANKING, **_FIRST_TRAINING}[inputs.rank]
+        return _BEST_NOTE_BY_RANKING[inputs.rank]
     if inputs.rank == "cost" and candidate.hourly_cost is None:
         return "No price given."
     reasons = []
@@ -134,7 +133,7 @@ def _rank_reason(
     return f"{', '.join(reasons) or 'as good'}."
 
 
-_FIRST = {
+_BEST_NOTE_BY_RANKING = {
     "gpus": "The fewest that do it.",
     "power": "The least power.",
     "speed": "The fastest.",
@@ -239,15 +238,7 @@ def _token_rate_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> 
 def _gpu_hours_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
     if best.gpu_hours is None:
         return OutputValue(None, note="For training.", applies=False)
-    return _add_run_error_range(inputs, best, best.gpu_hours)
-
-
-def _add_run_error_range(
-    inputs: AcceleratorChoiceInputs, best: GpuCandidate, value: float
-) -> OutputValue:
-    """Return what grows with the GPU-hours, with the error range of a training run."""
-    interval = run_error_interval_name(find_model(inputs.model), best.gpu)
-    return time_with_error_range_up_to_peak(interval, value, best.hfu)
+    return value_with_run_error_range(find_model(inputs.model), best.gpu, best.hfu, best.gpu_hours)
 
 
 def _run_duration_of_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValue:
@@ -278,7 +269,8 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> OutputValu
         return OutputValue(None, note="For training.", applies=False)
     if best.hourly_price_per_gpu is None:
         return _hourly_cost(inputs, best)
-    cost = _add_run_error_range(inputs, best, best.gpu_hours * best.hourly_price_per_gpu)
+    value = best.gpu_hours * best.hourly_price_per_gpu
+    cost = value_with_run_error_range(find_model(inputs.model), best.gpu, best.hfu, value)
     return dataclasses.replace(cost, note=_describe_price_of_best(inputs, best))
 
 
@@ -545,7 +537,7 @@ def _build_memory_bar_of_best_gpu(result: GpuRanking, best: GpuCandidate) -> Sta
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")
 
 
-_RANKED = {
+_RANKING_NOTE_BY_RANKING = {
     "gpus": (
         "Fewest GPUs come first, then NVIDIA's, then least power, then speed. A GPU whose 16-bit "
         "rate is not published fits by its memory, and comes after all whose speed is known."
@@ -557,7 +549,7 @@ _RANKED = {
 
 
 def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
-    notes = [_RANKED[inputs.rank], _OTHERS]
+    notes = [_RANKING_NOTE_BY_RANKING[inputs.rank], _OTHER_ARCHITECTURES_NOTE]
     if inputs.job == "training" and inputs.rank == "speed":
         notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
     if inputs.job == "training":
@@ -604,13 +596,13 @@ def _list_price_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tu
 
 
 def _format_unverified_field_labels(gpu: Accelerator) -> str:
-    names = {field_of_toml_key(key) for key in gpu.unverified} & _USED
+    names = {field_of_toml_key(key) for key in gpu.unverified} & _FIELDS_USED_BY_RANKING
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 
 
-_USED = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
+_FIELDS_USED_BY_RANKING = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
 
-_OTHERS = (
+_OTHER_ARCHITECTURES_NOTE = (
     "TPUs, LPUs, wafers and others are shown beside the ranking: their speed follows "
     "other rules than those fitted on GPUs."
 )

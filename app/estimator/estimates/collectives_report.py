@@ -21,8 +21,8 @@ from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import (
-    OVERLAP,
-    TIERS,
+    OVERLAP_EXPONENT,
+    TIER_OVERLAP_EXPONENT,
     Collective,
     Interconnect,
     LinkWithinDomain,
@@ -349,7 +349,9 @@ def _domain_time_formula(inputs: CollectivesInputs, fabric: Interconnect, messag
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
-    return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
+    return (
+        f"({latency}^{OVERLAP_EXPONENT} + {transfer}^{OVERLAP_EXPONENT})^(1 ÷ {OVERLAP_EXPONENT})"
+    )
 
 
 def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
@@ -359,12 +361,12 @@ def _total_time_formula(inputs: CollectivesInputs, fabric: Interconnect, message
     inner = collective_time(operation, domain_ranks, message, fabric)
     used_fabric = adjust_nic_rate_for_sharp(fabric, operation, inputs)
     outer = collective_time_between_domains(operation, domain_ranks, groups, message, used_fabric)
-    parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
-    return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
+    parts = (f"{format_term(part, 's')}^{TIER_OVERLAP_EXPONENT:g}" for part in (inner, outer))
+    return f"({' + '.join(parts)})^(1 ÷ {TIER_OVERLAP_EXPONENT:g})"
 
 
-_INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
-_BOTH = "(within domains² + between them²)^½"
+_ONE_DOMAIN_FORMULA = "(latency^1.5 + transfer^1.5)^⅔"
+_TIERS_FORMULA = "(within domains² + between them²)^½"
 
 
 def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
@@ -372,17 +374,27 @@ def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
     operation, ranks = inputs.collective, inputs.gpus
     size, crosses = format_term(inputs.message, "B"), result.crosses_domains
     domain_formula = _domain_time_formula(inputs, fabric, inputs.message)
-    rule, time_rule, total_formula = _INSIDE, "within the domain", format_term(result.seconds, "s")
+    rule, time_rule, total_formula = (
+        _ONE_DOMAIN_FORMULA,
+        "within the domain",
+        format_term(result.seconds, "s"),
+    )
     latency_formula = _domain_time_formula(inputs, fabric, 1.0)
     if crosses:
-        rule = time_rule = _BOTH
+        rule = time_rule = _TIERS_FORMULA
         total_formula = _total_time_formula(inputs, fabric, inputs.message)
         latency_formula = _total_time_formula(inputs, fabric, 1.0)
     floor = f"for one byte: {rule}"
     bytes_formula = _bytes_sent_formula(operation, "GPUs", "message")
     bytes_numbers = _bytes_sent_formula(operation, format_number(ranks), size)
     source = "aiconfigurator"
-    inside = ("Inside the link domain", _INSIDE, domain_formula, result.seconds_within_domain, "s")
+    inside = (
+        "Inside the link domain",
+        _ONE_DOMAIN_FORMULA,
+        domain_formula,
+        result.seconds_within_domain,
+        "s",
+    )
     return (
         _STEPS.build_step(
             "bytes_sent", bytes_formula, bytes_numbers, result.bytes_sent, "nccl-tests"

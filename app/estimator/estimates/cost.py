@@ -27,7 +27,7 @@ _USE = InputGroup("Use", TOPIC)
 _RENTING = InputGroup("Renting", TOPIC)
 _OWNING = InputGroup("Owning", TOPIC)
 
-_LISTED = default_rental_price_of_h100()
+_DEFAULT_RENTAL_PRICE = default_rental_price_of_h100()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -54,11 +54,11 @@ class CostInputs:
         help="Share of all hours of the year in which the GPUs work.",
     )
     rent: float = _RENTING.declare_input_field(
-        _LISTED.usd_per_hour,
+        _DEFAULT_RENTAL_PRICE.usd_per_hour,
         "Rent of a GPU-hour",
         unit="USD/h",
         limits=(0.001, 10_000.0),
-        help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.provider_and_date} for an "
+        help=f"Write your offer; {_DEFAULT_RENTAL_PRICE.usd_per_hour:g} is {_DEFAULT_RENTAL_PRICE.provider_and_date} for an "
         "H100. DeepSeek reckoned with 2 for an H800 in December 2024.",
     )
     commitment: str = _RENTING.declare_input_field(

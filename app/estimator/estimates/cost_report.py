@@ -119,7 +119,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "on-premises-and-cloud")
 
 # Smaller differences are within the uncertainty of prices.
-_EQUAL = 0.05
+_EQUAL_COST_SHARE = 0.05
 
 
 def estimate(inputs: CostInputs) -> Estimate:
@@ -141,7 +141,7 @@ def _build_verdict(result: CostResult) -> Verdict:
         return _build_run_verdict(result)
     owned, rented = result.owned_hour, result.rented_gpu_hour_with_egress
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
-    if abs(owned - rented) < _EQUAL * rented:
+    if abs(owned - rented) < _EQUAL_COST_SHARE * rented:
         lead = "About the same."
     meeting_text = (
         f"; they meet at {format_value(result.break_even_utilization, '%')}."
@@ -367,7 +367,7 @@ def _build_utilization_table(result: CostResult) -> ResultTable:
     return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))
 
 
-_PRICES = (
+_PRICES_NOTE = (
     "All prices are the inputs; none is an offer, and what stands there before you "
     "write is an example."
 )
@@ -381,7 +381,7 @@ def _build_notes(result: CostResult) -> tuple[str, ...]:
     origin = f"They are of {inputs.priced_in}"
     if inputs.rent == default_rental_price_of_h100().usd_per_hour:
         origin += f"; the rent is {default_rental_price_of_h100().provider_and_date}"
-    notes = [f"{_PRICES} {origin}."]
+    notes = [f"{_PRICES_NOTE} {origin}."]
     if inputs.commitment == "used":
         notes.append(
             "On demand, GPUs are given back when there is no work, and only used hours are paid; "

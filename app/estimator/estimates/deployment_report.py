@@ -47,7 +47,7 @@ from app.estimator.units import (
     round_estimate_to_three_digits,
 )
 
-_CAPACITY = "serving-capacity"
+_CAPACITY_ESTIMATE_NAME = "serving-capacity"
 
 
 def _serves_within_targets_value(result: DeploymentResult) -> OutputValue:
@@ -81,26 +81,36 @@ def _declare_section_output_without_bounds(
 OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     OutputSpec("fits", "Keeps up", better="more", read=_serves_within_targets_value),
     declare_section_output(
-        "gpus", "GPUs", "GPU", "less", _CAPACITY, is_modeled=True, is_primary=True
+        "gpus", "GPUs", "GPU", "less", _CAPACITY_ESTIMATE_NAME, is_modeled=True, is_primary=True
     ),
-    declare_section_output("replicas", "Replicas", "", "", _CAPACITY, is_modeled=True),
+    declare_section_output(
+        "replicas", "Replicas", "", "", _CAPACITY_ESTIMATE_NAME, is_modeled=True
+    ),
+    declare_section_output(
+        "replicas", "Replicas", "", "", _CAPACITY_ESTIMATE_NAME, is_modeled=True
+    ),
     ModeledOutput("nodes", "Systems", better="less", read=_system_count_value),
     declare_section_output("weights", "Weights", "B", "less", "weights", "total"),
     declare_section_output(
         "per_gpu", "Memory on each GPU", "B", "less", "inference-memory", is_modeled=True
     ),
     declare_section_output(
-        "ttft_p95", "p95 time to first token", "s", "less", _CAPACITY, is_modeled=True
+        "ttft_p95", "p95 time to first token", "s", "less", _CAPACITY_ESTIMATE_NAME, is_modeled=True
     ),
     declare_section_output(
-        "tpot_p95", "p95 time per output token", "s", "less", _CAPACITY, is_modeled=True
+        "tpot_p95",
+        "p95 time per output token",
+        "s",
+        "less",
+        _CAPACITY_ESTIMATE_NAME,
+        is_modeled=True,
     ),
     declare_section_output(
         "throughput",
         "Output tokens per second",
         "token/s",
         "more",
-        _CAPACITY,
+        _CAPACITY_ESTIMATE_NAME,
         is_modeled=True,
     ),
     declare_section_output(
@@ -108,7 +118,7 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
         "Cost, rented",
         "USD/month",
         "less",
-        _CAPACITY,
+        _CAPACITY_ESTIMATE_NAME,
         is_modeled=True,
     ),
     _declare_section_output_without_bounds(
@@ -174,7 +184,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     kept = f", {format_count(spare, 'spare replica')} included," if spare else ""
     parts = [f"{format_number(result.gpus)} {result.gpu.name}{kept} {verb} all {asking}"]
     cost, power = (
-        result.find_figure(_CAPACITY, "cost_per_month"),
+        result.find_figure(_CAPACITY_ESTIMATE_NAME, "cost_per_month"),
         result.find_figure("power-cooling", "site_power"),
     )
     if cost is not None and cost.value is not None:
@@ -184,7 +194,7 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
         parts.append(f"{power.formatted_value} at the site")
     count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."
     text = f"{', '.join(parts)}. "
-    first_token = result.find_figure(_CAPACITY, "ttft_p95")
+    first_token = result.find_figure(_CAPACITY_ESTIMATE_NAME, "ttft_p95")
     if result.inputs.ttft_target is None and first_token is not None:
         text += f"95 of 100 requests get their first token within {first_token.formatted_value}. "
     if not result.relaxed_target_by_input:
@@ -230,7 +240,9 @@ def _combined_relaxed_target_change(result: DeploymentResult) -> tuple[VerdictCh
 
 
 def _capacity_section(result: DeploymentResult) -> SubEstimate:
-    return next(section for section in result.sections if section.estimate_name == _CAPACITY)
+    return next(
+        section for section in result.sections if section.estimate_name == _CAPACITY_ESTIMATE_NAME
+    )
 
 
 def _resolved_capacity_inputs(result: DeploymentResult) -> ServingCapacityInputs:
@@ -245,7 +257,7 @@ def _total_gpus_step(result: DeploymentResult) -> FormulaStep:
     terms: tuple[Term, ...] = ()
     templates, total = [], 0
     for kind in _replica_kinds(capacity):
-        replicas = result.find_figure(_CAPACITY, kind.count_figure_name)
+        replicas = result.find_figure(_CAPACITY_ESTIMATE_NAME, kind.count_figure_name)
         count = int(replicas.value or 0) if replicas else 0
         name = f"{kind.name_prefix}replica"
         templates.append(f"([{name}s] + [spare {name}s]) × [GPUs of a {name}]")

@@ -442,7 +442,7 @@ def _build_leaf_only_tree(endpoints: int, ports: int) -> FatTree:
     return FatTree(1, ports, -(-endpoints // ports), 0, 0, ports, 0)
 
 
-_POINTS = 10
+_CHART_POINT_COUNT = 10
 
 
 def describe_switches(tree: FatTree, planes: int = 1) -> str:
@@ -466,7 +466,7 @@ def build_switch_count_chart(result: FabricResult) -> Chart:
     hosts = result.hosts
     unit = max(1, result.hosts_per_leaf_group // hosts.hosts_per_system)
     reach = max(2 * hosts.system_count, 2 * unit)
-    stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
+    stride = max(unit, -(-reach // (_CHART_POINT_COUNT * unit)) * unit)
     points: list[tuple[float, float]] = []
     for stop in range(stride, reach + stride, stride):
         for nodes in sorted({stop - stride + 1, stop}):

@@ -309,14 +309,14 @@ def _network_row(
 
 def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
     hosts, tree = result.hosts, result.plane_tree
-    notes = [_CABLES, _AS_LINKED if tree.fullest_leaf_links_to_nodes else _FULL]
+    notes = [_CABLES_NOTE, _AS_LINKED if tree.fullest_leaf_links_to_nodes else _FULL_LEAVES_NOTE]
     if result.reference_design:
         notes.append(
             "A scalable unit is the group of systems by which a cluster grows: "
             f"{format_number(result.systems_per_scalable_unit)} in {result.reference_design.name}."
         )
     if inputs.managers > 0 and (tree.leaves * tree.downlinks_per_leaf) % hosts.rails_per_host == 0:
-        notes.append(_MANAGERS)
+        notes.append(_FABRIC_MANAGER_NOTE)
     if hosts.hosts_per_system > 1:
         notes.append(
             f"The {hosts.system.name} counts as {hosts.hosts_per_system} compute trays with "
@@ -327,7 +327,12 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
             f"Few nodes: {hosts.rails_per_host} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
-    return (*_assumed_adapter_notes(inputs, result), *notes, *_link_rate_notes(result), _MANAGEMENT)
+    return (
+        *_assumed_adapter_notes(inputs, result),
+        *notes,
+        *_link_rate_notes(result),
+        _STORAGE_PORTS_NOTE,
+    )
 
 
 def _assumed_adapter_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
@@ -362,24 +367,26 @@ def _link_rate_notes(result: FabricResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_CABLES = (
+_CABLES_NOTE = (
     "A cable is one link; transceivers stand at both ends, two links to a module where "
     "cages take two. Copper cables within a rack need none."
 )
 
-_FULL = "Counted are full leaves: a cluster that grows to its scalable units needs no new switch."
+_FULL_LEAVES_NOTE = (
+    "Counted are full leaves: a cluster that grows to its scalable units needs no new switch."
+)
 
 _AS_LINKED = (
     "Leaves that are not full have only the uplinks that keep the oversubscription with the "
     "fewest switches: a cluster that grows to its scalable units needs more of them."
 )
 
-_MANAGERS = (
+_FABRIC_MANAGER_NOTE = (
     "The links of the fabric manager take ports of a node: published designs leave one "
     "place of the last unit free for it."
 )
 
-_MANAGEMENT = (
+_STORAGE_PORTS_NOTE = (
     "Ports of the storage network: the links of the nodes and, unless written, a "
     "quarter more for the storage itself. In-band management: two for each node and "
     "server, oversubscribed 3:1 on full leaves. Out-of-band: one for each node, server and switch; "

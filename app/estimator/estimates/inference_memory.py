@@ -21,11 +21,11 @@ from app.estimator.memory.inference_memory import (
     ACTIVE,
     DEFAULT_ENGINE,
     ENGINES,
-    LOGGED,
     LOGGED_ACTIVE,
+    LOGGED_ENGINES,
     LOGGED_OVERHEAD,
     OVERHEAD,
-    WORKSPACE,
+    WORKSPACE_BYTES,
     EngineMemory,
     HybridCacheBlocks,
     MaxNumSeqsRefusal,
@@ -72,7 +72,7 @@ from app.estimator.serving.engine import (
 
 GENERAL = "general"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
-_ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
+_ATTENTION_CHOICES = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 ENGINE_CHOICES = (
     *((engine.id, engine.label) for engine in ENGINES.values()),
     (TRANSFORMERS, "Transformers, generate"),
@@ -95,7 +95,7 @@ class InferenceMemoryInputs:
     attention: str = HARDWARE.declare_advanced_input_field(
         DIVIDED,
         "Attention",
-        choices=_ATTENTION,
+        choices=_ATTENTION_CHOICES,
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
     )
@@ -276,9 +276,9 @@ class InferenceMemoryResult:
 # Memory outside of weights, cache and activations: CUDA context and libraries, and
 # with several GPUs the buffers of the communication library. Startup logs of vLLM
 # show 0.25 to 1.8 GiB on one GPU and up to 3.6 GiB on two.
-CONTEXT = 1e9
+CONTEXT_BYTES = 1e9
 
-COMMUNICATION = 1e9
+NCCL_BYTES = 1e9
 
 # Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192
@@ -339,24 +339,24 @@ def compute_gpu_memory_use(
     )
 
 
-_GENERATED = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
+_GENERATION_MEMORY_RANGE = Bounds(0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
 def overhead_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
     """Return the range of the overhead; a typed overhead has none."""
     if inputs.overhead is not None:
         return Bounds(1.0, 1.0)
-    return LOGGED_OVERHEAD if inputs.engine in LOGGED else OVERHEAD
+    return LOGGED_OVERHEAD if inputs.engine in LOGGED_ENGINES else OVERHEAD
 
 
 def activation_range_factors(inputs: InferenceMemoryInputs) -> Bounds:
-    return LOGGED_ACTIVE if inputs.engine in LOGGED else ACTIVE
+    return LOGGED_ACTIVE if inputs.engine in LOGGED_ENGINES else ACTIVE
 
 
 def plausible_memory_range(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> Bounds:
     """Return the least and the most memory that one GPU may need [B]."""
     if inputs.engine == TRANSFORMERS:
-        return Bounds(*(memory_use.total * factor for factor in _GENERATED))
+        return Bounds(*(memory_use.total * factor for factor in _GENERATION_MEMORY_RANGE))
     fixed = memory_use.weights + memory_use.padding + memory_use.cache
     lowest, highest = (
         fixed + memory_use.overhead * overhead_factor + memory_use.activations * activation_factor
@@ -483,7 +483,7 @@ def _temporary_and_overhead_bytes(
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = peak_activation_bytes_per_gpu(model, tokens, sequences, sharing)
-        return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
+        return active, CONTEXT_BYTES + (NCCL_BYTES if gpus > 1 else 0.0)
     engine = find_engine_memory_on_gpu(inputs, inputs.engine)
     # The logs behind it are of tensor parallelism. With as much for GPUs that share experts alone,
     # fewer measured throughputs (offline_throughput) were in their range.
@@ -508,7 +508,7 @@ def _transformers_memory_use(
     sequence += recurrent_state_bytes_per_sequence(model)
     cache = inputs.concurrent * sequence / gpus
     prompt = min(inputs.prompt or inputs.context, inputs.context)
-    overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
+    overhead = WORKSPACE_BYTES if inputs.overhead is None else inputs.overhead
     running = widest_layer_prefill_bytes(model, inputs.concurrent * prompt)
     loading = compute_weight_bytes_while_loading(model, inputs.weights) / gpus
     return GpuMemoryUse(
@@ -540,10 +540,10 @@ def program_visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> f
 def is_mig_instance(inputs: InferenceMemoryInputs, gpu: Accelerator) -> bool:
     """Return whether the memory is that of a MIG instance, which no link joins with others."""
     shown = inputs.shown_memory
-    return shown is not None and gpu.mig_instances > 0 and shown < _WHOLE * gpu.capacity
+    return shown is not None and gpu.mig_instances > 0 and shown < _WHOLE_GPU_SHARE * gpu.capacity
 
 
-_WHOLE = 0.9  # Share of a GPU's memory below which what a driver shows is that of an instance.
+_WHOLE_GPU_SHARE = 0.9  # Of its memory; below it, a driver shows that of an instance.
 
 
 def usable_memory_per_gpu(
@@ -732,12 +732,12 @@ def _largest_fit_unless_unlimited(fits: Callable[[int], bool]) -> int | None:
     low, high = 0, 1
     while fits(high):
         low, high = high, 2 * high
-        if high > _MOST:
+        if high > _MAX_SEARCHED_COUNT:
             return None
     return bisect.bisect_left(range(high), True, low + 1, key=lambda number: not fits(number)) - 1
 
 
-_MOST = 2**40
+_MAX_SEARCHED_COUNT = 2**40
 
 
 def _memory_and_limit_by_gpu_count(

@@ -224,7 +224,7 @@ def _gpu_after_change(result: InferenceMemoryResult, changed: InferenceMemoryInp
 
 # What people set first where an engine runs out of memory.
 _FEWER_SEQUENCES, _LARGER_SHARE = 256, 0.95
-_SHARE = ("memory_utilization", "Usable share of memory")
+_USABLE_SHARE_FIELD = ("memory_utilization", "Usable share of memory")
 
 
 def _engine_settings_changes(result: InferenceMemoryResult) -> VerdictChanges:
@@ -236,7 +236,7 @@ def _engine_settings_changes(result: InferenceMemoryResult) -> VerdictChanges:
     share = inputs.memory_utilization
     fewer = min(now, max(_FEWER_SEQUENCES, inputs.concurrent))
     larger = max(share, _LARGER_SHARE)
-    field, label = _SHARE
+    field, label = _USABLE_SHARE_FIELD
     tried = [
         {"max_sequences": sequences, field: part}
         for sequences, part in ((fewer, share), (now, larger), (fewer, larger))
@@ -269,12 +269,14 @@ def _cache_format_changes(result: InferenceMemoryResult) -> VerdictChanges:
         return []
     tried: list[dict[str, Any]] = [{"cache": narrow}]
     if inputs.engine in ENGINES and not ENGINES[inputs.engine].has_no_fraction:
-        tried.append({"cache": narrow, _SHARE[0]: max(inputs.memory_utilization, _LARGER_SHARE)})
+        tried.append(
+            {"cache": narrow, _USABLE_SHARE_FIELD[0]: max(inputs.memory_utilization, _LARGER_SHARE)}
+        )
     if (found := _find_first_fitting_change(result, tried)) is None:
         return []
     change, becomes = found
-    share = change.get(_SHARE[0])
-    also = (InputChange(*_SHARE, format_value(share, "%")),) if share else ()
+    share = change.get(_USABLE_SHARE_FIELD[0])
+    also = (InputChange(*_USABLE_SHARE_FIELD, format_value(share, "%")),) if share else ()
     return [VerdictChange("cache", "KV cache", labels[inputs.cache], labels[narrow], becomes, also)]
 
 
@@ -341,7 +343,7 @@ def find_cache_limits_at_bound(result: InferenceMemoryResult, bound: MemoryBound
     return solve_cache_limits(model, inputs, memory_use, room)
 
 
-_LIGHTER = ("fp8", "int8", "int4")
+_LIGHTER_WEIGHT_FORMATS = ("fp8", "int8", "int4")
 # Nobody quantizes weights again to save less than this.
 _WORTH_IT = 0.9
 _LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
@@ -415,7 +417,7 @@ def _weight_format_changes(result: InferenceMemoryResult) -> VerdictChanges:
         return []  # It would not fit even without weights.
     is_gguf = inputs.engine == LLAMA_CPP
     lighter = []
-    for name in _list_lighter_gguf_mixtures(result.model) if is_gguf else _LIGHTER:
+    for name in _list_lighter_gguf_mixtures(result.model) if is_gguf else _LIGHTER_WEIGHT_FORMATS:
         form, has_experts = FORMATS.get(name), result.model.is_routed
         if form is None or not find_fp8_problem(
             result.gpu, form, inputs.engine, has_experts=has_experts

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from app.estimator.common_inputs import LLAMA_CPP, TRANSFORMERS
 from app.estimator.estimates.inference_memory import (
-    COMMUNICATION,
-    CONTEXT,
+    CONTEXT_BYTES,
     DATA_PARALLEL,
     GENERAL,
+    NCCL_BYTES,
     STEP_TOKENS,
     CacheLimits,
     GpuMemoryUse,
@@ -62,7 +62,7 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     DEFAULT_ENGINE,
     ENGINES,
-    LOGGED,
+    LOGGED_ENGINES,
     compute_weight_bytes_while_loading,
     profiled_mlp_width,
     recurrent_state_bytes_per_sequence,
@@ -268,7 +268,7 @@ def _overhead_note(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> s
     note = (
         f"Overhead is taken as {format_value(memory_use.overhead, 'B')} per GPU ({low} to {high})"
     )
-    if inputs.engine in LOGGED:
+    if inputs.engine in LOGGED_ENGINES:
         logged_gpus = ENGINES[inputs.engine].max_gpus_in_startup_logs
         return f"{note}, as start-up logs of up to {logged_gpus} GPUs show it."
     return f"{note}." if inputs.engine != GENERAL else f"{note}; start-up logs show 0.3 to 4 GB."
@@ -674,7 +674,7 @@ def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> F
     elif inputs.engine != GENERAL:
         engine = ENGINES[inputs.engine]
         outside = "buffers" if inputs.engine == LLAMA_CPP else "PyTorch"
-        basis = "from logs" if inputs.engine in LOGGED else "assumed"
+        basis = "from logs" if inputs.engine in LOGGED_ENGINES else "assumed"
         formula = f"memory outside {outside} + memory for each further GPU, both {basis}"
         per_gpu = format_term(engine.outside_framework_bytes_per_further_gpu, "B")
         further_gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel) - 1
@@ -683,7 +683,7 @@ def _overhead_step(inputs: InferenceMemoryInputs, memory_use: GpuMemoryUse) -> F
             further_gpus = engine.max_gpus_in_startup_logs - 1
         numbers = f"{format_term(engine.outside_framework_bytes_on_first_gpu, 'B')} + {per_gpu} × {further_gpus}"
     elif inputs.tensor_parallel > 1:
-        numbers = format_terms_of_exact_sum((CONTEXT, COMMUNICATION), "B")
+        numbers = format_terms_of_exact_sum((CONTEXT_BYTES, NCCL_BYTES), "B")
     return _STEPS.build_step("overhead", formula, numbers, memory_use.overhead, "vllm-memory")
 
 

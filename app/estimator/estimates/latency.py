@@ -45,7 +45,7 @@ from app.estimator.serving.replica_memory import (
     weight_bytes_read_per_gpu,
 )
 from app.estimator.serving.step_time import (
-    TILE,
+    TILE_ROWS,
     InferenceStepTime,
     MeasurementCoverage,
     PlacedModel,
@@ -453,7 +453,7 @@ def weights_compute_crossover_batch(
         )
         crossover_rows = math.floor(rows) + 1
         if crossover_rows > placed.engine.max_unpadded_rows:
-            crossover_rows = int(TILE) * math.floor(rows / TILE) + 1
+            crossover_rows = int(TILE_ROWS) * math.floor(rows / TILE_ROWS) + 1
         return math.ceil(crossover_rows / each) if crossover_rows <= _MOST_ROWS else None
     batch = start_batch
     while start_batch_step.compute <= start_batch_step.weights and batch <= _MOST_ROWS:

@@ -238,7 +238,7 @@ def _link_to_service_with_drafts(result: LatencyResult) -> tuple[EstimateLink, .
     return (EstimateLink("serving-capacity", text, typed),)
 
 
-_LEADS = {
+_LEAD_BY_BOUND = {
     "memory": "Decoding is bound by memory.",
     "compute": "Decoding is bound by compute.",
     "communication": "Decoding is bound by communication.",
@@ -268,7 +268,7 @@ def _build_verdict(result: LatencyResult) -> Verdict:
     )
     if refused := result.start_refusal:
         return Verdict("tight", "It fits, but vLLM refuses to start.", f"{text} {refused.reason}")
-    return Verdict("tight" if lacking else "info", _LEADS[result.bound], text)
+    return Verdict("tight" if lacking else "info", _LEAD_BY_BOUND[result.bound], text)
 
 
 def _describe_speed_at_other_acceptances(result: LatencyResult) -> str:
@@ -423,7 +423,7 @@ def _decode_time_formula_steps(result: LatencyResult) -> tuple[FormulaStep, ...]
     )
 
 
-_PARTS = {
+_LABEL_BY_STEP_PART = {
     "weights": "waiting for weights",
     "compute": "matrix products",
     "attention": "attention",
@@ -441,7 +441,7 @@ def _sum_of_parts_step(output_name: str, step: InferenceStepTime) -> FormulaStep
 
 def _format_sum_of_parts(step: InferenceStepTime) -> FormulaTexts:
     """Return the names and the numbers of a step's parts that take time, each as a sum."""
-    seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
+    seconds = {name: getattr(step, part) for part, name in _LABEL_BY_STEP_PART.items()}
     named = [name for name, value in seconds.items() if value]
     return FormulaTexts(" + ".join(named), format_terms_of_exact_sum(seconds.values(), "s"))
 

@@ -148,7 +148,7 @@ _MICRO_BATCHES = (1, 2, 4, 8, 16)
 
 # Context parallelism is tried only from this sequence length: for shorter sequences
 # other divisions are always better.
-_LONG = 16384
+_MIN_CONTEXT_PARALLEL_SEQUENCE = 16384
 
 
 def list_model_splits(
@@ -213,7 +213,7 @@ def _list_pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 
 def _list_context_degrees(job: TrainingJob, gpus: int) -> tuple[int, ...]:
-    if job.sequence < _LONG:
+    if job.sequence < _MIN_CONTEXT_PARALLEL_SEQUENCE:
         return (1,)
     max_degree = min(gpus, job.sequence // 2048)
     return tuple(2**k for k in range(8) if 2**k <= max_degree and gpus % 2**k == 0)
@@ -263,7 +263,7 @@ _BytesByStage = tuple[float, ...]
 
 _WORK_OF_STAGE = 3  # To compute one stage of a layout; see `MAX_WORK`.
 
-_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
+_RECOMPUTE_CHOICES: tuple[Recompute, ...] = ("none", "selective", "operators", "full")
 
 
 _Key = tuple[object, ...]
@@ -306,9 +306,9 @@ class LayoutMemoryChecker:
         self.work_done = 0
         self._model, self._job, self._limit = model, job, memory_limit
         self._per_token = (cost_cache or LayoutCostCache()).stage_bytes_per_token_by_key
-        self._recomputes = _RECOMPUTES
+        self._recomputes = _RECOMPUTE_CHOICES
         if not FRAMEWORKS[SOFTWARE[job.software].framework].recomputes_products:
-            self._recomputes = tuple(kind for kind in _RECOMPUTES if kind != "operators")
+            self._recomputes = tuple(kind for kind in _RECOMPUTE_CHOICES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
 

@@ -24,7 +24,7 @@ from app.estimator.result import (
     read_figures,
 )
 
-_CARDS = ("mig.toml", "card")
+_MIG_CARD_TABLE = ("mig.toml", "card")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def find_profiles_with_memory(mig_gpu: MigGpu, memory: float) -> tuple[MigProfil
 
 def find_mig_gpu(accelerator_id: str) -> MigGpu | None:
     """Return an accelerator with its MIG profiles by its id; None if it has no MIG."""
-    row = data_files.load_table_entries_by_id(*_CARDS).get(accelerator_id)
+    row = data_files.load_table_entries_by_id(*_MIG_CARD_TABLE).get(accelerator_id)
     if row is None:
         return None
     undivided = find_accelerator(accelerator_id).engine_visible_memory
@@ -113,7 +113,7 @@ def find_mig_gpu(accelerator_id: str) -> MigGpu | None:
 
 
 def list_mig_gpu_ids() -> tuple[str, ...]:
-    return tuple(data_files.load_table_entries_by_id(*_CARDS))
+    return tuple(data_files.load_table_entries_by_id(*_MIG_CARD_TABLE))
 
 
 def find_start_slices(mig_gpu: MigGpu, profiles: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
@@ -185,14 +185,14 @@ class MigInputs:
     )
 
 
-_COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
+_COUNTED_INSTANCE = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 
 def parse_instances(mig_gpu: MigGpu, text: str) -> tuple[MigProfile, ...]:
     """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
     mig_profiles: list[MigProfile] = []
     for instance_text in re.split(r"[,;+\n]+", text):
-        match = _COUNTED.match(instance_text.strip())
+        match = _COUNTED_INSTANCE.match(instance_text.strip())
         if match is None:
             continue
         profile = mig_gpu.find_profile(match[2])

@@ -179,7 +179,7 @@ def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> T
 
 
 # Smaller clusters that are tried as well if cost decides: half, a quarter.
-_HALVINGS = 4
+_TRIED_CLUSTER_HALVINGS = 4
 
 _MAX_RANKED, _MAX_RANKED_OF_HALVED = 10, 3
 
@@ -287,7 +287,7 @@ def _search_full_and_halved_clusters(
 
     The smallest is searched first; its unused work is available to the others.
     """
-    halvings = _HALVINGS if inputs.objective == "cost" else 0
+    halvings = _TRIED_CLUSTER_HALVINGS if inputs.objective == "cost" else 0
     remaining_halvings = [n for n in range(halvings + 1) if job.gpus >> n]
     searches: list[LayoutSearchResult] = []
     remaining_work = MAX_WORK

@@ -134,7 +134,7 @@ def _gpu_seconds_per_token(candidate: LayoutCandidate, step_part: str) -> float:
 
 
 _PlanResult = ParallelismPlanResult
-_MISSING = OutputValue(None, note="No layout fits.", applies=False)
+_NO_LAYOUT_VALUE = OutputValue(None, note="No layout fits.", applies=False)
 
 
 def _plan_property_output(
@@ -142,7 +142,11 @@ def _plan_property_output(
 ) -> OutputSpec[_PlanResult]:
 
     def read(result: _PlanResult) -> Any:
-        return getattr(result.best_layout.plan, field or name) if result.best_layout else _MISSING
+        return (
+            getattr(result.best_layout.plan, field or name)
+            if result.best_layout
+            else _NO_LAYOUT_VALUE
+        )
 
     better: Better = "less" if name == "gpus" else ""
     return OutputSpec(name, label, unit, better, read)
@@ -156,7 +160,7 @@ def _training_time_output_of_best_layout(name: str) -> OutputSpec[_PlanResult]:
         return (
             output.read(result.run_in_best_layout)
             if output.read and result.run_in_best_layout
-            else _MISSING
+            else _NO_LAYOUT_VALUE
         )
 
     return dataclasses.replace(cast("OutputSpec[_PlanResult]", output), read=read)
@@ -196,7 +200,7 @@ OUTPUTS: tuple[OutputSpec[_PlanResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 # The reference architecture for clusters of hundreds of each GPU.
-_DESIGNS = {
+_REFERENCE_DESIGN_BY_GPU = {
     "a100-sxm4-80": "dgx-superpod-a100",
     "a100-sxm4-40": "dgx-superpod-a100",
     "h100-sxm5-80": "dgx-superpod-h100",
@@ -274,7 +278,7 @@ def _search_limit_text(result: ParallelismPlanResult) -> str:
 
 
 def format_reference_design_cell(gpu: Accelerator, gpus: int) -> str:
-    known = _DESIGNS.get(gpu.id)
+    known = _REFERENCE_DESIGN_BY_GPU.get(gpu.id)
     if known is None:
         return "none for this card"
     if gpus <= 8:

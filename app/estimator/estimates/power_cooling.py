@@ -18,8 +18,8 @@ from app.estimator.units import format_count, format_number
 TOPIC = "power-and-cooling"
 
 # Air at sea level and 20 °C: density [kg/m³] and specific heat [J/(kg·K)].
-_AIR, _AIR_HEAT = 1.2, 1005.0
-_WATER, _WATER_HEAT = 997.0, 4180.0
+_AIR_DENSITY, _AIR_SPECIFIC_HEAT = 1.2, 1005.0
+_WATER_DENSITY, _WATER_SPECIFIC_HEAT = 997.0, 4180.0
 BTU_PER_HOUR = 3.412141633  # BTU/h per watt.
 BTU_PER_TON_HOUR = 12_000.0  # BTU/h that a ton of refrigeration removes.
 CUBIC_FEET_PER_MINUTE = 2118.880003  # Cubic feet per minute in a cubic meter per second.
@@ -31,7 +31,7 @@ _ELECTRICITY = InputGroup("Electricity", TOPIC)
 _COOLING = InputGroup("Cooling", TOPIC)
 _ENERGY = InputGroup("Energy", TOPIC)
 
-FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
+FEED_CHOICES = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 
 ValueT = TypeVar("ValueT", int, float)
 
@@ -87,7 +87,7 @@ class PowerCoolingInputs:
         limits=(0.05, 1.0),
         help="Typical over highest power; left empty: 80%, as a server with eight "
         "H100 was measured at 82% at most while training.",
-        compute_usual_value=lambda _: LOAD,
+        compute_usual_value=lambda _: TYPICAL_POWER_SHARE,
         topic=TOPIC,
     )
     other: float = _MACHINES.declare_advanced_input_field(
@@ -142,7 +142,7 @@ class PowerCoolingInputs:
     feeds: str = _ELECTRICITY.declare_advanced_input_field(
         "2n",
         "Redundancy of feeds",
-        choices=FEEDS,
+        choices=FEED_CHOICES,
         help="Two full feeds, one circuit more than needed, or none.",
     )
     air_rise: float = _COOLING.declare_advanced_input_field(
@@ -252,8 +252,8 @@ class PowerCoolingResult:
         limit = self.inputs.site_limit
         if self.racks is None or (limit is not None and self.site_power > limit):
             return "no"
-        is_near_site_limit = limit is not None and self.site_power > _TIGHT * limit
-        return "tight" if is_near_site_limit or self.rack_air_heat > DENSE else "fits"
+        is_near_site_limit = limit is not None and self.site_power > _TIGHT_SITE_POWER_SHARE * limit
+        return "tight" if is_near_site_limit or self.rack_air_heat > DENSE_RACK_WATTS else "fits"
 
     def air_flow_for_heat_beside_liquid(self, watts: float) -> float:
         """Return the air flow for the heat that liquid does not remove [m3/s]."""
@@ -262,18 +262,18 @@ class PowerCoolingResult:
 
 # Typical over maximum power: a server with eight H100 drew at most 8.4 of its 10.2 kW
 # in training, and 6.5 kW under lighter loads.
-LOAD = 0.8
+TYPICAL_POWER_SHARE = 0.8
 
 # Share of a breaker's rating for continuous load, and of heat that cold plates remove.
-CONTINUOUS = 0.8
+CONTINUOUS_LOAD_SHARE = 0.8
 
 COLD_PLATES = 0.85
 
 RACK_LIMIT = 40e3  # Power of a rack that many buildings can cool with air [W].
 
 # Air-cooled racks above this are rare; published designs reach 57 kW.
-DENSE = 50e3
-_TIGHT = 0.9
+DENSE_RACK_WATTS = 50e3
+_TIGHT_SITE_POWER_SHARE = 0.9
 
 
 def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
@@ -287,10 +287,10 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     in_rack = max_nodes_in_rack(rack_limit, node, inputs.rack_units, units)
     other_power = inputs.nodes * node * inputs.other
     machines = inputs.nodes * node + other_power
-    load = inputs.load or LOAD
+    load = inputs.load or TYPICAL_POWER_SHARE
     site = site_power(machines, inputs.pue)
     current = phase_current(node * max(1, in_rack), inputs.voltage, inputs.power_factor)
-    circuits = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
+    circuits = math.ceil(current / (inputs.circuit * CONTINUOUS_LOAD_SHARE) - 1e-9)
     site_joules = site_energy_watt_seconds(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         inputs=inputs,
@@ -451,7 +451,7 @@ def air_flow(watts: float, temperature_rise: float) -> float:
     """
     if temperature_rise <= 0:
         raise ValueError(f"air that is not warmed carries no heat: {temperature_rise}")
-    return watts / (_AIR * _AIR_HEAT * temperature_rise)
+    return watts / (_AIR_DENSITY * _AIR_SPECIFIC_HEAT * temperature_rise)
 
 
 def coolant_flow(watts: float, temperature_rise: float) -> float:
@@ -464,7 +464,7 @@ def coolant_flow(watts: float, temperature_rise: float) -> float:
     """
     if temperature_rise <= 0:
         raise ValueError(f"water that is not warmed carries no heat: {temperature_rise}")
-    return watts / (_WATER * _WATER_HEAT * temperature_rise)
+    return watts / (_WATER_DENSITY * _WATER_SPECIFIC_HEAT * temperature_rise)
 
 
 def max_nodes_in_rack(

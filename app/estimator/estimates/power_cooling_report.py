@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from app.estimator.estimates.power_cooling import (
     BTU_PER_TON_HOUR,
-    CONTINUOUS,
+    CONTINUOUS_LOAD_SHARE,
     CUBIC_FEET_PER_MINUTE,
-    DENSE,
+    DENSE_RACK_WATTS,
     RACK_LIMIT,
     TOPIC,
     PowerCoolingInputs,
@@ -252,7 +252,7 @@ def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
 
 def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     inputs = result.inputs
-    breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
+    breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS_LOAD_SHARE, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
     return (
         _STEPS.build_step(
@@ -265,7 +265,7 @@ def _rack_circuit_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.build_step(
             "circuits",
-            f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
+            f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS_LOAD_SHARE, '%')})⌉",
             f"{twice}⌈{format_term(result.current, 'A')} ÷ ({breaker})⌉",
             result.circuits,
             "nfpa-70",
@@ -375,12 +375,12 @@ def _assumed_rack_limit_notes(
 
 
 def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
-    notes = [_HIGHEST]
+    notes = [_HIGHEST_POWER_NOTE]
     if result.inputs.load is None:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
-    if result.rack_air_heat > DENSE:
+    if result.rack_air_heat > DENSE_RACK_WATTS:
         notes.append(
             f"{format_value(result.rack_air_heat, 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."
@@ -398,7 +398,7 @@ def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_HIGHEST = (
+_HIGHEST_POWER_NOTE = (
     "Racks, feeds and cooling are planned for the highest power; energy and carbon "
     "follow from the typical one."
 )

@@ -126,7 +126,7 @@ def _add_chosen_split_to_change(
     if "tensor_parallel" in values:
         return change
     if "prefill_gpus" in values:  # Instead of the split that is left open.
-        also_typed = tuple(c for c in change.other_changes if c.field not in _SPREAD)
+        also_typed = tuple(c for c in change.other_changes if c.field not in _LABEL_BY_SPREAD_FIELD)
         return dataclasses.replace(change, other_changes=also_typed)
     changed = parse_inputs(ServingCapacityInputs, {**non_default_inputs_to_query(typed), **values})
     try:
@@ -275,7 +275,7 @@ def _describe_missed_targets(result: CapacityResult) -> str:
 _TIMES_TO = {"ttft": "to the first token", "tpot": "per token"}
 
 
-RACK = 32
+RACK_GPUS = 32
 """GPUs of a link domain from which experts are spread widely [1]."""
 # GPUs of replicas that decode or read prompts, as they are tried in a rack.
 _DECODE_GPUS, _PREFILL_GPUS = (16, 32, 40, 48, 64), (4, 8, 16)
@@ -285,7 +285,7 @@ def _prefill_decode_changes(result: CapacityResult) -> tuple[VerdictChange, ...]
     """Return prefill and decode apart in a rack, if that takes fewer GPUs to keep the targets."""
     inputs, placed = result.inputs_with_unrelaxed_targets, result.replica_profile.placed
     tried = inputs.prefill_gpus or inputs.replicas or inputs.simulate
-    if tried or inputs.pipeline_parallel > 1 or placed.fabric.gpus_per_domain < RACK:
+    if tried or inputs.pipeline_parallel > 1 or placed.fabric.gpus_per_domain < RACK_GPUS:
         return ()
     if not placed.model.is_routed:
         return ()
@@ -325,7 +325,12 @@ def _prefill_decode_changes(result: CapacityResult) -> tuple[VerdictChange, ...]
 def _full_rack_changes(result: CapacityResult) -> tuple[VerdictChange, ...]:
     """Return the most users that one rack serves, with this split and with the best one tried."""
     inputs, rack = result.inputs, result.replica_profile.placed.fabric.gpus_per_domain
-    if rack < RACK or inputs.requests_per_second or inputs.simulate or inputs.pipeline_parallel > 1:
+    if (
+        rack < RACK_GPUS
+        or inputs.requests_per_second
+        or inputs.simulate
+        or inputs.pipeline_parallel > 1
+    ):
         return ()
     if result.unrelaxed_preset_tpot is not None or result.start_refusal is not None:
         return ()
@@ -531,7 +536,10 @@ def _gpus_per_replica_changes(result: CapacityResult) -> tuple[VerdictChange, ..
     return (_build_gpus_per_replica_change(inputs, best.inputs.tensor_parallel, becomes, also),)
 
 
-_SPREAD = {"attention_parallel": "Attention data parallel", "expert_parallel": "Expert parallel"}
+_LABEL_BY_SPREAD_FIELD = {
+    "attention_parallel": "Attention data parallel",
+    "expert_parallel": "Expert parallel",
+}
 
 
 def _spread_changes(
@@ -540,7 +548,7 @@ def _spread_changes(
     """Return the changes to groups of attention and to experts with which a split has them."""
     return tuple(
         InputChange(field, label, str(getattr(split, field)))
-        for field, label in _SPREAD.items()
+        for field, label in _LABEL_BY_SPREAD_FIELD.items()
         if getattr(split, field) != getattr(inputs, field)
     )
 
@@ -688,10 +696,10 @@ def _tightest_met_target_change(
     )
 
 
-_WAITING, _SLOW = "Others wait for memory.", "Too slow."
+_VERDICT_IF_WAITING, _VERDICT_IF_SLOW = "Others wait for memory.", "Too slow."
 _ONE_MORE, _ONE_MORE_PREFILL = "Takes one more replica.", "Takes one more prefill replica."
 # What becomes of a load that is met, at a larger one.
-_MORE_LOAD = frozenset({_WAITING, _SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
+_MORE_LOAD = frozenset({_VERDICT_IF_WAITING, _VERDICT_IF_SLOW, _ONE_MORE, _ONE_MORE_PREFILL})
 
 
 def _verdict_text_at_load(result: CapacityResult, **changes: Any) -> str:
@@ -722,9 +730,9 @@ def _load_and_replica_changes(
         then = format_number(most + (1 if result.meets_targets_of_inputs else 0))
     becomes = _verdict_text_at_load(result, **{field: most})
     if result.meets_targets_of_inputs and not result.has_targets:
-        becomes = _WAITING
+        becomes = _VERDICT_IF_WAITING
     elif result.meets_targets_of_inputs:
-        becomes = _SLOW
+        becomes = _VERDICT_IF_SLOW
     if result.is_prefill_bound:
         becomes = _ONE_MORE_PREFILL
     elif result.meets_targets_of_inputs and not inputs.replicas:

@@ -45,7 +45,7 @@ from app.estimator.serving.replica_memory import (
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
 
-_HOURS = 730.5
+_HOURS_PER_MONTH = 730.5
 
 
 def compute_capacity_relaxing_preset_tpot(inputs: ServingCapacityInputs) -> CapacityResult:
@@ -314,31 +314,31 @@ def _latency_output(
     return ModeledOutput(f"{ttft_or_tpot}_{percentile}", f"{percentile} {label}", "s", "less", read)
 
 
-_TOGETHER = "Prefill and decode are on the same GPUs."
+_SHARED_GPUS_NOTE = "Prefill and decode are on the same GPUs."
 
 
 def _prefill_replicas(result: CapacityResult) -> OutputValue:
     if result.replica_profile.prefill_replica is None:
-        return OutputValue(None, note=_TOGETHER, applies=False)
+        return OutputValue(None, note=_SHARED_GPUS_NOTE, applies=False)
     return dataclasses.replace(_value_if_served(result.prefill_replicas), unbounded=True)
 
 
 def _cache_transfer_time(result: CapacityResult) -> OutputValue:
     if result.replica_profile.prefill_replica is None:
-        return OutputValue(None, note=_TOGETHER, applies=False)
+        return OutputValue(None, note=_SHARED_GPUS_NOTE, applies=False)
     return time_with_error_range(
         "collective", result.replica_profile.prefill_replica.transfer_seconds
     )
 
 
-_WAITS = "Requests wait for memory."
+_WAITING_REQUESTS_NOTE = "Requests wait for memory."
 
 
 def _meets_targets(result: CapacityResult) -> OutputValue:
     if result.replica_profile.placed.load_refusal:
         return OutputValue(False, note="The engine does not load it.")
     if result.has_targets and result.only_waits_for_memory:
-        return OutputValue(False, note=_WAITS)
+        return OutputValue(False, note=_WAITING_REQUESTS_NOTE)
     if result.has_targets:
         verb = "meets" if result.keeps_unrelaxed_targets else "misses"
         which = "preset target" if result.misses_only_preset_targets else "targets"
@@ -386,7 +386,9 @@ def _load_share_of_maximum(result: CapacityResult) -> OutputValue:
     if result.share_of_highest_load is None:
         return _value_if_served(None)
     if result.only_waits_for_memory:
-        return OutputValue(result.share_of_highest_load, note=f"{note} {_WAITS}", unbounded=True)
+        return OutputValue(
+            result.share_of_highest_load, note=f"{note} {_WAITING_REQUESTS_NOTE}", unbounded=True
+        )
     bounds = result.load_bounds
     if bounds is None or bounds.low >= bounds.high:
         return OutputValue(result.share_of_highest_load, note=note, unbounded=True)
@@ -469,7 +471,7 @@ def _monthly_cost(result: CapacityResult) -> OutputValue:
     )
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    return _count_value_with_bounds(result, "gpus", price * _HOURS)
+    return _count_value_with_bounds(result, "gpus", price * _HOURS_PER_MONTH)
 
 
 def _concurrent_requests_on_replica(result: CapacityResult) -> OutputValue:

@@ -17,7 +17,7 @@ from app.estimator.estimates.serving_capacity import (
     operating_point_of_each_replica,
 )
 from app.estimator.estimates.serving_capacity_changes import (
-    RACK,
+    RACK_GPUS,
     add_chosen_split_to_changes,
     find_verdict_changes,
 )
@@ -195,11 +195,11 @@ def _describe_targets_missed_by_one_user(result: CapacityResult) -> str:
     text = "Even one user at a time gets answers later than the targets on this hardware"
     if not late:
         return f"{text}."
-    return f"{text}: {', '.join(late)}, for {_REQUESTS[percentile]}."
+    return f"{text}: {', '.join(late)}, for {_REQUEST_SHARE_TEXT_BY_PERCENTILE[percentile]}."
 
 
 _SHARE_LABELS = {"p50": "half of the", "p95": "95 of 100", "p99": "99 of 100"}
-_REQUESTS = {
+_REQUEST_SHARE_TEXT_BY_PERCENTILE = {
     "p50": "half of the requests",
     "p95": "95 of 100 requests, whose prompts vary in length",
     "p99": "99 of 100 requests, whose prompts vary in length",
@@ -396,7 +396,7 @@ def _describe_replicas_with_gpus(result: CapacityResult) -> str:
 def _describe_gpus_beyond_rack(result: CapacityResult) -> str:
     """Return that prefill and decode apart do not fit in one rack, if they do not."""
     rack = result.replica_profile.placed.fabric.gpus_per_domain
-    if not result.replica_profile.prefill_replica or not (result.gpus or 0) > rack >= RACK:
+    if not result.replica_profile.prefill_replica or not (result.gpus or 0) > rack >= RACK_GPUS:
         return ""
     whole = "" if result.inputs.spare else f" {format_value(result.gpus, 'GPU')} in all,"
     return f",{whole} more than the {rack} of one rack"
@@ -721,13 +721,13 @@ def _replicas_behind_ranges_notes(result: CapacityResult) -> list[str]:
 # docs.vllm.ai/en/latest/serving/expert_parallel_deployment and
 # docs.sglang.io/advanced_features/expert_parallelism.html. DECISIONS.md, 57, says what the rates of
 # products rest on.
-_GATHERED = (
+_ALL_GATHER_NOTE = (
     "Each GPU gets all tokens, as by default in vLLM (--all2all-backend allgather_reducescatter) and "
     "SGLang (--moe-a2a-backend none), and products of experts are as fast as in the measured runs of "
     "such servers. With prefill and decode apart, DeepEP is assumed, with faster products: a part of "
     "the difference is due to these kernels, not to the split."
 )
-_DISPATCHED = (
+_DEEPEP_NOTE = (
     "That is DeepEP (--all2all-backend deepep_high_throughput and deepep_low_latency in vLLM), with "
     "products of experts as fast as one product. Together on the same GPUs the engines' defaults "
     "are assumed, which send all tokens to each GPU and have slower products: a part of the "
@@ -742,13 +742,13 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
     routed = placed.model.is_routed
     if prefill is None:
         together = []
-        if routed and placed.fabric.gpus_per_domain >= RACK:
+        if routed and placed.fabric.gpus_per_domain >= RACK_GPUS:
             together.append(
                 f"In a rack of {placed.fabric.gpus_per_domain} linked GPUs, mixtures of experts are usually "
                 "served with prefill and decode apart, for example on 8 and on 48 GPUs."
             )
         if routed and placed.setup.attention_replicas > 1:
-            together.append(_GATHERED)
+            together.append(_ALL_GATHER_NOTE)
         if routed:
             parts = placed.setup.expert_parallel
             together += redundant_experts_note(placed.model, parts, placed.engine.id)
@@ -774,7 +774,7 @@ def _prefill_decode_notes(result: CapacityResult) -> list[str]:
             "Each GPU has the whole of attention, its own requests and a part of the experts. "
             "Tokens go to their experts in FP8 and back in BF16, and nothing overlaps."
         )
-        notes.append(_DISPATCHED)
+        notes.append(_DEEPEP_NOTE)
         for gpus in sorted({prefill.placed.setup.gpus, placed.setup.gpus}):
             notes += redundant_experts_note(placed.model, gpus, placed.engine.id)
     return notes

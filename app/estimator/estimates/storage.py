@@ -393,16 +393,16 @@ class StorageResult:
         worst = max(reads, loses)
         if worst > 1:
             return "no"
-        return "tight" if max(worst, self._save_time_to_allowed_ratio) > _TIGHT else "fits"
+        return "tight" if max(worst, self._save_time_to_allowed_ratio) > _TIGHT_RATIO else "fits"
 
 
 # Asynchronous checkpoints: rate of the copy from each GPU to host memory over its PCIe
 # lanes [B/s], and the time of all ranks to synchronize [s].
 HOST_COPY = 20e9
 
-BARRIER = 1.0
+BARRIER_SECONDS = 1.0
 
-_TIGHT = 0.8
+_TIGHT_RATIO = 0.8
 
 
 def _is_enough(bandwidth: float, needed: float | None) -> bool:
@@ -471,7 +471,9 @@ def compute_losses(
     count, bandwidth = gpus or inputs.gpus, write_bandwidth or inputs.write_bandwidth
     written = checkpoint_size / bandwidth
     beside = inputs.saving == "beside"
-    stall = inputs.stall or (BARRIER + checkpoint_size / count / HOST_COPY if beside else written)
+    stall = inputs.stall or (
+        BARRIER_SECONDS + checkpoint_size / count / HOST_COPY if beside else written
+    )
     mtbf = job_mtbf(gpu_mtbf or inputs.mtbf or GPU_MTBF, count)
     restart = inputs.restart + checkpoint_size * inputs.replicas / inputs.read_bandwidth
     interval = inputs.save_every or daly_checkpoint_interval(stall, mtbf)
@@ -714,7 +716,7 @@ def _asynchronous_checkpoint_change(result: StorageResult) -> tuple[VerdictChang
     labels = dict(SAVING)
     beside = dataclasses.replace(inputs, saving="beside")
     losses = compute_losses(beside, result.checkpoint)
-    becomes = "Fits." if losses.lost_share <= _TIGHT * inputs.acceptable else TIGHT_FIT
+    becomes = "Fits." if losses.lost_share <= _TIGHT_RATIO * inputs.acceptable else TIGHT_FIT
     change = VerdictChange("saving", "While saving", labels["wait"], labels["beside"], becomes)
     if losses.lost_share <= inputs.acceptable:
         return (change,)
@@ -777,7 +779,7 @@ def _bytes_per_token_change(result: StorageResult) -> tuple[VerdictChange, ...]:
 
 
 # Memory of an H100, whose rate is the default, and model states of a parameter [B].
-_GPU_MEMORY, _STATES = 80e9, 16.0
+_H100_MEMORY_BYTES, _STATE_BYTES = 80e9, 16.0
 
 
 def _gpu_count_at_loss_limit(result: StorageResult) -> int | None:
@@ -795,4 +797,4 @@ def _gpu_count_at_loss_limit(result: StorageResult) -> int | None:
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
     gpus = math.floor(math.exp(crossing)) + result.has_acceptable_loss
-    return gpus if gpus * _GPU_MEMORY >= _STATES * result.model_parameters else None
+    return gpus if gpus * _H100_MEMORY_BYTES >= _STATE_BYTES * result.model_parameters else None

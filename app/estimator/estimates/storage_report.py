@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from app.estimator.estimates.storage import (
-    BARRIER,
+    BARRIER_SECONDS,
     CONTENTS,
     HOST_COPY,
     GoodputLosses,
@@ -394,7 +394,7 @@ def _stall_step(result: StorageResult) -> FormulaStep:
     elif inputs.saving == "beside":
         formula = "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory"
         copy = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
-        numbers = f"{format_term(BARRIER, 's')} + {copy}"
+        numbers = f"{format_term(BARRIER_SECONDS, 's')} + {copy}"
     source = "mlperf-storage" if inputs.saving == "wait" else "pytorch-async"
     return _STEPS.build_step("stall", formula, numbers, result.losses.save_stall, source)
 

@@ -272,7 +272,7 @@ class TrainingMemoryResult:
 
 
 # Changes that save memory, in the order of their cost in time.
-_REMEDIES = (
+_MEMORY_REMEDIES = (
     MemoryRemedy("qlora_embeddings", "bf16"),
     MemoryRemedy("loss", "linear"),
     MemoryRemedy("zero", "3"),
@@ -340,7 +340,7 @@ def find_memory_remedies(result: TrainingMemoryResult) -> tuple[MemoryRemedy, ..
     model, inputs, limit = result.model, result.inputs, result.memory_limit
     is_too_large = result.fullest_stage_memory.total > limit
     found: dict[str, MemoryRemedy] = {}
-    for remedy in _REMEDIES:
+    for remedy in _MEMORY_REMEDIES:
         before = found.get(remedy.field)
         if getattr(inputs, remedy.field) == remedy.value or (before and before.is_sure):
             continue

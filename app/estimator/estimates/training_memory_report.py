@@ -84,7 +84,7 @@ from app.estimator.units import format_number, format_value
 # Range of measured activations relative to the formula (fused and unfused kernels).
 _ACTIVATION_RANGE = Bounds(0.9, 1.25)
 _PIPELINE_FRAGMENTS = 1.14
-_MOMENTS = {
+_TEXT_BY_PEAK_MOMENT = {
     "pass": "on the fullest stage",
     "end": "at the end of the backward pass, on the fullest stage",
     "step": "in the optimizer step, on the fullest stage",
@@ -417,7 +417,7 @@ def _activations_to_total_steps(result: TrainingMemoryResult) -> tuple[FormulaSt
         ),
         _STEPS.build_step(
             "per_gpu",
-            f"states + activations + logits + overhead + buffers, {_MOMENTS[memory.peak_moment]}",
+            f"states + activations + logits + overhead + buffers, {_TEXT_BY_PEAK_MOMENT[memory.peak_moment]}",
             format_terms_of_exact_sum((*states, *parts), "B"),
             memory.total,
             "zero",
@@ -606,7 +606,7 @@ def _qlora_embedding_notes(result: TrainingMemoryResult) -> list[str]:
     if inputs.method != "qlora":
         return []
     table_parameters = result.model.embedding_parameters + result.model.head_parameters
-    shards = layout.zero_shards if layout.zero == _FSDP else 1
+    shards = layout.zero_shards if layout.zero == _FSDP_ZERO_STAGE else 1
     added = format_value(_KBIT_BYTES * table_parameters / layout.tensor / shards, "B")
     if inputs.qlora_embeddings == "fp32":
         return [
@@ -632,7 +632,7 @@ def _name_qlora_recipe(inputs: TrainingMemoryInputs) -> str:
 
 # FP32 instead of 16 bit: huggingface/peft, issue 816. TRL no longer casts them since its pull
 # requests 4335 and 4577 of October and November 2025.
-_KBIT_BYTES, _FSDP = 2, 3
+_KBIT_BYTES, _FSDP_ZERO_STAGE = 2, 3
 
 
 def _memory_peak_moment_notes(result: TrainingMemoryResult) -> list[str]:

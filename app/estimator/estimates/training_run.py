@@ -39,7 +39,11 @@ from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.models.lookup import find_model
 from app.estimator.result import SubEstimate
 from app.estimator.training.run_costs import GPU_MTBF, WRITE_BANDWIDTH, checkpoint_bytes
-from app.estimator.training.step_time import LOST, find_fastest_usual_plan, optimizer_step_time
+from app.estimator.training.step_time import (
+    LOST_TIME_SHARE,
+    find_fastest_usual_plan,
+    optimizer_step_time,
+)
 from app.estimator.training.training_plan import TrainingPlan, find_training_software
 
 
@@ -204,7 +208,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
                 add_power_section(run, system, nodes, network, duration=seconds)
             run.add_section_or_note_omission("Storage", "storage", _storage_inputs(time))
             add_cost_section(run, system, gpus, {"run": time.estimate["gpu_hours"].value})
-    sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
+    sections = sorted(run.sections, key=lambda section: _SECTION_ORDER.index(section.heading))
     return TrainingRunResult(
         sections=tuple(sections),
         omission_reason_by_section=run.omission_reason_by_section,
@@ -219,7 +223,7 @@ def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     )
 
 
-_ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
+_SECTION_ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
 
 
 class ChosenLayout(NamedTuple):
@@ -250,7 +254,7 @@ def _build_allowed_gpu_counts(composer: SectionComposer, system: System | None) 
 
 
 # The figures of a layout that are inputs of training-time by the same name.
-_LAYOUT = (
+_LAYOUT_FIELD_NAMES = (
     "tensor_parallel",
     "pipeline_parallel",
     "context_parallel",
@@ -263,7 +267,8 @@ _LAYOUT = (
 )
 _MOST_SEARCHES = 4
 _LEAST_BEFORE_ROUNDING = 0.85  # A number that divides well is at most an eighth more.
-_LARGE = 4096  # Where no layout fits on so many, the states are not what is too large.
+# Where no layout fits on so many, the states are not what is too large.
+_LARGE_CLUSTER_GPU_COUNT = 4096
 
 
 def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) -> ChosenLayout:
@@ -296,7 +301,11 @@ def _choose_and_add_layout(composer: SectionComposer, counts: AllowedGpuCounts) 
             later[number] = found if found.run_time <= limit else None
     composer.sections.append(chosen.section)
     figures = chosen.section.estimate
-    layout = {name: figures[name].value for name in _LAYOUT} if figures["fits"].value else None
+    layout = (
+        {name: figures[name].value for name in _LAYOUT_FIELD_NAMES}
+        if figures["fits"].value
+        else None
+    )
     return ChosenLayout(layout, gpus, later[0], later[1])
 
 
@@ -334,7 +343,7 @@ def find_smallest_timely_or_largest_plan(
     """
     for _ in range(_MOST_SEARCHES):
         seconds = known_plans_by_gpu_count[first_gpu_count].run_time
-        if math.isinf(seconds) and first_gpu_count >= _LARGE:
+        if math.isinf(seconds) and first_gpu_count >= _LARGE_CLUSTER_GPU_COUNT:
             break
         growth = (
             2.0
@@ -396,7 +405,12 @@ def guess_gpus_for_run_time(
         plan = find_fastest_usual_plan(model, gpu, wanted, count, batch)
         step = optimizer_step_time(model, gpu, build_gpu_interconnect(gpu), plan)
         gpus = (
-            inputs.tokens / plan.tokens_per_step * step.total * plan.gpus / (1 - LOST) / run_seconds
+            inputs.tokens
+            / plan.tokens_per_step
+            * step.total
+            * plan.gpus
+            / (1 - LOST_TIME_SHARE)
+            / run_seconds
         )
     return gpus
 

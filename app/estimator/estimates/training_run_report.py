@@ -25,12 +25,15 @@ from app.estimator.units import format_number, format_value
 _RunResult = TrainingRunResult
 
 
-_TIME = "training-time"
+_TIME_ESTIMATE_NAME = "training-time"
 
 
 def _owned_run_cost(result: _RunResult) -> OutputValue:
     """Return the cost on machines of one's own, with the range of the GPU-hours."""
-    cost, hours = result.find_figure("cost", "run_owned"), result.find_figure(_TIME, "gpu_hours")
+    cost, hours = (
+        result.find_figure("cost", "run_owned"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "gpu_hours"),
+    )
     if cost is None or hours is None:
         return LEFT_OUT
     usd_per_hour = float(cost.value or 0) / float(hours.value or 1)
@@ -51,14 +54,20 @@ OUTPUTS: tuple[OutputSpec[_RunResult], ...] = (
     ),
     declare_section_output("fits", "Fits in memory", "", "more", "training-memory"),
     declare_section_output(
-        "time", "Whole run", "s", "less", _TIME, is_modeled=True, is_primary=True
+        "time", "Whole run", "s", "less", _TIME_ESTIMATE_NAME, is_modeled=True, is_primary=True
     ),
-    declare_section_output("gpu_hours", "GPU-hours", "GPU-h", "less", _TIME, is_modeled=True),
-    declare_section_output("mfu", "MFU", "%", "more", _TIME, is_modeled=True),
-    declare_section_output("failures", "Expected failures", "", "less", _TIME, is_modeled=True),
-    declare_section_output("cost", "Cost, rented", "USD", "less", _TIME, is_modeled=True),
+    declare_section_output(
+        "gpu_hours", "GPU-hours", "GPU-h", "less", _TIME_ESTIMATE_NAME, is_modeled=True
+    ),
+    declare_section_output("mfu", "MFU", "%", "more", _TIME_ESTIMATE_NAME, is_modeled=True),
+    declare_section_output(
+        "failures", "Expected failures", "", "less", _TIME_ESTIMATE_NAME, is_modeled=True
+    ),
+    declare_section_output(
+        "cost", "Cost, rented", "USD", "less", _TIME_ESTIMATE_NAME, is_modeled=True
+    ),
     ModeledOutput("run_owned", "Cost, owned", "USD", "less", _owned_run_cost),
-    declare_section_output("energy", "Energy", "Wh", "less", _TIME, is_modeled=True),
+    declare_section_output("energy", "Energy", "Wh", "less", _TIME_ESTIMATE_NAME, is_modeled=True),
     declare_section_output("switches", "Switches", "", "less", "fabric"),
     declare_section_output("cables", "Cables", "", "less", "fabric"),
     declare_section_output("checkpoint", "One checkpoint", "B", "less", "storage"),
@@ -99,7 +108,7 @@ def _default_batch_notes(result: _RunResult) -> tuple[str, ...]:
 
 def _lost_time_notes(result: _RunResult) -> tuple[str, ...]:
     """Say which part of the time brings no progress, and why."""
-    time = result.find_section(_TIME)
+    time = result.find_section(_TIME_ESTIMATE_NAME)
     if time is None:
         return ()
     goodput, other_share = float(time.estimate["goodput"].value or 0), time.inputs.other_time
@@ -119,7 +128,7 @@ _LEAST_SHARE = 0.001
 
 def _power_behind_energy_notes(result: _RunResult) -> tuple[str, ...]:
     """Say which power the energy is counted with, if it follows from the servers."""
-    time = result.find_section(_TIME)
+    time = result.find_section(_TIME_ESTIMATE_NAME)
     if time is None or time.inputs.watts_per_gpu is None:
         return ()
     watts = format_value(time.inputs.watts_per_gpu, "W")
@@ -136,7 +145,7 @@ def _find_verdict_changes(result: _RunResult) -> tuple[VerdictChange, ...]:
     They meet it as estimated, and at the slow end of the range. For adapters, which are not
     searched for, the first are those of training-time.
     """
-    section, deadline = result.find_section(_TIME), result.inputs.deadline
+    section, deadline = result.find_section(_TIME_ESTIMATE_NAME), result.inputs.deadline
     now = format_number(result.gpus)
     if section is None and result.larger_plan_meeting_deadline:
         gpus = format_number(result.larger_plan_meeting_deadline.section.inputs.gpus)
@@ -166,13 +175,16 @@ def _find_verdict_changes(result: _RunResult) -> tuple[VerdictChange, ...]:
 
 def _build_verdict(result: _RunResult) -> Verdict:
     gpus_text = f"{format_number(result.gpus)} {result.gpu.name}"
-    hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
+    hours, time = (
+        result.find_figure(_TIME_ESTIMATE_NAME, "gpu_hours"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "time"),
+    )
     layout = result.sections[0].estimate.verdict
     if hours is None or time is None:
         undivided = layout.lead == UNDIVIDED_LEAD
         return Verdict("no", layout.lead if undivided else "No layout fits.", layout.text)
     cost, power = (
-        result.find_figure(_TIME, "cost"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "cost"),
         result.find_figure("power-cooling", "site_power"),
     )
     parts = [f"{gpus_text} {'take' if result.gpus > 1 else 'takes'} {hours.formatted_value}"]
@@ -201,7 +213,10 @@ def _faster_unsure_layout_text(result: _RunResult) -> str:
 
 
 def _build_gpu_hours_or_tried_gpus_step(result: _RunResult) -> tuple[FormulaStep, ...]:
-    hours, time = result.find_figure(_TIME, "gpu_hours"), result.find_figure(_TIME, "time")
+    hours, time = (
+        result.find_figure(_TIME_ESTIMATE_NAME, "gpu_hours"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "time"),
+    )
     if hours is None or time is None:
         return (
             _STEPS.build_step_from_template(

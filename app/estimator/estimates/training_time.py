@@ -66,7 +66,7 @@ from app.estimator.units import format_number, format_value
 
 _LOSSES = InputGroup("Losses", "cluster-components")
 
-_YEAR = 365.25 * 86400.0
+_YEAR_SECONDS = 365.25 * 86400.0
 
 
 def _batch_field(default: int | None, label: str, help_text: str, maximum: int) -> Any:
@@ -134,7 +134,7 @@ class TrainingTimeInputs:
         GPU_MTBF,
         "Hours between failures of a GPU",
         unit="h",
-        limits=(3600.0, 1000 * _YEAR),
+        limits=(3600.0, 1000 * _YEAR_SECONDS),
         help="Mean time until one GPU's share of the machine stops the job: 30,000 h on a "
         "research cluster of 16,000 GPUs, 51,000 h in the training of Llama 3.",
     )
@@ -169,7 +169,7 @@ class TrainingTimeInputs:
         None,
         "Deadline",
         unit="days",
-        limits=(60.0, 100 * _YEAR),
+        limits=(60.0, 100 * _YEAR_SECONDS),
         help="The run should be over by then; left empty: no limit.",
     )
     usd_per_gpu_hour: float | None = common_inputs.price_input()

@@ -79,7 +79,7 @@ from app.estimator.units import format_count, format_number, format_value
 _Read = Callable[[TrainingTimeResult], float]
 
 
-def time_with_error_range_up_to_peak(interval_name: str, value: float, hfu: float) -> OutputValue:
+def _time_with_error_range_up_to_peak(interval_name: str, value: float, hfu: float) -> OutputValue:
     """Return a training time, or what grows with it, with its error range.
 
     No chip computes faster than its peak, so that the range begins where the HFU is 100%.
@@ -96,7 +96,7 @@ def _output_with_step_error_range(
     label: str,
     unit: str,
     read: _Read,
-    add_range: Callable[[str, float, float], OutputValue] = time_with_error_range_up_to_peak,
+    add_range: Callable[[str, float, float], OutputValue] = _time_with_error_range_up_to_peak,
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of one step, or a rate, which is better if it is higher."""
     return ModeledOutput(
@@ -124,13 +124,21 @@ def _output_with_run_error_range(
 ) -> OutputSpec[TrainingTimeResult]:
     """Declare a time of the whole run, or what grows with it."""
     return ModeledOutput(
-        name, label, unit, "less", lambda r: _add_run_error_range(r, read(r)), primary=primary
+        name,
+        label,
+        unit,
+        "less",
+        lambda r: value_with_run_error_range(r.model, r.gpu, r.hfu, read(r)),
+        primary=primary,
     )
 
 
-def _add_run_error_range(result: TrainingTimeResult, value: float) -> OutputValue:
-    interval = run_error_interval_name(result.model, result.gpu)
-    return time_with_error_range_up_to_peak(interval, value, result.hfu)
+def value_with_run_error_range(
+    model: Architecture, gpu: Accelerator, hfu: float, value: float
+) -> OutputValue:
+    """Return what grows with the time of a whole run, with its error range."""
+    interval_name = "run-unmeasured" if _name_unmeasured_part(model, gpu) else "run"
+    return _time_with_error_range_up_to_peak(interval_name, value, hfu)
 
 
 def _failure_rate_ranged_output(
@@ -151,12 +159,12 @@ def _failure_rate_ranged_output(
 
 
 # Accelerators and layers whose rates were not fitted to training runs.
-_UNMEASURED = ("ada", "cdna", "other")
+_UNMEASURED_GPU_GENERATIONS = ("ada", "cdna", "other")
 
 
 def _name_unmeasured_part(model: Architecture, gpu: Accelerator) -> str:
     """Name the part of a run without measurements; empty if all of it was measured."""
-    if find_sustained_peak_shares(gpu.architecture).id in _UNMEASURED:
+    if find_sustained_peak_shares(gpu.architecture).id in _UNMEASURED_GPU_GENERATIONS:
         return f"training on the {gpu.name}"
     if any(layer.state_elements or layer.mixer.residual_streams for layer, _ in model.layer_counts):
         return "training recurrent layers or several residual streams"
@@ -197,11 +205,12 @@ def _run_cost(result: TrainingTimeResult) -> OutputValue:
     price = typed_or_list_price_per_hour(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return OutputValue(None, note=UNKNOWN)
-    return _add_run_error_range(result, rental_cost(result.gpu_hours, price))
+    cost = rental_cost(result.gpu_hours, price)
+    return value_with_run_error_range(result.model, result.gpu, result.hfu, cost)
 
 
 def _expected_failures(result: TrainingTimeResult) -> OutputValue:
-    time = _add_run_error_range(result, result.run_seconds)
+    time = value_with_run_error_range(result.model, result.gpu, result.hfu, result.run_seconds)
     return OutputValue(
         result.expected_failures,
         (time.low or result.run_seconds) / result.mtbf_bounds.high,
@@ -289,7 +298,7 @@ OUTPUTS: tuple[OutputSpec[TrainingTimeResult], ...] = (
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
-_PARTS = {
+_LABEL_BY_STEP_PART = {
     "matmul": "Matrix products",
     "attention": "Attention",
     "head": "Output head and loss",
@@ -304,7 +313,7 @@ _PARTS = {
     "optimizer": "Optimizer",
 }
 
-_COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
+_COMMUNICATION_PARTS = {"tensor", "expert", "context", "gather", "data"}
 
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
@@ -481,7 +490,9 @@ def build_run_time_step(result: TrainingTimeResult) -> FormulaStep:
 
 def _micro_batch_time_formula_step(result: TrainingTimeResult) -> FormulaStep:
     plan, step, other_parts = result.plan, result.step_time, {"bubble", "data", "optimizer"}
-    times = {label: getattr(step, n) for n, label in _PARTS.items() if n not in other_parts}
+    times = {
+        label: getattr(step, n) for n, label in _LABEL_BY_STEP_PART.items() if n not in other_parts
+    }
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label in times if times[label])}) ÷ micro-batches",
@@ -605,11 +616,11 @@ def _run_cost_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
 
 def build_step_timeline(step: OptimizerStepTime) -> Timeline:
     spans, start = [], 0.0
-    for name, label in _PARTS.items():
+    for name, label in _LABEL_BY_STEP_PART.items():
         length = getattr(step, name)
         if length <= 0:
             continue
-        lane = "Communication" if name in _COMMUNICATION else "Computing"
+        lane = "Communication" if name in _COMMUNICATION_PARTS else "Computing"
         lane = "Idle" if name == "bubble" else lane
         spans.append(TimelineSpan(lane, label, start, start + length, lane != "Computing"))
         start += length
@@ -617,7 +628,7 @@ def build_step_timeline(step: OptimizerStepTime) -> Timeline:
 
 
 def _build_step_parts_table(result: TrainingTimeResult) -> ResultTable:
-    times = {label: getattr(result.step_time, name) for name, label in _PARTS.items()}
+    times = {label: getattr(result.step_time, name) for name, label in _LABEL_BY_STEP_PART.items()}
     shown = {label: seconds for label, seconds in times.items() if seconds > 0}
     return _build_time_parts_table("Parts of one step", shown, result.step_time.total)
 

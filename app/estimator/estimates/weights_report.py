@@ -184,7 +184,7 @@ def _gguf_file_step(count: str, result: WeightsResult) -> FormulaStep:
     return _STEPS.build_step("total", formula, numbers, result.total, "gguf", label="File")
 
 
-_SOURCE = {
+_SOURCE_BY_FORMAT = {
     "gptq-int4": "gptq",
     "gptq-int8": "gptq",
     "gptq-int4-g32": "gptq",
@@ -201,7 +201,7 @@ _SOURCE = {
 def _build_steps_of_weight_format(
     result: WeightsResult, form: WeightFormat
 ) -> tuple[FormulaStep, ...]:
-    source = _SOURCE.get(form.id, "shape")
+    source = _SOURCE_BY_FORMAT.get(form.id, "shape")
     covered = (
         f"{format_term(result.parameters_in_format)} × {format_term(form.bits_with_scales)} ÷ 8"
     )

@@ -12,7 +12,7 @@ from app.estimator.units import format_number
 ACCELERATORS = data_files.CatalogTable("accelerators.toml", "accelerator")
 SYSTEMS = data_files.CatalogTable("systems.toml", "system")
 NETWORK_PARTS = data_files.CatalogTable("networks.toml", "network")
-_DESIGNS = data_files.CatalogTable("systems.toml", "reference_architecture")
+_REFERENCE_DESIGNS = data_files.CatalogTable("systems.toml", "reference_architecture")
 
 # The number format whose peak applies. Formats without their own hardware units are
 # unpacked to 16 bit first.
@@ -113,7 +113,7 @@ class Accelerator:
     @property
     def pcie_bandwidth(self) -> float | None:
         """Return the rate of 16 lanes of its PCIe generation, one way [B/s]."""
-        return _PCIE.get(self.pcie_generation or 0)
+        return _PCIE_RATE_BY_GENERATION.get(self.pcie_generation or 0)
 
     def dense_peak_rate(self, number_format: str) -> float | None:
         """Return the dense peak for a number format [FLOP/s]; None if there is none.
@@ -378,8 +378,8 @@ def find_network_part(name: str) -> NetworkPart:
 
 def find_reference_design(name: str) -> ReferenceDesign:
     """Return the reference architecture for an id; raises LookupError."""
-    key = data_files.find_id_by_alias(*_DESIGNS, name, "a reference architecture")
-    row = data_files.load_table_entries_by_id(*_DESIGNS)[key]
+    key = data_files.find_id_by_alias(*_REFERENCE_DESIGNS, name, "a reference architecture")
+    row = data_files.load_table_entries_by_id(*_REFERENCE_DESIGNS)[key]
     return ReferenceDesign(**data_files.pick_dataclass_fields(row, ReferenceDesign))
 
 
@@ -395,7 +395,8 @@ def list_systems() -> tuple[System, ...]:
 
 def list_reference_designs() -> tuple[ReferenceDesign, ...]:
     return tuple(
-        find_reference_design(key) for key in data_files.load_table_entries_by_id(*_DESIGNS)
+        find_reference_design(key)
+        for key in data_files.load_table_entries_by_id(*_REFERENCE_DESIGNS)
     )
 
 
@@ -461,7 +462,7 @@ _NETWORK_UNITS: dict[str, FieldInBaseUnit] = {
 }
 
 # One way over 16 lanes, after line coding.
-_PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
+_PCIE_RATE_BY_GENERATION: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 
 # Keys that describe the entry's values, or repeat the name of the GPU and `nvlink` of each.
 _NO_FIELDS = frozenset(
@@ -495,9 +496,9 @@ def _convert_row_to_base_units(
 
 # Formats whose dense rate doubles with sparsity: NVIDIA from Ampere, AMD from CDNA 3.
 # The block-scaled FP4 of CDNA 4 does not double.
-_NVIDIA = frozenset({"tf32", "bf16", "fp16", "fp8", "int8", "fp4"})
+_NVIDIA_SPARSE_RATE_NAMES = frozenset({"tf32", "bf16", "fp16", "fp8", "int8", "fp4"})
 _DOUBLED_BY_SPARSITY: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("Ampere", "Ada Lovelace", "Hopper", "Blackwell"), _NVIDIA),
+    **dict.fromkeys(("Ampere", "Ada Lovelace", "Hopper", "Blackwell"), _NVIDIA_SPARSE_RATE_NAMES),
     "CDNA 3": frozenset({"tf32", "bf16", "fp16", "fp8", "int8"}),
     "CDNA 4": frozenset({"bf16", "fp16", "fp8", "int8"}),
 }
@@ -614,22 +615,22 @@ def largest_sales_unit_size(gpu: Accelerator) -> int:
     return list_sales_units(gpu)[-1].gpus
 
 
-_EXPORT, _CONSUMER = (
+_EXPORT_VERSION_NOTE, _CONSUMER_CARD_NOTE = (
     "An export version.",
     "A consumer card; its license keeps it out of data centers.",
 )
-_RARE = {
+_NOTE_BY_RARE_GPU = {
     "a10g": "Sold only inside the instances of one cloud.",
-    "a800-sxm4-80": _EXPORT,
-    "h800-sxm-80": _EXPORT,
-    "h20-sxm-96": _EXPORT,
-    "l20": _EXPORT,
+    "a800-sxm4-80": _EXPORT_VERSION_NOTE,
+    "h800-sxm-80": _EXPORT_VERSION_NOTE,
+    "h20-sxm-96": _EXPORT_VERSION_NOTE,
+    "l20": _EXPORT_VERSION_NOTE,
     "h100-sxm-96-hbm2e": "A power-capped version that is hardly sold.",
     "b100-sxm": "Announced, but hardly seen.",
-    "rtx-3090": _CONSUMER,
-    "rtx-4090": _CONSUMER,
-    "rtx-5080": _CONSUMER,
-    "rtx-5090": _CONSUMER,
+    "rtx-3090": _CONSUMER_CARD_NOTE,
+    "rtx-4090": _CONSUMER_CARD_NOTE,
+    "rtx-5080": _CONSUMER_CARD_NOTE,
+    "rtx-5090": _CONSUMER_CARD_NOTE,
     "rtx-a6000": "A workstation card.",
     "rtx-6000-ada": "A workstation card.",
     "rtx-pro-6000-bw-ws": "A workstation card.",
@@ -638,7 +639,7 @@ _RARE = {
 
 def find_sale_restriction(gpu: Accelerator) -> str:
     """Return why a GPU cannot be bought like others; empty if it can."""
-    return "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
+    return "Announced, not sold yet." if gpu.announced else _NOTE_BY_RARE_GPU.get(gpu.id, "")
 
 
 _SOLD_SINCE = 2022
@@ -662,6 +663,6 @@ def list_larger_gpus_of_form(gpu: Accelerator) -> list[Accelerator]:
         if (other.vendor, other.kind, list_sales_units(other)[-1]) == (gpu.vendor, gpu.kind, unit)
         and other.capacity > gpu.capacity
         and (other.launch_year or 0) >= _SOLD_SINCE
-        and find_sale_restriction(other) in ("", _RARE.get(gpu.id))
+        and find_sale_restriction(other) in ("", _NOTE_BY_RARE_GPU.get(gpu.id))
     ]
     return sorted(larger, key=lambda other: other.capacity)

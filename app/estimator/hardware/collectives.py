@@ -10,7 +10,7 @@ from app.estimator.hardware.catalog import OWN_CARD, Accelerator
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"]
 
 # How often the message passes over the ring; see nccl-tests, PERFORMANCE.md.
-_PASSES: dict[Collective, int] = {
+_PASSES_BY_OPERATION: dict[Collective, int] = {
     "all_reduce": 2,
     "all_gather": 1,
     "reduce_scatter": 1,
@@ -34,7 +34,7 @@ def bytes_sent_per_rank(operation: Collective, ranks: int, message_bytes: float)
         return 0.0
     if operation == "broadcast":
         return message_bytes
-    return _PASSES[operation] * (ranks - 1) * message_bytes / ranks
+    return _PASSES_BY_OPERATION[operation] * (ranks - 1) * message_bytes / ranks
 
 
 def data_parallel_bytes_per_rank(
@@ -98,8 +98,8 @@ def expert_parallel_layer_bytes_per_rank(
 
 # How latency and transfer, or two tiers of links, combine: 1 means one after the other,
 # infinity means at the same time.
-OVERLAP = 1.5
-TIERS = 2.0
+OVERLAP_EXPONENT = 1.5
+TIER_OVERLAP_EXPONENT = 2.0
 # Share of each rank's own block that is copied within its memory at the same time.
 _LOCAL_COPY = 0.33
 # All-to-all reaches a little less of a link, and starts all of its hops at once.
@@ -164,7 +164,7 @@ class LinkTime(NamedTuple):
 
     @property
     def overlapped_sum(self) -> float:
-        return _combine_overlapping_times(self.latency, self.transfer, OVERLAP)
+        return _combine_overlapping_times(self.latency, self.transfer, OVERLAP_EXPONENT)
 
 
 def find_link_model(link_id: str) -> LinkModel:
@@ -270,7 +270,7 @@ def collective_time(
     outer = collective_time_between_domains(
         operation, ranks_per_domain, groups, message_bytes, fabric
     )
-    return _combine_overlapping_times(inner, outer, TIERS)
+    return _combine_overlapping_times(inner, outer, TIER_OVERLAP_EXPONENT)
 
 
 def inference_engine_collective_time(

@@ -15,10 +15,10 @@ from app.estimator.hardware.part_values import find_part
 from app.estimator.units import NBSP, format_number, format_value
 
 BillingPeriod = Literal["hour", "buy"]
-_KEYS = ("part", "price", "currency", "per", "read_on")
-_HEADER = re.compile(r"\s*\[\[\s*price\s*\]\]")
+_PRICE_KEYS = ("part", "price", "currency", "per", "read_on")
+_PRICE_TABLE_HEADER = re.compile(r"\s*\[\[\s*price\s*\]\]")
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
-_MOST = 1e12
+_MAX_PRICE = 1e12
 
 
 class PriceFileError(ValueError):
@@ -112,7 +112,7 @@ def _parse_prices(text: str) -> tuple[PartPrice, ...]:
 def _line_of_key(text: str, entry_index: int, key: str) -> int:
     """Return the line of a key in the entry at `entry_index`, or of the start of that entry."""
     lines = text.splitlines()
-    header_lines = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
+    header_lines = [n for n, line in enumerate(lines, 1) if _PRICE_TABLE_HEADER.match(line)]
     if entry_index >= len(header_lines):  # The entries are an inline array.
         return 0
     end = header_lines[entry_index + 1] - 1 if entry_index + 1 < len(header_lines) else len(lines)
@@ -128,9 +128,9 @@ def _parse_price(row: Any, find_line: Callable[[str], int]) -> PartPrice:
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
     for key in row:
-        if key not in _KEYS:
-            raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", find_line(key))
-    for key in _KEYS:
+        if key not in _PRICE_KEYS:
+            raise _PriceRowError(f"“{key}” is none of {', '.join(_PRICE_KEYS)}.", find_line(key))
+    for key in _PRICE_KEYS:
         if key not in row:
             raise _PriceRowError(f"the price has no {key}.", find_line("part"))
     part = _parse_part_id(row["part"], find_line("part"))
@@ -153,7 +153,7 @@ def _parse_part_id(name: Any, line: int) -> str:
 
 def _is_valid_amount(amount: Any) -> bool:
     is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    return is_number and 0 < amount < _MOST
+    return is_number and 0 < amount < _MAX_PRICE
 
 
 _VALUE_RULES = {  # Whether a value of a price is valid, and what is.
@@ -174,7 +174,7 @@ _VALUE_RULES = {  # Whether a value of a price is valid, and what is.
 
 
 # Accelerator whose list price is the default of forms without a GPU input.
-_EXAMPLE = "h100-sxm5-80"
+_EXAMPLE_GPU_ID = "h100-sxm5-80"
 
 UNKNOWN = "No list price of this GPU is kept here; write what you pay."
 """Shown next to a cost without a price."""
@@ -212,9 +212,9 @@ def find_rental_price(accelerator: str) -> RentalPrice | None:
 
 def default_rental_price_of_h100() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
-    rental_price = find_rental_price(_EXAMPLE)
+    rental_price = find_rental_price(_EXAMPLE_GPU_ID)
     if rental_price is None:
-        raise LookupError(f"rents.toml has no {_EXAMPLE}")
+        raise LookupError(f"rents.toml has no {_EXAMPLE_GPU_ID}")
     return rental_price
 
 

@@ -6,15 +6,15 @@ from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
 
 # Rows and columns of a tile, which one multiprocessor computes at a time.
-_TILE = 128.0
+_TILE_ROWS = 128.0
 # Work lost at the end of a product while multiprocessors idle, in waves of tiles.
-_FILL = 0.15
+_IDLE_WAVE_SHARE = 0.15
 # Share of the memory bandwidth that streaming kernels reach (SimuMax and the operator
 # tables of aiconfigurator: 0.67 to 0.87).
-STREAMING = 0.8
+STREAMING_BANDWIDTH_SHARE = 0.8
 # Exponent of the power limit in the sustained rate of long runs; fitted together with
 # the shares of data/training_rates.toml.
-_POWER = 0.43
+_POWER_LIMIT_EXPONENT = 0.43
 # No chip sustains more of its peak, however ample its power is. cuBLAS reached 105 to 115 of
 # the 119.5 TFLOP/s of an L20 (88 to 96%; LeetCUDA, HGEMM), and 66 of 80 on an RTX 3090 Ti.
 _MOST_OF_PEAK = 0.9
@@ -86,13 +86,13 @@ def compute_sustained_rates(
         raise ValueError(f"the {gpu.name} does not compute in {number_format}")
     scale = 1.0
     if shares.watts and gpu.tdp:
-        scale = (gpu.tdp / _scaled_benchmark_power_limit(gpu, shares)) ** _POWER
+        scale = (gpu.tdp / _scaled_benchmark_power_limit(gpu, shares)) ** _POWER_LIMIT_EXPONENT
     attention_share = shares.attention_older if older_kernels else shares.attention
     return SustainedRates(
         matmul=peak * min(scale * _sustained_matmul_share(shares, number_format), _MOST_OF_PEAK),
         matmul_16bit=peak16 * min(scale * shares.matmul_bf16, _MOST_OF_PEAK),
         attention=peak16 * min(scale * attention_share, _MOST_OF_PEAK),
-        bandwidth=gpu.memory_bandwidth * STREAMING,
+        bandwidth=gpu.memory_bandwidth * STREAMING_BANDWIDTH_SHARE,
         multiprocessors=peak16 / shares.flops_per_multiprocessor,
         peak=peak,
     )
@@ -130,9 +130,9 @@ def matmul_time(
     >>> round(matmul_time(8192, 8192, 8192, engine.matmul, engine) * 1e3, 3)
     1.781
     """
-    tiles = max(1.0, rows / _TILE) * max(1.0, output_width / _TILE)
+    tiles = max(1.0, rows / _TILE_ROWS) * max(1.0, output_width / _TILE_ROWS)
     compute_time = 2 * rows * input_width * output_width / matmul_rate
-    compute_time *= 1 + _FILL * rates.multiprocessors / tiles
+    compute_time *= 1 + _IDLE_WAVE_SHARE * rates.multiprocessors / tiles
     bytes_moved = 2 * (input_width * output_width + rows * (input_width + output_width))
     memory_time = bytes_moved / rates.bandwidth
     time: float = (compute_time**3 + memory_time**3) ** (1 / 3)

@@ -185,10 +185,10 @@ def saved_logits_bytes(
 
 
 # Families whose norm saves a second FP32 copy, and that add norms after each half.
-_GEMMA = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
+_GEMMA_FAMILIES = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
 # Families whose GELU is built from single operations.
 _WRITTEN_GELU = frozenset({"gpt2", "gptj", "codegen", "gpt_neo", "gpt_bigcode"})
-_RELU = frozenset({"opt"})
+_RELU_FAMILIES = frozenset({"opt"})
 
 
 def unfused_layer_saved_bytes_per_token(
@@ -219,7 +219,7 @@ def _unfused_norm_saved_bytes_per_token(model: Architecture) -> float:
     built-in LayerNorm saves input and output, 4h.
     """
     hidden = model.hidden
-    if model.family in _GEMMA:
+    if model.family in _GEMMA_FAMILIES:
         post_norms = 0 if model.family == "gemma" else 2
         return 2 * (10 * hidden + 4) + post_norms * (8 * hidden + 4)
     if model.norm_terms == 2:
@@ -261,7 +261,7 @@ def _qk_norm_saved_bytes_per_token(model: Architecture, mixer: TokenMixer) -> fl
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0
     width = (mixer.heads + mixer.kv_heads) * mixer.head_dim
-    bytes_per_element = 8 if model.family in _GEMMA else 6
+    bytes_per_element = 8 if model.family in _GEMMA_FAMILIES else 6
     return bytes_per_element * width + 4 * (mixer.heads + mixer.kv_heads)
 
 
@@ -274,4 +274,4 @@ def _unfused_mlp_saved_bytes_per_token(model: Architecture, mlp: Mlp) -> float:
         return 8.0 * mlp.width
     if model.family in _WRITTEN_GELU:
         return 10.0 * mlp.width
-    return (2.0 if model.family in _RELU else 4.0) * mlp.width
+    return (2.0 if model.family in _RELU_FAMILIES else 4.0) * mlp.width

@@ -311,7 +311,7 @@ def find_max_num_seqs_refusal(
 
 
 GIB = 2.0**30
-_LARGE = 70 * GIB
+_LARGE_GPU_BYTES = 70 * GIB
 
 
 class ProfiledBatch(NamedTuple):
@@ -353,7 +353,7 @@ class EngineMemory:
 
     def with_defaults_for_gpu(self, gpu_name: str, gpu_memory: float) -> "EngineMemory":
         """Return the engine with its defaults on a GPU that reports `gpu_memory` bytes."""
-        is_small = gpu_memory < _LARGE or "a100" in gpu_name.lower()
+        is_small = gpu_memory < _LARGE_GPU_BYTES or "a100" in gpu_name.lower()
         if self.profiled_batch_on_small_gpus is None or not is_small:
             return self
         sequences, tokens = self.profiled_batch_on_small_gpus
@@ -456,7 +456,7 @@ ENGINES: dict[str, EngineMemory] = {
 # constants from an engine's own logs, both ranges are narrower.
 OVERHEAD, ACTIVE = Bounds(0.4, 2.0), Bounds(0.6, 1.6)
 LOGGED_OVERHEAD, LOGGED_ACTIVE = Bounds(0.5, 1.6), Bounds(0.85, 1.2)
-LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "vllm-0.17", "sglang")
+LOGGED_ENGINES = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "vllm-0.17", "sglang")
 
 
 def compute_engine_memory_limit(
@@ -517,7 +517,7 @@ def profiled_temporary_peak_bytes(
 
 
 # Library workspaces on each GPU, in addition to tensors.
-WORKSPACE = 24e6
+WORKSPACE_BYTES = 24e6
 
 
 def unfused_layer_prefill_bytes(tokens: float, hidden: float, mlp_width: float) -> float:

@@ -170,7 +170,7 @@ class TrainedWeights:
         )
 
 
-_TARGETS: dict[str, tuple[str, ...]] = {
+_ADAPTER_TARGETS_BY_CHOICE: dict[str, tuple[str, ...]] = {
     "all-linear": ("q", "k", "v", "o", "gate", "up", "down"),
     "attention": ("q", "k", "v", "o"),
     "qv": ("q", "v"),
@@ -188,7 +188,7 @@ def build_trained_weights(
     """
     if inputs.method == "full":
         return TrainedWeights(offloaded_to_host=offload)
-    names = _TARGETS[inputs.targets]
+    names = _ADAPTER_TARGETS_BY_CHOICE[inputs.targets]
     frozen_bytes = 2.0
     if inputs.method == "qlora":
         table_bytes = 4.0 if qlora_embeddings == "fp32" else 2.0

@@ -30,7 +30,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 from app.estimator.result import Bounds
 
-_ALL = TrainedWeights()
+_ALL_WEIGHTS_TRAINED = TrainedWeights()
 
 
 def default_overhead_bytes_per_gpu(gpus: int) -> float:
@@ -141,7 +141,7 @@ def peak_memory_by_distinct_stage(
     state_bytes: BytesPerParameter,
     overhead: float,
     *,
-    trained_weights: TrainedWeights = _ALL,
+    trained_weights: TrainedWeights = _ALL_WEIGHTS_TRAINED,
 ) -> tuple[StageMemory, ...]:
     """Return the memory use of a GPU on each different pipeline stage.
 
@@ -208,7 +208,7 @@ OVERHEAD_RANGE = Bounds(0.4, 1.6)
 # Measured over computed peaks by framework: allocated in traces of Megatron, reserved
 # in logs of FSDP, which reserves more if pipeline stages alternate. Those of Transformers
 # contain 90% of the rows of fms-acceleration, where the loss kernel is not always known.
-_PEAKS = {
+_PEAK_BOUNDS_BY_FRAMEWORK = {
     "megatron": Bounds(0.98, 1.02),
     "torch": Bounds(0.92, 1.08),
     "torch-eager": Bounds(0.92, 1.08),
@@ -221,7 +221,7 @@ _STEP_PEAK = Bounds(0.98, 1.1)
 
 def allocated_memory_error_factors(memory: StageMemory, framework: str) -> Bounds:
     """Return the range of allocated memory, relative to what is computed."""
-    return _STEP_PEAK if memory.peak_moment == "step" else _PEAKS[framework]
+    return _STEP_PEAK if memory.peak_moment == "step" else _PEAK_BOUNDS_BY_FRAMEWORK[framework]
 
 
 def plausible_bytes_range(memory: StageMemory, framework: str) -> Bounds:
@@ -239,7 +239,7 @@ def most_bytes_that_surely_fit(limit: float, overhead: float, framework: str) ->
 
     It is that of frameworks which keep all states until the end of a step.
     """
-    allocated = (limit - OVERHEAD_RANGE.high * overhead) / _PEAKS[framework].high
+    allocated = (limit - OVERHEAD_RANGE.high * overhead) / _PEAK_BOUNDS_BY_FRAMEWORK[framework].high
     return allocated + overhead
 
 
@@ -252,7 +252,7 @@ def resident_memory_by_distinct_stage(
     layout: ParallelLayout,
     framework: TrainingFramework,
     state_bytes: BytesPerParameter,
-    trained_weights: TrainedWeights = _ALL,
+    trained_weights: TrainedWeights = _ALL_WEIGHTS_TRAINED,
 ) -> tuple[ResidentMemory, ...]:
     """Return states and buffers on each different stage.
 
@@ -278,7 +278,7 @@ def transient_bytes_per_token_by_distinct_stage(
     model: Architecture,
     layout: ParallelLayout,
     step: TrainingStep,
-    trained_weights: TrainedWeights = _ALL,
+    trained_weights: TrainedWeights = _ALL_WEIGHTS_TRAINED,
 ) -> tuple[TransientBytesPerToken, ...]:
     """Return temporary memory per token on each different stage.
 
@@ -482,7 +482,7 @@ def _output_head_bytes_per_token(
 
 
 # Workspaces of the math libraries.
-_WORKSPACE = 7e7
+_WORKSPACE_BYTES = 7e7
 
 
 def _preallocated_gradient_bytes(
@@ -502,7 +502,7 @@ def _preallocated_gradient_bytes(
             )
         largest = max(largest, gradient_elements)
     head_elements = model.vocabulary * model.hidden / layout.tensor if stage.is_last else 0.0
-    return 2.0 * (largest + head_elements) + _WORKSPACE
+    return 2.0 * (largest + head_elements) + _WORKSPACE_BYTES
 
 
 def _gathered_weight_bytes(

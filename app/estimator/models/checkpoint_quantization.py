@@ -13,14 +13,14 @@ from app.estimator.models.layers import Layer, WeightMatrix
 
 _MOST_WILDCARDS = 64
 _IN_LAYER = "layers.N."
-_WORDS = data_files.load_toml("module_names.toml")
+_MODULE_NAME_TABLES = data_files.load_toml("module_names.toml")
 
 # Prefixes of `layers.0` for the language model in checkpoints.
-_BEFORE_LAYERS = frozenset(_WORDS["before_layers"])
-_CONTAINERS: dict[str, list[str]] = _WORDS["containers"]
-_NAMES: dict[str, dict[str, list[str]]] = _WORDS["names"]
-EMBEDDING: tuple[str, ...] = tuple(_WORDS["embedding"])
-HEAD: tuple[str, ...] = tuple(_WORDS["head"])
+_BEFORE_LAYERS = frozenset(_MODULE_NAME_TABLES["before_layers"])
+_CONTAINER_NAMES: dict[str, list[str]] = _MODULE_NAME_TABLES["containers"]
+_MODULE_NAMES_BY_PART: dict[str, dict[str, list[str]]] = _MODULE_NAME_TABLES["names"]
+EMBEDDING: tuple[str, ...] = tuple(_MODULE_NAME_TABLES["embedding"])
+HEAD: tuple[str, ...] = tuple(_MODULE_NAME_TABLES["head"])
 
 
 @functools.lru_cache(maxsize=4096)
@@ -53,11 +53,11 @@ def list_checkpoint_names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple
     recurrent = layer.mixer.state_elements and layer.mixer.kind != "attention"
     if part == "linear attention" or (part == "attention" and recurrent):
         part = "linear"
-    table = _NAMES.get(part, _NAMES["mlp"])
+    table = _MODULE_NAMES_BY_PART.get(part, _MODULE_NAMES_BY_PART["mlp"])
     published_names = table.get(matrix.name, [matrix.name])
     return tuple(
         f"model.{_IN_LAYER}{block}.{name}"
-        for block in _CONTAINERS[part]
+        for block in _CONTAINER_NAMES[part]
         for name in published_names
     )
 
@@ -111,7 +111,9 @@ class ModulePatterns:
             return True
         if not layer_index:
             return False
-        if not self._of_layer.get(layer_index, _NONE).isdisjoint(_dotted_prefixes_in_layer(names)):
+        if not self._of_layer.get(layer_index, _NO_NAMES).isdisjoint(
+            _dotted_prefixes_in_layer(names)
+        ):
             return True
         return bool(self._compile_index_pattern(names).match(layer_index))
 
@@ -120,13 +122,13 @@ class ModulePatterns:
         if names not in self._index_patterns:
             globs = [i for i, name in self._of_layers if _any_matches_glob(names, name)]
             regexes = map(fnmatch.translate, dict.fromkeys(globs))
-            self._index_patterns[names] = re.compile("|".join(regexes) or _NOTHING)
+            self._index_patterns[names] = re.compile("|".join(regexes) or _NEVER_MATCHING_PATTERN)
         return self._index_patterns[names]
 
 
 def _split_layer_index(glob: str) -> tuple[str, str]:
     """Return the layer index that a pattern names, empty for none or all, and the name within it."""
-    match = _LAYER.match(glob)
+    match = _LAYER_PATTERN.match(glob)
     if match is None or match["index"] == "*":
         return "", ""
     pattern = match["name"] or "*"
@@ -136,12 +138,12 @@ def _split_layer_index(glob: str) -> tuple[str, str]:
     return match["index"], name
 
 
-_LAYER = re.compile(
+_LAYER_PATTERN = re.compile(
     r"(?:\*\.?)?(?:layers\.)?(?<![^.*])(?P<index>[\d*\[\]\-]*[\d\]][\d*\[\]\-]*|\*)"
     r"(?:\.(?P<name>.*))?$"
 )
-_NONE: frozenset[str] = frozenset()
-_NOTHING = "(?!)"
+_NO_NAMES: frozenset[str] = frozenset()
+_NEVER_MATCHING_PATTERN = "(?!)"
 
 
 def _has_wildcard(glob: str) -> bool:
@@ -177,7 +179,7 @@ def _convert_entry_to_globs(entry: str) -> list[str] | None:
     return [f"*{pattern}{ending}", f"*{pattern}.*"]
 
 
-_SIMPLE = re.compile(r"[\w.*\[\]\-]*")
+_SIMPLE_MODULE_PATTERN = re.compile(r"[\w.*\[\]\-]*")
 _MOST_STARS, _MOST_ALTERNATIVES, _MOST_CHARACTERS = 8, 512, 2000
 # What stands for any characters, where numbers of digits or letters are not told apart.
 _ANY_CHARACTERS = re.compile(r"(?:\.|\\[dw]|\[0-9\]|\[\^\\?\.\])(?:[*+]\??|\{\d+(?:,\d*)?\})")
@@ -198,7 +200,7 @@ def _convert_regex_to_globs(regex: str) -> list[str] | None:
     globs = dict[str, None]()
     for alternative in bodies:
         name = _ESCAPED_SIGN.sub(r"\1", alternative.removeprefix("^").removesuffix("$"))
-        if not _SIMPLE.fullmatch(name) or name.count("*") > _MOST_STARS:
+        if not _SIMPLE_MODULE_PATTERN.fullmatch(name) or name.count("*") > _MOST_STARS:
             return None
         ending = "" if alternative.endswith("$") else "*"
         globs[re.sub(r"\*+", "*", f"*{name}{ending}")] = None
@@ -235,7 +237,7 @@ def _expand_alternatives(regex: str) -> list[str] | None:
     return None if outer else earlier + current
 
 
-_EXPERTS = ModulePatterns(("experts",))
+_EXPERT_PATTERNS = ModulePatterns(("experts",))
 Scope = Literal["linear", "experts", "everything"]
 
 
@@ -302,7 +304,7 @@ def _unquantized_modules(
 ) -> tuple[ModuleOverride, ...]:
     """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
-    for key in (*_KEPT, *more_keys):
+    for key in (*_UNQUANTIZED_LIST_KEYS, *more_keys):
         value = quantization_config.get(key)
         if isinstance(value, str):
             names.append(value)
@@ -313,7 +315,7 @@ def _unquantized_modules(
     return (ModuleOverride(_parse_module_patterns(tuple(names)), None),)
 
 
-_KEPT = (
+_UNQUANTIZED_LIST_KEYS = (
     "modules_to_not_convert",
     "ignored_layers",
     "ignore",
@@ -362,7 +364,7 @@ def _integer_scheme(
 FP8 = QuantizationScheme("fp8", "FP8", 8.0, "fp8")
 MXFP4 = QuantizationScheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
 MXFP8 = QuantizationScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
-_NVFP4 = QuantizationScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
+_NVFP4_SCHEME = QuantizationScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
 
 
 def _fp8_scheme(block: Any) -> QuantizationScheme:
@@ -385,7 +387,7 @@ def _read_fp8(quantization_config: Config) -> Quantization:
     # Experts of DeepSeek-V4 that were quantized again (sgl-project/sglang#25820): what is
     # ignored then keeps the format of its source, FP8.
     table = {key: value for key, value in quantization_config.items() if key != "ignore"}
-    experts = ModuleOverride(_EXPERTS, _modelopt_scheme(str(algorithm), table))
+    experts = ModuleOverride(_EXPERT_PATTERNS, _modelopt_scheme(str(algorithm), table))
     return Quantization(scheme, overrides=(*_unquantized_modules(table), experts))
 
 
@@ -474,7 +476,7 @@ def _auto_round_scheme(values: Config) -> QuantizationScheme | None:
 def _float_scheme(bits: int, group_size: int) -> QuantizationScheme:
     """Return a floating-point format by bits and group, as in the microscaling formats."""
     if bits == 4 and group_size in (16, 32):
-        return _NVFP4 if group_size == 16 else MXFP4
+        return _NVFP4_SCHEME if group_size == 16 else MXFP4
     if bits == 8:
         return MXFP8 if group_size == 32 else FP8
     raise UnsupportedQuantizationError(f"FP{bits} in groups of {group_size}")
@@ -565,8 +567,8 @@ def _modelopt_scheme(algorithm: str, quantization_config: Config) -> Quantizatio
 
 # The first start of an algorithm's name that fits counts.
 _SCHEMES_BY_START: dict[str, Callable[[Config], QuantizationScheme]] = {
-    "NVFP4": lambda _: _NVFP4,
-    "W4A16_NVFP4": lambda _: _NVFP4,
+    "NVFP4": lambda _: _NVFP4_SCHEME,
+    "W4A16_NVFP4": lambda _: _NVFP4_SCHEME,
     "MXFP4": lambda _: MXFP4,
     "W4A8_MXFP4": lambda _: MXFP4,
     "MXFP8": lambda _: MXFP8,
@@ -665,7 +667,7 @@ def _read_int8(quantization_config: Config) -> Quantization:
     return Quantization(scheme, overrides=_unquantized_modules(quantization_config))
 
 
-_READERS: dict[str, Callable[[Config], Quantization]] = {
+_READER_BY_METHOD: dict[str, Callable[[Config], Quantization]] = {
     **dict.fromkeys(("fp8", "finegrained-fp8", "fbgemm-fp8", "w8a8-fp8"), _read_fp8),
     **dict.fromkeys(("mxfp4", "gpt-oss-mxfp4"), _read_mxfp4),
     **dict.fromkeys(("gptq", "gptq-marlin", "gptqmodel", "awq", "awq-marlin"), _read_gptq_or_awq),
@@ -750,7 +752,7 @@ def _add_expert_override(quantization: Quantization, expert_dtype: Any) -> Quant
         raise UnsupportedQuantizationError(f"experts of type {str(expert_dtype)[:40]}")
     if expert_dtype == "fp8":
         return quantization
-    experts = ModuleOverride(_EXPERTS, MXFP4)
+    experts = ModuleOverride(_EXPERT_PATTERNS, MXFP4)
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 
@@ -761,7 +763,7 @@ def _read_by_method(quantization_config: Config) -> Quantization:
     method = str(quantization_config.get("quant_method") or "").lower().replace("_", "-")
     if not method:
         method = _guess_method_from_keys(quantization_config)
-    reader = _READERS.get(method)
+    reader = _READER_BY_METHOD.get(method)
     if reader is None:
         raise UnsupportedQuantizationError(describe_quantization_method(quantization_config))
     return reader(quantization_config)

@@ -28,7 +28,7 @@ from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.vision_tower import SIDE_CONFIGS, read_vision_tower
 
 # What a configuration without a name is called, at the start of a sentence and within one.
-_UNNAMED = "Pasted model"
+_DEFAULT_MODEL_NAME = "Pasted model"
 
 
 def _read_softmax_mixer(
@@ -535,7 +535,7 @@ def _build_encoder_decoder(config: Config, name: str) -> Architecture:
     layer_count = encoder_count + decoder_count
     return fill_in_counts(
         Architecture(
-            name=name or _UNNAMED,
+            name=name or _DEFAULT_MODEL_NAME,
             hidden=hidden,
             vocabulary=read_config_int(config, "vocabulary"),
             tied=bool(config.get("tie_word_embeddings", True)),
@@ -698,7 +698,7 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
         positions = read_config_int(config, "positions", 0) + traits.extra_positions
     return fill_in_counts(
         Architecture(
-            name=name or str(config.get("_name_or_path") or _UNNAMED),
+            name=name or str(config.get("_name_or_path") or _DEFAULT_MODEL_NAME),
             hidden=hidden,
             vocabulary=vocabulary,
             tied=traits.tied,

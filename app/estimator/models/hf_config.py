@@ -14,9 +14,9 @@ class UnreadableConfigError(ValueError):
     """A configuration lacks a size or contradicts itself."""
 
 
-_FIELDS = data_files.load_toml("config_fields.toml")
-_KEYS: dict[str, list[str]] = _FIELDS["keys"]
-_FAMILIES = data_files.load_toml("families.toml")
+_FIELD_TABLES = data_files.load_toml("config_fields.toml")
+_KEYS_BY_FIELD: dict[str, list[str]] = _FIELD_TABLES["keys"]
+_FAMILY_TABLES = data_files.load_toml("families.toml")
 
 
 def read_config_int(
@@ -26,14 +26,14 @@ def read_config_int(
 
     A list has one value for each layer; without `layer` all of them must be equal.
     """
-    for key in _KEYS[quantity]:
+    for key in _KEYS_BY_FIELD[quantity]:
         value = config.get(key)
         if isinstance(value, list) and value:
             value = _pick_layer_or_common_value(key, value, layer)
         if value is not None and not isinstance(value, bool):
             return _require_whole_number(key, value)
     if default is None:
-        raise UnreadableConfigError(f"The configuration has no {_KEYS[quantity][0]}.")
+        raise UnreadableConfigError(f"The configuration has no {_KEYS_BY_FIELD[quantity][0]}.")
     return default
 
 
@@ -64,8 +64,8 @@ def extract_language_model_config(config: Config) -> Config:
     family = text.get("model_type")
     if config.get("model_type") == "minimax_m3_vl":  # Its text is named minimax_m2, or not at all.
         family = "minimax_m3"
-    if isinstance(family, str) and family in _FAMILIES["aliases"]:
-        return {**text, "model_type": _FAMILIES["aliases"][family]}
+    if isinstance(family, str) and family in _FAMILY_TABLES["aliases"]:
+        return {**text, "model_type": _FAMILY_TABLES["aliases"][family]}
     return text
 
 
@@ -73,7 +73,7 @@ def _find_nested_language_config(config: Config) -> Config:
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping):
-            outer = {key: config[key] for key in _INHERITED if key in config}
+            outer = {key: config[key] for key in _INHERITED_KEYS if key in config}
             return _find_nested_language_config({**outer, **inner})
     return config
 
@@ -106,7 +106,7 @@ def count_prediction_modules(config: Config) -> int:
     """Return the modules for multi-token prediction that are published with a model."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     count = max(config.get(name) or 0 for name in (*names, "num_mtp_layers"))
-    count = _FAMILIES["prediction_modules"].get(config.get("model_type"), count)
+    count = _FAMILY_TABLES["prediction_modules"].get(config.get("model_type"), count)
     if not isinstance(count, int) or not 0 <= count <= _MOST_PREDICTORS:
         raise UnreadableConfigError(f"{count} modules of multi-token prediction cannot be.")
     return count
@@ -117,20 +117,20 @@ _MOST_PREDICTORS = 64
 
 def has_dense_prediction_modules(config: Config) -> bool:
     """Return whether such modules have a dense MLP and a sliding window."""
-    return config.get("model_type") in _FAMILIES["dense_prediction_modules"]
+    return config.get("model_type") in _FAMILY_TABLES["dense_prediction_modules"]
 
 
 def reject_unsupported_family(config: Config) -> None:
     """Reject families that would be counted incorrectly."""
     family = str(config.get("model_type", "llama"))
-    if family in _FAMILIES["unread"]:
+    if family in _FAMILY_TABLES["unread"]:
         raise UnreadableConfigError(f"Models of the family “{family}” cannot be read yet.")
-    if family in _FAMILIES["encoders"]:
+    if family in _FAMILY_TABLES["encoders"]:
         message = f"“{family}” is an encoder without a decoder, which cannot be read."
         raise UnreadableConfigError(message)
 
 
-_INHERITED = ("tie_word_embeddings", "vocab_size", "expert_dtype")
+_INHERITED_KEYS = ("tie_word_embeddings", "vocab_size", "expert_dtype")
 
 
 def list_attention_kind_of_each_layer(
@@ -168,13 +168,13 @@ def _infer_kinds_from_window_fields(
 
 def _parse_attention_kind(word: str) -> str:
     lowercase_word = word.lower()
-    if any(part in lowercase_word for part in _RECURRENT):
+    if any(part in lowercase_word for part in _RECURRENT_LAYER_WORDS):
         return "linear"
-    return "sliding" if any(part in lowercase_word for part in _LOCAL) else "full"
+    return "sliding" if any(part in lowercase_word for part in _LOCAL_ATTENTION_WORDS) else "full"
 
 
-_RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning")
-_LOCAL = ("sliding", "chunked", "local", "swa", "window")
+_RECURRENT_LAYER_WORDS = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning")
+_LOCAL_ATTENTION_WORDS = ("sliding", "chunked", "local", "swa", "window")
 
 
 def _parse_attention_pattern(pattern: str, layers: int) -> list[str]:
@@ -221,7 +221,7 @@ class MoeRouting:
 
 # Each layer of LongCat-Flash has attention and a dense MLP twice, the first with routed
 # experts in parallel. It is counted as two layers.
-_DOUBLE = "longcat_flash"
+_DOUBLE_LAYER_FAMILY = "longcat_flash"
 
 
 def read_moe_routing(config: Config, layers: int) -> MoeRouting | None:
@@ -260,7 +260,7 @@ def _list_routed_layers(config: Config, layers: int) -> list[int]:
 
 
 def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
-    if config.get("model_type") == _DOUBLE:
+    if config.get("model_type") == _DOUBLE_LAYER_FAMILY:
         return list(range(0, layers, 2))
     first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
     first = max(first, config.get("moe_layer_start_index") or 0)
@@ -278,7 +278,7 @@ def _routed_layers_by_step(config: Config, layers: int, frequency: int) -> list[
 
 
 def _shared_expert_width(config: Config, expert_width: int) -> int:
-    if config.get("model_type") == _DOUBLE:
+    if config.get("model_type") == _DOUBLE_LAYER_FAMILY:
         return read_config_int(config, "width")
     for key in (
         "share_expert_dim",
@@ -330,7 +330,7 @@ class FamilyTraits:
     full_every: int = 0
 
 
-_TRAITS = {name: FamilyTraits(**row) for name, row in _FAMILIES["traits"].items()}
+_TRAITS_BY_FAMILY = {name: FamilyTraits(**row) for name, row in _FAMILY_TABLES["traits"].items()}
 
 
 def is_known_family(family: str) -> bool:
@@ -339,20 +339,20 @@ def is_known_family(family: str) -> bool:
     >>> is_known_family("mistral"), is_known_family("unheard_of")
     (True, False)
     """
-    others = (*_FAMILIES["like_llama"], *_FAMILIES["encoder_decoder"])
-    return family in _TRAITS or family in others
+    others = (*_FAMILY_TABLES["like_llama"], *_FAMILY_TABLES["encoder_decoder"])
+    return family in _TRAITS_BY_FAMILY or family in others
 
 
 def read_family_traits(config: Config) -> FamilyTraits:
     family = str(config.get("model_type", "llama"))
-    traits = _TRAITS.get(family, _TRAITS["llama"])
+    traits = _TRAITS_BY_FAMILY.get(family, _TRAITS_BY_FAMILY["llama"])
     changes: dict[str, Any] = {}
-    for key, names in _FAMILIES["switches"].items():
+    for key, names in _FAMILY_TABLES["switches"].items():
         if isinstance(config.get(key), bool):
             changes.update(dict.fromkeys(names, config[key]))
     if family in _SWITCHES_OF_FAMILY:
         changes.update(_SWITCHES_OF_FAMILY[family](config))
-    if family in _FAMILIES["no_out_bias"]:
+    if family in _FAMILY_TABLES["no_out_bias"]:
         changes["out_bias"] = False
     return dataclasses.replace(traits, **changes) if changes else traits
 
@@ -411,9 +411,9 @@ _SWITCHES_OF_FAMILY: dict[str, Callable[[Config], dict[str, Any]]] = {
     },
     "nemotron_h": _nemotron_h_trait_changes,
 }
-_ENDINGS = tuple(_FIELDS["endings"])
-_EVERYWHERE = frozenset(_FIELDS["everywhere"])
-_OF_FAMILIES = frozenset(_FIELDS["of_families"])
+_IGNORED_KEY_ENDINGS = tuple(_FIELD_TABLES["endings"])
+_KEYS_OF_ANY_FAMILY = frozenset(_FIELD_TABLES["everywhere"])
+_OF_FAMILIES = frozenset(_FIELD_TABLES["of_families"])
 _SIZE_WORDS = re.compile(
     "hidden|size|dim|width|rank|expert|layer|head|latent|block|ffn|inner|state|embed|attn|attention|pattern"
 )
@@ -423,7 +423,7 @@ _UNUSED_BY_LATENT_ATTENTION = frozenset({"head_dim", "num_key_value_heads", "qk_
 _TOWER_WORDS = re.compile(
     "image|img|vision|video|audio|media|projector|multi_?modal|patch|select_layer|^(mm|vit)_"
 )
-_OF_QUANTIZATIONS = frozenset(_FIELDS["of_quantizations"])
+_OF_QUANTIZATIONS = frozenset(_FIELD_TABLES["of_quantizations"])
 _FORMAT_WORDS = re.compile(
     "algo|bit|block|dtype|exclude|expert|format|group|ignore|include|layer|modul|moe|scheme|skip|target"
 )
@@ -472,7 +472,7 @@ class TrackedConfig(Mapping[str, Any]):
             key
             for key, value in self._given.items()
             if value is not None
-            and value != _FIELDS["neutral"].get(key)
+            and value != _FIELD_TABLES["neutral"].get(key)
             and key not in self._read
             and key not in unused
             and not is_irrelevant_key(key, is_known_family=known_family)
@@ -515,7 +515,7 @@ def add_config_defaults(config: Config) -> tuple[dict[str, Any], tuple[str, ...]
 
 def is_irrelevant_key(key: str, *, is_known_family: bool) -> bool:
     """Return whether a field affects no count; `is_known_family` families have more of them."""
-    if key.startswith("_") or key.endswith(_ENDINGS) or key in _EVERYWHERE:
+    if key.startswith("_") or key.endswith(_IGNORED_KEY_ENDINGS) or key in _KEYS_OF_ANY_FAMILY:
         return True
     return is_known_family and key in _OF_FAMILIES
 
@@ -529,7 +529,7 @@ class LayerKinds(NamedTuple):
 
 
 # Letters and words of block patterns.
-_BLOCKS = {
+_LAYER_KINDS_BY_BLOCK_LETTER = {
     "M": LayerKinds("linear", "none"),
     "*": LayerKinds("full", "none"),
     "-": LayerKinds("none", "dense"),
@@ -547,7 +547,7 @@ def read_layer_count(config: Config) -> int:
     """Return the number of layers, which may follow from a list or pattern of blocks."""
     blocks = _list_mixer_or_mlp_blocks(config)
     count = len(blocks) if blocks is not None else read_config_int(config, "layers")
-    if config.get("model_type") == _DOUBLE:
+    if config.get("model_type") == _DOUBLE_LAYER_FAMILY:
         count *= 2
     if not 1 <= count <= 2000:
         raise UnreadableConfigError(f"{count} layers; 1 to 2,000 can be read.")
@@ -559,9 +559,11 @@ def list_kinds_of_each_layer(
 ) -> list[LayerKinds]:
     blocks = _list_mixer_or_mlp_blocks(config)
     if blocks is not None:
-        if unknown := next((word for word in blocks if word not in _BLOCKS), None):
+        if unknown := next(
+            (word for word in blocks if word not in _LAYER_KINDS_BY_BLOCK_LETTER), None
+        ):
             raise UnreadableConfigError(f"The block “{unknown}” cannot be read.")
-        return [_BLOCKS[word] for word in blocks]
+        return [_LAYER_KINDS_BY_BLOCK_LETTER[word] for word in blocks]
     count = read_layer_count(config)
     routed = routing.routed_layer_indexes if routing else frozenset[int]()
     mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
@@ -582,8 +584,8 @@ def _list_mixer_or_mlp_blocks(config: Config) -> list[str] | None:
 
 def _list_mixer_kind_of_each_layer(config: Config, traits: FamilyTraits, count: int) -> list[str]:
     family = str(config.get("model_type"))
-    if family in _UNIFORM:
-        return [_UNIFORM[family]] * count
+    if family in _MIXER_BY_UNIFORM_FAMILY:
+        return [_MIXER_BY_UNIFORM_FAMILY[family]] * count
     if family == "deepseek_v4":
         return _list_deepseek_v4_attention_kinds(config, count)
     full_layers = _indexes_of_full_attention_layers(config, count)
@@ -595,7 +597,7 @@ def _list_mixer_kind_of_each_layer(config: Config, traits: FamilyTraits, count: 
     return list_attention_kind_of_each_layer(config, count, traits.full_every)
 
 
-_UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
+_MIXER_BY_UNIFORM_FAMILY = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
 
 _EVERY_FOURTH = ("qwen3_next", "qwen3_5")
 
@@ -630,8 +632,8 @@ def _attention_layer_indexes_as_listed(config: Config) -> set[int] | None:
     return {int(i) for i in listed} if isinstance(listed, list) else None
 
 
-_RATIOS = {0: "sliding", 4: "compressed", 128: "heavy"}
-_COMPRESSED = {
+_ATTENTION_BY_COMPRESSION_RATIO = {0: "sliding", 4: "compressed", 128: "heavy"}
+_ATTENTION_BY_LAYER_TYPE = {
     "sliding_attention": "sliding",
     "compressed_sparse_attention": "compressed",
     "heavily_compressed_attention": "heavy",
@@ -642,8 +644,8 @@ def _list_deepseek_v4_attention_kinds(config: Config, count: int) -> list[str]:
     """Return the attention kinds of DeepSeek-V4, by word or by compression ratio."""
     listed = config.get("layer_types")
     if isinstance(listed, list):
-        return [_COMPRESSED.get(str(word), "sliding") for word in listed[:count]]
+        return [_ATTENTION_BY_LAYER_TYPE.get(str(word), "sliding") for word in listed[:count]]
     ratios = config.get("compress_ratios")
     if isinstance(ratios, list):
-        return [_RATIOS.get(ratio, "sliding") for ratio in ratios[:count]]
+        return [_ATTENTION_BY_COMPRESSION_RATIO.get(ratio, "sliding") for ratio in ratios[:count]]
     return ["heavy" if i < 3 or i % 2 == 0 else "compressed" for i in range(count)]

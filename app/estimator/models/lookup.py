@@ -22,12 +22,12 @@ from app.estimator.models.weight_formats import (
 )
 from app.estimator.units import format_number, format_value, reject_decimal_comma
 
-_SIZE = re.compile(
+_TYPED_MODEL_SIZE = re.compile(
     r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKmMbBGtT]|bn|million|billion|trillion)?"
     r"\s*(?:params?|parameters)?\s*$"
 )
-_FACTOR = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
-_SPELLED = {"K": "k", "bn": "B", "million": "M", "billion": "B", "trillion": "T"}
+_FACTOR_BY_SUFFIX = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
+_SUFFIX_BY_SPELLING = {"K": "k", "bn": "B", "million": "M", "billion": "B", "trillion": "T"}
 SMALLEST, LARGEST = 10**7, 10**14
 
 
@@ -39,7 +39,7 @@ class DenseShape(NamedTuple):
 
 
 # Shapes of public models, from Pythia to Llama 3 (405B), extrapolated by the same proportions.
-_SHAPES = (
+_TYPICAL_DENSE_SHAPES = (
     DenseShape(1.0e7, 6, 192, 6),
     DenseShape(2.0e7, 6, 256, 4),
     DenseShape(1.6e8, 12, 768, 12),
@@ -65,7 +65,7 @@ def is_parameter_count(model_text: str) -> bool:
     >>> is_parameter_count("70B"), is_parameter_count("llama-2-7b")
     (True, False)
     """
-    return _SIZE.match(model_text) is not None
+    return _TYPED_MODEL_SIZE.match(model_text) is not None
 
 
 def parse_parameter_count(text: str) -> int:
@@ -74,12 +74,12 @@ def parse_parameter_count(text: str) -> int:
     >>> parse_parameter_count("1.5T"), parse_parameter_count("8b")
     (1500000000000, 8000000000)
     """
-    match = _SIZE.match(text)
+    match = _TYPED_MODEL_SIZE.match(text)
     if match is None:
         raise LookupError(f"“{text}” is not a size such as 70B.")
     unit = match["unit"] or ""
-    unit = _SPELLED.get(unit, unit)
-    factor = _FACTOR.get(unit) or _FACTOR.get(unit.upper(), 1)
+    unit = _SUFFIX_BY_SPELLING.get(unit, unit)
+    factor = _FACTOR_BY_SUFFIX.get(unit) or _FACTOR_BY_SUFFIX.get(unit.upper(), 1)
     try:
         reject_decimal_comma(match["number"])
     except ValueError as error:
@@ -97,8 +97,11 @@ def format_parameter_count(parameters: int) -> str:
     ('70B', '494.032768M')
     """
     for unit in ("T", "B", "M"):
-        text = f"{parameters / _FACTOR[unit]:.6f}".rstrip("0").rstrip(".")
-        if parameters >= _FACTOR[unit] and round(float(text) * _FACTOR[unit]) == parameters:
+        text = f"{parameters / _FACTOR_BY_SUFFIX[unit]:.6f}".rstrip("0").rstrip(".")
+        if (
+            parameters >= _FACTOR_BY_SUFFIX[unit]
+            and round(float(text) * _FACTOR_BY_SUFFIX[unit]) == parameters
+        ):
             return text + unit
     return str(parameters)
 
@@ -108,7 +111,9 @@ def llama_config_of_size(parameters: int) -> dict[str, Any]:
 
     The MLP width is solved for; the remainder is less than one step of it.
     """
-    nearest_first = sorted(_SHAPES, key=lambda s: abs(math.log(s.parameters / parameters)))
+    nearest_first = sorted(
+        _TYPICAL_DENSE_SHAPES, key=lambda s: abs(math.log(s.parameters / parameters))
+    )
     for _, layers, hidden, heads in nearest_first:
         vocabulary = 128256 if parameters >= 10**9 else 32000
         tied = parameters < 4 * 10**9
@@ -134,7 +139,7 @@ def llama_config_of_size(parameters: int) -> dict[str, Any]:
 
 
 # What arithmetic on values of the wrong type can raise.
-_CONTRADICTIONS = (
+_CONTRADICTION_ERRORS = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -172,7 +177,7 @@ def _build_model_from_config_text(text: str) -> Architecture:
         return build_architecture(_parse_config_object(text))
     except UnreadableConfigError:
         raise
-    except _CONTRADICTIONS as error:
+    except _CONTRADICTION_ERRORS as error:
         message = f"This config.json contradicts itself: {error}."
         raise UnreadableConfigError(message) from error
 
@@ -190,7 +195,7 @@ LONGEST_CONFIG = 200_000
 """Maximum length of a config.json, without what no count needs [character]."""
 _KEY_PREFIX = "config:"
 _READ_ANYWHERE = frozenset({"model_type", "dtype", "torch_dtype", "_name_or_path"})
-_QUANTIZATION = frozenset({"quantization_config", "compression_config", "quantization"})
+_QUANTIZATION_KEYS = frozenset({"quantization_config", "compression_config", "quantization"})
 _LONGEST_STRING = 200
 
 
@@ -207,7 +212,7 @@ def _drop_irrelevant_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in config.items():
         if key not in _READ_ANYWHERE and is_irrelevant_key(key, is_known_family=False):
             continue
-        if key in _QUANTIZATION:
+        if key in _QUANTIZATION_KEYS:
             reduced[key] = _drop_repeated_experts(value)
         elif isinstance(value, dict):
             reduced[key] = _drop_irrelevant_fields(value)
@@ -320,14 +325,14 @@ def _normalize_config(text: str) -> str:
     return reduced
 
 
-_MODELS = data_files.CatalogTable("models.toml", "model")
-_HUB = data_files.load_toml("hub_names.toml")
-_VARIANTS = frozenset(_HUB["variants"])
-_QUANTIZED: dict[str, dict[str, Any]] = _HUB["quantized"]
-_WITHOUT_BLOCKS = tuple(_HUB["without_blocks"])
+_MODEL_TABLE = data_files.CatalogTable("models.toml", "model")
+_HUB_NAME_TABLES = data_files.load_toml("hub_names.toml")
+_VARIANT_SUFFIXES = frozenset(_HUB_NAME_TABLES["variants"])
+_QUANTIZED_SUFFIXES: dict[str, dict[str, Any]] = _HUB_NAME_TABLES["quantized"]
+_WITHOUT_BLOCKS = tuple(_HUB_NAME_TABLES["without_blocks"])
 _DATE_OR_LENGTH = re.compile(r"\d{4,6}|\d+k|v\d+(\.\d+)*")
 # Maker of the repository, such as `Qwen/`, and makers that are repeated in names.
-_ORGANIZATION = re.compile(r"^[\w.-]+/(?:Meta-)?|^Meta-(?=Llama)", re.IGNORECASE)
+_ORGANIZATION_PREFIX = re.compile(r"^[\w.-]+/(?:Meta-)?|^Meta-(?=Llama)", re.IGNORECASE)
 
 
 def normalize_model_name(name_size_or_config: str) -> str:
@@ -343,19 +348,19 @@ def normalize_model_name(name_size_or_config: str) -> str:
         return _normalize_config(name_size_or_config)
     if is_parameter_count(name_size_or_config):
         return format_parameter_count(parse_parameter_count(name_size_or_config))
-    published = data_files.load_ids_by_alias(*_MODELS).get(
+    published = data_files.load_ids_by_alias(*_MODEL_TABLE).get(
         data_files.normalize_catalog_name(name_size_or_config.strip())
     )
     if published:
         return published
-    bare = _ORGANIZATION.sub("", name_size_or_config.strip())
+    bare = _ORGANIZATION_PREFIX.sub("", name_size_or_config.strip())
     match = _match_hub_name(data_files.normalize_catalog_name(bare))
     ending = match.format_in_ending
     if ending == "fp8" and name_size_or_config.strip().lower().startswith(_WITHOUT_BLOCKS):
         ending = "fp8-dynamic"
     if match.model_id:
         return f"{match.model_id}-{ending}".removesuffix("-")
-    return data_files.find_id_by_alias(*_MODELS, bare, "a model")
+    return data_files.find_id_by_alias(*_MODEL_TABLE, bare, "a model")
 
 
 class CatalogMatch(NamedTuple):
@@ -366,15 +371,15 @@ class CatalogMatch(NamedTuple):
 
 
 def _match_hub_name(name: str) -> CatalogMatch:
-    known = data_files.load_ids_by_alias(*_MODELS)
+    known = data_files.load_ids_by_alias(*_MODEL_TABLE)
     if name in known:
         return CatalogMatch(known[name], "")
     quantized = ""
-    for ending in _QUANTIZED:
+    for ending in _QUANTIZED_SUFFIXES:
         if name.endswith(f"-{ending}"):
             name, quantized = name.removesuffix(f"-{ending}"), ending
             break
-    parts = [part for part in name.split("-") if part not in _VARIANTS]
+    parts = [part for part in name.split("-") if part not in _VARIANT_SUFFIXES]
     undated = [part for part in parts if not _DATE_OR_LENGTH.fullmatch(part)]
     for words in (name, "-".join(parts), "-".join(undated)):
         if words in known:
@@ -400,10 +405,10 @@ def _load_named_model(name: str) -> Architecture:
     if is_parameter_count(name):
         return llama_model_of_size(parse_parameter_count(name))
     match = _match_hub_name(normalize_model_name(name))
-    row = data_files.load_table_entries_by_id(*_MODELS)[match.model_id]
+    row = data_files.load_table_entries_by_id(*_MODEL_TABLE)[match.model_id]
     if not match.format_in_ending:
         return build_architecture(row["config"], name=row["name"])
-    table = _QUANTIZED[match.format_in_ending]
+    table = _QUANTIZED_SUFFIXES[match.format_in_ending]
     config = {**row["config"], "quantization_config": table}
     return build_architecture(config, name=f"{row['name']} {table['label']}")
 
@@ -414,7 +419,7 @@ class ListedModel(NamedTuple):
 
 
 def list_models() -> tuple[ListedModel, ...]:
-    rows = data_files.load_table_entries_by_id(*_MODELS)
+    rows = data_files.load_table_entries_by_id(*_MODEL_TABLE)
     return tuple(ListedModel(key, row["name"]) for key, row in rows.items())
 
 

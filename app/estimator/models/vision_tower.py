@@ -17,8 +17,8 @@ from app.estimator.models.hf_config import (
     add_config_defaults,
 )
 
-_MOST = 10**7
-_CHANNELS = 3
+_MAX_DIMENSION = 10**7
+_COLOR_CHANNELS = 3
 
 
 class VisionTower(NamedTuple):
@@ -52,8 +52,10 @@ def require_first_given_int(fields: Config, *names: str) -> int:
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise UnreadableConfigError(f"{name} is “{value}”, not a whole number.")
-            if not 0 < value <= _MOST:
-                raise UnreadableConfigError(f"{name} is {value}; 1 to {_MOST} can be read.")
+            if not 0 < value <= _MAX_DIMENSION:
+                raise UnreadableConfigError(
+                    f"{name} is {value}; 1 to {_MAX_DIMENSION} can be read."
+                )
             return value
     raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
@@ -75,7 +77,7 @@ def _patch_embedding_parameters(
 ) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
     height, width = _read_height_and_width(vision, "patch_size")
-    return _count_matrix_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
+    return _count_matrix_parameters(_COLOR_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
 def _patches_per_image(vision: Config) -> int:
@@ -346,7 +348,11 @@ def _count_step3p7_parameters(vision: Config, outer: Config, text_width: int) ->
     """Step 3.7: scaled residuals, two convolutions that halve the grid, and one matrix."""
     hidden = require_first_given_int(vision, "width", "hidden_size")
     ratio = vision.get("mlp_ratio")
-    if isinstance(ratio, bool) or not isinstance(ratio, float | int) or not 0 < ratio < _MOST:
+    if (
+        isinstance(ratio, bool)
+        or not isinstance(ratio, float | int)
+        or not 0 < ratio < _MAX_DIMENSION
+    ):
         raise UnreadableConfigError(f"mlp_ratio is “{ratio}”, not a number.")
     layers = _TowerLayers(
         hidden,
@@ -433,7 +439,7 @@ SIDE_CONFIGS = (
     "token2wav_config",
     "code2wav_config",
 )
-_VISION = "vision_config"
+_VISION_CONFIG_KEY = "vision_config"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -451,9 +457,9 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerReading:
     Parts of unknown kind, or without a size, are listed in `unread_fields` and not counted.
     """
     side_configs = tuple(key for key in SIDE_CONFIGS if config.get(key))
-    family, vision = str(config.get("model_type")), config.get(_VISION)
+    family, vision = str(config.get("model_type")), config.get(_VISION_CONFIG_KEY)
     kind = KINDS.get(family)
-    if kind is None or not isinstance(vision, Mapping) or _VISION not in side_configs:
+    if kind is None or not isinstance(vision, Mapping) or _VISION_CONFIG_KEY not in side_configs:
         return VisionTowerReading(unread_fields=side_configs)
     if str(vision.get("model_type") or "") not in {
         "",
@@ -461,7 +467,7 @@ def read_vision_tower(config: Config, text_width: int) -> VisionTowerReading:
         kind.accepted_vision_model_type or kind.default_model_type,
     }:
         return VisionTowerReading(unread_fields=side_configs)
-    uncounted = tuple(key for key in side_configs if key != _VISION)
+    uncounted = tuple(key for key in side_configs if key != _VISION_CONFIG_KEY)
     info = _read_tower(kind, vision, config, text_width)
     return dataclasses.replace(info, unread_fields=(*info.unread_fields, *uncounted))
 
@@ -476,18 +482,20 @@ def _read_tower(
     try:
         tower = kind.count_parameters(fields, outer, text_width)
     except UnreadableConfigError:
-        return VisionTowerReading(unread_fields=(_VISION,))
-    unread = (key for key in fields.list_unread_relevant_fields() if key not in _HARMLESS)
+        return VisionTowerReading(unread_fields=(_VISION_CONFIG_KEY,))
+    unread = (
+        key for key in fields.list_unread_relevant_fields() if key not in _KEYS_WITHOUT_EFFECT
+    )
     return VisionTowerReading(
         tower,
-        tuple(f"{_VISION}.{key}" for key in unread),
-        tuple(f"{_VISION}.{key}" for key in defaulted_keys),
+        tuple(f"{_VISION_CONFIG_KEY}.{key}" for key in unread),
+        tuple(f"{_VISION_CONFIG_KEY}.{key}" for key in defaulted_keys),
     )
 
 
 # Fields of towers that do not affect the number of parameters: how patches are attended
 # to, scaled, positioned and pooled, and sizes repeated from elsewhere.
-_HARMLESS = frozenset(
+_KEYS_WITHOUT_EFFECT = frozenset(
     """
     activation_func attention_bias attn_bias default_output_length drop_path_rate fullatt_block_indexes
     global_head_dim head_dim heads hidden_dropout_prob image_seq_length image_size in_channels

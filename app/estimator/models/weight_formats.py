@@ -217,8 +217,10 @@ def _build_format(row: dict[str, Any]) -> WeightFormat:
     return WeightFormat(bits_with_scales=bits_with_scales, **row)
 
 
-_WORDS = data_files.load_toml("formats.toml")
-FORMATS: dict[str, WeightFormat] = {row["id"]: _build_format({**row}) for row in _WORDS["format"]}
+_FORMAT_TABLES = data_files.load_toml("formats.toml")
+FORMATS: dict[str, WeightFormat] = {
+    row["id"]: _build_format({**row}) for row in _FORMAT_TABLES["format"]
+}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"
 """Choice of weights: the format of the published checkpoint, BF16 if not quantized."""
@@ -228,12 +230,12 @@ PUBLISHED_CHOICES = ((PUBLISHED, "As published"), *WEIGHT_CHOICES)
 # The registry replaces `published` by what the model's checkpoint asks for, BF16 without one.
 CACHE_BITS: dict[str, float] = {
     PUBLISHED: 16,
-    **{row["id"]: row["bits"] for row in _WORDS["cache"]},
+    **{row["id"]: row["bits"] for row in _FORMAT_TABLES["cache"]},
 }
 GGUF_CACHES = ("q8-0", "q4-0")
 CACHE_CHOICES = (
     (PUBLISHED, "As published"),
-    *((row["id"], row["label"]) for row in _WORDS["cache"]),
+    *((row["id"], row["label"]) for row in _FORMAT_TABLES["cache"]),
 )
 
 
@@ -463,11 +465,11 @@ def is_mostly_in_format(form: WeightFormat, matrix: WeightMatrix) -> bool:
     return quantized_share(form, matrix) > 0.5
 
 
-_GGUF_WORDS = data_files.load_toml("gguf.toml")
+_GGUF_TABLES = data_files.load_toml("gguf.toml")
 # Bits per weight of each block format, including scales.
-BLOCK_BITS: dict[str, float] = _GGUF_WORDS["bits"]
+BLOCK_BITS: dict[str, float] = _GGUF_TABLES["bits"]
 # Fallback formats for rows whose length is not a multiple of 256 weights.
-_FALLBACK: dict[str, str] = _GGUF_WORDS["fallback"]
+_GGUF_FALLBACK_BY_FORMAT: dict[str, str] = _GGUF_TABLES["fallback"]
 
 
 class GgufRule(NamedTuple):
@@ -489,7 +491,7 @@ MIXTURES = {
         row["usual"],
         {role: [GgufRule(*r) for r in rules] for role, rules in row.get("rules", {}).items()},
     )
-    for name, row in _GGUF_WORDS["mixtures"].items()
+    for name, row in _GGUF_TABLES["mixtures"].items()
 }
 GGUF_FORMATS = {f"gguf-{name.lower().replace('_', '-')}": name for name in MIXTURES}
 """Ids of the choices that are GGUF mixtures, with their names."""
@@ -510,7 +512,7 @@ def usual_gguf_format_id(model: Architecture) -> str:
 
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
 _LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
-_WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
+_WIDE_GGUF_TYPES = frozenset({"F32", "F16", "BF16", "Q8_0"})
 _MXFP4_EXPERTS = "MXFP4_MOE"
 # Models with 8 experts have wider keys and values, and an output projection at Q5_K.
 _EIGHT_EXPERTS = 8
@@ -545,7 +547,7 @@ def gguf_file_bytes(model: Architecture, mixture_name: str) -> float:
 
 def _gguf_embedding_and_head_bytes(model: Architecture, mixture: str) -> float:
     usual, rules = MIXTURES[mixture]
-    head = usual if usual in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
+    head = usual if usual in _WIDE_GGUF_TYPES else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
     head_bits = _gguf_bits_per_weight(head, model.hidden)
     if model.tied:
         return element_bytes(model.embedding_parameters, head_bits)
@@ -558,9 +560,9 @@ def _gguf_embedding_and_head_bytes(model: Architecture, mixture: str) -> float:
 
 def _gguf_bits_per_weight(block_format: str, row_length: int) -> float:
     """Return the bits of a format for rows of this length, or of its fallback."""
-    if block_format in _FALLBACK and row_length % 256:
-        block_format = _FALLBACK[block_format] if row_length % 32 == 0 else "F16"
-    elif block_format not in _WIDE and row_length % 32:
+    if block_format in _GGUF_FALLBACK_BY_FORMAT and row_length % 256:
+        block_format = _GGUF_FALLBACK_BY_FORMAT[block_format] if row_length % 32 == 0 else "F16"
+    elif block_format not in _WIDE_GGUF_TYPES and row_length % 32:
         block_format = "F16"
     return BLOCK_BITS[block_format]
 
@@ -584,7 +586,11 @@ def _gguf_matrix_format(
         if _does_gguf_condition_hold(rule.condition, index, model, layer)
     )
     block_format = next(holding, usual)
-    return block_format if usual in _WIDE else _apply_gguf_exceptions(model, matrix, block_format)
+    return (
+        block_format
+        if usual in _WIDE_GGUF_TYPES
+        else _apply_gguf_exceptions(model, matrix, block_format)
+    )
 
 
 def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, block_format: str) -> str:
@@ -623,14 +629,14 @@ def _does_gguf_condition_hold(
 _ALL_LINEAR = ("q", "k", "v", "o", "gate", "up", "down")
 _ATTENTION_NAMES = ("k", "v", "q_a", "q_b", "kv_a", "kv_b", "in", "x", "dt", "out")
 # Names in adapter libraries, and the matrices they refer to.
-_TARGETS: dict[str, tuple[str, ...]] = {
+_MATRICES_BY_TARGET_NAME: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in (*_ATTENTION_NAMES, "gate", "up", "down", "router")},
     "q": ("q", "q_b"),
     "o": ("o", "out"),
     "fc1": ("up",),
     "fc2": ("down",),
 }
-_GROUPS: dict[str, tuple[str, ...]] = {
+_MATRICES_BY_FUSED_NAME: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("qkv", "query_key_value", "c_attn"), ("q", "k", "v")),
     "attention": ("q", "k", "v", "o"),
     "mlp": ("gate", "up", "down"),
@@ -666,7 +672,11 @@ def adapter_parameters(model: Architecture, rank: int, target_matrices: tuple[st
 
 def _list_adapted_matrix_names(target: str) -> tuple[str, ...]:
     word = target.strip().lower().removesuffix("_proj")
-    found = [n for part in _GROUPS.get(word, (word,)) for n in _TARGETS.get(part, ())]
+    found = [
+        n
+        for part in _MATRICES_BY_FUSED_NAME.get(word, (word,))
+        for n in _MATRICES_BY_TARGET_NAME.get(part, ())
+    ]
     if not found:
         raise LookupError(f"adapter target “{target}” is not known")
     return tuple(found)
@@ -674,7 +684,7 @@ def _list_adapted_matrix_names(target: str) -> tuple[str, ...]:
 
 # vLLM's Marlin kernel for experts requires outputs in multiples of 256 and inputs in
 # multiples of 128; gate and up projection are one product.
-_OUTPUTS, _INPUTS = 256, 128
+_MARLIN_OUTPUT_MULTIPLE, _MARLIN_INPUT_MULTIPLE = 256, 128
 
 
 def mxfp4_expert_padding_bytes(
@@ -707,7 +717,11 @@ def _padded_size_ratio(matrix: WeightMatrix, gpus: int) -> float:
     if matrix.tensor_parallel_split == "rows":
         hidden, width = width, hidden
     each = -(-width // gpus)
-    padded = _round_up_to(hidden, _OUTPUTS) * _round_up_to(each, _INPUTS) * gpus
+    padded = (
+        _round_up_to(hidden, _MARLIN_OUTPUT_MULTIPLE)
+        * _round_up_to(each, _MARLIN_INPUT_MULTIPLE)
+        * gpus
+    )
     return padded / (hidden * width)
 
 

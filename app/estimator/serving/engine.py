@@ -12,7 +12,7 @@ from app.estimator.models.layers import Layer
 from app.estimator.models.weight_formats import WeightFormat
 
 # Rate of unpacking 4-bit weights, relative to 8-bit ones.
-_NIBBLE = 0.88
+_NIBBLE_UNPACK_RATE = 0.88
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def find_kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
             bandwidth
             * row["memory"]
             * row["unpacking"]
-            * (_NIBBLE if form.bits_with_scales < 6 else 1.0)
+            * (_NIBBLE_UNPACK_RATE if form.bits_with_scales < 6 else 1.0)
         ),
         cache_bandwidth=bandwidth * row["cache"],
         collective_base_latency=row["reduce_us"] * 1e-6,
@@ -357,10 +357,10 @@ class MarlinPaddingShares(NamedTuple):
 # Up to 0.11 Marlin ran on 9.0, too: gpt-oss 120B, whose file has 60.77 GiB, took 65.97 GiB of an
 # H100 (issue 23278). Triton's took 64.38 GiB in 0.14 (issue 33155), because the scales were kept
 # twice; since pull request 46549 of June 2026 they are not, and 0.25 took 61.29 GiB.
-_NO_PADDING, _MARLIN = MarlinPaddingShares(0, 0, 0), MarlinPaddingShares(1, 1, 1)
+_NO_PADDING, _MARLIN_PADDING = MarlinPaddingShares(0, 0, 0), MarlinPaddingShares(1, 1, 1)
 _KEPT_SCALES = (64.38 - 60.77) / (65.97 - 60.77)
 _MARLIN_OR_TRITON = MarlinPaddingShares(1, _KEPT_SCALES, 1)
-_TRITON = MarlinPaddingShares(0, 0, _KEPT_SCALES)
+_TRITON_PADDING = MarlinPaddingShares(0, 0, _KEPT_SCALES)
 _MARLIN_ON_HOPPER = ("vllm-0.9",)
 
 
@@ -380,9 +380,11 @@ def expert_marlin_padding_shares(
     if form.math != "mxfp4" or engine == "llama.cpp":
         return _NO_PADDING
     if gpu.architecture == "Hopper":
-        return _MARLIN_OR_TRITON if engine in _MARLIN_ON_HOPPER else _TRITON
+        return _MARLIN_OR_TRITON if engine in _MARLIN_ON_HOPPER else _TRITON_PADDING
     is_small_blackwell = gpu.architecture == "Blackwell" and "HBM" not in gpu.memory_type
-    return _MARLIN if is_small_blackwell or does_gpu_unpack_weights(gpu, form) else _NO_PADDING
+    return (
+        _MARLIN_PADDING if is_small_blackwell or does_gpu_unpack_weights(gpu, form) else _NO_PADDING
+    )
 
 
 def expected_distinct_experts(

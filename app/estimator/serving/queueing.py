@@ -106,7 +106,7 @@ class PromptQueue(NamedTuple):
 
 
 # A term that is this much smaller than the sum does not change it.
-_NEGLIGIBLE = 1e-18
+_NEGLIGIBLE_TERM_SHARE = 1e-18
 
 
 # Charts, tables and figures ask for the same full replica: a fifth of an estimate's time.
@@ -127,7 +127,7 @@ def erlang_b_blocking_probability(servers: int, offered_load: float) -> float:
         term *= busy / offered_load
         inverse += term
         if (
-            busy < offered_load and term < _NEGLIGIBLE * inverse
+            busy < offered_load and term < _NEGLIGIBLE_TERM_SHARE * inverse
         ):  # All further terms are even smaller.
             break
     return 1 / inverse

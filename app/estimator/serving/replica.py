@@ -39,11 +39,11 @@ class RequestLengths:
 
 
 # Batch sizes at which steps are timed; times between them are interpolated linearly.
-_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-_SEARCH = 18
+_TIMED_BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+_SEARCH_STEPS = 18
 # Steps towards the prompts per step that agree with the rate, each of which shrinks the rest
 # to the share that reads prompts; and the larger batch that shows how far requests slow others.
-_ROUNDS, _MORE = 5, 1.05
+_BALANCE_STEPS, _LARGER_BATCH_FACTOR = 5, 1.05
 # Steps towards the length of a prefill step that agrees with what arrives in it, and towards the
 # wait for prefill that agrees with the rate.
 _STEP_ROUNDS, _WAIT_ROUNDS = 20, 12
@@ -328,7 +328,7 @@ class ReplicaProfile:
         if not self.request_pattern.has_open_arrivals:
             return (timing.batch_per_group - 1) / answer
         first, prompts = self._median_ttft_of_timing(timing), timing.batch_per_group / answer
-        for _ in range(_ROUNDS):
+        for _ in range(_BALANCE_STEPS):
             decoding = answer * mean_step_time(timing, prompts)
             prompts = timing.batch_per_group / answer * decoding / (first + decoding)
         return prompts
@@ -518,7 +518,7 @@ def profile_replica_by_batch(
         request_pattern.mean_lengths,
         draft or SpeculativeDecoding(),
     )
-    steps = [(batch, decode_step_time(placed, batch, mean)) for batch in _BATCHES]
+    steps = [(batch, decode_step_time(placed, batch, mean)) for batch in _TIMED_BATCH_SIZES]
     whole_context = requests.prompt_tokens + requests.answer_tokens
     return ReplicaProfile(
         placed=placed,
@@ -552,8 +552,8 @@ class ValueBracket(NamedTuple):
 
 
 def bracket_values_at_batch(values: tuple[float, ...], batch: float) -> ValueBracket:
-    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
-    low, high = _BATCHES[above - 1], _BATCHES[above]
+    above = min(bisect.bisect_left(_TIMED_BATCH_SIZES, batch), len(_TIMED_BATCH_SIZES) - 1) or 1
+    low, high = _TIMED_BATCH_SIZES[above - 1], _TIMED_BATCH_SIZES[above]
     return ValueBracket(values[above - 1], values[above], (batch - low) / (high - low))
 
 
@@ -604,8 +604,8 @@ def _operating_point_of_open_arrivals(
     rate, first, timing = profile.compute_load_at_batch(batch)
     queue = _prompt_queue(profile, timing, rate)
     # The answers at a time vary more than Poisson's, since each slows the others down.
-    more = profile.request_rate_at_batch(batch * _MORE) - rate
-    variance = rate * batch * (_MORE - 1) / more if more > 0 else batch
+    more = profile.request_rate_at_batch(batch * _LARGER_BATCH_FACTOR) - rate
+    variance = rate * batch * (_LARGER_BATCH_FACTOR - 1) / more if more > 0 else batch
     memory_wait = _memory_wait_quantile(profile, batch, rate, variance)
     crowded = profile.timing_at_batch(
         min(profile.max_batch, batch + math.sqrt(variance))
@@ -727,7 +727,7 @@ def operating_point_at_rate(profile: ReplicaProfile, rate: float) -> OperatingPo
 
 def _bisect_bounds(low: float, high: float, is_below: Callable[[float], bool]) -> Bounds:
     """Return close bounds of the number up to which `is_below` holds."""
-    for _ in range(_SEARCH):
+    for _ in range(_SEARCH_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if is_below(middle) else (low, middle)
     return Bounds(low, high)
@@ -766,7 +766,7 @@ def split_run_into_rounds(run_requests: float, requests_per_round: float) -> lis
 def find_max_rate_batch(profile: ReplicaProfile) -> float:
     """Return the batch with the highest rate, within memory."""
     most = max(1.0, profile.max_batch)
-    timed = [float(b) for b in _BATCHES if b < most] + [most]
+    timed = [float(b) for b in _TIMED_BATCH_SIZES if b < most] + [most]
     return max(timed, key=profile.request_rate_at_batch)
 
 
@@ -804,7 +804,7 @@ def highest_load_within_targets(
     return operating_point_at_batch(profile, most)
 
 
-_SLACK = 1.5
+_RELAXED_TARGET_FACTOR = 1.5
 
 
 def relaxed_target_seconds(reached_seconds: float) -> float:
@@ -813,4 +813,4 @@ def relaxed_target_seconds(reached_seconds: float) -> float:
     >>> relaxed_target_seconds(0.0624)
     0.094
     """
-    return float(f"{_SLACK * reached_seconds:.2g}")
+    return float(f"{_RELAXED_TARGET_FACTOR * reached_seconds:.2g}")

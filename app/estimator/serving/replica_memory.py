@@ -7,8 +7,8 @@ from app.estimator.memory.inference_memory import (
     ACTIVE,
     DEFAULT_ENGINE,
     ENGINES,
-    LOGGED,
     LOGGED_ACTIVE,
+    LOGGED_ENGINES,
     LOGGED_OVERHEAD,
     OVERHEAD,
     EngineMemory,
@@ -38,7 +38,7 @@ from app.estimator.serving.step_time import (
 from app.estimator.units import format_value
 
 # Share of the memory that the engine may use.
-_USABLE = 0.9
+_DEFAULT_USABLE_SHARE = 0.9
 
 
 def find_engine_id_with_memory_data(engine: str) -> str:
@@ -62,7 +62,7 @@ _MEMORY_ENGINES = {
 
 # Concurrent requests of an engine, if memory is sufficient: the maximum in NVIDIA's
 # benchmark (tensorrt_llm/bench/build/tuning.py).
-_ACCEPTED = 4096.0
+_MAX_CONCURRENT_REQUESTS = 4096.0
 
 
 def weight_bytes_per_gpu(placed: PlacedModel, stage: Architecture | None = None) -> float:
@@ -187,7 +187,9 @@ class MemoryBesidesCache(NamedTuple):
 
 
 def compute_memory_besides_cache(
-    placed: PlacedModel, usable_share: float = _USABLE, stage: Architecture | None = None
+    placed: PlacedModel,
+    usable_share: float = _DEFAULT_USABLE_SHARE,
+    stage: Architecture | None = None,
 ) -> MemoryBesidesCache:
     """Return the memory of one GPU without the cache, of a pipeline stage if given."""
     tensor, model = placed.setup.tensor_parallel, stage or placed.model
@@ -199,7 +201,7 @@ def compute_memory_besides_cache(
     if placed.setup.draft_tokens:
         drafting = draft_weight_bytes(placed.model, placed.setup.weight_format) / placed.setup.gpus
     overhead = engine.bytes_outside_framework(tensor)
-    is_logged = engine.id in LOGGED
+    is_logged = engine.id in LOGGED_ENGINES
     overheads = LOGGED_OVERHEAD if is_logged else OVERHEAD
     active = LOGGED_ACTIVE if is_logged else ACTIVE
     shares, padding = _marlin_padding_and_shares_per_gpu(placed, model)
@@ -232,7 +234,7 @@ def _find_engine_memory(placed: PlacedModel) -> EngineMemory:
 
 
 def max_sequences_in_memory(
-    placed: PlacedModel, context: float, usable_share: float = _USABLE
+    placed: PlacedModel, context: float, usable_share: float = _DEFAULT_USABLE_SHARE
 ) -> float:
     """Sequences of mean context whose cache fits in one replica [1].
 
@@ -267,7 +269,7 @@ def _sequence_cache_bytes_with_block_rounding(
 
 
 def find_max_num_seqs_refusal_of_replica(
-    placed: PlacedModel, usable_share: float = _USABLE
+    placed: PlacedModel, usable_share: float = _DEFAULT_USABLE_SHARE
 ) -> MaxNumSeqsRefusal | None:
     """Return with how many sequences vLLM does not start; None if it does with those it has.
 
@@ -292,7 +294,7 @@ def find_max_num_seqs_refusal_of_replica(
 
 
 def max_sequences_that_surely_fit(
-    placed: PlacedModel, context: float, usable_share: float = _USABLE
+    placed: PlacedModel, context: float, usable_share: float = _DEFAULT_USABLE_SHARE
 ) -> int:
     """Return the sequences of a replica that fit by the upper end of the estimate, too."""
 
@@ -303,18 +305,24 @@ def max_sequences_that_surely_fit(
 
     stages = split_into_serving_stages(placed.model, placed.setup.pipeline_stages)
     least = min(fitting(stage.stage_model) for stage in stages)
-    return int(min(_ACCEPTED, least)) * placed.setup.attention_replicas
+    return int(min(_MAX_CONCURRENT_REQUESTS, least)) * placed.setup.attention_replicas
 
 
 def lacking_bytes_at_upper_bound(
-    placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
+    placed: PlacedModel,
+    sequences: float,
+    context: float,
+    usable_share: float = _DEFAULT_USABLE_SHARE,
 ) -> float:
     """Bytes that a GPU lacks for `sequences` by the upper end of the estimate; negative if none [B]."""
     return bounds_of_lacking_bytes(placed, sequences, context, usable_share).high
 
 
 def bounds_of_lacking_bytes(
-    placed: PlacedModel, sequences: float, context: float, usable_share: float = _USABLE
+    placed: PlacedModel,
+    sequences: float,
+    context: float,
+    usable_share: float = _DEFAULT_USABLE_SHARE,
 ) -> Bounds:
     """Bytes that a GPU lacks for `sequences` by both ends of the estimate; negative if none [B]."""
 
@@ -331,7 +339,9 @@ def bounds_of_lacking_bytes(
 
 def max_accepted_sequences(placed: PlacedModel, context: float, usable_share: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
-    accepted = (placed.setup.max_sequences or _ACCEPTED) * placed.setup.attention_replicas
+    accepted = (
+        placed.setup.max_sequences or _MAX_CONCURRENT_REQUESTS
+    ) * placed.setup.attention_replicas
     return min(accepted, max_sequences_in_memory(placed, context, usable_share))
 
 
@@ -373,7 +383,7 @@ def find_unsure_fit(
     concurrent_requests: float,
     max_in_memory: float,
     context_tokens: float,
-    usable_share: float = _USABLE,
+    usable_share: float = _DEFAULT_USABLE_SHARE,
 ) -> UnsureFit | None:
     """Return what a GPU lacks for the requests in its memory; None if they surely fit."""
     each = requests_in_memory_per_group(

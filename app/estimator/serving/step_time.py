@@ -46,11 +46,11 @@ from app.estimator.serving.engine import (
 from app.estimator.training.flops import mixer_forward_flops_outside_matrices
 from app.estimator.units import format_count, format_number, format_value
 
-_THIRD = 1 / 3
-TILE = 16.0
+_CUBE_ROOT_EXPONENT = 1 / 3
+TILE_ROWS = 16.0
 # Kernels per layer that are neither products nor attention; kernels that score, rank and
 # select the tokens of sparse attention; kernels that route tokens to experts.
-_SMALL, _CHOOSING, _ROUTING = 6, 10, 6
+_SMALL_KERNELS, _SELECTION_KERNELS, _ROUTING_KERNELS = 6, 10, 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -250,7 +250,8 @@ def _precompute_layer_costs(
         rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul_16bit
         matrix_costs.append(MatrixCost(2 * weights / split / rate, size / split / bandwidth))
     launched = count_launched_matmuls(layer)
-    kernels = launched + _SMALL + (_CHOOSING if layer.mixer.indexer_selected_tokens else 0)
+    kernels = launched + _SMALL_KERNELS
+    kernels += _SELECTION_KERNELS if layer.mixer.indexer_selected_tokens else 0
     gap_seconds = (
         kernels * engine.launch_seconds_per_kernel + launched * rates.group_scaling_seconds
     )
@@ -259,7 +260,7 @@ def _precompute_layer_costs(
         layer_count=layer_count,
         matrix_costs=tuple(matrix_costs),
         kernel_gap_seconds=gap_seconds,
-        launches=kernels + (_ROUTING if weights_per_routed_expert else 0),
+        launches=kernels + (_ROUTING_KERNELS if weights_per_routed_expert else 0),
         moved_bytes_per_row_outside_matmuls=2
         * (10 * hidden + 4 * layer.mlp.width / setup.tensor_parallel),
         weights_per_routed_expert=weights_per_routed_expert,
@@ -302,7 +303,7 @@ def engine_step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStepTime
             computing = padded * seconds_per_row
             sums.computing += number * computing
             sums.reading += number * reading
-            sums.products += number * (computing**3 + reading**3) ** _THIRD
+            sums.products += number * (computing**3 + reading**3) ** _CUBE_ROOT_EXPONENT
         sums.launch += number * work.kernel_gap_seconds
         sums.launch += (
             number
@@ -333,7 +334,7 @@ def padded_rows(placed: PlacedModel, rows: float) -> float:
     """Return the rows that a product computes: whole tiles, unless it takes vectors."""
     if rows <= placed.engine.max_unpadded_rows:
         return rows
-    return math.ceil(rows / TILE) * TILE
+    return math.ceil(rows / TILE_ROWS) * TILE_ROWS
 
 
 class ChosenExpertsPerGpu(NamedTuple):
@@ -514,7 +515,7 @@ def _layer_collective_time(placed: PlacedModel, layer: Layer, batch: StepBatch) 
 
 
 # Bytes of an element on the way to its experts, in FP8, and back, in BF16, as in DeepEP.
-_DISPATCH, _COMBINE = 1, 2
+_DISPATCHED_ELEMENT_BYTES, _COMBINED_ELEMENT_BYTES = 1, 2
 
 
 def _dispatch_and_combine_time(placed: PlacedModel, layer: Layer, rows: float, ranks: int) -> float:
@@ -531,7 +532,7 @@ def _dispatch_and_combine_time(placed: PlacedModel, layer: Layer, rows: float, r
             placed.fabric,
             placed.kernel_rates.collective_base_latency,
         )
-        for width in (_DISPATCH, _COMBINE)
+        for width in (_DISPATCHED_ELEMENT_BYTES, _COMBINED_ELEMENT_BYTES)
     )
 
 
@@ -566,7 +567,7 @@ def _add_output_head_time(sums: _StepTimeSums, placed: PlacedModel, batch: StepB
     reading = weights * placed.weight_format.rest / 8 / placed.kernel_rates.bandwidth
     sums.computing += computing
     sums.reading += reading
-    sums.products += (computing**3 + reading**3) ** _THIRD
+    sums.products += (computing**3 + reading**3) ** _CUBE_ROOT_EXPONENT
 
 
 def decode_step_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStepTime:
@@ -730,14 +731,14 @@ def draft_and_verify_step_time(
 
 
 # Fewer measurements of a setup than this say nothing about its range.
-_FEWEST = 4
-_FAMILIES = {
+_MIN_MEASUREMENTS = 4
+_FAMILY_LABELS = {
     "dense": "dense models",
     "routed": "mixtures of experts",
     "latent": "latent attention",
     "hybrid": "hybrids of attention and recurrent layers",
 }
-_GPUS = {"one": "one GPU", "several": "several GPUs", "nodes": "several servers"}
+_GPU_LABELS = {"one": "one GPU", "several": "several GPUs", "nodes": "several servers"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -749,7 +750,7 @@ class MeasurementCoverage:
 
     @property
     def is_enough(self) -> bool:
-        return self.count >= _FEWEST
+        return self.count >= _MIN_MEASUREMENTS
 
     @property
     def note(self) -> str:
@@ -814,7 +815,7 @@ def find_measurement_coverage(placed: PlacedModel) -> MeasurementCoverage:
     key = classify_setup(placed)
     counts = data_files.load_toml("measurements.toml")
     setup = (
-        f"{placed.engine.label} with {_FAMILIES[key.model_kind]} on {_GPUS[key.gpu_spread]} "
+        f"{placed.engine.label} with {_FAMILY_LABELS[key.model_kind]} on {_GPU_LABELS[key.gpu_spread]} "
         f"of {placed.gpu.architecture}"
     )
     if placed.setup.pipeline_stages > 1:

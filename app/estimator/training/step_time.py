@@ -21,15 +21,16 @@ from app.estimator.training.training_plan import (
 
 # Fitted to a third of the published training rows (data/training_rates.toml). Each factor
 # multiplies the time of the quantity in its comment.
-_TRAFFIC = 0.656  # Counted activation traffic, with fused kernels.
-_UNFUSED = 2.58  # The same if every operation is a separate kernel, relative to fused.
-_CAST = 0.78  # Counted traffic of conversions to 8 and 4 bit.
+_TRAFFIC_FACTOR = 0.656  # Counted activation traffic, with fused kernels.
+# The same if every operation is a separate kernel, relative to fused.
+_UNFUSED_TRAFFIC_FACTOR = 2.58
+_CAST_TRAFFIC_FACTOR = 0.78  # Counted traffic of conversions to 8 and 4 bit.
 _EXPERT_CAST = 0.84  # The same for routed experts.
-_LAUNCH = 2e-5  # Seconds between kernels of a layer, per kernel.
+_KERNEL_GAP_SECONDS = 2e-5  # Seconds between kernels of a layer, per kernel.
 _EXPERT_LAUNCH = 3.7e-3  # Seconds per routed layer and micro-batch without graphs.
-_GRAPHS = 0.1  # Share of that with graphs.
-_GROUPED = 0.473  # Rate in products of many experts, relative to one product.
-_GROUPED_LOW = 0.529  # The same in 8 and 4 bit.
+_GRAPH_GAP_SHARE = 0.1  # Share of that with graphs.
+_GROUPED_PRODUCT_RATE = 0.473  # Rate in products of many experts, relative to one product.
+_GROUPED_PRODUCT_RATE_LOW_PRECISION = 0.529  # The same in 8 and 4 bit.
 _TENSOR_TRAFFIC = 1.6  # A collective, relative to its time alone: concurrent products slow down.
 _EXPERT_TRAFFIC = 0.2  # Exposed all-to-all.
 _DATA_TRAFFIC = 1.12  # Gradient and weight traffic.
@@ -40,15 +41,16 @@ _BACKWARD_ATTENTION = 2.5  # Relative to forward: scores are recomputed.
 # softmax 2 + 2 and dropout 2 + 2 with a mask of 1, then their gradients.
 _SCORES_FORWARD, _SCORES_BACKWARD = 9.0, 11.0
 _OPTIMIZER_BYTES = 30.0  # Bytes that Adam reads and writes per parameter in mixed precision.
-_NORMS = 22  # Passes over h per layer, forward and backward: norms and residuals.
-_MIXED = 12  # The same for each of several residual streams, around a mixer or an MLP.
-_GATED, _PLAIN = 8, 5  # Passes over the width of the MLP.
-_ROPE = 4  # Passes over queries and keys.
-_ROUTE = 8  # Passes over h per expert of a token: sorting and weighting.
+_NORM_PASSES = 22  # Passes over h per layer, forward and backward: norms and residuals.
+# The same for each of several residual streams, around a mixer or an MLP.
+_RESIDUAL_STREAM_PASSES = 12
+_GATED_MLP_PASSES, _PLAIN_MLP_PASSES = 8, 5  # Passes over the width of the MLP.
+_ROPE_PASSES = 4  # Passes over queries and keys.
+_EXPERT_ROUTING_PASSES = 8  # Passes over h per expert of a token: sorting and weighting.
 # A recurrent mixer, forward: what is projected in is read and written by the convolution and
 # read by the scan; what comes out is written, gated and normalized; the state of each chunk
 # is written, passed on and read in FP32. Backward it is all done again, and its gradients.
-_SCAN_IN, _SCAN_OUT, _SCAN_STATE, _CHUNK = 3, 4, 8, 128
+_SCAN_IN, _SCAN_OUT, _SCAN_STATE, _SCAN_CHUNK_TOKENS = 3, 4, 8, 128
 _SCAN_BACKWARD = 2.5
 # Rates of a scan's products, and of attention to chosen tokens, relative to attention
 # (assumed: Triton kernels, and the ratio that FlashMLA states for its sparse kernel).
@@ -219,7 +221,11 @@ def _forward_expert_products_time(
     """Time of the products of the experts on this GPU [s]."""
     experts_per_gpu = layer.mlp.experts / plan.expert
     rows = tokens * layer.mlp.experts_per_token / experts_per_gpu / plan.tensor
-    grouped_factor = _GROUPED if rates.matmul == rates.matmul_16bit else _GROUPED_LOW
+    grouped_factor = (
+        _GROUPED_PRODUCT_RATE
+        if rates.matmul == rates.matmul_16bit
+        else _GROUPED_PRODUCT_RATE_LOW_PRECISION
+    )
     multiprocessors = rates.multiprocessors / experts_per_gpu
     rates_per_expert = dataclasses.replace(rates, multiprocessors=multiprocessors)
     matmul_rate = rates.matmul * grouped_factor
@@ -276,16 +282,19 @@ def _memory_traffic_time(
     width /= tensor
     heads = mixer.heads * mixer.head_dim / tensor
     keys = 2 * mixer.kv_heads * mixer.head_dim / tensor
-    passes = _norm_and_residual_passes(layer) * hidden + (_GATED if mlp.gated else _PLAIN) * width
+    passes = (
+        _norm_and_residual_passes(layer) * hidden
+        + (_GATED_MLP_PASSES if mlp.gated else _PLAIN_MLP_PASSES) * width
+    )
     rope_passes = 2 if mixer.kind == "compressed" else 1  # Outputs are rotated back as well.
-    passes += _ROPE * (heads * rope_passes + keys)
+    passes += _ROPE_PASSES * (heads * rope_passes + keys)
     passes += sum(_recurrent_memory_passes(each) for each in layer.mixers) / tensor
     if mlp.is_routed:
-        passes += _ROUTE * mlp.experts_per_token * mlp.expert_input_width / tensor
+        passes += _EXPERT_ROUTING_PASSES * mlp.experts_per_token * mlp.expert_input_width / tensor
     if plan.number_format not in ("bf16", "fp16"):
         passes += _format_conversion_passes(layer, hidden, width, heads)
     recompute_factor = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
-    traffic_factor = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
+    traffic_factor = _TRAFFIC_FACTOR * (1.0 if plan.software.fused else _UNFUSED_TRAFFIC_FACTOR)
     return 2 * passes * tokens * recompute_factor * traffic_factor / rates.bandwidth
 
 
@@ -295,7 +304,11 @@ def _recurrent_memory_passes(mixer: TokenMixer) -> float:
         return 0.0
     inward = sum(m.output_width for m in mixer.matrices if m.tensor_parallel_split == "columns")
     outward = sum(m.input_width for m in mixer.matrices if m.tensor_parallel_split == "rows")
-    forward = _SCAN_IN * inward + _SCAN_OUT * outward + _SCAN_STATE * mixer.state_elements / _CHUNK
+    forward = (
+        _SCAN_IN * inward
+        + _SCAN_OUT * outward
+        + _SCAN_STATE * mixer.state_elements / _SCAN_CHUNK_TOKENS
+    )
     return forward * (1 + _SCAN_BACKWARD)
 
 
@@ -306,28 +319,28 @@ def _norm_and_residual_passes(layer: Layer) -> float:
     normalized, mixed into one, and written back around each of them.
     """
     parts = bool(layer.mixer.matrices) + bool(layer.mlp.matrices)
-    return parts * (_NORMS / 2 + _MIXED * layer.mixer.residual_streams)
+    return parts * (_NORM_PASSES / 2 + _RESIDUAL_STREAM_PASSES * layer.mixer.residual_streams)
 
 
 def _weight_unpack_time(layer: Layer, rates: SustainedRates, plan: TrainingPlan) -> float:
     """Time to write the weights of a 4-bit layer in 16 bit before each of its products [s]."""
     frozen_bytes = plan.trained_weights.frozen_bytes_per_parameter
-    if not plan.trained_weights.are_adapters or frozen_bytes >= _WHOLE:
+    if not plan.trained_weights.are_adapters or frozen_bytes >= _BF16_WEIGHT_BYTES:
         return 0.0
     passes = 3 if plan.recompute == "full" else 2
-    moved_bytes = layer.parameters / plan.tensor * (frozen_bytes + _WHOLE)
+    moved_bytes = layer.parameters / plan.tensor * (frozen_bytes + _BF16_WEIGHT_BYTES)
     return passes * moved_bytes / rates.bandwidth
 
 
-_WHOLE = 2.0  # Bytes of a weight in 16 bit.
+_BF16_WEIGHT_BYTES = 2.0  # Bytes of a weight in 16 bit.
 
 
 def _format_conversion_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
     """Return the passes that convert inputs of products to a narrower format."""
     if not layer.mlp.is_routed:
-        return _CAST * 3 * (2 * hidden + 2 * width + heads)
+        return _CAST_TRAFFIC_FACTOR * 3 * (2 * hidden + 2 * width + heads)
     routed = layer.mlp.experts_per_token * hidden + 2 * width
-    return _CAST * 3 * (hidden + heads) + _EXPERT_CAST * 3 * routed
+    return _CAST_TRAFFIC_FACTOR * 3 * (hidden + heads) + _EXPERT_CAST * 3 * routed
 
 
 def _layer_launch_time(layer: Layer, plan: TrainingPlan) -> float:
@@ -335,9 +348,9 @@ def _layer_launch_time(layer: Layer, plan: TrainingPlan) -> float:
     passes = 4 if plan.recompute == "full" else 3
     other_kernels = 20.0 if plan.software.fused else 45.0
     other_kernels *= (bool(layer.mixer.matrices) + bool(layer.mlp.matrices)) / 2
-    gaps = _LAUNCH * (len(layer.matrices) * passes + other_kernels)
+    gaps = _KERNEL_GAP_SECONDS * (len(layer.matrices) * passes + other_kernels)
     if layer.mlp.is_routed:
-        gaps += _EXPERT_LAUNCH * (_GRAPHS if plan.software.graphs else 1.0)
+        gaps += _EXPERT_LAUNCH * (_GRAPH_GAP_SHARE if plan.software.graphs else 1.0)
     return gaps
 
 
@@ -442,9 +455,9 @@ def pipeline_bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> 
 # Share of booked time without progress: restarts, checkpoints, evaluation, and steps
 # slower than in a benchmark. The median excess of published totals over benchmark rates
 # (3 to 15 % for restarts alone).
-LOST = 0.16
+LOST_TIME_SHARE = 0.16
 
-_DEEPEST = 64  # Pipeline stages.
+_MAX_PIPELINE_STAGES = 64  # Pipeline stages.
 
 
 def find_fastest_usual_plan(
@@ -461,7 +474,7 @@ def find_fastest_usual_plan(
     >>> plan = TrainingPlan(sequence=4096, recompute="selective")
     >>> plan = find_fastest_usual_plan(model, a100, plan, 1024, 4e6)
     >>> seconds = optimizer_step_time(model, a100, build_gpu_interconnect(a100), plan).total
-    >>> 1.4e5 < 2e12 * seconds / plan.tokens_per_step * plan.gpus / 3600 / (1 - LOST) < 2.3e5
+    >>> 1.4e5 < 2e12 * seconds / plan.tokens_per_step * plan.gpus / 3600 / (1 - LOST_TIME_SHARE) < 2.3e5
     True
     """
     found = [
@@ -492,7 +505,7 @@ def _find_plan_with_fewest_stages(
             tried = dataclasses.replace(staged, recompute=recompute)
             if fullest_stage_memory(model, tried).total <= gpu.engine_visible_memory:
                 return tried, True
-        if pipeline == _DEEPEST:
+        if pipeline == _MAX_PIPELINE_STAGES:
             return tried, False
         pipeline *= 2
 

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 from app.import_export.anki.package_format import decode_protobuf_fields
 from app.spaced_repetition.card_ids import LONGEST_FACE
 
-_CLOZE = 1
-_LEVELS = "\x1f"  # between the levels of a deck name in newer collections
+_CLOZE_NOTE_TYPE_KIND = 1
+_DECK_LEVEL_SEPARATOR = "\x1f"  # between the levels of a deck name in newer collections
 _LONGEST_NAME = 120
 
 
@@ -61,7 +61,7 @@ def read_deck_names_by_id(db: sqlite3.Connection) -> dict[int, str]:
 
 
 def _clean_deck_name(name: Any) -> str:
-    title = " ".join(str(name).replace(_LEVELS, "::").split())
+    title = " ".join(str(name).replace(_DECK_LEVEL_SEPARATOR, "::").split())
     return "".join(c for c in title if c.isprintable())[:_LONGEST_NAME]
 
 
@@ -78,7 +78,7 @@ def _read_legacy_note_types(models: Iterable[dict[str, Any]]) -> dict[int, NoteT
             str(model.get("name", "")),
             tuple(str(f.get("name", "")) for f in fields),
             templates,
-            model.get("type") == _CLOZE,
+            model.get("type") == _CLOZE_NOTE_TYPE_KIND,
             _max_template_length(templates),
         )
     return types
@@ -99,7 +99,7 @@ def _read_note_type_table(db: sqlite3.Connection) -> dict[int, NoteType]:
     for note_type_id, name, config in db.execute("SELECT id, name, config FROM notetypes"):
         key = to_key(note_type_id)
         names = tuple(field_name for _, field_name in sorted(fields[key]))
-        cloze = _decode_protobuf_message(config).get(1) == _CLOZE
+        cloze = _decode_protobuf_message(config).get(1) == _CLOZE_NOTE_TYPE_KIND
         type_templates = templates[key]
         types[key] = NoteType(
             str(name), names, type_templates, cloze, _max_template_length(type_templates)
@@ -142,41 +142,43 @@ def _whole_number_or_minus_one(value: Any) -> int:
 Side = Literal["front", "back"]
 
 # None of these patterns reads a character twice, so malicious text cannot make them slow.
-_TAG = re.compile(r"<[^<>]*>")
-_TOKEN = re.compile(r"\{\{([^{}]*)\}\}")
+_HTML_TAG = re.compile(r"<[^<>]*>")
+_TEMPLATE_TOKEN = re.compile(r"\{\{([^{}]*)\}\}")
 _SHOWING_CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
-_EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
-_RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
-_SOUND = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
+_EMPTY_HTML = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
+_ANSWER_RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
+_SOUND_MARKUP = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
 _OTHER_MEDIA = re.compile(r"<(?:audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE)
-_PICTURE = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
-_NAMED = re.compile(r"\bsrc\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
-_MATHJAX = re.compile(
+_IMG_TAG = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
+_SRC_ATTRIBUTE = re.compile(
+    r"\bsrc\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE
+)
+_MATHJAX_ELEMENT = re.compile(
     r"<anki-mathjax(?P<how>[^<>]*)>(?P<tex>(?:(?!</?anki-mathjax).){0,2000}?)"
     r"</anki-mathjax>",
     re.IGNORECASE | re.DOTALL,
 )
-_LATEX = re.compile(
+_LATEX_MARKUP = re.compile(
     r"\[\$\$\](?P<block>(?:(?!\[/?\$).){1,2000}?)\[/\$\$\]"
     r"|\[\$\](?P<inline>(?:(?!\[/?\$).){1,2000}?)\[/\$\]"
     r"|\[latex\](?P<words>(?:(?!\[/?latex).){1,2000}?)\[/latex\]",
     re.IGNORECASE | re.DOTALL,
 )
-_TEX = re.compile(
+_TEX_DELIMITERS = re.compile(
     r"\\\((?P<inline>(?:(?!\\[()\[\]]).){1,2000}?)\\\)"
     r"|\\\[(?P<block>(?:(?!\\[()\[\]]).){1,2000}?)\\\]",
     re.DOTALL,
 )
-_ENVIRONMENT = re.compile(
+_TEX_ENVIRONMENT = re.compile(
     r"\\begin\{(?P<name>(?:equation|displaymath|math|align|gather)\*?)\}"
     r"(?P<tex>(?:(?!\\begin|\\end).){1,2000})\\end\{(?P=name)\}",
     re.DOTALL,
 )
-_READING = re.compile(r" ?([^ >\[\]]{1,200})\[(?!sound:)([^\[\]]{1,200})\]")
-_DOLLARS = re.compile(r"\$\$([^$]{1,2000})\$\$|\$([^$]{1,2000})\$")
-_SPECIAL = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
-_DEPTH = 6
-_TOKENS = 200
+_FURIGANA_READING = re.compile(r" ?([^ >\[\]]{1,200})\[(?!sound:)([^\[\]]{1,200})\]")
+_DOLLAR_MATH = re.compile(r"\$\$([^$]{1,2000})\$\$|\$([^$]{1,2000})\$")
+_SPECIAL_FIELD_NAMES = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
+_MAX_SECTION_DEPTH = 6
+_MAX_TEMPLATE_TOKENS = 200
 
 
 class _UnsupportedTemplateError(Exception):
@@ -209,7 +211,7 @@ def render_card_sides(
 
 def _remove_repeated_front(front: str, back: str) -> str:
     """Return the back without what stands above its line and is read on the front too."""
-    above, *answer_parts = _RULE.split(back, maxsplit=1)
+    above, *answer_parts = _ANSWER_RULE.split(back, maxsplit=1)
     if not answer_parts:
         return back
     remaining = above
@@ -221,7 +223,7 @@ def _remove_repeated_front(front: str, back: str) -> str:
 
 
 def _extract_visible_text(html: str) -> str:
-    return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
+    return " ".join(unescape(_HTML_TAG.sub(" ", _SOUND_MARKUP.sub("", html))).split())
 
 
 def _show_first_field_then_others(
@@ -238,18 +240,18 @@ def _show_first_field_then_others(
 
 def is_blank_html(html: str) -> bool:
     """Return whether HTML has neither text nor a picture."""
-    if _PICTURE.search(html):
+    if _IMG_TAG.search(html):
         return False
-    return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
+    return _EMPTY_HTML.match(html) is not None or not _HTML_TAG.sub("", html).strip()
 
 
 def find_picture_names(field_values: Sequence[str]) -> set[str]:
-    tags = (tag[0] for field in field_values for tag in _PICTURE.finditer(field))
+    tags = (tag[0] for field in field_values for tag in _IMG_TAG.finditer(field))
     return {name for tag in tags if (name := _find_picture_name_in_tag(tag))}
 
 
 def _find_picture_name_in_tag(tag: str) -> str:
-    match = _NAMED.search(tag)
+    match = _SRC_ATTRIBUTE.search(tag)
     return unquote(unescape(match[1] or match[2] or match[3] or "")) if match else ""
 
 
@@ -260,7 +262,7 @@ def replace_media_with_stored_pictures(
 
     Sounds, and pictures without a URL in `url_by_picture_name`, are removed.
     """
-    without_sounds, sounds = _SOUND.subn("", html)
+    without_sounds, sounds = _SOUND_MARKUP.subn("", html)
     without_media, others = _OTHER_MEDIA.subn("", without_sounds)
     lost_count, used_names = sounds + others, set[str]()
 
@@ -273,7 +275,7 @@ def replace_media_with_stored_pictures(
         used_names.add(name)
         return f'<img src="{url_by_picture_name[name]}" alt="Picture">'
 
-    replaced = _PICTURE.sub(replace, without_media)
+    replaced = _IMG_TAG.sub(replace, without_media)
     return replaced, lost_count, frozenset(used_names)
 
 
@@ -283,10 +285,10 @@ def convert_anki_formulas_to_tex(html: str) -> str:
     >>> convert_anki_formulas_to_tex("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
     """
-    html = _MATHJAX.sub(
+    html = _MATHJAX_ELEMENT.sub(
         lambda m: _write_formula(m["tex"], is_block="block" in m["how"].lower()), html
     )
-    return _TEX.sub(_convert_tex, _LATEX.sub(_convert_latex, html))
+    return _TEX_DELIMITERS.sub(_convert_tex, _LATEX_MARKUP.sub(_convert_latex, html))
 
 
 def _convert_tex(match: re.Match[str]) -> str:
@@ -296,8 +298,8 @@ def _convert_tex(match: re.Match[str]) -> str:
 def _convert_latex(match: re.Match[str]) -> str:
     if match["words"] is None:
         return _convert_tex(match)
-    text = _ENVIRONMENT.sub(_convert_environment, match["words"])
-    return _DOLLARS.sub(lambda m: _write_formula(m[1] or m[2], is_block=m[1] is not None), text)
+    text = _TEX_ENVIRONMENT.sub(_convert_environment, match["words"])
+    return _DOLLAR_MATH.sub(lambda m: _write_formula(m[1] or m[2], is_block=m[1] is not None), text)
 
 
 def _convert_environment(match: re.Match[str]) -> str:
@@ -309,7 +311,7 @@ def _convert_environment(match: re.Match[str]) -> str:
 
 def _write_formula(tex: str, *, is_block: bool) -> str:
     """Return a formula without tags, such as those around the answer of a cloze."""
-    plain = " ".join(_TAG.sub(" ", tex).split())
+    plain = " ".join(_HTML_TAG.sub(" ", tex).split())
     return rf"\[{plain}\]" if is_block else rf"\({plain}\)"
 
 
@@ -336,7 +338,7 @@ def render_cloze(text: str, cloze_number: int, side: Side, *, only_cloze: bool =
         parts.append(hidden)
         return hidden
 
-    for _ in range(_DEPTH):  # innermost first
+    for _ in range(_MAX_SECTION_DEPTH):  # innermost first
         text, count = _SHOWING_CLOZE.subn(show_or_hide, text)
         if not count:
             break
@@ -349,12 +351,16 @@ def _fill_template(
     template: str | None, field_values: Mapping[str, str], card_ordinal: int, side: Side
 ) -> str:
     """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
-    if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
+    if (
+        template is None
+        or len(template) > LONGEST_FACE
+        or template.count("{{") > _MAX_TEMPLATE_TOKENS
+    ):
         raise _UnsupportedTemplateError
     out: list[str] = []
     stack: list[tuple[str, bool]] = []  # Fields whose conditions are open, and whether met.
     length = position = 0
-    for token in _TOKEN.finditer(template):
+    for token in _TEMPLATE_TOKEN.finditer(template):
         is_shown = all(is_met for _, is_met in stack)
         text = template[position : token.start()] if is_shown else ""
         position = token.end()
@@ -394,10 +400,10 @@ def _enter_or_leave_condition(
 
 def _is_filled(field: str, field_values: Mapping[str, str], card_ordinal: int) -> bool:
     if field in field_values:
-        return _EMPTY.match(field_values[field]) is None
+        return _EMPTY_HTML.match(field_values[field]) is None
     if re.fullmatch(r"c\d{1,4}", field):
         return int(field[1:]) == card_ordinal + 1
-    if field in _SPECIAL:
+    if field in _SPECIAL_FIELD_NAMES:
         return False
     raise _UnsupportedTemplateError
 
@@ -406,7 +412,7 @@ def _evaluate_field_reference(
     name: str, field_values: Mapping[str, str], card_ordinal: int, side: Side
 ) -> str:
     *filters, field = (piece.strip() for piece in name.split(":"))
-    if field in _SPECIAL or any(f.startswith("tts") for f in filters):
+    if field in _SPECIAL_FIELD_NAMES or any(f.startswith("tts") for f in filters):
         return ""
     if field not in field_values:
         raise _UnsupportedTemplateError
@@ -418,11 +424,11 @@ def _evaluate_field_reference(
 
 def _apply_field_filter(filter_name: str, value: str, cloze_number: int, side: Side) -> str:
     if filter_name == "text":
-        return _TAG.sub("", value)
+        return _HTML_TAG.sub("", value)
     if filter_name in {"cloze", "cloze-only"}:
         return render_cloze(value, cloze_number, side, only_cloze=filter_name == "cloze-only")
     if filter_name in {"kanji", "kana"}:
-        return _READING.sub(r"\1" if filter_name == "kanji" else r"\2", value)
+        return _FURIGANA_READING.sub(r"\1" if filter_name == "kanji" else r"\2", value)
     if filter_name in {"type", "hint", "nc"} and side == "front":
         return ""  # the learner types it or opens it, so it is hidden at first
     return value

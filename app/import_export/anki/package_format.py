@@ -21,8 +21,8 @@ from app.markup.images import detect_image_format
 from app.spaced_repetition.card_ids import PICTURES
 
 NEWEST_COLLECTION_NAME = "collection.anki21b"
-_PLAIN = "collection.anki2"
-_META = b"\x08\x03"  # package version as a protocol buffer: the latest
+_COLLECTION_FILE_NAME = "collection.anki2"
+_META_FILE_CONTENT = b"\x08\x03"  # package version as a protocol buffer: the latest
 _CHUNK_BYTES = 1 << 20
 _WINDOW_LOG_MAX = 26  # limits the memory of the decompressor to 64 MiB
 
@@ -67,11 +67,11 @@ class PackageArchiveWriter:
         """Write the collection (an SQLite file) and the media list."""
         with self._archive as archive:
             if self._modern:
-                archive.writestr("meta", _META)
+                archive.writestr("meta", _META_FILE_CONTENT)
                 self._pack_collection(collection_file)
                 archive.writestr("media", self._compress(_encode_media_list(self._media)))
                 return
-            archive.write(collection_file, _PLAIN, zipfile.ZIP_DEFLATED)
+            archive.write(collection_file, _COLLECTION_FILE_NAME, zipfile.ZIP_DEFLATED)
             names = {str(number): m.name for number, m in enumerate(self._media)}
             archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
 
@@ -214,9 +214,9 @@ CREATE INDEX ix_revlog_cid on revlog (cid);
 # Never change these: an import finds the note type of an earlier one by its id.
 ONE_WAY_NOTE_TYPE_ID = 1763683200001
 BOTH_WAYS_NOTE_TYPE_ID = 1763683200002
-_SIDES = 1763683201000
-_MADE = 1763683200
-_CSS = """.card { font-family: sans-serif; font-size: 1.2rem; text-align: left;
+_FIRST_SIDES_NOTE_TYPE_ID = 1763683201000
+_DEFAULT_COLLECTION_SECONDS = 1763683200
+_NOTE_TYPE_CSS = """.card { font-family: sans-serif; font-size: 1.2rem; text-align: left;
   max-width: 40rem; margin: auto; }
 pre, code { font-family: monospace; }
 table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
@@ -232,7 +232,7 @@ class CollectionStart:
 
 def find_note_type_id_for_card_count(card_count: int) -> int:
     """Return the id of the note type with `card_count` cards, each with its own front and back."""
-    return ONE_WAY_NOTE_TYPE_ID if card_count == 1 else _SIDES + card_count
+    return ONE_WAY_NOTE_TYPE_ID if card_count == 1 else _FIRST_SIDES_NOTE_TYPE_ID + card_count
 
 
 def build_collection_row(
@@ -245,16 +245,16 @@ def build_collection_row(
 
     `card_counts` are the card counts of notes whose cards are not reverses of each other.
     """
-    conf = dict(_CONF)
+    conf = dict(_COLLECTION_CONFIG)
     if collection_start:
         conf |= {"schedVer": 2, "sched2021": True, "rollover": 4}
         conf["creationOffset"] = collection_start.minutes_west_of_utc
     deck_rows = {1: "Default"} | {number: name for name, number in deck_ids_by_name.items()}
     return (
         1,
-        collection_start.epoch_seconds if collection_start else _MADE,
+        collection_start.epoch_seconds if collection_start else _DEFAULT_COLLECTION_SECONDS,
         now_seconds * 1000,
-        _MADE * 1000,
+        _DEFAULT_COLLECTION_SECONDS * 1000,
         11,
         0,
         0,
@@ -262,7 +262,7 @@ def build_collection_row(
         json.dumps(conf),
         json.dumps({str(m["id"]): m for m in _note_type_rows(card_counts)}),
         json.dumps({str(n): _deck_row(n, name, now_seconds) for n, name in deck_rows.items()}),
-        json.dumps({"1": _OPTIONS}),
+        json.dumps({"1": _DECK_OPTIONS}),
         "{}",
     )
 
@@ -302,11 +302,11 @@ def _note_type_row(
         "id": note_type_id,
         "name": name,
         "type": 0,
-        "mod": _MADE,
+        "mod": _DEFAULT_COLLECTION_SECONDS,
         "usn": -1,
         "sortf": 0,
         "did": 1,
-        "css": _CSS,
+        "css": _NOTE_TYPE_CSS,
         "flds": [_field_row(n, f) for n, f in enumerate(fields)],
         "tmpls": [_template_row(n, card) for n, card in enumerate(cards)],
         "req": [[n, "any", [fields.index(c.front_field)]] for n, c in enumerate(cards)],
@@ -361,7 +361,7 @@ def _deck_row(deck_id: int, name: str, modified_at: int) -> dict[str, Any]:
     }
 
 
-_CONF: dict[str, Any] = {
+_COLLECTION_CONFIG: dict[str, Any] = {
     "activeDecks": [1],
     "addToCur": True,
     "collapseTime": 1200,
@@ -375,7 +375,7 @@ _CONF: dict[str, Any] = {
     "sortType": "noteFld",
     "timeLim": 0,
 }
-_OPTIONS = {
+_DECK_OPTIONS = {
     "id": 1,
     "name": "Default",
     "mod": 0,
@@ -405,7 +405,7 @@ _OPTIONS = {
     },
 }
 
-_ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
+_OWN_PICTURE_ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
 def build_stored_picture_name_or_empty(content: bytes) -> str:
@@ -420,7 +420,7 @@ def build_stored_picture_name_or_empty(content: bytes) -> str:
 
 
 def find_stored_picture_names(html: str) -> list[str]:
-    return _ADDRESS.findall(html)
+    return _OWN_PICTURE_ADDRESS.findall(html)
 
 
 def build_package_picture_name(stored_name: str) -> str:
@@ -428,4 +428,4 @@ def build_package_picture_name(stored_name: str) -> str:
 
 
 def replace_picture_urls_with_package_names(html: str) -> str:
-    return _ADDRESS.sub(lambda m: build_package_picture_name(m[1]), html)
+    return _OWN_PICTURE_ADDRESS.sub(lambda m: build_package_picture_name(m[1]), html)

@@ -35,8 +35,8 @@ from app.import_export.anki.package_format import (
 from app.import_export.anki.package_writer import AddedCardInfo
 from app.import_export.xml_files import MAX_ARCHIVE_BYTES, open_checked_archive
 
-_NAMES = (NEWEST_COLLECTION_NAME, "collection.anki21", "collection.anki2")
-_OLDER = (
+_COLLECTION_FILE_NAMES = (NEWEST_COLLECTION_NAME, "collection.anki21", "collection.anki2")
+_NEWEST_FORMAT_HINT = (
     "Export it from Anki again with “Support older Anki versions” ticked; this server"
     " cannot read the newest format."
 )
@@ -47,12 +47,12 @@ MAX_MEDIA_BYTES = 30_000_000
 _MOST_IN_VAIN = 100
 """The most damaged or oversized pictures; each has to be unpacked to find out."""
 _CHUNK_BYTES = 1 << 20
-_LONGEST = 8_000_000  # bytes of one value; all note types of a collection are one value
-_EVERY = 1_000_000  # SQLite VM steps between two checks
+_MAX_VALUE_BYTES = 8_000_000  # bytes of one value; all note types of a collection are one value
+_SQLITE_STEPS_BETWEEN_CHECKS = 1_000_000  # SQLite VM steps between two checks
 _MOST_LOOKS = 2_000
-_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
-_TABLES = {"col", "notes", "cards", "revlog", "decks", "notetypes", "fields"} | {"templates"}
-_MAGIC = b"SQLite format 3\0"
+_ALLOWED_SQLITE_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
+_READ_TABLES = {"col", "notes", "cards", "revlog", "decks", "notetypes", "fields"} | {"templates"}
+_SQLITE_FILE_START = b"SQLite format 3\0"
 
 
 @contextlib.contextmanager
@@ -119,7 +119,7 @@ def _decompression_error_types() -> tuple[type[Exception], ...]:
 def _unpack_collection(file: IO[bytes], path: Path) -> None:
     with open_checked_archive(file, _NONE_OF_ANKI) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
-        name = next((n for n in _NAMES if n in entries), None)
+        name = next((n for n in _COLLECTION_FILE_NAMES if n in entries), None)
         if name is None:
             raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
         with archive.open(entries[name]) as stream, path.open("wb") as out:
@@ -131,7 +131,7 @@ def _unpack_collection(file: IO[bytes], path: Path) -> None:
 
 def _decompress_zstd_within_limit(stream: IO[bytes], out: IO[bytes]) -> None:
     if import_zstd_or_none() is None:
-        raise UnusableFileError(_OLDER)
+        raise UnusableFileError(_NEWEST_FORMAT_HINT)
     try:
         _copy_limited(open_zstd_stream(stream), out)
     except _decompression_error_types():
@@ -152,26 +152,28 @@ def _copy_limited(source: IO[bytes], out: IO[bytes]) -> None:
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
     with path.open("rb") as stream:
-        if stream.read(len(_MAGIC)) != _MAGIC:
+        if stream.read(len(_SQLITE_FILE_START)) != _SQLITE_FILE_START:
             raise UnusableFileError("The collection in the package is no SQLite database.")
     address = f"{path.as_uri()}?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, isolation_level=None)
     # Invalid UTF-8 comes from a bug in another program and is no reason to stop.
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
         connection.execute(f"PRAGMA {pragma}")
     remaining_checks = iter(range(_MOST_LOOKS))
-    connection.set_progress_handler(lambda: next(remaining_checks, None) is None, _EVERY)
+    connection.set_progress_handler(
+        lambda: next(remaining_checks, None) is None, _SQLITE_STEPS_BETWEEN_CHECKS
+    )
     connection.set_authorizer(_authorize_read)
     return connection
 
 
 def _authorize_read(action: int, table: str | None, *_: str | None) -> int:
     """Allow only plain reads of the tables that a collection has."""
-    is_known_table = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
-    allowed = action in _READS and is_known_table
+    is_known_table = action != sqlite3.SQLITE_READ or table in _READ_TABLES | {"sqlite_master"}
+    allowed = action in _ALLOWED_SQLITE_ACTIONS and is_known_table
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
@@ -183,7 +185,9 @@ def _raise_unless_ordinary_tables(connection: sqlite3.Connection) -> None:
         for name, kind, root, sql in rows
         if kind == "table" and root and not str(sql).upper().startswith("CREATE VIRT")
     }
-    wrong = sorted(str(name) for name, kind, *_ in rows if name in _TABLES and name not in tables)
+    wrong = sorted(
+        str(name) for name, kind, *_ in rows if name in _READ_TABLES and name not in tables
+    )
     missing = sorted({"col", "notes", "cards", "revlog"} - tables)
     if wrong or missing:
         raise UnusableFileError(
@@ -199,14 +203,14 @@ _LONGEST_GUID = 100
 _LONGEST_TAGS = 1000
 MANUAL_REVLOG_KIND = 4
 """The revlog type of a manual edit."""
-_SUSPENDED = -1
-_BURIED = -2, -3  # as a sibling of a reviewed card, and manually
-_NEW, _REVIEW = 0, 2
-_LOWEST, _HIGHEST = 0.7, 0.97  # the range of the desired retention
-_SEEDS = 2**53
-_LATEST = 4_000_000_000  # seconds since 1970
-_FAR = 40_000  # days
-_PARTS = "\x1f"  # between the fields of a note
+_SUSPENDED_QUEUE = -1
+_BURIED_QUEUES = -2, -3  # as a sibling of a reviewed card, and manually
+_NEW_CARD_TYPE, _REVIEW_CARD_TYPE = 0, 2
+_MIN_RETENTION, _MAX_RETENTION = 0.7, 0.97  # the range of the desired retention
+_SEED_COUNT = 2**53
+_MAX_CREATION_SECONDS = 4_000_000_000  # seconds since 1970
+_MAX_DAY_OFFSET = 40_000  # days
+_NOTE_FIELD_SEPARATOR = "\x1f"  # between the fields of a note
 _NO_CARD_INFO = AddedCardInfo()
 _NO_TYPE = NoteType("", (), {})
 
@@ -307,7 +311,7 @@ def _read_notes_by_id(db: sqlite3.Connection) -> dict[int, PackageNote]:
         number: PackageNote(
             str(guid)[:_LONGEST_GUID],
             types.get(kind, _NO_TYPE),
-            tuple(str(fields).split(_PARTS)),
+            tuple(str(fields).split(_NOTE_FIELD_SEPARATOR)),
             " ".join(str(tags).split())[:_LONGEST_TAGS],
         )
         for number, guid, kind, fields, tags in rows
@@ -336,7 +340,7 @@ def _read_cards(
     revlog_by_card_row_id: Mapping[int, list[RevlogEntry]],
 ) -> Iterator[PackageCard]:
     decks, first_day = read_deck_names_by_id(db), _read_collection_start_day(db)
-    rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
+    rows = db.execute(_SELECT_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     length = 0
@@ -355,18 +359,18 @@ def _read_cards(
             ordinal,
             decks.get(original_deck or deck, ""),
             tuple(revlog_by_card_row_id.get(number, ())),
-            is_suspended=queue == _SUSPENDED,
+            is_suspended=queue == _SUSPENDED_QUEUE,
             desired_retention=card_data.desired_retention,
             added_info=card_data.added_info,
             new_card_position=due,
-            is_new=kind == _NEW,
-            due_day=_add_days_or_none(first_day, due_offset) if kind == _REVIEW else None,
-            buried_at_ms=mod * 1000 if queue in _BURIED else None,
+            is_new=kind == _NEW_CARD_TYPE,
+            due_day=_add_days_or_none(first_day, due_offset) if kind == _REVIEW_CARD_TYPE else None,
+            buried_at_ms=mod * 1000 if queue in _BURIED_QUEUES else None,
         )
 
 
 # If a card is buried, burying was its last change: `mod` is that moment in seconds.
-_CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
+_SELECT_CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
 
 
 def _read_collection_start_day(db: sqlite3.Connection) -> dt.date | None:
@@ -375,7 +379,7 @@ def _read_collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     Uses the zone that the collection names. Otherwise UTC, which is within half a day.
     """
     rows = db.execute("SELECT crt, conf FROM col LIMIT 1").fetchall()
-    if not rows or not isinstance(rows[0][0], int) or not 0 <= rows[0][0] < _LATEST:
+    if not rows or not isinstance(rows[0][0], int) or not 0 <= rows[0][0] < _MAX_CREATION_SECONDS:
         return None
     try:
         minutes_west = json.loads(rows[0][1] or "{}").get("creationOffset", 0)
@@ -389,7 +393,7 @@ def _read_collection_start_day(db: sqlite3.Connection) -> dt.date | None:
 
 
 def _add_days_or_none(first_day: dt.date | None, offset: int) -> dt.date | None:
-    if first_day is None or not -_FAR < offset < _FAR:
+    if first_day is None or not -_MAX_DAY_OFFSET < offset < _MAX_DAY_OFFSET:
         return None
     return first_day + dt.timedelta(days=offset)
 
@@ -426,8 +430,8 @@ def _parse_card_data(data: Any) -> AnkiCardData:
         return AnkiCardData(None, _NO_CARD_INFO)
     if not isinstance(retention, float) or not math.isfinite(retention):
         return AnkiCardData(None, added_info)
-    return AnkiCardData(min(_HIGHEST, max(_LOWEST, retention)), added_info)
+    return AnkiCardData(min(_MAX_RETENTION, max(_MIN_RETENTION, retention)), added_info)
 
 
 def _natural_number_or_none(value: Any) -> int | None:
-    return value if isinstance(value, int) and 0 <= value < _SEEDS else None
+    return value if isinstance(value, int) and 0 <= value < _SEED_COUNT else None

@@ -80,10 +80,10 @@ def _take_stable_row_id(name: str, taken_ids: set[int]) -> int:
     return number
 
 
-_EASE = 2500  # per mille; only the older scheduler needs it
-_KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
-_LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
-_SUSPENDED, _BURIED = -1, -3
+_EASE_PER_MILLE = 2500  # per mille; only the older scheduler needs it
+_CARD_TYPE_BY_STATE: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
+_REVLOG_KIND_BY_STATE: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
+_SUSPENDED_QUEUE, _BURIED_QUEUE = -1, -3
 _BY_HAND = 4
 
 
@@ -210,7 +210,7 @@ def _build_review_revlog_entry(
         else 0,
         difficulty_factor=_convert_difficulty_to_ease_factor(state_after),
         duration_ms=timed_review.duration_ms or 0,
-        revlog_kind=_LOG_KINDS[state_before.state] if state_before else 0,
+        revlog_kind=_REVLOG_KIND_BY_STATE[state_before.state] if state_before else 0,
     )
 
 
@@ -226,7 +226,7 @@ def _build_card_state_columns(
 ) -> tuple[object, ...]:
     """Return the columns of a card from `type` on: its state."""
     state, buried = card.state, card.is_buried(dates.today)
-    off_queue = _SUSPENDED if card.is_suspended else _BURIED if buried else None
+    off_queue = _SUSPENDED_QUEUE if card.is_suspended else _BURIED_QUEUE if buried else None
     if state is None:
         return (
             0,
@@ -250,11 +250,11 @@ def _build_card_state_columns(
     steps = RELEARNING_STEPS if state.state == "relearning" else LEARNING_STEPS
     steps_left = max(1, len(steps) - (state.step or 0)) if stepping else 0
     return (
-        _KINDS[state.state if stepping else "review"],
+        _CARD_TYPE_BY_STATE[state.state if stepping else "review"],
         off_queue or queue,
         round(state.due_at.timestamp()) if stepping else due,
         0 if stepping and state.state == "learning" else max(1, _compute_anki_interval(state)),
-        _EASE,
+        _EASE_PER_MILLE,
         state.reviews,
         state.lapses,
         steps_left * 1001,  # steps left today, and steps left in all
@@ -324,8 +324,8 @@ class CollectionDates:
         return int(card.bury_edit.edited_at.timestamp())
 
 
-_COLLECTION = "collection.anki2"
-_LOGGED = """
+_COLLECTION_FILE_NAME = "collection.anki2"
+_CREATE_LOGGED_TABLE = """
 CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, kind);
 """
 
@@ -342,9 +342,9 @@ def write_notes_and_finish_package(
     taken_ids: set[int] = set()
     with (
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
-        contextlib.closing(sqlite3.connect(Path(folder) / _COLLECTION)) as db,
+        contextlib.closing(sqlite3.connect(Path(folder) / _COLLECTION_FILE_NAME)) as db,
     ):
-        db.executescript(f"{COLLECTION_SCHEMA}{_LOGGED}")
+        db.executescript(f"{COLLECTION_SCHEMA}{_CREATE_LOGGED_TABLE}")
         for position, note in enumerate(notes):
             decks.setdefault(note.deck_name, _take_stable_row_id(f"deck {note.deck_name}", set()))
             if note.card_ordinals:
@@ -363,7 +363,7 @@ def write_notes_and_finish_package(
         row = build_collection_row(decks, dates.now_seconds, dates.collection_start, card_counts)
         _insert_row(db, "col", row)
         db.commit()
-        package.write_collection_and_finish(Path(folder) / _COLLECTION)
+        package.write_collection_and_finish(Path(folder) / _COLLECTION_FILE_NAME)
 
 
 def _stage_revlog_rows(db: sqlite3.Connection, card_row_id: int, card: CardHistory) -> None:

@@ -29,18 +29,18 @@ from app.import_export.text_conversion import (
     read_items_or_refuse,
 )
 
-VERSION = 1
-_ITEM = TypeAdapter(Item)
+JSON_FORMAT_VERSION = 1
+_ITEM_ADAPTER = TypeAdapter(Item)
 _NOT_WRITTEN = {"line", "lost", "path", "params", "lets"}
-_TYPES = {f.name: f.type for f in dataclasses.fields(Item) if f.name not in _NOT_WRITTEN}
-_FIELDS = list(_TYPES)
+_TYPE_BY_FIELD = {f.name: f.type for f in dataclasses.fields(Item) if f.name not in _NOT_WRITTEN}
+_FIELD_NAMES = list(_TYPE_BY_FIELD)
 _MOST_ITEMS = 100_000
-_SEPARATOR = re.compile(r"sep=(.)\n", re.IGNORECASE)  # a line that Excel reads and writes
+_SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)  # a line that Excel reads and writes
 
 
 def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
     """Return all items as JSON; `language` is that of their text, if known."""
-    header = {"version": VERSION} | ({"language": language} if language else {})
+    header = {"version": JSON_FORMAT_VERSION} | ({"language": language} if language else {})
     rows = [_build_item_row(item) for item in items]
     text = json.dumps({**header, "items": rows}, ensure_ascii=False, indent=1)
     return ExportResult(f"{text}\n".encode(), len(rows))
@@ -71,12 +71,12 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
         }
         for item in items
     ]
-    return ExportResult(write_csv_table(_FIELDS, rows), len(rows))
+    return ExportResult(write_csv_table(_FIELD_NAMES, rows), len(rows))
 
 
 def read_csv(text: str) -> ImportResult:
     """Read the items of a `write_csv` file; raises UnusableFileError."""
-    separator_line = _SEPARATOR.match(text)
+    separator_line = _SEPARATOR_LINE.match(text)
     text = text[separator_line.end() :] if separator_line else text
     header = text.partition("\n")[0]
     separator = separator_line[1] if separator_line else max(",;\t", key=header.count)
@@ -105,12 +105,12 @@ def _decode_csv_row_or_reason(row: Mapping[str | None, Any]) -> Any:
     for name, cell in row.items():
         if not isinstance(cell, str) or not cell or name is None:
             continue
-        if _TYPES.get(name, str) in {str, Kind}:
+        if _TYPE_BY_FIELD.get(name, str) in {str, Kind}:
             fields[name] = cell
             continue
         try:
             # Spreadsheets write TRUE for true.
-            fields[name] = json.loads(cell.lower() if _TYPES[name] is bool else cell)
+            fields[name] = json.loads(cell.lower() if _TYPE_BY_FIELD[name] is bool else cell)
         except (ValueError, RecursionError):
             return f"the cell “{name}” is not JSON"
     return fields
@@ -126,7 +126,9 @@ def write_csv_table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> by
 
 
 def _build_item_row(item: Item) -> dict[str, Any]:
-    row: dict[str, Any] = _ITEM.dump_python(item, mode="json", by_alias=True, exclude=_NOT_WRITTEN)
+    row: dict[str, Any] = _ITEM_ADAPTER.dump_python(
+        item, mode="json", by_alias=True, exclude=_NOT_WRITTEN
+    )
     return row
 
 
@@ -150,10 +152,12 @@ def _read_item(fields_or_reason: Any, _losses: PicturesAndLosses) -> Item:
             fields_or_reason if isinstance(fields_or_reason, str) else "it is not an object"
         )
     values = {name: value for name, value in fields_or_reason.items() if value is not None}
-    fields = {name: value for name, value in values.items() if name in _FIELDS}
-    unread = tuple(f"the field “{name}” is not read" for name in values if name not in _FIELDS)
+    fields = {name: value for name, value in values.items() if name in _FIELD_NAMES}
+    unread = tuple(f"the field “{name}” is not read" for name in values if name not in _FIELD_NAMES)
     try:
-        item = _ITEM.validate_json(json.dumps({"name": "", "stem": "", **fields}), strict=True)
+        item = _ITEM_ADAPTER.validate_json(
+            json.dumps({"name": "", "stem": "", **fields}), strict=True
+        )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name, value = ".".join(map(str, first["loc"])), json.dumps(first["input"])[:60]

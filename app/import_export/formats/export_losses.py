@@ -42,7 +42,7 @@ class _LossRule(NamedTuple):
     sentence: str
 
 
-_LOSSES = (
+_LOSS_RULES = (
     _LossRule(
         "aiken", lambda i: any(o.credit for o in i.options), "partly right choices are wrong there"
     ),
@@ -152,7 +152,7 @@ def convert_items_and_list_losses(
             continue
         lost += [
             ItemRemark(make_item_label(item), item.line, loss.sentence, item.path)
-            for loss in _LOSSES
+            for loss in _LOSS_RULES
             if file_format in loss.format_names.split() and loss.applies_to_item(item)
         ]
     return tuple(converted), tuple(refused), tuple(lost)

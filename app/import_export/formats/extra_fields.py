@@ -20,9 +20,9 @@ _FIELD_BY_TAG: dict[str, object] = {
     "case:yes": True,
 }
 """The values of the fields that our tags stand for; a tag begins with the name of its field."""
-_SIDES = ("left", "right")
+_MATCH_SIDES = ("left", "right")
 # Some programs cut a tag at a comma or after 50 characters, QTI at a semicolon.
-_SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
+_SHORT_TAG = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
 def write_item_fields_as_tags(item: Item) -> list[str]:
@@ -42,13 +42,13 @@ def write_item_fields_as_tags(item: Item) -> list[str]:
     if item.case:
         tags.append("case:yes")
     if can_column_titles_be_tags(item):
-        sides = zip(_SIDES, item.titles, strict=True)
+        sides = zip(_MATCH_SIDES, item.titles, strict=True)
         tags += [f"{side}:{title}" for side, title in sides if title]
     return tags
 
 
 def can_column_titles_be_tags(item: Item) -> bool:
-    return all(not title or _SHORT.fullmatch(title) for title in item.titles)
+    return all(not title or _SHORT_TAG.fullmatch(title) for title in item.titles)
 
 
 def restore_fields_from_tags(item: Item, tags: tuple[str, ...]) -> Item:
@@ -57,7 +57,7 @@ def restore_fields_from_tags(item: Item, tags: tuple[str, ...]) -> Item:
     other_tags: list[str] = []
     objectives: list[str] = []
     sources: list[str] = []
-    titles = dict(zip(_SIDES, item.titles, strict=True))
+    titles = dict(zip(_MATCH_SIDES, item.titles, strict=True))
     for tag in tags:
         key, _, value = tag.partition(":")
         if tag in _FIELD_BY_TAG:
@@ -86,9 +86,9 @@ def has_partial_credit_tag(tags: Iterable[str]) -> bool:
     return any(tag.startswith("partial:") for tag in tags)
 
 
-_REASONS = "**Why.**"
-_MISTAKE = "**Common mistake.**"
-_HINT = "**Hint.**"
+_REASONS_LABEL = "**Why.**"
+_MISTAKE_LABEL = "**Common mistake.**"
+_HINT_LABEL = "**Hint.**"
 _WRONG_STEPS = "**No steps.**"
 
 
@@ -101,23 +101,23 @@ def append_extra_fields_to_explanation(
     """
     parts = [item.explanation]
     if include_hints:
-        parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
+        parts += [f"{_HINT_LABEL}\n\n{hint}" for hint in item.hints]
     feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
     parts += [f"**Step {n}.**\n\n{text}" for n, text in feedback if text]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
-        parts.append("\n".join((f"{_REASONS}\n", *reasons)))
+        parts.append("\n".join((f"{_REASONS_LABEL}\n", *reasons)))
     if item.kind == "order" and item.options:
         wrong_steps = (f"- {join_into_one_line(option.text)}" for option in item.options)
         parts.append("\n".join((f"{_WRONG_STEPS}\n", *wrong_steps)))
     if include_mistake and item.mistake:
-        parts.append(f"{_MISTAKE}\n\n{item.mistake}")
+        parts.append(f"{_MISTAKE_LABEL}\n\n{item.mistake}")
     return "\n\n".join(part for part in parts if part)
 
 
 def restore_fields_from_explanation(item: Item) -> Item:
     """Move what `append_extra_fields_to_explanation` appended to the explanation back to its own fields."""
-    if parts := _split_at_label_paragraph(item.explanation, _MISTAKE):
+    if parts := _split_at_label_paragraph(item.explanation, _MISTAKE_LABEL):
         item = dataclasses.replace(item, explanation=parts.text_before, mistake=parts.text_after)
     parts = _split_at_label_paragraph(item.explanation, _WRONG_STEPS)
     if parts and item.kind == "order":
@@ -126,7 +126,7 @@ def restore_fields_from_explanation(item: Item) -> Item:
         ]
         wrong = tuple(ItemOption(name, right=False) for name in step_texts)
         item = dataclasses.replace(item, explanation=parts.text_before, options=wrong)
-    parts = _split_at_label_paragraph(item.explanation, _REASONS)
+    parts = _split_at_label_paragraph(item.explanation, _REASONS_LABEL)
     if parts and item.pairs:
         lines = [line.removeprefix("- ") for line in parts.text_after.split("\n")]
         pairs = tuple(
@@ -146,7 +146,7 @@ def _restore_hints_and_step_feedback(item: Item) -> Item:
         if parts := _split_at_label_paragraph(text, f"**Step {number}.**"):
             text = parts.text_before
             steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=parts.text_after)
-    while parts := _split_at_label_paragraph(text, _HINT):
+    while parts := _split_at_label_paragraph(text, _HINT_LABEL):
         text = parts.text_before
         hints.insert(len(item.hints), parts.text_after)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))

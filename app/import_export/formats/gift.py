@@ -55,12 +55,12 @@ from app.import_export.text_conversion import (
     split_unit_from_stem,
 )
 
-_COMMENT = re.compile(r"^\s*//")
-_TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")
-_TITLE = re.compile(r"^\s*::((?:\\.|[^\\])*?)::", re.DOTALL)
-_FORMAT = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
-_BRACE = re.compile(r"\\.|[{}]")
-_SENTENCE = re.compile("(?:^|[.!?:…]['\")”»]?)\\s*$")
+_COMMENT_LINE = re.compile(r"^\s*//")
+_TAG_MARK = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")
+_TITLE_MARK = re.compile(r"^\s*::((?:\\.|[^\\])*?)::", re.DOTALL)
+_TEXT_FORMAT_MARK = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
+_BRACE_OR_ESCAPE = re.compile(r"\\.|[{}]")
+_SENTENCE_END = re.compile("(?:^|[.!?:…]['\")”»]?)\\s*$")
 _MOST_LINES = 400
 _NOT_CLOSED = "its answers are not closed: write a } behind them, and \\{ for a {"
 _NOT_PARTED = "it has several groups of answers: put an empty line between questions"
@@ -100,8 +100,8 @@ def split_gift_blocks(text: str) -> list[GiftBlock]:
     tags: tuple[str, ...] = ()
     is_answer_open = False
     for number, line in enumerate(text.split("\n"), 1):
-        if _COMMENT.match(line):
-            tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
+        if _COMMENT_LINE.match(line):
+            tags += tuple(t.replace("\\]", "]") for t in _TAG_MARK.findall(line))
             continue
         braces = _keep_only_unescaped_braces(line)
         if is_answer_open and braces.startswith("{"):
@@ -122,7 +122,7 @@ def split_gift_blocks(text: str) -> list[GiftBlock]:
 
 
 def _keep_only_unescaped_braces(line: str) -> str:
-    return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
+    return "".join(b for b in _BRACE_OR_ESCAPE.findall(line) if len(b) == 1)
 
 
 def _build_blocks_from_lines(
@@ -133,9 +133,9 @@ def _build_blocks_from_lines(
     answers_follow = list(itertools.accumulate(reversed(opens_answers), max))[::-1]
     first_lines, last_brace, text_after_brace = [0], "", ""
     for index, line in enumerate(lines):
-        has_title = index > 0 and last_brace != "{" and _TITLE.match(line.text)
+        has_title = index > 0 and last_brace != "{" and _TITLE_MARK.match(line.text)
         if has_title or (
-            last_brace == "}" and answers_follow[index] and _SENTENCE.search(text_after_brace)
+            last_brace == "}" and answers_follow[index] and _SENTENCE_END.search(text_after_brace)
         ):
             first_lines.append(index)
             last_brace, text_after_brace = "", ""
@@ -152,10 +152,10 @@ def _build_blocks_from_lines(
 def _build_block(lines: Sequence[_GiftLine], unclear_end_reason: str = "") -> GiftBlock:
     text, title, text_format = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
-    title_match = _TITLE.match(text)
+    title_match = _TITLE_MARK.match(text)
     if title_match:
         title, text = remove_gift_escapes(title_match[1]).strip(), text[title_match.end() :]
-    form_match = _FORMAT.match(text)
+    form_match = _TEXT_FORMAT_MARK.match(text)
     if form_match:
         text_format, text = form_match[1].lower(), text[form_match.end() :]
     open_at = _find_unescaped_or_minus_one(text, "{")
@@ -219,10 +219,10 @@ def remove_gift_escapes(text: str) -> str:
     )
 
 
-_WEIGHT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
+_WEIGHT_PERCENT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
 _SENTENCE_ENDS = ".!?:"
 _NO_WORDS = f" \t\n{_SENTENCE_ENDS}"
-_TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
+_TRUE_OR_FALSE = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 
 def read_gift(text: str) -> ImportResult:
@@ -290,7 +290,7 @@ class _GiftReader:
         ends_sentence = before[-1:] in _SENTENCE_ENDS
         if at_end and (ends_sentence or not after.strip()):
             return convert_text_to_markdown(before, self.block.text_format, self.losses)
-        is_truth = _TRUTH.match(_split_text_and_feedback(self.block.answers or "")[0])
+        is_truth = _TRUE_OR_FALSE.match(_split_text_and_feedback(self.block.answers or "")[0])
         before = remove_gift_escapes(self.block.text_before)
         before += "" if is_truth and at_end else "_____"
         rest_of_line, _, next_lines = after.partition("\n")
@@ -308,14 +308,14 @@ class _GiftReader:
     def _read_text(self, raw: str, text_format: str = "") -> str:
         """Read an answer or a feedback in its own format, in `text_format`, or the question's."""
         text_format = text_format or self.block.text_format
-        match = _FORMAT.match(raw)
+        match = _TEXT_FORMAT_MARK.match(raw)
         if match:
             text_format, raw = match[1].lower(), raw[match.end() :]
         return convert_text_to_markdown(remove_gift_escapes(raw).strip(), text_format, self.losses)
 
     def _read_answers(self, item: Item, answers_text: str) -> Item:
         first_text, *notes = _split_text_and_feedback(answers_text)
-        if _TRUTH.match(first_text):
+        if _TRUE_OR_FALSE.match(first_text):
             return self._read_true_false(item, first_text, notes)
         if answers_text.lstrip().startswith("#"):
             return self._read_numeric(item, answers_text.lstrip()[1:])
@@ -343,7 +343,7 @@ class _GiftReader:
 
     def _split_answer(self, answer_text: str) -> _GiftAnswer:
         weight = None
-        match = _WEIGHT.match(answer_text)
+        match = _WEIGHT_PERCENT.match(answer_text)
         if match:
             weight, answer_text = parse_weight_percent(match[1]), answer_text[match.end() :]
         text, *notes = _split_text_and_feedback(answer_text)
@@ -369,7 +369,7 @@ class _GiftReader:
         for answer in answers:
             weight, text, feedback = self._split_answer(answer.text_after_mark)
             percent = 100.0 if weight is None else weight
-            answer_text = " ".join(remove_gift_escapes(_FORMAT.sub("", text)).split())
+            answer_text = " ".join(remove_gift_escapes(_TEXT_FORMAT_MARK.sub("", text)).split())
             item = add_moodle_short_answer(item, answer_text, percent, feedback, self.losses)
         return item
 
@@ -424,8 +424,9 @@ def _split_text_and_feedback(answer_text: str) -> list[str]:
     return [marked.text_after_mark for marked in split_at_marks(answer_text, "#")]
 
 
-_PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
-_GRADING = MOODLE_ORDERING_RULES | {"lcs": LONGEST_SEQUENCE}
+# placeholder for [plain] until the format of the question is known
+_PLAIN_FORMAT_PLACEHOLDER = "\ue0f8"
+_ORDERING_RULES = MOODLE_ORDERING_RULES | {"lcs": LONGEST_SEQUENCE}
 # What would end a step or its answers, or make it a comment or an empty line.
 _WRITING_ENDS = re.compile(r"[{}\n]|(?<=#)#")
 _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
@@ -454,14 +455,14 @@ def _write_gift_block(item: Item) -> str:
     # A text without a format mark has the format of the question.
     format_mark = "[plain]" if stem.startswith("[html]") else ""
     return f"{tag_comment}{title}{stem}{{{answers}{general_feedback}\n}}".replace(
-        _PLAIN, format_mark
+        _PLAIN_FORMAT_PLACEHOLDER, format_mark
     )
 
 
 def _write_answers_by_kind(item: Item, numeric_unit: str) -> str:
     if item.kind == "numeric":
         return "#" + "".join(_write_numeric_answer(o, numeric_unit) for o in item.options)
-    write = _WRITERS.get(item.kind)
+    write = _WRITER_BY_TYPE.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"GIFT has no question of the type {item.kind}")
     return write(item)
@@ -527,7 +528,7 @@ def _write_left_side(markdown: str) -> str:
 
 def _write_steps(item: Item) -> str:
     """Return the steps in the syntax of Moodle's ordering questions."""
-    rule = _GRADING.get(item.partial, MOODLE_ORDERING_RULES["off"])
+    rule = _ORDERING_RULES.get(item.partial, MOODLE_ORDERING_RULES["off"])
     head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
     return head + "".join(f"\n{_write_step(step.text)}" for step in item.steps)
 
@@ -551,7 +552,7 @@ def _write_plain_text_or_html(markdown: str) -> str:
     text = get_one_line_plain_text_or_none(markdown)
     if text is None or re.search(r"<[a-zA-Z/!]", text):
         return "[html]" + _escape_gift(convert_markdown_to_html(markdown))
-    return (_PLAIN if markdown else "") + _escape_gift(text)
+    return (_PLAIN_FORMAT_PLACEHOLDER if markdown else "") + _escape_gift(text)
 
 
 def _escape_gift(text: str) -> str:
@@ -559,7 +560,7 @@ def _escape_gift(text: str) -> str:
     return quoted.replace("\n", "\\n")
 
 
-_WRITERS: dict[str, Callable[[Item], str]] = {
+_WRITER_BY_TYPE: dict[str, Callable[[Item], str]] = {
     "true-false": _write_true_false,
     "single": _write_choices,
     "multiple": _write_choices,

@@ -19,13 +19,13 @@ from app.markup.quantities import format_with_spec
 
 CALCULATED = frozenset({"calculated", "calculatedsimple", "calculatedmulti"})
 _MOST_COMBINATIONS = 200  # as many as the course check tries
-_INLINE = re.compile(r"\{=((?:[^{}]|\{[^{}]*\})*)\}")
-_WILDCARD = re.compile(r"\{([^{}\s=:][^{}=:]*)\}")
-_DIGITS = ".9g"
+_INLINE_FORMULA = re.compile(r"\{=((?:[^{}]|\{[^{}]*\})*)\}")
+_WILDCARD_NAME = re.compile(r"\{([^{}\s=:][^{}=:]*)\}")
+_DEFAULT_NUMBER_FORMAT = ".9g"
 _NO_TEXTS = frozenset({"name", "status", "minimum", "maximum", "decimals", "distribution", "tag"})
 _LARGEST_POWER = 6
-_FUNCTIONS = frozenset({"round", "ceil", "floor", "min", "max"})
-_RELATIVE, _GEOMETRIC = "1", "3"
+_SUPPORTED_FUNCTIONS = frozenset({"round", "ceil", "floor", "min", "max"})
+_RELATIVE_TOLERANCE_TYPE, _GEOMETRIC_TOLERANCE_TYPE = "1", "3"
 
 
 @dataclasses.dataclass(slots=True)
@@ -53,10 +53,10 @@ class CalculatedParameters:
 
     def insert_placeholders_into_text(self, text: str, number_format: str) -> str:
         """Return a text with our names in its wildcards and formulas."""
-        text = _INLINE.sub(
+        text = _INLINE_FORMULA.sub(
             lambda m: f"{{{self.name_and_add_formula(m[1], 'value')}:{number_format}}}", text
         )
-        return _WILDCARD.sub(self._make_placeholder, text)
+        return _WILDCARD_NAME.sub(self._make_placeholder, text)
 
     def _make_placeholder(self, match: re.Match[str]) -> str:
         name = self.name_by_wildcard.get(match[1].strip())
@@ -68,7 +68,7 @@ class CalculatedParameters:
             )
             for v in self.values_by_parameter[name]
         )
-        return f"{{{name}}}" if is_exact else f"{{{name}:{_DIGITS}}}"
+        return f"{{{name}}}" if is_exact else f"{{{name}:{_DEFAULT_NUMBER_FORMAT}}}"
 
 
 def read_calculated_question(question: ET.Element) -> tuple[ET.Element, CalculatedParameters]:
@@ -84,15 +84,21 @@ def read_calculated_question(question: ET.Element) -> tuple[ET.Element, Calculat
         formula = (text.text or "").strip() if text is not None else ""
         if text is None or is_multiple_choice or formula in {"", "*"}:
             continue
-        if _WILDCARD.fullmatch(formula) and len(parameters.values_by_parameter) > 1:
+        if _WILDCARD_NAME.fullmatch(formula) and len(parameters.values_by_parameter) > 1:
             reason = f"its answer {formula} is a data set of its own, which goes with the others"
             raise ItemSkippedError(f"{reason}: write it as a formula")
-        text.text = f"{{{parameters.name_and_add_formula(formula, 'answer')}:{_DIGITS}}}"
+        text.text = (
+            f"{{{parameters.name_and_add_formula(formula, 'answer')}:{_DEFAULT_NUMBER_FORMAT}}}"
+        )
     tags_without_texts = _NO_TEXTS if is_multiple_choice else _NO_TEXTS | {"answer"}
     for parent in node.iter():
         text = parent.find("text")
         if text is not None and parent.tag not in tags_without_texts:
-            spec = _find_answer_number_format(parent) if parent.tag == "answer" else _DIGITS
+            spec = (
+                _find_answer_number_format(parent)
+                if parent.tag == "answer"
+                else _DEFAULT_NUMBER_FORMAT
+            )
             text.text = parameters.insert_placeholders_into_text(text.text or "", spec)
     return node, parameters
 
@@ -101,7 +107,7 @@ def _find_answer_number_format(answer: ET.Element) -> str:
     """Return the format of a choice: decimals, or significant digits."""
     length = answer.findtext("correctanswerlength", "2").strip()
     format_letter = "g" if answer.findtext("correctanswerformat", "1").strip() == "2" else "f"
-    return f".{length}{format_letter}" if re.fullmatch(r"\d", length) else _DIGITS
+    return f".{length}{format_letter}" if re.fullmatch(r"\d", length) else _DEFAULT_NUMBER_FORMAT
 
 
 def _read_datasets(node: ET.Element) -> CalculatedParameters:
@@ -111,7 +117,7 @@ def _read_datasets(node: ET.Element) -> CalculatedParameters:
         wildcard = dataset.findtext("name/text", "").strip()
         name = re.sub(r"\W", "_", wildcard, flags=re.ASCII)
         name = name if re.match(r"[A-Za-z]", name) else f"p_{name}"
-        while name in params or name in _FUNCTIONS:
+        while name in params or name in _SUPPORTED_FUNCTIONS:
             name += "_"
         values = (v.text or "" for v in dataset.findall("dataset_items/dataset_item/value"))
         parameters.name_by_wildcard[wildcard] = name
@@ -135,7 +141,7 @@ def translate_formula(formula: str, name_by_wildcard: dict[str, str]) -> str:
             raise ItemSkippedError(f"its wildcard {match[0]} has no data set")
         return f" {name_by_wildcard[match[1].strip()]} "
 
-    text = _WILDCARD.sub(name, formula.strip())
+    text = _WILDCARD_NAME.sub(name, formula.strip())
     try:
         tree = ast.parse(text.strip(), mode="eval")
         return ast.unparse(_FormulaTranslator().visit(tree))
@@ -167,7 +173,7 @@ class _FormulaTranslator(ast.NodeTransformer):
             case "abs", [value]:
                 minus = ast.UnaryOp(ast.USub(), value)
                 return ast.Call(ast.Name("max"), [value, minus], [])
-        if name not in _FUNCTIONS:
+        if name not in _SUPPORTED_FUNCTIONS:
             raise ItemSkippedError(
                 f"its formula uses {name or 'a function'}, which is unknown here"
             )
@@ -187,11 +193,11 @@ def _expand_power_to_product(base: ast.expr, exponent: ast.expr) -> ast.expr:
 def format_unit_and_tolerance(answer: ET.Element, unit: str, losses: PicturesAndLosses) -> str:
     """Return the text after the number of an answer: its unit and its tolerance."""
     tolerance = abs(parse_typed_number(answer.findtext("tolerance", "").strip() or "0"))
-    tolerance_type = answer.findtext("tolerancetype", _RELATIVE).strip()
-    if tolerance_type == _GEOMETRIC:
+    tolerance_type = answer.findtext("tolerancetype", _RELATIVE_TOLERANCE_TYPE).strip()
+    if tolerance_type == _GEOMETRIC_TOLERANCE_TYPE:
         losses.add_loss("its geometric tolerance counts as a relative one")
     tolerance_text = format_significant_digits(tolerance)
-    if tolerance_type in {_RELATIVE, _GEOMETRIC}:
+    if tolerance_type in {_RELATIVE_TOLERANCE_TYPE, _GEOMETRIC_TOLERANCE_TYPE}:
         tolerance_text = f"{format_significant_digits(100 * tolerance)}%"
     return " ".join(filter(None, (unit, f"± {tolerance_text}" if tolerance else "")))
 

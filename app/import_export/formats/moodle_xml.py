@@ -73,12 +73,12 @@ from app.import_export.text_conversion import (
 from app.import_export.xml_files import add_child, parse_xml_and_locate_elements, serialize_document
 from app.markup.quantities import recognize_unit
 
-_HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
-_BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
-_TYPED = re.compile(r"^(?:SHORTANSWER|SA|MW)(?:_?C)?$")
-_CHOSEN = re.compile(r"^(?:MULTICHOICE|MC|MULTIRESPONSE|MR)(?:_?[HVS]{0,2})$")
-_NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
-_WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
+_CLOZE_GAP_HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
+_CLOZE_GAP_BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
+_TYPED_GAP_TYPE = re.compile(r"^(?:SHORTANSWER|SA|MW)(?:_?C)?$")
+_CHOICE_GAP_TYPE = re.compile(r"^(?:MULTICHOICE|MC|MULTIRESPONSE|MR)(?:_?[HVS]{0,2})$")
+_NUMBER_GAP_TYPE = re.compile(r"^(?:NUMERICAL|NM)$")
+_WEIGHT_PERCENT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
 def parse_embedded_answers(
@@ -87,8 +87,8 @@ def parse_embedded_answers(
     """Return a text in Moodle syntax with its gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     pieces, at = [], 0
-    while opening := _HEAD.search(text, at):
-        body = _BODY.match(text, opening.end())
+    while opening := _CLOZE_GAP_HEAD.search(text, at):
+        body = _CLOZE_GAP_BODY.match(text, opening.end())
         if body is None:  # no gap is closed after this
             break
         blanks.append(_read_blank(opening[2], html.unescape(body[1]), losses))
@@ -100,13 +100,13 @@ def parse_embedded_answers(
 
 
 def _read_blank(gap_type: str, gap_body: str, losses: PicturesAndLosses) -> ItemBlank:
-    if _NUMBER.match(gap_type):
+    if _NUMBER_GAP_TYPE.match(gap_type):
         losses.add_loss("the tolerance of a number in a gap is left out: add what else counts")
-    elif not _TYPED.match(gap_type) and not _CHOSEN.match(gap_type):
+    elif not _TYPED_GAP_TYPE.match(gap_type) and not _CHOICE_GAP_TYPE.match(gap_type):
         raise ItemSkippedError(f"gaps of the type {gap_type} are not known")
     answers = _read_gap_answers(gap_body, losses)
     right = [answer.text for answer in answers if answer.percent >= 100]
-    if _NUMBER.match(gap_type):
+    if _NUMBER_GAP_TYPE.match(gap_type):
         numbers = [text.partition(":")[0].strip() for text in right]  # without the tolerance
         in_digits = (format_significant_digits(parse_typed_number(number)) for number in numbers)
         right = [word for words in zip(numbers, in_digits, strict=True) for word in words]
@@ -116,9 +116,9 @@ def _read_blank(gap_type: str, gap_body: str, losses: PicturesAndLosses) -> Item
     hints = [answer.feedback for answer in answers if answer.text == "*" and answer.percent <= 0]
     wrong_answers = [a.text for a in answers if a.percent < 100 and a.text and a.text != "*"]
     if any(0 < answer.percent < 100 for answer in answers):
-        answer_kind = "a choice" if _CHOSEN.match(gap_type) else "a word"
+        answer_kind = "a choice" if _CHOICE_GAP_TYPE.match(gap_type) else "a word"
         losses.add_loss(f"{answer_kind} of a gap that is partly right counts as wrong")
-    if _CHOSEN.match(gap_type) and wrong_answers:
+    if _CHOICE_GAP_TYPE.match(gap_type) and wrong_answers:
         if len(accepted) > 1:
             losses.add_loss("of several right choices of a gap the first is offered")
         wrong = tuple(o for o in dict.fromkeys(wrong_answers) if o not in accepted)
@@ -147,7 +147,7 @@ def _read_gap_answers(gap_body: str, losses: PicturesAndLosses) -> list[_GapAnsw
         answer = answer.strip()
         if answer.startswith("="):
             weight, answer = 100.0, answer[1:]
-        elif match := _WEIGHT.match(answer):
+        elif match := _WEIGHT_PERCENT.match(answer):
             weight, answer = parse_weight_percent(match[1]), answer[match.end() :]
         answers.append(_GapAnswer(_remove_gap_escapes(answer), weight, note))
     return answers
@@ -172,10 +172,10 @@ def _escape_gap(text: str) -> str:
 
 
 _PLUGIN_FILE = "@@PLUGINFILE@@"
-_FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
+_TEXT_FORMAT_BY_NAME = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
 # How types with a different name give credit.
-_CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
-_PLACED = re.compile(r"\[\[(\d{1,3})\]\]")
+_CREDIT_RULE_BY_TYPE = {"multichoiceset": "off", "oumultiresponse": "net"}
+_GAP_PLACEHOLDER = re.compile(r"\[\[(\d{1,3})\]\]")
 # Moodle's default texts for these fields.
 _EMPTY_WORDS = {
     *("Your answer is incorrect", "Your answer is correct"),
@@ -189,7 +189,7 @@ _EMPTY_WORDS = {
     *("La tua risposta è corretta", "Risposta corretta"),
     "Risposta parzialmente esatta",
 }
-_REASONS = {
+_SKIP_REASON_BY_TYPE = {
     "essay": "an essay cannot be judged by a program",
     "description": "it asks nothing: a description has no place in a quiz",
 }
@@ -225,10 +225,10 @@ def _find_picture(question_element: ET.Element, url: str) -> bytes | None:
 
 def _read_item(question_element: ET.Element, losses: PicturesAndLosses) -> Item:
     kind = question_element.get("type", "")
-    read = _READERS.get(kind)
+    read = _READER_BY_TYPE.get(kind)
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
-        raise ItemSkippedError(_REASONS.get(kind, reason))
+        raise ItemSkippedError(_SKIP_REASON_BY_TYPE.get(kind, reason))
     parameters = None
     if kind in CALCULATED:
         question_element, parameters = read_calculated_question(question_element)
@@ -273,7 +273,7 @@ def _read_question_name(question_element: ET.Element) -> str:
 def _read_element_text(text_element: ET.Element | None, losses: PicturesAndLosses) -> str:
     if text_element is None:
         return ""
-    text_format = _FORMS.get(text_element.get("format", ""), "moodle")
+    text_format = _TEXT_FORMAT_BY_NAME.get(text_element.get("format", ""), "moodle")
     return convert_text_to_markdown(text_element.findtext("text") or "", text_format, losses)
 
 
@@ -299,7 +299,7 @@ def _read_choices(question_element: ET.Element, item: Item, losses: PicturesAndL
         )
         for a in question_element.findall("answer")
     ]
-    rule = _CREDIT.get(question_element.get("type", ""), "")
+    rule = _CREDIT_RULE_BY_TYPE.get(question_element.get("type", ""), "")
     multiple_answers = bool(rule) or not _has_true_child(question_element, "single")
     shuffle = question_element.find("shuffleanswers") is None or _has_true_child(
         question_element, "shuffleanswers"
@@ -431,14 +431,14 @@ def _read_gap_select(question_element: ET.Element, item: Item, losses: PicturesA
         return BLANK_CHARACTER
 
     text = convert_html_to_markdown_recording_losses(
-        _PLACED.sub(gap, question_element.findtext("questiontext/text", "")), losses
+        _GAP_PLACEHOLDER.sub(gap, question_element.findtext("questiontext/text", "")), losses
     )
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
     return build_cloze_item(item, text, blanks)
 
 
-_READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
+_READER_BY_TYPE: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
     "multichoice": _read_choices,
     "multichoiceset": _read_choices,
     "oumultiresponse": _read_choices,
@@ -457,7 +457,7 @@ _READERS: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]] = {
 }
 
 # Types with feedback to any wrong answer, and types with an answer “any other”.
-_COMBINED = ("single", "multiple", "match", "order")
+_TYPES_WITH_COMBINED_FEEDBACK = ("single", "multiple", "match", "order")
 
 
 def write_moodle(items: tuple[Item, ...], category_name: str = "") -> ExportResult:
@@ -472,13 +472,13 @@ def write_moodle(items: tuple[Item, ...], category_name: str = "") -> ExportResu
 
 
 def _build_question(item: Item) -> ET.Element:
-    writer = _WRITERS.get(item.kind)
+    writer = _WRITER_BY_TYPE.get(item.kind)
     if writer is None:
         raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
     node = ET.Element("question", type=writer.question_type)
     add_child(add_child(node, "name"), "text", item.name or make_item_label(item))
     _add_html(node, "questiontext", _write_stem(item))
-    shows_mistake = item.kind in {*_COMBINED, *TYPED_ANSWER_KINDS}
+    shows_mistake = item.kind in {*_TYPES_WITH_COMBINED_FEEDBACK, *TYPED_ANSWER_KINDS}
     explanation = append_extra_fields_to_explanation(
         item, include_mistake=not shows_mistake, include_hints=False
     )
@@ -486,7 +486,7 @@ def _build_question(item: Item) -> ET.Element:
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
     writer.add_answers(node, item)
-    if item.mistake and item.kind in _COMBINED:
+    if item.mistake and item.kind in _TYPES_WITH_COMBINED_FEEDBACK:
         _add_html(node, "incorrectfeedback", convert_markdown_to_html_with_pictures(item.mistake))
     if item.mistake and item.kind in TYPED_ANSWER_KINDS:
         _add_answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
@@ -624,7 +624,7 @@ class _Writer(NamedTuple):
     add_answers: Callable[[ET.Element, Item], None]
 
 
-_WRITERS = {
+_WRITER_BY_TYPE = {
     "single": _Writer("multichoice", _write_choices),
     "multiple": _Writer("multichoice", _write_choices),
     "true-false": _Writer("truefalse", _write_true_false),

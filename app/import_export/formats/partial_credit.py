@@ -22,14 +22,14 @@ MOODLE_ORDERING_RULES = {
 """Moodle's names of our credit rules for ordering questions."""
 LONGEST_SEQUENCE = "LONGEST_CONTIGUOUS_SUBSET"
 """The closest rule to `lcs` that Moodle reads from GIFT; it misreads the name of `lcs` itself."""
-_RULES = {
+_CREDIT_RULE_BY_MOODLE_NAME = {
     **{there: rule for rule, there in MOODLE_ORDERING_RULES.items() if rule != "off"},
     MOODLE_ORDERING_RULES["off"]: "",
     LONGEST_SEQUENCE: "lcs",
     "ABS": "each",
     "ABSOLUTE": "each",
 }
-_DRAWN = frozenset({"RANDOM", "CONTIGUOUS", "CONTIG"})
+_RANDOM_SUBSET_TYPES = frozenset({"RANDOM", "CONTIGUOUS", "CONTIG"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,16 +128,18 @@ def apply_moodle_ordering_settings(
     no counterpart is recorded as a loss, unless one of our tags names the rule.
     """
     count = next((int(w) for w in moodle_settings if re.fullmatch(r"[0-9]{1,3}", w)), 0)
-    if not _DRAWN.isdisjoint(moodle_settings) and 0 < count < len(item.steps):
+    if not _RANDOM_SUBSET_TYPES.isdisjoint(moodle_settings) and 0 < count < len(item.steps):
         losses.add_loss(f"all {len(item.steps)} steps are asked, not {count} of them")
-    rule_name = next((w for w in moodle_settings if w in _RULES), "")
+    rule_name = next((w for w in moodle_settings if w in _CREDIT_RULE_BY_MOODLE_NAME), "")
     if not has_partial_credit_tag(tags) and rule_name not in {
         "ABS",
         "ABSOLUTE",
         *MOODLE_ORDERING_RULES.values(),
     }:
         losses.add_loss("its rule of credit is replaced by the nearest one")
-    return dataclasses.replace(item, kind="order", partial=_RULES.get(rule_name, "each"))
+    return dataclasses.replace(
+        item, kind="order", partial=_CREDIT_RULE_BY_MOODLE_NAME.get(rule_name, "each")
+    )
 
 
 def does_credit_rule_differ_from_moodle(item: Item) -> bool:

@@ -41,14 +41,14 @@ from app.import_export.text_conversion import (
 from app.markup.markdown_tokens import parse_markdown, plain_text
 
 ROOT = "questestinterop"
-_RESPONSES = frozenset({"response_lid", "response_str", "response_num"})
-_OTHERS = frozenset({"response_xy", "response_grp", "response_extension"})
-_MEDIA = frozenset({"matimage", "mataudio", "matvideo", "matapplet", "matapplication"})
-_GENERAL = frozenset({"general_fb", "correct_fb"})
-_MISSED = frozenset({"general_incorrect_fb", "incorrect_fb"})
-_SCORES = frozenset({"", "score", "que_score"})
+_RESPONSE_TAGS = frozenset({"response_lid", "response_str", "response_num"})
+_UNREADABLE_RESPONSE_TAGS = frozenset({"response_xy", "response_grp", "response_extension"})
+_MEDIA_TAGS = frozenset({"matimage", "mataudio", "matvideo", "matapplet", "matapplication"})
+_GENERAL_FEEDBACK_NAMES = frozenset({"general_fb", "correct_fb"})
+_INCORRECT_FEEDBACK_NAMES = frozenset({"general_incorrect_fb", "incorrect_fb"})
+_SCORE_VARIABLE_NAMES = frozenset({"", "score", "que_score"})
 """The variables that hold the score; others count something else."""
-_UNNAMED = "question"  # the default name of an item in Canvas
+_DEFAULT_QUESTION_NAME = "question"  # the default name of an item in Canvas
 
 
 class _ScoringRule(NamedTuple):
@@ -68,7 +68,7 @@ def list_qti12_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
     ]
     count = Counter(titles)
     for node, title in zip(nodes, titles, strict=True):
-        is_unique = count[title] == 1 and title.lower() != _UNNAMED
+        is_unique = count[title] == 1 and title.lower() != _DEFAULT_QUESTION_NAME
         yield title, title if is_unique else "", node
 
 
@@ -87,9 +87,9 @@ class _Qti12Reader:
     presentation: ET.Element = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.response_elements = list(find_elements_below(self.item_element, *_RESPONSES))
+        self.response_elements = list(find_elements_below(self.item_element, *_RESPONSE_TAGS))
         first_declared = itertools.islice(find_elements_below(self.item_element, "decvar"), 1)
-        score_variables = _SCORES | {
+        score_variables = _SCORE_VARIABLE_NAMES | {
             get_attribute_by_qti3_name(node, "varname").lower() for node in first_declared
         }
         self.scoring_rules = [
@@ -106,19 +106,24 @@ class _Qti12Reader:
         presentation = find_first_element_below(self.item_element, "presentation")
         if presentation is None:
             raise ItemSkippedError("it has no text")
-        if find_first_element_below(presentation, *_OTHERS) is not None:
+        if find_first_element_below(presentation, *_UNREADABLE_RESPONSE_TAGS) is not None:
             raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
         if not self.response_elements:
             raise ItemSkippedError("nothing is asked in it")
         self.presentation = presentation
-        general_feedback = [self.feedback_by_id[n] for n in self.feedback_by_id if n in _GENERAL]
+        general_feedback = [
+            self.feedback_by_id[n] for n in self.feedback_by_id if n in _GENERAL_FEEDBACK_NAMES
+        ]
         read = self._choose_reader()
         stem = "" if read == self._read_cloze else self._read_text_outside_responses(presentation)
         explanation = "\n\n".join(filter(None, general_feedback))
         converted = read(Item(name, "single", stem, explanation=explanation))
         if not converted.stem:
             raise ItemSkippedError("it has no text")
-        feedback = next((self.feedback_by_id[n] for n in self.feedback_by_id if n in _MISSED), "")
+        feedback = next(
+            (self.feedback_by_id[n] for n in self.feedback_by_id if n in _INCORRECT_FEEDBACK_NAMES),
+            "",
+        )
         converted = add_default_feedback_as_mistake(converted, feedback, self.losses)
         note_unused_feedback_as_loss(converted, self.feedback_by_id.values(), self.losses)
         return converted
@@ -243,7 +248,11 @@ class _Qti12Reader:
         reasons: dict[str, str] = {}
         for rule in self.scoring_rules:
             values = _list_required_values(rule.condition, response_id)
-            specific_ids = [n for n in rule.feedback_ids if n not in _GENERAL | _MISSED]
+            specific_ids = [
+                n
+                for n in rule.feedback_ids
+                if n not in _GENERAL_FEEDBACK_NAMES | _INCORRECT_FEEDBACK_NAMES
+            ]
             texts = [self.feedback_by_id[n] for n in specific_ids if self.feedback_by_id.get(n)]
             if len(values) == 1 and texts:
                 reasons.setdefault(values[0], texts[0])
@@ -361,7 +370,7 @@ class _Qti12Reader:
 
         `replace_text` may change them before they are read.
         """
-        if any(normalize_tag_to_qti3_name(n) in _MEDIA for n in node.iter()):
+        if any(normalize_tag_to_qti3_name(n) in _MEDIA_TAGS for n in node.iter()):
             self.losses.add_loss("a picture or recording is left out: describe what it holds")
         texts = []
         for part in _list_text_nodes(node):
@@ -381,7 +390,7 @@ def _list_text_nodes(node: ET.Element) -> Iterator[ET.Element]:
         name = normalize_tag_to_qti3_name(child)
         if name == "mattext":
             yield child
-        elif name not in _RESPONSES and not name.startswith("render"):
+        elif name not in _RESPONSE_TAGS and not name.startswith("render"):
             yield from _list_text_nodes(child)
 
 

@@ -11,8 +11,8 @@ from app.import_export.markdown_to_html import convert_markdown_to_html_with_pic
 from app.import_export.xml_files import remove_illegal_characters
 from app.markup.mathml import MathError, latex_to_mathml
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_VOID = frozenset({"br", "hr", "img"})
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_VOID_TAGS = frozenset({"br", "hr", "img"})
 _ELEMENTS_NOT_SHOWN = frozenset(
     {"feedback-inline", "feedback-block", "rubric-block", "stylesheet", "catalog-info"}
 )
@@ -27,7 +27,7 @@ ReplaceElement = Callable[[ET.Element], str | None]
 def normalize_tag_to_qti3_name(node: ET.Element) -> str:
     """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
-    return _CAMEL.sub("-", local).lower().removeprefix("qti-")
+    return _CAMEL_CASE_BOUNDARY.sub("-", local).lower().removeprefix("qti-")
 
 
 def _to_camel_case(name: str) -> str:
@@ -85,7 +85,7 @@ def _render_element_html(node: ET.Element, replace_element: ReplaceElement) -> s
     attribute_text = "".join(
         f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None
     )
-    return f"<{name}{attribute_text}>" + ("" if name in _VOID else f"{inside}</{name}>")
+    return f"<{name}{attribute_text}>" + ("" if name in _VOID_TAGS else f"{inside}</{name}>")
 
 
 def _render_formula_html(node: ET.Element) -> str:
@@ -103,10 +103,10 @@ NAMESPACES = {
 }
 GAP_TAG = "gap"  # placeholder in a text for a text entry
 MATHML = "http://www.w3.org/1998/Math/MathML"
-_FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
-_CODE = re.compile(r"(<code.*?</code>)", re.DOTALL)
+_TEX_FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
+_CODE_ELEMENT = re.compile(r"(<code.*?</code>)", re.DOTALL)
 _INLINE_TAGS = "a b br code em i img kbd span strong sub sup"
-_INLINE = {*_INLINE_TAGS.split(), GAP_TAG, f"{{{MATHML}}}math"}
+_INLINE_ELEMENTS = {*_INLINE_TAGS.split(), GAP_TAG, f"{{{MATHML}}}math"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -194,13 +194,13 @@ class QtiElementBuilder:
 
 
 def _has_inline_content(element: ET.Element) -> bool:
-    return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
+    return bool((element.text or "").strip()) or any(n.tag in _INLINE_ELEMENTS for n in element)
 
 
 def parse_rendered_html_with_mathml(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
-    parts = _CODE.split(text)
-    parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]
+    parts = _CODE_ELEMENT.split(text)
+    parts[::2] = [_TEX_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]
     document = remove_illegal_characters(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
     document = document.replace("</s>", "</span>").replace(BLANK_CHARACTER, f"<{GAP_TAG}/>")
     return ET.fromstring(document)  # noqa: S314 - our own output, without a DTD

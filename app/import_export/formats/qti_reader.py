@@ -224,31 +224,33 @@ def _read_tested_range(center: float, test: ET.Element | None, unit: str) -> Num
     return make_range_between(center - below, center + above, unit)
 
 
-_ITEM = "assessment-item"
-_ITEMS = ("item", "assessmentItem", "qti-assessment-item")
-_ASIDE = {"end-attempt-interaction", "media-interaction"}
-_GAPS = {"text-entry-interaction", "inline-choice-interaction"}
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
-_BASE = "$IMS-CC-FILEBASE$"  # Canvas's placeholder for its file folder
-_EXPLAINED = "EXPLANATION"
-_MISTAKEN = "MISTAKE"
+_ITEM_TAG = "assessment-item"
+_ITEM_TAGS = ("item", "assessmentItem", "qti-assessment-item")
+_IGNORED_INTERACTIONS = {"end-attempt-interaction", "media-interaction"}
+_GAP_INTERACTIONS = {"text-entry-interaction", "inline-choice-interaction"}
+_PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
+_FILE_BASE_PLACEHOLDER = "$IMS-CC-FILEBASE$"  # Canvas's placeholder for its file folder
+_EXPLANATION_FEEDBACK_ID = "EXPLANATION"
+_MISTAKE_FEEDBACK_ID = "MISTAKE"
 
 
 def read_qti(data: bytes) -> ImportResult:
     """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
-        document = parse_xml_and_locate_elements(data, *_ITEMS)
+        document = parse_xml_and_locate_elements(data, *_ITEM_TAGS)
         sources = list(_list_unread_items("", document, {}))
         if not sources:
             name = normalize_tag_to_qti3_name(document.root)
             raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
         return read_items_or_refuse(sources)
-    pictures = {f.path: f.content for ending in _PICTURES for f in read_archive_files(data, ending)}
+    pictures = {
+        f.path: f.content for ending in _PICTURE_SUFFIXES for f in read_archive_files(data, ending)
+    }
     sources, unreadable_files = [], []
     for file in read_archive_files(data, ".xml"):
         try:
             sources += _list_unread_items(
-                file.path, parse_xml_and_locate_elements(file.content, *_ITEMS), pictures
+                file.path, parse_xml_and_locate_elements(file.content, *_ITEM_TAGS), pictures
             )
         except UnusableFileError as error:
             unreadable_files.append(ItemRemark(file.path, 0, str(error)))
@@ -273,7 +275,7 @@ def _list_unread_items(
         for (title, unique_name, element), line in items:
             read = functools.partial(qti12_reader.read_qti12_item, unique_name, element)
             yield UnreadItem(f"{prefix}{title}", line, read, find_picture)
-    elif normalize_tag_to_qti3_name(root) == _ITEM:
+    elif normalize_tag_to_qti3_name(root) == _ITEM_TAG:
         title = (
             get_attribute_by_qti3_name(root, "title")
             or get_attribute_by_qti3_name(root, "identifier")
@@ -291,7 +293,7 @@ def _read_qti2_or_3_item(name: str, root: ET.Element, losses: PicturesAndLosses)
 def _find_picture(item_path: str, picture_by_path: Mapping[str, bytes], url: str) -> bytes | None:
     """Return a picture of a package by the name that an item at `item_path` uses."""
     name = unquote(url).partition("?")[0]
-    path_from_root = name.removeprefix(_BASE).lstrip("/")
+    path_from_root = name.removeprefix(_FILE_BASE_PLACEHOLDER).lstrip("/")
     beside_item = normpath(join(dirname(item_path), name))
     paths = (beside_item, path_from_root, f"web_resources/{path_from_root}")
     return next((picture_by_path[known] for known in paths if known in picture_by_path), None)
@@ -334,7 +336,7 @@ class _Qti2Or3ItemReader:
             node
             for node in body.iter()
             if normalize_tag_to_qti3_name(node).endswith("-interaction")
-            and normalize_tag_to_qti3_name(node) not in _ASIDE
+            and normalize_tag_to_qti3_name(node) not in _IGNORED_INTERACTIONS
         ]
         self.feedback_by_id = _map_identifiers_to_read_elements(
             self.root, "modal-feedback", self._read_text_outside_interactions
@@ -349,8 +351,8 @@ class _Qti2Or3ItemReader:
                 for n in find_elements_below(body, "rubric-block")
                 if is_hint_element(n)
             ),
-            explanation=self.feedback_by_id.get(_EXPLAINED, ""),
-            mistake=self.feedback_by_id.get(_MISTAKEN, ""),
+            explanation=self.feedback_by_id.get(_EXPLANATION_FEEDBACK_ID, ""),
+            mistake=self.feedback_by_id.get(_MISTAKE_FEEDBACK_ID, ""),
         )
         converted = read(item)
         if not converted.stem:
@@ -361,7 +363,7 @@ class _Qti2Or3ItemReader:
 
     def _choose_reader(self) -> Callable[[Item], Item]:
         kinds = [normalize_tag_to_qti3_name(n) for n in self.interactions]
-        if kinds and set(kinds) <= _GAPS:
+        if kinds and set(kinds) <= _GAP_INTERACTIONS:
             return self._read_cloze_or_text_entry
         if not kinds:
             raise ItemSkippedError("it asks nothing")
@@ -503,7 +505,7 @@ class _Qti2Or3ItemReader:
         blanks = [self._read_blank(n) for n in self.interactions]
 
         def gap(node: ET.Element) -> str | None:
-            is_gap = normalize_tag_to_qti3_name(node) in _GAPS
+            is_gap = normalize_tag_to_qti3_name(node) in _GAP_INTERACTIONS
             return (
                 BLANK_CHARACTER if is_gap else self._replace_interaction_or_media_with_empty(node)
             )

@@ -25,7 +25,7 @@ from app.import_export.text_conversion import add_unit_to_stem
 from app.import_export.xml_files import add_child, serialize_document
 
 HINT = "hint"  # CSS class of a hint among the notes for tutors
-_FULL = "0.99"  # shares of a mark may add up to slightly less than 1
+_FULL_SCORE_TEXT = "0.99"  # shares of a mark may add up to slightly less than 1
 
 
 def _add_response_declaration(
@@ -83,7 +83,7 @@ def _add_explanation_and_mistake_rules(
     )
     test = builder.add_child_element(branch, "lt")
     builder.add_child_element(test, "variable", identifier="SCORE")
-    builder.add_child_element(test, "base_value", _FULL, base_type="float")
+    builder.add_child_element(test, "base_value", _FULL_SCORE_TEXT, base_type="float")
     _add_set_outcome_rule(builder, branch, "MISTAKEN", "MISTAKE")
 
 
@@ -213,7 +213,7 @@ def _format_option_value(option: ItemOption) -> str:
     return format_significant_digits(option.span.center) if option.span is not None else option.text
 
 
-_CHOICE = "w{}"
+_CHOICE_ID_FORMAT = "w{}"
 
 
 def _add_ordering(builder: QtiElementBuilder, root: ET.Element, item: Item) -> None:
@@ -300,7 +300,7 @@ def _declare_gap_response_and_mapping(
 ) -> None:
     """Declare what fills a gap, with its share of the points."""
     base_type = "identifier" if blank.wrong else "string"
-    answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
+    answers = [_CHOICE_ID_FORMAT.format(0)] if blank.wrong else list(blank.answers)
     attributes = {
         "identifier": response_identifier,
         "cardinality": "single",
@@ -323,15 +323,17 @@ def _convert_gap_to_interaction(
         gap, "inline_choice_interaction", shuffle="true", **attributes
     )
     for number, word in enumerate((blank.answers[0], *blank.wrong)):
-        builder.add_child_element(gap, "inline_choice", word, identifier=_CHOICE.format(number))
+        builder.add_child_element(
+            gap, "inline_choice", word, identifier=_CHOICE_ID_FORMAT.format(number)
+        )
 
 
-_MANIFESTS = {
+_MANIFEST_NAMESPACE_BY_VERSION = {
     "2.1": "http://www.imsglobal.org/xsd/imscp_v1p1",
     "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
 }
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_WRITERS: dict[str, Callable[[QtiElementBuilder, ET.Element, Item], None]] = {
+_XML_LANG_ATTRIBUTE = "{http://www.w3.org/XML/1998/namespace}lang"
+_INTERACTION_WRITER_BY_TYPE: dict[str, Callable[[QtiElementBuilder, ET.Element, Item], None]] = {
     "single": _add_choice_question,
     "multiple": _add_choice_question,
     "true-false": _add_choice_question,
@@ -355,7 +357,7 @@ def write_qti(items: tuple[Item, ...], qti_version: str, language: str = "") -> 
     def add_file(item: Item) -> None:
         root = _build_item_element(QtiElementBuilder(qti_version), item)
         if language:
-            root.set(_LANGUAGE, language)
+            root.set(_XML_LANG_ATTRIBUTE, language)
         name = _make_identifier(item, taken_names)
         taken_names.add(name)
         path = f"items/{name}.xml"
@@ -387,7 +389,7 @@ def _move_pictures_to_package_files(root: ET.Element, item: Item) -> dict[str, b
 
 
 def _build_item_element(builder: QtiElementBuilder, item: Item) -> ET.Element:
-    write = _WRITERS.get(item.kind)
+    write = _INTERACTION_WRITER_BY_TYPE.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
     root = builder.create_root(
@@ -420,7 +422,9 @@ def _make_identifier(item: Item, taken_identifiers: Collection[str]) -> str:
 
 
 def _write_manifest(pictures_by_item: dict[str, dict[str, bytes]], qti_version: str) -> bytes:
-    root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[qti_version])
+    root = ET.Element(
+        "manifest", identifier="headroom", xmlns=_MANIFEST_NAMESPACE_BY_VERSION[qti_version]
+    )
     metadata = add_child(root, "metadata")
     is_qti_21 = qti_version == "2.1"
     add_child(metadata, "schema", "QTIv2.1 Package" if is_qti_21 else "QTI Package")

@@ -46,20 +46,24 @@ from app.import_export.xml_files import (
     open_checked_archive,
 )
 
-_LABEL = r"(?P<label>(?<= )[a-z]|\d{1,2})"
-_CHOICE = re.compile(
+_OPTION_LABEL_PATTERN = r"(?P<label>(?<= )[a-z]|\d{1,2})"
+_OPTION_COLUMN_NAME = re.compile(
     rf"(?:(?:possible|answer|response) )?"
-    rf"(?:option|opt|choice|answer|ans|response|alternative|alt) ?{_LABEL}"
+    rf"(?:option|opt|choice|answer|ans|response|alternative|alt) ?{_OPTION_LABEL_PATTERN}"
     r"|(?P<letter>[a-z])"
 )
-_WRONG = re.compile(
-    rf"(?:incorrect|wrong|false) (?:answer|option|choice|response)(?: ?{_LABEL})?"
+_WRONG_OPTION_COLUMN_NAME = re.compile(
+    rf"(?:incorrect|wrong|false) (?:answer|option|choice|response)(?: ?{_OPTION_LABEL_PATTERN})?"
     r"|(?:incorrect|wrong|distractor)(?: [a-z]| ?\d{1,2})"
 )
-_NOTE = r"(?:feedback|reason|comment|explanation|rationale)"
-_REASON = re.compile(rf"{_NOTE}(?: (?:for|to))?(?: (?:option|choice|answer))? ?{_LABEL}")
-_REASON_BEHIND = re.compile(rf"(?:(?:option|choice|answer) ?)?(?P<label>[a-z]|\d{{1,2}}) {_NOTE}")
-_NAMES = {
+_FEEDBACK_WORDS = r"(?:feedback|reason|comment|explanation|rationale)"
+_OPTION_FEEDBACK_COLUMN_NAME = re.compile(
+    rf"{_FEEDBACK_WORDS}(?: (?:for|to))?(?: (?:option|choice|answer))? ?{_OPTION_LABEL_PATTERN}"
+)
+_REASON_BEHIND = re.compile(
+    rf"(?:(?:option|choice|answer) ?)?(?P<label>[a-z]|\d{{1,2}}) {_FEEDBACK_WORDS}"
+)
+_COLUMN_NAME_PATTERNS = {
     "question": r"questions?(?: text| stem)?|stem|prompt",
     "answer": r"answers?|ans|correct(?: ans)?|right|solution|(?:answer )?key"
     r"|(?:correct|right) (?:answers?|options?|choices?|response)",
@@ -70,14 +74,16 @@ _NAMES = {
     "tags": "tags?",
     "hint": "hints?",
 }
-_COLUMN = re.compile("|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items()))
+_COLUMN_NAME = re.compile(
+    "|".join(f"(?P<{name}>{words})" for name, words in _COLUMN_NAME_PATTERNS.items())
+)
 # Columns that are part of neither the question nor its answer.
-_ASIDE = re.compile(
+_IGNORED_COLUMN_NAME = re.compile(
     r"#|\b(?:author|bloom|category|chapter|course|date|id|image|img|lesson|level|link"
     r"|marks|media|module|no|notes|nr|number|picture|points|score|source|status"
     r"|subject|time|topic|unit|url|version|week|weight)\b"
 )
-_ANSWERING = re.compile(
+_ANSWER_COLUMN_WORD = re.compile(
     r"answer|\bans\b|correct|right|wrong|option|\bopt\b|choice|\bkey\b|distract"
     r"|alternativ|solution|response"
 )
@@ -107,8 +113,8 @@ class TableHeader:
 
     def may_unread_column_hold_answer(self, column: int) -> bool:
         name = _normalize_column_title(self.titles[column])
-        names_known_column = _COLUMN.fullmatch(name) or _CHOICE.fullmatch(name)
-        return not name or bool(names_known_column or _ANSWERING.search(name))
+        names_known_column = _COLUMN_NAME.fullmatch(name) or _OPTION_COLUMN_NAME.fullmatch(name)
+        return not name or bool(names_known_column or _ANSWER_COLUMN_WORD.search(name))
 
     def is_metadata_column(self, column: int) -> bool:
         """Return whether a column holds metadata: a source, a number, a topic.
@@ -117,7 +123,7 @@ class TableHeader:
         """
         name = _normalize_column_title(self.titles[column])
         is_numbered = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", name)
-        return _ASIDE.search(name) is not None and not is_numbered
+        return _IGNORED_COLUMN_NAME.search(name) is not None and not is_numbered
 
 
 def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
@@ -128,12 +134,12 @@ def parse_header_or_none(cells: Sequence[str]) -> TableHeader | None:
     wrong: list[int] = []
     for column, cell in enumerate(cells):
         word = _normalize_column_title(cell)
-        choice = _CHOICE.fullmatch(word)
-        reason = _REASON.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
-        known_column = _COLUMN.fullmatch(word)
+        choice = _OPTION_COLUMN_NAME.fullmatch(word)
+        reason = _OPTION_FEEDBACK_COLUMN_NAME.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
+        known_column = _COLUMN_NAME.fullmatch(word)
         if known_column and known_column.lastgroup:
             named.setdefault(known_column.lastgroup, column)
-        elif _WRONG.fullmatch(word):
+        elif _WRONG_OPTION_COLUMN_NAME.fullmatch(word):
             wrong.append(column)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
@@ -173,17 +179,18 @@ def _normalize_column_title(cell: str) -> str:
 
 _MOST_ROWS = 20_000
 _MOST_ROWS_ABOVE_HEADER = 20  # rows in which the header row is searched, below a title
-_SEPARATORS = ",;\t|"
+_CSV_SEPARATORS = ",;\t|"
 _TOLD_SIGN = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 # Error values of cells, and what a too narrow cell shows.
-_ERROR = re.compile(
+_SPREADSHEET_ERROR_VALUE = re.compile(
     r"#(?:N/A|NV|REF!|BEZUG!|DIV/0!|NAME\?|VALUE!|WERT!|NUM!|ZAHL!|NULL!|SPILL!|#{3,})"
 )
-_SHORTENED = re.compile(r"-?\d\.\d{5}E[+-]\d\d")  # a number shown with fewer digits than it has
-_SEVERAL = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
-_CHOSEN = re.compile(
-    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
+# a number shown with fewer digits than it has
+_SHORTENED_NUMBER = re.compile(r"-?\d\.\d{5}E[+-]\d\d")
+_MULTIPLE_CHOICE_TYPE = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
+_CHOICE_TYPE = re.compile(
+    rf"{_MULTIPLE_CHOICE_TYPE.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
     r"|\b(?:mcq?|tf)\b"
 )
 
@@ -206,7 +213,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
         return _read_workbook_questions(data)
     text, guess_note = decode_unicode_or_windows_1252(data)
     declared_separator = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
-    separators = declared_separator[1] if declared_separator else _SEPARATORS
+    separators = declared_separator[1] if declared_separator else _CSV_SEPARATORS
     header, rows_below, table_index = _find_header(
         [_iterate_csv_rows(text, separator) for separator in separators]
     )
@@ -233,9 +240,13 @@ def _iterate_csv_rows(text: str, separator: str) -> Iterator[TableRow]:
 
 
 def _mark_if_cell_error(cell: str) -> str:
-    if _SHORTENED.fullmatch(cell):
+    if _SHORTENED_NUMBER.fullmatch(cell):
         return f"{UNREADABLE_CELL_MARK}is “{cell}”, which a spreadsheet shortened"
-    return f"{UNREADABLE_CELL_MARK}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+    return (
+        f"{UNREADABLE_CELL_MARK}shows the error {cell[:20]}"
+        if _SPREADSHEET_ERROR_VALUE.fullmatch(cell)
+        else cell
+    )
 
 
 def _find_header(
@@ -500,10 +511,10 @@ class _SheetRow:
         is_choice = kind in {"single", "multiple", "true-false"}
         if not declared_type:
             return
-        if is_choice != bool(_CHOSEN.search(plain_type)):
+        if is_choice != bool(_CHOICE_TYPE.search(plain_type)):
             found_choices = f"{len(options)} choices" if is_choice else "no choices"
             raise ItemSkippedError(
                 f"its type is “{declared_type[:40]}”, but it has {found_choices}: correct one"
             )
-        if is_choice and _SEVERAL.search(plain_type) and kind != "multiple":
+        if is_choice and _MULTIPLE_CHOICE_TYPE.search(plain_type) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"

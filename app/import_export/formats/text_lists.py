@@ -27,15 +27,16 @@ from app.import_export.text_conversion import (
     read_items_or_refuse,
 )
 
-_PARTS = (re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"), re.compile(r"\s*[;|\n]\s*"))
-_LABEL = r"(?:(?:option|choice|answer)\s*)?[(\[]?(?P<label>[a-z]|\d{1,2})"
-_LABELED = re.compile(rf"{_LABEL}[)\].:]?", re.IGNORECASE)
-_BOTH = re.compile(
-    rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)", re.IGNORECASE | re.DOTALL
+_ANSWER_LIST_SEPARATORS = (re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"), re.compile(r"\s*[;|\n]\s*"))
+_OPTION_LABEL_PATTERN = r"(?:(?:option|choice|answer)\s*)?[(\[]?(?P<label>[a-z]|\d{1,2})"
+_OPTION_LABEL = re.compile(rf"{_OPTION_LABEL_PATTERN}[)\].:]?", re.IGNORECASE)
+_LABEL_WITH_WORDS = re.compile(
+    rf"{_OPTION_LABEL_PATTERN}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)",
+    re.IGNORECASE | re.DOTALL,
 )
-_DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
+_DECIMAL_COMMA_NUMBER = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
 # Text that begins with a number, or an approximate one.
-_NUMERAL = re.compile(r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d")
+_NUMBER_START = re.compile(r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d")
 _MOST_PARTS = 100
 TextByLabel = Mapping[str, str]
 
@@ -96,7 +97,7 @@ def _join_labels(labels: frozenset[str]) -> str:
 
 
 def _describe_unmatched_answer(answer: str, text_by_label: TextByLabel) -> str:
-    match = _BOTH.fullmatch(answer.strip())
+    match = _LABEL_WITH_WORDS.fullmatch(answer.strip())
     label = _map_to_existing_label(match["label"], text_by_label) if match else ""
     if label:
         text = text_by_label[label][:40]
@@ -105,7 +106,7 @@ def _describe_unmatched_answer(answer: str, text_by_label: TextByLabel) -> str:
 
 
 def _find_label_by_label_or_empty(part: str, text_by_label: TextByLabel) -> str:
-    match = _LABELED.fullmatch(part.strip())
+    match = _OPTION_LABEL.fullmatch(part.strip())
     return _map_to_existing_label(match["label"], text_by_label) if match else ""
 
 
@@ -114,7 +115,7 @@ def _find_labels_of_whole_or_parts(answer: str, find_label: Callable[[str], str]
     label = find_label(answer)
     if label:
         return frozenset({label})
-    for separator in _PARTS:
+    for separator in _ANSWER_LIST_SEPARATORS:
         labels = list(map(find_label, separator.split(answer)[:_MOST_PARTS]))
         if all(labels):
             return frozenset(labels)
@@ -153,7 +154,7 @@ def _find_label_by_text_or_empty(part: str, text_by_label: TextByLabel) -> str:
 
 def _find_label_by_label_and_text(part: str, text_by_label: TextByLabel) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
-    match = _BOTH.fullmatch(part.strip())
+    match = _LABEL_WITH_WORDS.fullmatch(part.strip())
     label = _map_to_existing_label(match["label"], text_by_label) if match else ""
     is_same_text = (
         match
@@ -181,13 +182,13 @@ def infer_choice_kind(options: Collection[ItemOption]) -> Kind:
 
 def is_choice_label(answer: str) -> bool:
     """Return whether an answer may be the letter or number of a choice: B, 2), (c)."""
-    return _LABELED.fullmatch(answer.strip()) is not None
+    return _OPTION_LABEL.fullmatch(answer.strip()) is not None
 
 
 def describe_numbers_read_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
-        if kind == "short" and _NUMERAL.match(option.text):
+        if kind == "short" and _NUMBER_START.match(option.text):
             yield (
                 f"its answer “{option.text[:40]}” is words that learners have to type "
                 "so: write a number, or a number with its tolerance, if it is one"
@@ -214,7 +215,7 @@ def read_answer_without_choices(
         return KindAndOptions("numeric", (ItemOption("", True, span=span),))
     if text[:1] in set("~≈") and parse_typed_range_or_none(text[1:]):
         raise ItemSkippedError(f"its answer “{text[:40]}” is about a number: write 5 ± 0.5")
-    if _DIGITS.fullmatch(text):
+    if _DECIMAL_COMMA_NUMBER.fullmatch(text):
         raise ItemSkippedError(f"its answer “{text[:40]}” is not a number: write its digits")
     if text.casefold() in {"true", "false"}:
         true = text.casefold() == "true"
@@ -226,11 +227,11 @@ def read_answer_without_choices(
     return KindAndOptions("short", tuple(ItemOption(accepted, True) for accepted in answers))
 
 
-_OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
-_ANSWER = re.compile(r"^\s*(?:correct\s+)?answer\s*:\s*(\S.*)$", re.IGNORECASE)
-_WHY = re.compile(r"^\s*(?:feedback|explanation|rationale)\s*:\s*(.*)$", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-z][^>]*>")
-_LETTERS = string.ascii_uppercase
+_OPTION_LINE = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
+_ANSWER_LINE = re.compile(r"^\s*(?:correct\s+)?answer\s*:\s*(\S.*)$", re.IGNORECASE)
+_EXPLANATION_LINE = re.compile(r"^\s*(?:feedback|explanation|rationale)\s*:\s*(.*)$", re.IGNORECASE)
+_HTML_TAG = re.compile(r"</?[a-z][^>]*>")
+_OPTION_LETTERS = string.ascii_uppercase
 
 
 class _AikenOption(NamedTuple):
@@ -278,15 +279,17 @@ def _split_into_question_drafts(text: str) -> list[_AikenDraft]:
 
 def _try_add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     """Add a line to a question; False if the line begins another one."""
-    option, answer = _OPTION.match(line), _ANSWER.match(line)
+    option, answer = _OPTION_LINE.match(line), _ANSWER_LINE.match(line)
     if draft.answer:
-        why = _WHY.match(line)
+        why = _EXPLANATION_LINE.match(line)
         if draft.is_after_empty_line or draft.explanation or not why:
             return False
         draft.explanation = why[1]
     elif answer and draft.options:
         draft.answer = answer[1].strip()
-    elif option and (option[2] or option[1] == _LETTERS[len(draft.options) % len(_LETTERS)]):
+    elif option and (
+        option[2] or option[1] == _OPTION_LETTERS[len(draft.options) % len(_OPTION_LETTERS)]
+    ):
         # “U.S.” in a stem is not an option, because its letter does not come next.
         draft.options.append(_AikenOption(option[1], [option[3].strip()]))
     elif draft.is_after_empty_line:
@@ -344,18 +347,18 @@ def _write_aiken_block(item: Item) -> str:
     right = [n for n, o in enumerate(item.options) if o.right]
     if item.kind not in {"single", "true-false"} or len(right) != 1:
         raise ItemSkippedError("Aiken knows single choices only")
-    if len(item.options) > len(_LETTERS):
-        raise ItemSkippedError(f"Aiken has {len(_LETTERS)} letters for options")
+    if len(item.options) > len(_OPTION_LETTERS):
+        raise ItemSkippedError(f"Aiken has {len(_OPTION_LETTERS)} letters for options")
     stem = _plain_text_keeping_tex(item.stem)
-    if _OPTION.match(stem) or _ANSWER.match(stem) or _WHY.match(stem):
+    if _OPTION_LINE.match(stem) or _ANSWER_LINE.match(stem) or _EXPLANATION_LINE.match(stem):
         raise ItemSkippedError("its first words would be read as an option")
     if len(stem.encode()) < 2:
         raise ItemSkippedError("its question is one sign, which Aiken takes for none")
     texts = [_plain_text_keeping_tex(option.text) for option in item.options]
-    lines = [f"{letter}. {text}" for letter, text in zip(_LETTERS, texts, strict=False)]
-    return "\n".join([stem, *lines, f"ANSWER: {_LETTERS[right[0]]}"])
+    lines = [f"{letter}. {text}" for letter, text in zip(_OPTION_LETTERS, texts, strict=False)]
+    return "\n".join([stem, *lines, f"ANSWER: {_OPTION_LETTERS[right[0]]}"])
 
 
 def _plain_text_keeping_tex(markdown: str) -> str:
     """Return the plain text; formulas stay as TeX."""
-    return " ".join(html.unescape(_TAG.sub(" ", convert_markdown_to_html(markdown))).split())
+    return " ".join(html.unescape(_HTML_TAG.sub(" ", convert_markdown_to_html(markdown))).split())

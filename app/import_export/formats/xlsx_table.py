@@ -31,16 +31,16 @@ from app.import_export.text_conversion import parse_typed_range_or_none
 from app.import_export.xml_files import remove_illegal_characters
 
 QUESTION = "question (Markdown)"
-_HEAD = ("id", "topic", "type", QUESTION, "answer")
-_TAIL = (
+_FIRST_COLUMN_NAMES = ("id", "topic", "type", QUESTION, "answer")
+_LAST_COLUMN_NAMES = (
     *("explanation", "mistake", "hint", "difficulty", "objective", "source", "tags"),
     *("use", "level", "partial", "shuffle", "case"),
 )
-_KINDS = frozenset(get_args(Kind)) - {"card"}
-_ARROW = " → "
+_QUESTION_TYPES = frozenset(get_args(Kind)) - {"card"}
+_MATCH_ARROW = " → "
 _LONGEST_CELL = 32_767  # of Excel
-_CREDIT = re.compile(r"([A-Z]{1,2})(?:\s+(\d{1,3}(?:\.\d+)?)\s*%)?")
-_BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_OPTION_CREDIT = re.compile(r"([A-Z]{1,2})(?:\s+(\d{1,3}(?:\.\d+)?)\s*%)?")
+_BLANK_MARKUP = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 CellByColumn = dict[str, str]
 
 
@@ -52,7 +52,7 @@ def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
     )
     labels = [format_column_letters(number) for number in range(most_choices)]
     choices = [name for label in labels for name in (label, f"{label} feedback")]
-    columns = [*_HEAD, *choices, *_TAIL]
+    columns = [*_FIRST_COLUMN_NAMES, *choices, *_LAST_COLUMN_NAMES]
     table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
     return ExportResult(_build_xlsx(table), len(rows), refused, lost)
 
@@ -92,11 +92,11 @@ def _build_answer_cells(item: Item) -> CellByColumn:
     if item.kind == "match":
         choices = [
             _LabeledChoice(
-                format_column_letters(number), f"{p.left}{_ARROW}{p.right}".lstrip(), p.why
+                format_column_letters(number), f"{p.left}{_MATCH_ARROW}{p.right}".lstrip(), p.why
             )
             for number, p in enumerate(item.pairs)
         ]
-        return {"answer": _ARROW.join(item.titles).strip(), **_build_choice_cells(choices)}
+        return {"answer": _MATCH_ARROW.join(item.titles).strip(), **_build_choice_cells(choices)}
     options = (*item.steps, *item.options)
     choices = [
         _LabeledChoice(
@@ -137,8 +137,10 @@ def read_item_of_exported_row(cell_by_column: Mapping[str, str]) -> Item:
     """Return the question of a row; raises ItemSkippedError."""
     row = {name: cell.strip() for name, cell in cell_by_column.items()}
     kind = row.get("type", "") or "single"
-    if kind not in _KINDS:
-        raise ItemSkippedError(f"its type “{kind[:20]}” is none of {', '.join(sorted(_KINDS))}")
+    if kind not in _QUESTION_TYPES:
+        raise ItemSkippedError(
+            f"its type “{kind[:20]}” is none of {', '.join(sorted(_QUESTION_TYPES))}"
+        )
     difficulty = parse_difficulty_cell(row.get("difficulty", ""))
     if not row.get(QUESTION):
         raise ItemSkippedError("it has no question")
@@ -177,17 +179,17 @@ def _read_answer_fields(item_kind: str, cell_by_column: Mapping[str, str]) -> di
     question = cell_by_column[QUESTION]
     if item_kind == "cloze":
         stem, _, text = question.partition("\n\n")
-        blanks = tuple(_parse_blank(match[1]) for match in _BLANK.finditer(text))
+        blanks = tuple(_parse_blank(match[1]) for match in _BLANK_MARKUP.finditer(text))
         if not blanks:
             raise ItemSkippedError("its question has no blank: write [[answer]] in its text")
-        return {"stem": stem, "text": _BLANK.sub(BLANK_CHARACTER, text), "blanks": blanks}
+        return {"stem": stem, "text": _BLANK_MARKUP.sub(BLANK_CHARACTER, text), "blanks": blanks}
     choices = [
         _LabeledChoice(name, cell, cell_by_column.get(f"{name} feedback", ""))
         for name, cell in cell_by_column.items()
-        if cell and _CREDIT.fullmatch(name)
+        if cell and _OPTION_CREDIT.fullmatch(name)
     ]
     if item_kind == "match":
-        left, _, right = cell_by_column.get("answer", "").partition(_ARROW.strip())
+        left, _, right = cell_by_column.get("answer", "").partition(_MATCH_ARROW.strip())
         pairs = tuple(map(_read_pair, choices))
         return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
     credit_by_label = _parse_credit_by_named_label(
@@ -210,7 +212,7 @@ def _parse_credit_by_named_label(answer: str, labels: Sequence[str]) -> dict[str
     """Return the labels that the answer names in order, each with its credit (1 for right)."""
     key: dict[str, float] = {}
     for part in split_list_cell(answer, ",;"):
-        match = _CREDIT.fullmatch(part)
+        match = _OPTION_CREDIT.fullmatch(part)
         if match is None or match[1] not in labels:
             raise ItemSkippedError(f"its answer “{part[:40]}” names none of its choices")
         key[match[1]] = round(float(match[2]) / 100, 9) if match[2] else 1.0
@@ -230,7 +232,7 @@ def _read_option(item_kind: str, choice: _LabeledChoice, score: float) -> ItemOp
 
 
 def _read_pair(choice: _LabeledChoice) -> ItemPair:
-    left, arrow, right = f" {choice.text}".partition(_ARROW)
+    left, arrow, right = f" {choice.text}".partition(_MATCH_ARROW)
     if not arrow:
         raise ItemSkippedError(f"its pair “{choice.text[:40]}” has no arrow: write left → right")
     return ItemPair(left.strip(), right.strip(), choice.feedback)
@@ -247,7 +249,7 @@ def _parse_blank(authored_blank: str) -> ItemBlank:
     )
 
 
-_PARTS = {
+_XLSX_PART_BY_PATH = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
     'content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.'
     'relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>'
@@ -265,7 +267,7 @@ _PARTS = {
     '2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/'
     'officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
 }
-_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # so that the same questions give the same file
 
 
@@ -283,9 +285,9 @@ def _build_xlsx(table: Sequence[Sequence[str]]) -> bytes:
     )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {**_PARTS, "xl/worksheets/sheet1.xml": sheet}.items():
+        for name, content in {**_XLSX_PART_BY_PATH, "xl/worksheets/sheet1.xml": sheet}.items():
             entry = zipfile.ZipInfo(name, _FIXED_TIME)
-            archive.writestr(entry, _XML + content, zipfile.ZIP_DEFLATED)
+            archive.writestr(entry, _XML_DECLARATION + content, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 

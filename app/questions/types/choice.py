@@ -43,15 +43,17 @@ from app.questions.question_type import (
 )
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
-_NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
-_CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
-_SHORT = 30
+_COUNT_WORD_PATTERN = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
+_CHOOSE_COUNT = re.compile(
+    rf"\b(?:choose|select|pick|tick|mark){_COUNT_WORD_PATTERN}", re.IGNORECASE
+)
+_MAX_SHORT_OPTION_LETTERS = 30
 _NUMBER_FIRST = re.compile(
     r"`?[-+−]?\s?[$€£¥]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\{[^{}]*\})\s?(?:[^\s\d.±-]\S*)?\s*(?:±.*)?`?$"
 )
-_SPAN = re.compile(r"(?P<low>\d[\d.,]*)\s*(?:to|[–—-])\s*(?P<high>\d.*)")
-_WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
-_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+_NUMBER_RANGE = re.compile(r"(?P<low>\d[\d.,]*)\s*(?:to|[–—-])\s*(?P<high>\d.*)")
+_WHICH_COUNT = re.compile(rf"\bwhich{_COUNT_WORD_PATTERN}", re.IGNORECASE)
+_NUMBER_BY_WORD = {"two": 2, "three": 3, "four": 4, "five": 5}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -64,7 +66,7 @@ class ChoiceSpec:
     shuffle: bool = True
 
 
-_SIDES = "The options of a true-false question are True and False, in any language."
+_TRUE_FALSE_MESSAGE = "The options of a true-false question are True and False, in any language."
 
 
 class ChoiceType(QuestionType[ChoiceSpec]):
@@ -99,7 +101,12 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             report_if_no_option_right(options, first, parse_context)
             use = "" if self._report_if_maybe_meant_to_be_typed(authored) else authored.exam_use
             report_if_too_few_options(
-                len(options), self.min_exam_options, first, parse_context, exam_use=use, hint=_SIDES
+                len(options),
+                self.min_exam_options,
+                first,
+                parse_context,
+                exam_use=use,
+                hint=_TRUE_FALSE_MESSAGE,
             )
         report_duplicate_options(options, parse_context)
         self.report_missing_option_feedback(options, parse_context)
@@ -122,7 +129,7 @@ class ChoiceType(QuestionType[ChoiceSpec]):
             return False
         first = next((o for o in options if o.ticked), options[0])
         hint = "To have it typed, write type: short into the comment"
-        span = _SPAN.match(first.plain_text.strip("` "))
+        span = _NUMBER_RANGE.match(first.plain_text.strip("` "))
         if span:
             low, high = span["low"], span["high"]
             hint = f"To have it typed, write a range with two dots: `{low} .. {high}`"
@@ -171,14 +178,14 @@ class ChoiceType(QuestionType[ChoiceSpec]):
         “Which two” may ask for a pair, so with one right option only “choose two” counts.
         English only.
         """
-        matches = _CHOOSE.findall(stem)
+        matches = _CHOOSE_COUNT.findall(stem)
         if self.has_several_right_options:
-            matches = matches or _WHICH.findall(stem)
+            matches = matches or _WHICH_COUNT.findall(stem)
         if not matches:
             return
         number_word, right_count = matches[-1].lower(), sum(o.right for o in answer.options)
         is_comparable = right_count > 1 if self.has_several_right_options else right_count == 1
-        if is_comparable and (_NUMBERS.get(number_word) or int(number_word)) != right_count:
+        if is_comparable and (_NUMBER_BY_WORD.get(number_word) or int(number_word)) != right_count:
             ticked = f"{right_count} option{'s are' if right_count != 1 else ' is'}"
             message = f"The question asks for {number_word}, and {ticked} ticked."
             hint = "Tick as many as it asks for, or correct the number."
@@ -372,7 +379,7 @@ def _report_answer_cues(options: Sequence[ParsedOption], parse_context: ParseCon
         message = f"The right option has {len(right.plain_text)} letters, the longest other "
         message += f"{longest}."
         parse_context.report("W26", right.line, 1, message, "Make the options alike in length.")
-    for name, has_form in _FORMS.items():
+    for name, has_form in _OPTION_TEST_BY_FORM.items():
         if wrong and has_form(right) and not any(has_form(o) for o in wrong):
             message = f"Only the right option {name}."
             hint = "Give the wrong options the same form."
@@ -383,7 +390,7 @@ def _option_contains_token(token_type: str, option: ParsedOption) -> bool:
     return any(c.type == token_type for c in option.text_token.children or [])
 
 
-_FORMS: dict[str, Callable[[ParsedOption], bool]] = {
+_OPTION_TEST_BY_FORM: dict[str, Callable[[ParsedOption], bool]] = {
     "is in code style": lambda o: _option_contains_token("code_inline", o),
     "has bold words": lambda o: _option_contains_token("strong_open", o),
     "has a number": lambda o: bool(re.search(r"\d", o.plain_text)),
@@ -403,7 +410,7 @@ class MultipleChoiceType(ChoiceType):
     nothing_chosen_message = "No answer is ticked. Tick all that are right."
 
     def write_several_right_note(self, stem: RichText) -> str:
-        says_how_many = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
+        says_how_many = _CHOOSE_COUNT.search(stem.plain) or _WHICH_COUNT.search(stem.plain)
         return "" if says_how_many else "More than one may be right."
 
     def describe_missing_input(
@@ -421,7 +428,7 @@ class MultipleChoiceType(ChoiceType):
     ) -> str:
         right_count = sum(o.right for o in answer.options)
         chosen_count = len(set(raw.get("answer", ())))
-        says_how_many = _CHOOSE.search(stem.plain) or _WHICH.search(stem.plain)
+        says_how_many = _CHOOSE_COUNT.search(stem.plain) or _WHICH_COUNT.search(stem.plain)
         if not says_how_many or chosen_count == right_count:
             return ""
         return f"{chosen_count} of {right_count} chosen"
@@ -445,7 +452,10 @@ class MultipleChoiceType(ChoiceType):
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(sole_code_span_or_none(option) for option in authored.parts.options):
                 hint = "If the answer is to be typed, write type: short into its comment."
-            elif all(len(option.plain_text) < _SHORT for option in authored.parts.options):
+            elif all(
+                len(option.plain_text) < _MAX_SHORT_OPTION_LETTERS
+                for option in authored.parts.options
+            ):
                 hint += " If it is to be typed, write each as code, and type: short in the comment."
             message = "Every option is marked right."
             parse_context.report("E33", line, 1, message, hint)

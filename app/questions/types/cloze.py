@@ -35,11 +35,11 @@ from app.questions.question_type import (
     score_by_right_parts,
 )
 
-_BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
-_HALF = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
-_OTHERS = re.compile(r"(?:^|(?<=\s))~(?=\s|$)")
-_MARK = "\ue0ff"
-_SEARCHING = 0.001  # Cost in microseconds per character that is searched.
+_BLANK_MARKUP = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_SINGLE_BRACKET_BLANK = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
+_ALTERNATIVE_SEPARATOR = re.compile(r"(?:^|(?<=\s))~(?=\s|$)")
+_BLANK_PLACEHOLDER = "\ue0ff"
+_EFFORT_PER_SEARCHED_CHARACTER = 0.001  # Cost in microseconds per character that is searched.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,9 +74,11 @@ class ClozeSpec:
     blanks: tuple[ClozeBlank, ...]
 
 
-_OTHERWISE = re.compile(r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}")
-_LINE = re.compile(r"_{3,}|\.{5,}")
-_TIGHT = re.compile(r"(?<=\w)~(?=\w)")
+_OTHER_BLANK_MARKUP = re.compile(
+    r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}"
+)
+_BLANK_LINE = re.compile(r"_{3,}|\.{5,}")
+_TILDE_WITHOUT_SPACES = re.compile(r"(?<=\w)~(?=\w)")
 
 
 class ClozeType(QuestionType[ClozeSpec]):
@@ -106,7 +108,7 @@ class ClozeType(QuestionType[ClozeSpec]):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
             text = "\n".join(t.content for t in blocks)
-            if match := _OTHERWISE.search(text):
+            if match := _OTHER_BLANK_MARKUP.search(text):
                 hint = f"Write [[{match[1] or match[2] or 'answer'}]] for {match[0]}."
             authored.parse_context.report("E54", authored.source.line, 1, message, hint)
         return cloze
@@ -131,7 +133,7 @@ class ClozeType(QuestionType[ClozeSpec]):
         del stem
         text = f" {reduce_to_words(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
-        parse_context.spend_parsing_effort(count * len(text) * _SEARCHING)
+        parse_context.spend_parsing_effort(count * len(text) * _EFFORT_PER_SEARCHED_CHARACTER)
         for words in (words for blank in answer.blanks for words in blank.answers):
             if len(words) > 2 and f" {reduce_to_words(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
@@ -214,7 +216,7 @@ def _parse_cloze(blocks: list[Token], authored: AuthoredItem) -> ClozeSpec:
         )
         return ClozeSpec((NO_TEXT,), ())
     text = render_tokens(blocks, authored.context)
-    html, words = text.html.split(_MARK), text.plain.split(_MARK)
+    html, words = text.html.split(_BLANK_PLACEHOLDER), text.plain.split(_BLANK_PLACEHOLDER)
     words += [""] * (len(html) - len(words))
     pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
     return ClozeSpec(pieces, tuple(blanks))
@@ -229,28 +231,28 @@ def _replace_blanks_by_marks(
     def cut(match: re.Match[str]) -> str:
         nested.append(match[1])
         blanks.append(_parse_blank(match[1], line, len(blanks), authored))
-        return _MARK
+        return _BLANK_PLACEHOLDER
 
     def locate(text: str) -> TextPosition:
         return parse_context.locate_text(text, line, line + 20)
 
     parse_context = authored.parse_context
-    child.content = _BLANK.sub(cut, child.content)
+    child.content = _BLANK_MARKUP.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
         message = "A blank is opened and not closed."
         parse_context.report("E54", *locate("[["), message, "Close it with ]].")
     elif "]]" in child.content:
-        near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
+        near = child.content[: child.content.index("]]") + 2].split(_BLANK_PLACEHOLDER)[-1]
         row, column = locate(near)
         at = TextPosition(row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
         parse_context.report("E54", *at, message, "Write [[answer]].")
-    elif half := _HALF.search(child.content):
+    elif half := _SINGLE_BRACKET_BLANK.search(child.content):
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
         parse_context.report(
             "E54", *locate(half[0]), message, f"Write [{shorten_with_ellipsis(half[0])}]."
         )
-    elif line_ := _LINE.search(child.content):
+    elif line_ := _BLANK_LINE.search(child.content):
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
         hint = "Write [[answer]] in its place."
         parse_context.report("E54", *locate(line_[0]), message, hint)
@@ -262,7 +264,7 @@ def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredIt
 
     parse_context = authored.parse_context
     body, _, hint = blank_markup.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
-    accepted, *others = _OTHERS.split(body)
+    accepted, *others = _ALTERNATIVE_SEPARATOR.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
@@ -278,9 +280,9 @@ def _parse_blank(blank_markup: str, line: int, number: int, authored: AuthoredIt
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
         message = f"“{blank_markup.strip()[:40]}” offers a word twice, or an empty one."
         report("E54", message, "Write [[right ~ wrong ~ wrong]].")
-    if _TIGHT.search(body):
+    if _TILDE_WITHOUT_SPACES.search(body):
         message = f"“{blank_markup.strip()[:40]}” has no spaces around its tilde."
-        apart = _TIGHT.sub(" ~ ", body).strip()
+        apart = _TILDE_WITHOUT_SPACES.sub(" ~ ", body).strip()
         report("E54", message, f"Write [[{shorten_with_ellipsis(apart)}]].")
     name = hash_to_four_letters(authored.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)

@@ -54,17 +54,17 @@ from app.questions.question_type import (
     score_by_right_parts,
 )
 
-_COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
-_REVERSED = re.compile(r"=[<>]")
-_BEST = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")
+_CONDITION_COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
+_REVERSED_COMPARISON = re.compile(r"=[<>]")
+_BEST_CALL = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")
 _BEST_NAME = "best_of_"  # in expressions, best(x) is the name best_of_x
 _OPERATOR_TEXTS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
-_TOLERANCE = 1e-9
+_RELATIVE_TOLERANCE = 1e-9
 _MOST_PLANS = 400
-_SWEEPS = 3
-_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_UNKNOWN = "not known, the plan does not run"
-_EXAMPLES = {
+_SEARCH_SWEEPS = 3
+_TRIED_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_UNKNOWN_VALUE_TEXT = "not known, the plan does not run"
+_EXAMPLE_BY_KEY = {
     "estimate": "estimate: and the name of one, such as inference-memory",
     "choose": "choose: and the inputs that are left open, such as [gpu]",
     "accept": "accept: and what has to hold, such as [fits]",
@@ -81,7 +81,7 @@ class PlanRank(NamedTuple):
     closeness_to_limits: float
 
 
-_UNUSABLE = PlanRank(math.inf, math.inf, math.inf)
+_UNUSABLE_PLAN_RANK = PlanRank(math.inf, math.inf, math.inf)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,13 +164,13 @@ class ConditionResult:
 @functools.lru_cache(maxsize=1024)
 def parse_condition(text: str) -> PlanCondition:
     """Parse a condition; raises ExpressionError (E44, E45, E42)."""
-    if match := _REVERSED.search(text):
+    if match := _REVERSED_COMPARISON.search(text):
         hint = f"Write {shorten_with_ellipsis(text.replace(match[0], match[0][::-1], 1))}."
         raise ExpressionError("E45", f"“{match[0]}” compares nothing.", hint)
-    match = _COMPARISON.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
+    match = _CONDITION_COMPARISON.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
         return PlanCondition(text, compile_expression(text))
-    right = _BEST.sub(rf"{_BEST_NAME}\1", match["right"])
+    right = _BEST_CALL.sub(rf"{_BEST_NAME}\1", match["right"])
     operator = "==" if match["op"] == "=" else match["op"]
     left = compile_expression(match["left"])
     return PlanCondition(text, left, operator, compile_expression(right))
@@ -202,7 +202,7 @@ def evaluate_condition(
 
 
 def _satisfies_comparison(value: float, operator: str, limit: float) -> bool:
-    if math.isclose(value, limit, rel_tol=_TOLERANCE):
+    if math.isclose(value, limit, rel_tol=_RELATIVE_TOLERANCE):
         return "=" in operator
     return value < limit if operator.startswith("<") else operator[0] == ">" and value > limit
 
@@ -227,7 +227,7 @@ def evaluate_conditions(answer: DesignSpec, plan: Mapping[str, str]) -> list[Con
             if error.code != "E44":
                 raise
             # The output exists, but not for this plan: one that does not fit has no latency.
-            results.append(ConditionResult(condition, is_met=False, value=_UNKNOWN))
+            results.append(ConditionResult(condition, is_met=False, value=_UNKNOWN_VALUE_TEXT))
     return results
 
 
@@ -301,7 +301,7 @@ class _BoundedPlanSearch:
 
         `list_values_to_try` gives the values to try around a plan, `choices_at_once` how many choices change at once.
         """
-        for _ in range(_SWEEPS):
+        for _ in range(_SEARCH_SWEEPS):
             before, values = self.rank_plan(plan), list_values_to_try(plan)
             for names in itertools.combinations(values, choices_at_once):
                 choices = itertools.product(*(values[name] for name in names))
@@ -315,7 +315,9 @@ class _BoundedPlanSearch:
         key = tuple(sorted(plan.items()))
         if key not in self._ranks:
             is_over = len(self._ranks) >= _MOST_PLANS
-            self._ranks[key] = _UNUSABLE if is_over else self._rank_and_remember_best(plan)
+            self._ranks[key] = (
+                _UNUSABLE_PLAN_RANK if is_over else self._rank_and_remember_best(plan)
+            )
         return self._ranks[key]
 
     def _rank_and_remember_best(self, plan: Mapping[str, str]) -> PlanRank:
@@ -323,10 +325,10 @@ class _BoundedPlanSearch:
             outputs = estimate_plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
             results = [evaluate_condition(c, outputs, {}) for c in self._conditions]
         except (FigureError, ExpressionError):
-            return _UNUSABLE
+            return _UNUSABLE_PLAN_RANK
         value = outputs.get(self._output) if self._output else Quantity(0.0, None)
         if not isinstance(value, Quantity):
-            return _UNUSABLE
+            return _UNUSABLE_PLAN_RANK
         missed = sum((not r.is_met) + min(r.relative_excess, 1e6) for r in results)
         signed_objective = self._sign * value.value
         if not missed and (self.best is None or signed_objective < self._sign * self.best.value):
@@ -348,7 +350,9 @@ def _list_values_to_try(input_spec: InputSpec) -> tuple[str, ...]:
     if input_spec.kind == "gpu":
         return tuple(gpu.id for gpu in catalog.list_accelerators() if not gpu.announced)
     return (
-        ("no", "yes") if input_spec.kind == "flag" else _keep_allowed(input_spec, _COUNTS) or ("1",)
+        ("no", "yes")
+        if input_spec.kind == "flag"
+        else _keep_allowed(input_spec, _TRIED_COUNTS) or ("1",)
     )
 
 
@@ -505,7 +509,7 @@ class _DesignExerciseCheck:
         self._file.report(code, *self._comment.field_location(key), message, hint)
 
     def _report_missing_fields(self) -> bool:
-        for key, example in _EXAMPLES.items():
+        for key, example in _EXAMPLE_BY_KEY.items():
             node = self._fields.get(key)
             if not node or not any(word.text for word in lenient_yaml.collect_texts_of_node(node)):
                 self._report("E13", key, f"A design exercise needs “{key}”.", f"Write {example}.")

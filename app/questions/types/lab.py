@@ -42,7 +42,7 @@ from app.questions.types.lab_rules import parse_lab, report_lab_problems
 
 MOST_LINES = 40
 LONGEST_LINE = 200
-_HARM = 0.25
+_HARMFUL_COMMAND_PENALTY = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class LabType(QuestionType[LabSpec]):
             return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
         review, right = self.build_session_review(answer, raw), chosen[0].right
         goal = len(review.session.reached_goals) / max(1, len(answer.lab.goal_ids))
-        score = (goal + right) / 2 - _HARM * len(review.harmful_entries)
+        score = (goal + right) / 2 - _HARMFUL_COMMAND_PENALTY * len(review.harmful_entries)
         if credit_rule == "off":
             score = float(score >= 1)
         return GradeResult(

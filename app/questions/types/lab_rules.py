@@ -28,26 +28,28 @@ from app.questions.lab_session import (
 from app.questions.option_parsing import report_if_several_options_right, report_option_problems
 from app.questions.question_type import AuthoredItem, escape_typed_text
 
-_STATE = r"[a-z0-9][a-z0-9-]*"
-_PART = (
-    rf"\s+(?:in\s+\[?(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)\]?|to\s+(?P<to>{_STATE})"
+_STATE_PATTERN = r"[a-z0-9][a-z0-9-]*"
+_BLOCK_INFO_PART = (
+    rf"\s+(?:in\s+\[?(?P<states>{_STATE_PATTERN}(?:\s*,\s*{_STATE_PATTERN})*)\]?|to\s+(?P<to>{_STATE_PATTERN})"
     r"|(?P<flag>needed|first|harmful))(?!\S)"
 )
-_CHANGING = re.compile(
+_CHANGING_COMMAND = re.compile(
     r"(?:kill|rm|mv|cp|mkdir|touch|chmod|chown|export|cd)\s"
     r"|(?:systemctl|service)\s(?:.*\s)?(?:start|stop|restart|reload|enable|disable)\b"
 )
-_SHOWING = re.compile(
+_SHOWING_COMMAND = re.compile(
     r"(?:cat|ls|ps|df|du|free|top|dmesg|journalctl)\b|(?:systemctl|service)\s(?:.*\s)?status\b"
 )
 # What other programs write for any text. A star alone may also be every file of a folder.
-_WILDCARD = re.compile(r"(?:(?<!\S)|(?<==))(\.\.\.|\[\.\.\.\]|\.\*|<[\w -]+>)(?!\S)")
-_STAR = re.compile(r"(?!(?:cat|ch\w+|cp|du|e?grep|file|head|less|ls|mv|rm|stat|tail|wc) ).+ (\*)")
+_FOREIGN_WILDCARD = re.compile(r"(?:(?<!\S)|(?<==))(\.\.\.|\[\.\.\.\]|\.\*|<[\w -]+>)(?!\S)")
+_SHELL_STAR = re.compile(
+    r"(?!(?:cat|ch\w+|cp|du|e?grep|file|head|less|ls|mv|rm|stat|tail|wc) ).+ (\*)"
+)
 # A prompt of another shell, or of root, before a command.
-_PROMPT = re.compile(
+_OTHER_PROMPT = re.compile(
     r"(?:\[?[\w.-]+@[\w.-]+[: ][^$#%>]*[$#%>]|[#%>]) *(?P<command>[a-z][\w.-]*(?: .*)?)$"
 )
-_MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
+_MAX_COUNT_BY_PART = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
 
 def parse_lab(authored: AuthoredItem) -> Lab:
@@ -83,15 +85,15 @@ def _parse_console_block(
     """Read the commands of a fence, and their note from the inside of the quote below it."""
     parse_context, line = authored.parse_context, get_first_line_number(fence)
     info = fence.info.strip()
-    if re.sub(_PART, "", info) != "console":
+    if re.sub(_BLOCK_INFO_PART, "", info) != "console":
         message = f"“{info[:60]}” is not read."
         hint = "Write console, and behind it in STATE (several: in ONE, TWO), to STATE, needed, "
         hint += "first or harmful."
         parse_context.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(note_tokens, authored.context)
-    parts = list(re.finditer(_PART, info))
-    states = tuple(re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"])))
+    parts = list(re.finditer(_BLOCK_INFO_PART, info))
+    states = tuple(re.findall(_STATE_PATTERN, " ".join(p["states"] for p in parts if p["states"])))
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts}
     step, harmful = line if flags & {"needed", "first"} else 0, "harmful" in flags
@@ -136,7 +138,7 @@ def _split_block_into_commands(
             commands[-1].spellings.append(text[prompt.end() :])
         elif commands:
             commands[-1].output_lines.append(text)
-            prompt_match = _PROMPT.match(text)
+            prompt_match = _OTHER_PROMPT.match(text)
             if prompt_match and prompt_match["command"].split()[0] in shell.load_program_specs():
                 message = f"“{text[:40]}” is read as output, not as a command."
                 parse_context.report(
@@ -185,18 +187,21 @@ def _report_exceeded_size_limits(lab: Lab, authored: AuthoredItem) -> None:
         report("E89", line, 1, "The lab has no command.", hint)
     counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goal_ids}
     for label, parts in counts.items():
-        if len(parts) > _MOST[label]:
+        if len(parts) > _MAX_COUNT_BY_PART[label]:
             message = f"The lab has {len(parts)} {label}."
-            report("E88", line, 1, message, f"Use at most {_MOST[label]}.")
+            report("E88", line, 1, message, f"Use at most {_MAX_COUNT_BY_PART[label]}.")
 
 
 def _report_command_problems(lab: Lab, parse_context: ParseContext) -> None:
     """Report faults of each command by itself: size, spellings, note (E88, E89, W25, W89)."""
     for command in lab.commands:
         lines = command.output.plain.split("\n")
-        if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:
+        if (
+            len(lines) > _MAX_COUNT_BY_PART["lines"]
+            or max(map(len, lines)) > _MAX_COUNT_BY_PART["letters"]
+        ):
             message = f"The output of “{command.first_spelling[:40]}” is too long."
-            hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
+            hint = f"Write at most {_MAX_COUNT_BY_PART['lines']} lines of {_MAX_COUNT_BY_PART['letters']} characters."
             parse_context.report("E88", command.line, 1, message, hint)
         for spelling in command.spellings:
             _report_bad_wildcards(spelling.plain, command.line, parse_context)
@@ -217,8 +222,8 @@ def _report_command_problems(lab: Lab, parse_context: ParseContext) -> None:
             message = f"“{command.first_spelling[:40]}” cannot be first: no command leads to another state."
             parse_context.report("W89", command.line, 1, message, "Write needed in place of first.")
         names = [s.plain.removeprefix("sudo ") for s in command.spellings]
-        changing = [name for name in names if _CHANGING.match(name)]
-        showing = [name for name in names if _SHOWING.match(name)]
+        changing = [name for name in names if _CHANGING_COMMAND.match(name)]
+        showing = [name for name in names if _SHOWING_COMMAND.match(name)]
         if changing and showing and not command.harmful:
             message = f"“{changing[0][:40]}” and “{showing[0][:40]}” stand right below each other, "
             message += "which makes them spellings of one command."
@@ -233,7 +238,7 @@ def _report_bad_wildcards(spelling: str, line: int, parse_context: ParseContext)
     if any(shell.ANY_TEXT in word for word in program):
         message = f"“{spelling[:40]}” answers nothing: … cannot stand for a program."
         parse_context.report("E89", line, 1, message, "Write its name, and … behind it.")
-    elif match := _WILDCARD.search(spelling) or _STAR.fullmatch(spelling):
+    elif match := _FOREIGN_WILDCARD.search(spelling) or _SHELL_STAR.fullmatch(spelling):
         message = f"“{match[1]}” in “{spelling[:40]}” has to be typed as it stands."
         parse_context.report("W89", line, 1, message, "For any text write … there.")
 

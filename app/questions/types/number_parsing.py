@@ -13,26 +13,26 @@ from app.markup.problems import AuthoringError, ProblemText
 from app.markup.quantities import CURRENCIES, UNIT_SPELLINGS, UNITS, Quantity, UnitMismatchError
 from app.questions.question_type import QUOTES, remove_invisible_characters
 
-_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
+_DIGIT_BY_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_RAISED_DIGITS = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
 # Characters that normalization would turn into a letter, or a detached accent.
-_ALONE = str.maketrans("\u00b4\u02da\u00ba", "'°°")
+_LOOKALIKE_UNIT_SIGNS = str.maketrans("\u00b4\u02da\u00ba", "'°°")
 # Every hyphen and dash, and what Japanese keyboards type for one.
-_MINUS = (
+_MINUS_SIGNS = (
     "\u058a\u05be\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2500\u2796"
     "\u2e3a\u2e3b\u30fc\ufe58\ufe63\uff0d"
 )
-_SIGNS = str.maketrans(
+_PLAIN_SIGN_BY_SIGN = str.maketrans(
     {
-        **dict.fromkeys(_MINUS, "-"),
+        **dict.fromkeys(_MINUS_SIGNS, "-"),
         **dict.fromkeys("\u2018\u2019\u02bb\u02bc`\u066c", "'"),
         "\u066b": ".",  # Decimal sign of Arabic; the previous character groups digits there.
         "\u066a": "%",
     }
 )
 # Full stops and commas after an answer, in many scripts.
-_STOPS = " .,;\u0589\u060c\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4\u3001\u3002"
-_QUOTED = re.compile(f"[{QUOTES}](.*)[{QUOTES}]", re.DOTALL)
+_FINAL_PUNCTUATION = " .,;\u0589\u060c\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4\u3001\u3002"
+_QUOTED_TEXT = re.compile(f"[{QUOTES}](.*)[{QUOTES}]", re.DOTALL)
 _SIGNS_OF_ONE = {
     "USD": "US$ $US U.S.$",
     "AUD": "A$ AU$",
@@ -74,14 +74,18 @@ _SIGNS_OF_SEVERAL = {
     "Rs": ("INR", "PKR"),
     "Rs.": ("INR", "PKR"),
 }
-_MONEY = {code: (code,) for code in CURRENCIES} | _SIGNS_OF_SEVERAL
-_MONEY |= {s: (code,) for code, signs in _SIGNS_OF_ONE.items() for s in signs.split()}
+_CURRENCY_CODES_BY_SIGN = {code: (code,) for code in CURRENCIES} | _SIGNS_OF_SEVERAL
+_CURRENCY_CODES_BY_SIGN |= {
+    s: (code,) for code, signs in _SIGNS_OF_ONE.items() for s in signs.split()
+}
 """The currencies that each code or sign may mean; the first one is the default."""
-_CODE = f"(?i:{'|'.join(CURRENCIES)})"
-_PRICE = "|".join(re.escape(sign) for sign in sorted(_MONEY, key=len, reverse=True))
-_SHAPE = re.compile(
+_CURRENCY_CODE = f"(?i:{'|'.join(CURRENCIES)})"
+_CURRENCY_SIGN = "|".join(
+    re.escape(sign) for sign in sorted(_CURRENCY_CODES_BY_SIGN, key=len, reverse=True)
+)
+_NUMBER_SHAPE = re.compile(
     rf"""^[~≈=\u301c\s]*(?P<sign>[+-]?)\s*
-    (?:(?P<money>(?:(?:US|{_CODE})\s*)?(?:{_PRICE})|{_CODE}|%)\s*(?P<inner>[+-]?)\s*)?
+    (?:(?P<money>(?:(?:US|{_CURRENCY_CODE})\s*)?(?:{_CURRENCY_SIGN})|{_CURRENCY_CODE}|%)\s*(?P<inner>[+-]?)\s*)?
     (?P<digits>\d[\d.,'_\s]*\d|\d|[.,]\d+)(?:[.,](?:-{{1,2}}(?!\d))?)?
     (?:\s*[/\u2044]\s*(?P<below>\d{{1,6}}))?
     (?:\s*(?:[eE]|[x×*·]\s*10\s*(?:\^|\*\*))\s*(?P<power>[+-]?\s*\d{{1,3}})
@@ -90,8 +94,8 @@ _SHAPE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BEFORE_FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # Keeps 1½ apart from 11/2.
-_GROUPED = re.compile(r"^\d{1,3}(?:[\s'_]\d{3})+(?:[.,]\d+)?$")
-_SPELLED = {
+_GROUPED_DIGITS = re.compile(r"^\d{1,3}(?:[\s'_]\d{3})+(?:[.,]\d+)?$")
+_UNIT_BY_SPELLING = {
     "percent": "%",
     "dollar": "USD",
     "dollars": "USD",
@@ -140,7 +144,7 @@ _SPELLED = {
     "volts": "V",
     "ohms": "Ω",
 }
-_PREFIX = {
+_UNIT_PREFIX_BY_WORD = {
     "kilo": "k",
     "mega": "M",
     "giga": "G",
@@ -154,12 +158,12 @@ _PREFIX = {
     "pebi": "Pi",
 }
 _SHORT_PREFIX = {"k": "k", "m": "M", "g": "G", "t": "T", "p": "P"}  # of bytes and bits
-_STEM = {"byte": "B", "bit": "bit", "watt": "W"}
+_UNIT_BY_STEM = {"byte": "B", "bit": "bit", "watt": "W"}
 # An amount each second. In “GBPS” nobody can tell bytes from bits.
-_RATE = re.compile(r"(?P<amount>\S+?)(?:(?<=[Bb])ps|/(?:s|secs?|seconds?))")
+_RATE_SPELLING = re.compile(r"(?P<amount>\S+?)(?:(?<=[Bb])ps|/(?:s|secs?|seconds?))")
 _CAPITAL_RATE = re.compile(r"(?P<prefix>[KMGTP]?)B(?:PS|ps)")
-_TRANSFERS = re.compile(r"[kMG]?T/s|transfers?/s", re.IGNORECASE)
-_LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_TRANSFER_RATE_UNIT = re.compile(r"[kMG]?T/s|transfers?/s", re.IGNORECASE)
+_FACTOR_BY_WORD = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,7 +193,7 @@ def parse_typed_number(text: str) -> TypedNumber | None:
     >>> parse_typed_number("-US$5.80")
     TypedNumber(value=-5.8, unit_word='US$')
     """
-    match = _SHAPE.match(_normalize_number_text(text))
+    match = _NUMBER_SHAPE.match(_normalize_number_text(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
     digits = _normalize_separators(match["digits"])
@@ -245,19 +249,19 @@ def parse_unit(unit_word: str, expected_unit: str) -> TypedUnit | None:
 
 def _normalize_number_text(text: str) -> str:
     text = _BEFORE_FRACTION.sub(" ", text)
-    with_exponents = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
-    normalized = unicodedata.normalize("NFKC", with_exponents.translate(_ALONE))
+    with_exponents = _RAISED_DIGITS.sub(lambda m: "^" + m[0].translate(_DIGIT_BY_SUPERSCRIPT), text)
+    normalized = unicodedata.normalize("NFKC", with_exponents.translate(_LOOKALIKE_UNIT_SIGNS))
     visible = remove_invisible_characters(normalized).strip()
-    quoted = _QUOTED.fullmatch(visible)
+    quoted = _QUOTED_TEXT.fullmatch(visible)
     number_text = quoted[1] if quoted else visible
-    return number_text.translate(_SIGNS).strip().rstrip(_STOPS)
+    return number_text.translate(_PLAIN_SIGN_BY_SIGN).strip().rstrip(_FINAL_PUNCTUATION)
 
 
 def _normalize_separators(typed_number: str) -> str | None:
     """Return the digits with a dot as decimal sign; None if they do not form a number."""
     if re.search(r"[\s'_]", typed_number):
         joined = re.sub(r"[\s'_]", "", typed_number).replace(",", ".")
-        return joined if _GROUPED.match(typed_number) else None
+        return joined if _GROUPED_DIGITS.match(typed_number) else None
     commas, dots = typed_number.count(","), typed_number.count(".")
     if commas and dots:
         return _normalize_comma_and_dot(typed_number)
@@ -304,7 +308,7 @@ def _is_count_unit(unit: str) -> bool:
 def _find_count_factor(unit_word: str, expected_unit: str) -> float | None:
     """Return the factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
     first, _, rest = unit_word.partition(" ")
-    factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
+    factor = _FACTOR_BY_WORD.get(first.lower()) or COUNT_SUFFIX.get(first)
     noun = rest if factor else unit_word
     name = _find_unit_by_symbol_or_word(noun) if noun else ""
     if name is None or not _is_count_unit(name):
@@ -321,16 +325,16 @@ def _find_unit_by_symbol_or_word(word: str) -> str | None:
     word = UNIT_SPELLINGS.get(word, word)
     if word in UNITS:
         return word
-    if rate := _RATE.fullmatch(word):
+    if rate := _RATE_SPELLING.fullmatch(word):
         unit = f"{_find_unit_by_symbol_or_word(rate['amount'])}/s"
         if unit in UNITS:
             return unit
     lower = word.lower()
-    if lower in _SPELLED and not _CAPITAL_RATE.fullmatch(word):
-        return _SPELLED[lower]
+    if lower in _UNIT_BY_SPELLING and not _CAPITAL_RATE.fullmatch(word):
+        return _UNIT_BY_SPELLING[lower]
     stem = lower.removesuffix("s")
-    for name, letter in _STEM.items():
-        prefixes = {"": ""} | _PREFIX | (_SHORT_PREFIX if letter != "W" else {})
+    for name, letter in _UNIT_BY_STEM.items():
+        prefixes = {"": ""} | _UNIT_PREFIX_BY_WORD | (_SHORT_PREFIX if letter != "W" else {})
         prefix = stem.removesuffix(name)
         if stem.endswith(name) and prefix in prefixes:
             unit = prefixes[prefix] + letter
@@ -359,9 +363,9 @@ def _join_currency_and_unit(currency_before: str, unit_behind: str) -> str:
 def _possible_currencies(word: str) -> tuple[str, ...]:
     """Return the currencies that a code, a sign, or a code with its sign may mean."""
     name = word.replace(" ", "")
-    if name not in _MONEY and len(name) > 3:
+    if name not in _CURRENCY_CODES_BY_SIGN and len(name) > 3:
         return tuple({name[:3].upper()} & {*_possible_currencies(name[3:])})
-    return _MONEY.get(name) or _MONEY.get(name.upper(), ())
+    return _CURRENCY_CODES_BY_SIGN.get(name) or _CURRENCY_CODES_BY_SIGN.get(name.upper(), ())
 
 
 def _replace_currency_by_code(word: str, expected_unit: str) -> str:
@@ -373,7 +377,7 @@ def _replace_currency_by_code(word: str, expected_unit: str) -> str:
     expected_currency = expected_unit.partition("/")[0]
     code = expected_currency if expected_currency in codes else codes[0]
     name = f"{code}{slash}{rest}"
-    return name if name in UNITS else f"{code}{slash}{_SPELLED.get(rest, rest)}"
+    return name if name in UNITS else f"{code}{slash}{_UNIT_BY_SPELLING.get(rest, rest)}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -410,7 +414,7 @@ class NumericSpec:
     options: tuple[NumericOption, ...]
 
 
-_PARTS = re.compile(
+_NUMBER_WITH_TOLERANCE = re.compile(
     r"^(?P<number>.+?)\s*(?:(?:±|\+-|\+/-)\s*(?P<tolerance>.+)"
     r"|(?:\.\.\.?|…)\s*(?P<high>.+)|\bsig\s+(?P<digits>\d{1,2}))?$",
     re.DOTALL,
@@ -419,25 +423,25 @@ _NUMBER = re.compile(
     r"^(?P<number>[-+−]?[\d,_ \u00a0\u202f]*\d(?:\.\d+)?(?:[eE][-+]?\d+)?)"
     r"\s*(?P<unit>[^\d\s].*)?$"
 )
-_FRACTION = re.compile(
+_FRACTION_ANSWER = re.compile(
     r"^(?P<above>[-+−]?\d{1,6})\s*/\s*(?P<below>0*[1-9]\d{0,5})(?P<unit>(?!\d).*)$"
 )
-_TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
+_UNIT_BEFORE_NUMBER = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
 # Between two numbers: “to” in several languages, a dash, “or”, a slash.
-_SPAN = re.compile(
+_RANGE_ANSWER = re.compile(
     r"^(?P<unit>(?:[^\d\s–—-]{1,8}\s+)??)(?P<sign>[–—-]|/|[^\W\d]{1,5})\s*"
     r"(?P<rest>\d.*)$"
 )
-_OR = frozenset({"or", "/", "o", "ou", "oder"})
-_TWICE = re.compile(r"^(?P<unit>\S+)(?:\s+(?P=unit))+$")
-_DOTTED = re.compile(r"^\.\d")
-_OPEN = re.compile(r"^(?P<unit>[^\d\s±]{0,12})\s*±$")
-_LATER = re.compile(r"(?<![\d.,%±])\d[\d,.]*(?: ?[^\W\d_%]+)?$")
-_SPACERS = re.compile(r"[,_ \u00a0\u202f]")
+_OR_WORDS = frozenset({"or", "/", "o", "ou", "oder"})
+_REPEATED_UNIT = re.compile(r"^(?P<unit>\S+)(?:\s+(?P=unit))+$")
+_NUMBER_WITHOUT_LEADING_ZERO = re.compile(r"^\.\d")
+_TOLERANCE_WITHOUT_NUMBER = re.compile(r"^(?P<unit>[^\d\s±]{0,12})\s*±$")
+_SECOND_NUMBER = re.compile(r"(?<![\d.,%±])\d[\d,.]*(?: ?[^\W\d_%]+)?$")
+_DIGIT_SPACERS = re.compile(r"[,_ \u00a0\u202f]")
 _DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
-_DUST = 1e-9
+_ROUNDING_ERROR_SHARE = 1e-9
 _MOST_LETTERS = 200
-_LARGEST = "Write less than 1e300, in a larger unit where there is one."
+_TOO_LARGE_HINT = "Write less than 1e300, in a larger unit where there is one."
 _MOST_DIGITS = 15  # Digits that a float can represent.
 
 
@@ -453,7 +457,7 @@ def parse_answer_range(text: str, default_tolerance: float | None = None) -> Ans
     """
     written_range = _parse_possibly_infinite_range(text.strip(), default_tolerance)
     if not all(map(math.isfinite, (written_range.low, written_range.center, written_range.high))):
-        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
+        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _TOO_LARGE_HINT)
     return written_range
 
 
@@ -461,7 +465,7 @@ def _parse_possibly_infinite_range(text: str, default_tolerance: float | None) -
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
         raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
-    match = _PARTS.match(text)
+    match = _NUMBER_WITH_TOLERANCE.match(text)
     if match is None:
         raise AnswerRangeError("E40", "The answer is empty.", "Write a number.")
     quantity = number, unit = _parse_number_with_unit(match["number"])
@@ -479,7 +483,7 @@ def _parse_possibly_infinite_range(text: str, default_tolerance: float | None) -
         raise AnswerRangeError("E41", message, f"Write {text} ± 2%.")
     else:
         half = 0.0
-    half = max(half, abs(center) * _DUST)
+    half = max(half, abs(center) * _ROUNDING_ERROR_SHARE)
     return AnswerRange(center, center - half, center + half, unit)
 
 
@@ -514,7 +518,7 @@ def _raise_if_tolerance_percent_unusable(percent: float, center: float, unit: st
 
 
 def _parse_number_with_unit(text: str) -> NumberWithUnit:
-    if fraction := _FRACTION.match(text.strip()):
+    if fraction := _FRACTION_ANSWER.match(text.strip()):
         numerator, unit_name = _parse_number_with_unit(fraction["above"] + fraction["unit"])
         return NumberWithUnit(numerator / int(fraction["below"]), unit_name)
     match = _NUMBER.match(text.strip())
@@ -528,10 +532,10 @@ def _parse_number_with_unit(text: str) -> NumberWithUnit:
             hint = f"Write {with_point}; a comma parts thousands: 7,500."
         message = f"The comma in “{match['number']}” parts no thousands."
         raise AnswerRangeError("E40", message, hint)
-    digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
+    digits = _DIGIT_SPACERS.sub("", match["number"]).replace(MINUS, "-")
     number = float(digits)
     if abs(number) > 1e300:
-        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
+        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _TOO_LARGE_HINT)
     word = (match["unit"] or "").strip()
     unit = quantities.recognize_unit(word)
     if unit is None:
@@ -546,12 +550,12 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
     explanation = _explain_misspelled_range(word, number.strip(), text)
     if explanation:
         return AnswerRangeError("E40", *explanation)
-    if twice := _TWICE.match(word):
+    if twice := _REPEATED_UNIT.match(word):
         message = f"“{word}” names the unit twice."
         return AnswerRangeError("E42", message, f"Write {number.strip()} {twice['unit']}.")
     number_alone_advice = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
     number_alone_advice += "question."
-    is_rate = word.startswith("/") or _TRANSFERS.fullmatch(word)
+    is_rate = word.startswith("/") or _TRANSFER_RATE_UNIT.fullmatch(word)
     hint = "" if is_rate else quantities.suggest_closest_unit_or_empty(word)
     if rate := _CAPITAL_RATE.fullmatch(word):
         prefix = rate["prefix"].replace("K", "k")
@@ -564,9 +568,9 @@ def _unknown_unit_error(word: str, number: str, text: str) -> AnswerRangeError:
 
 
 def _suggest_number_first(text: str) -> str:
-    if turned := _TURNED.match(text.strip()):
+    if turned := _UNIT_BEFORE_NUMBER.match(text.strip()):
         return f"Write the number first: {turned['number']} {turned['unit']}."
-    if match := _LATER.search(text.strip()):
+    if match := _SECOND_NUMBER.search(text.strip()):
         behind = "Behind ± stands how far an answer may be off."
         return f"Begin with the number: {match[0]} ± 3%. {behind}"
     return "Write a number first, then its unit: 140 GB ± 3%."
@@ -574,15 +578,15 @@ def _suggest_number_first(text: str) -> str:
 
 def _explain_misspelled_range(word: str, number: str, text: str) -> ProblemText | None:
     """Return what to say of a range or tolerance in another spelling; None if it is none."""
-    if _DOTTED.match(word):
+    if _NUMBER_WITHOUT_LEADING_ZERO.match(word):
         hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
         return ProblemText(f"“{text}” has more than one dot.", hint)
-    if match := _OPEN.match(word):
+    if match := _TOLERANCE_WITHOUT_NUMBER.match(word):
         message = f"“{number} {word}” has no tolerance behind its sign."
         amount = f"{number} {match['unit']}".strip()
         return ProblemText(message, f"Write {amount} ± 3%.")
-    match = _SPAN.match(word)
-    if match and match["sign"] in _OR:
+    match = _RANGE_ANSWER.match(word)
+    if match and match["sign"] in _OR_WORDS:
         hint = "Write each answer as an option of its own."
         return ProblemText(f"“{text}” is not one number.", hint)
     if match:

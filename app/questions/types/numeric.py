@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.estimator.units import append_unit, format_number
 from app.markup import expressions
-from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
+from app.markup.expressions import PLACEHOLDER_PATTERN, ExpressionError, Value
 from app.markup.model import RichText
 from app.markup.problems import ParseContext
 from app.markup.quantities import (
@@ -58,11 +58,11 @@ from app.questions.types.number_parsing import (
     parse_unit,
 )
 
-_EXAMPLES = "Write a number such as 1,120 or 1.12e3"
+_NUMBER_EXAMPLE_HINT = "Write a number such as 1,120 or 1.12e3"
 # Tolerances are computed in floating point; a value at the edge must count.
-_EDGE = 1e-9
+_EDGE_TOLERANCE_SHARE = 1e-9
 # A digit that is not part of a unit, such as that of a second number of a range.
-_ANOTHER = re.compile(r"(?<![^\W\d_])\d")
+_SECOND_NUMBER = re.compile(r"(?<![^\W\d_])\d")
 
 
 def find_expected_unit(answer: NumericSpec) -> str:
@@ -90,9 +90,9 @@ class TypedQuantity(NamedTuple):
 def _parse_typed_quantity(
     typed: str, chosen_unit: str, question_unit: str
 ) -> TypedQuantity | UnreadableResponse:
-    example = f"{_EXAMPLES}{f' in {question_unit}' if question_unit else ''}."
+    example = f"{_NUMBER_EXAMPLE_HINT}{f' in {question_unit}' if question_unit else ''}."
     if not typed:
-        return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
+        return UnreadableResponse("Nothing is typed.", f"{_NUMBER_EXAMPLE_HINT}.")
     if len(typed) > MAX_RESPONSE_LENGTH:
         return UnreadableResponse(f"The answer is longer than {MAX_RESPONSE_LENGTH} characters.")
     written = parse_typed_number(typed)
@@ -100,7 +100,7 @@ def _parse_typed_quantity(
         return UnreadableResponse(f"“{typed}” is not a number.", example)
     unit_word = written.unit_word or chosen_unit or question_unit
     unit = parse_unit(unit_word, question_unit)
-    if unit is None and _ANOTHER.search(unit_word):
+    if unit is None and _SECOND_NUMBER.search(unit_word):
         return UnreadableResponse(f"“{typed}” is not one number.", example)
     return _convert_to_base_unit(written.value, unit_word, unit, question_unit, example)
 
@@ -134,7 +134,7 @@ def _matches_answer_range(answer_range: AnswerRange, value: float) -> bool:
         digits = answer_range.significant
         center_key = _make_significant_digits_key(answer_range.center / factor, digits)
         return _make_significant_digits_key(value / factor, digits) == center_key
-    slack = _EDGE * max(abs(answer_range.low), abs(answer_range.high))
+    slack = _EDGE_TOLERANCE_SHARE * max(abs(answer_range.low), abs(answer_range.high))
     return answer_range.low - slack <= value <= answer_range.high + slack
 
 
@@ -182,8 +182,9 @@ def _format_center(accepted: AnswerRange) -> str:
     )
 
 
-_EXACT = 1e-6  # of a number: a smaller half of its range is that of an exact answer
-_UNITS = {
+# of a number: a smaller half of its range is that of an exact answer
+_EXACT_HALF_WIDTH_SHARE = 1e-6
+_OFFERED_UNITS_BY_BASE_UNIT = {
     "B": ("kB", "MB", "GB", "GiB", "TB", "TiB", "PB"),
     "B/s": ("MB/s", "Gbit/s", "GB/s", "TB/s"),
     "s": ("µs", "ms", "s", "min", "h", "days"),
@@ -193,7 +194,7 @@ _UNITS = {
     "FLOP/s": ("TFLOP/s", "PFLOP/s", "EFLOP/s"),
 }
 _NUMBER_FIRST = re.compile(r"[-+−]?\s?[\d{.$€£¥]")
-_TOLERANCE = re.compile(r"\s*(?:±|\+-|\+/-|\.\.|sig\b).*", re.DOTALL)
+_TOLERANCE_SUFFIX = re.compile(r"\s*(?:±|\+-|\+/-|\.\.|sig\b).*", re.DOTALL)
 _OTHER_UNIT = "kB"
 
 
@@ -211,7 +212,11 @@ class UnitChoices:
 def _format_accepted_range(option: NumericOption) -> str:
     """Return from where to where answers count as an option; empty for an exact one."""
     accepted = option.range
-    if accepted is None or accepted.significant or _relative_half_width(accepted) < _EXACT:
+    if (
+        accepted is None
+        or accepted.significant
+        or _relative_half_width(accepted) < _EXACT_HALF_WIDTH_SHARE
+    ):
         return ""
     factor = get_factor_to_base_unit(accepted.unit)
     low, high = (format_number(end / factor, 6) for end in (accepted.low, accepted.high))
@@ -226,7 +231,7 @@ def format_tolerance_of_first_right_option(answer: object) -> str:
     if not isinstance(answer, NumericSpec):
         return ""
     template = next((o.template for o in answer.options if o.right), "")
-    match = _TOLERANCE.search(template)
+    match = _TOLERANCE_SUFFIX.search(template)
     if match is None:
         return ""
     return match[0].rstrip() if re.search(r"±|\+/?-", match[0]) else " ± 1%"
@@ -317,7 +322,7 @@ def find_overrounded_stem_numbers(
     stem: RichText, values: Mapping[str, Value]
 ) -> list[VariantFault]:
     """Report a number of the stem that is rounded more than the answer tolerates (W48)."""
-    for match in PLACEHOLDER.finditer(stem.plain):
+    for match in PLACEHOLDER_PATTERN.finditer(stem.plain):
         value = values.get(match[1])
         if not match[2] or not isinstance(value, Quantity) or not value.value:
             continue
@@ -366,7 +371,7 @@ class NumericType(QuestionType[NumericSpec]):
         """Recognize the type: each option is a number in code, and one has a tolerance."""
         spans = [sole_code_span_or_none(option) or "" for option in options]
         numbers = all(_NUMBER_FIRST.match(span) for span in spans)
-        return numbers and any(_TOLERANCE.search(span) for span in spans)
+        return numbers and any(_TOLERANCE_SUFFIX.search(span) for span in spans)
 
     def parse_answer(self, authored: AuthoredItem) -> NumericSpec:
         """Parse accepted and foreseen numbers; problems are reported."""
@@ -430,7 +435,7 @@ class NumericType(QuestionType[NumericSpec]):
     def build_template_data(self, answer: NumericSpec, draft_fields: DraftFields) -> UnitChoices:
         del draft_fields
         unit = find_expected_unit(answer)
-        choices = _UNITS.get(base_unit_of(unit), ())
+        choices = _OFFERED_UNITS_BY_BASE_UNIT.get(base_unit_of(unit), ())
         return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
     def grade(
@@ -491,7 +496,7 @@ class NumericType(QuestionType[NumericSpec]):
         """Yield each option, the right number in another unit, another number, and none."""
         right: list[str] = []
         for option in sorted(answer.options, key=lambda o: not o.right):
-            number = _TOLERANCE.sub("", option.template).strip()
+            number = _TOLERANCE_SUFFIX.sub("", option.template).strip()
             if option.right:
                 right.append(number)
             yield LabeledResponse(f"{number}{_format_accepted_range(option)}", {"answer": [number]})

@@ -48,9 +48,10 @@ from app.questions.question_type import (
     render_titled_list,
 )
 
-_LAST = 10**9
-_BOX = re.compile(r"\[[ xX]?\] ")
-_LONGEST = 6  # The mean longest run of more steps is taken from this many shuffles.
+_LAST_PLACE = 10**9
+_CHECK_BOX = re.compile(r"\[[ xX]?\] ")
+# The mean longest run of more steps is taken from this many shuffles.
+_MAX_EXACTLY_AVERAGED_STEPS = 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -351,7 +352,7 @@ def _report_list_markup_problems(answer: OrderSpec, authored: AuthoredItem) -> N
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
             parse_context.report("E50", get_first_line_number(item), 1, message, hint)
-        elif _BOX.match(step.text.plain):
+        elif _CHECK_BOX.match(step.text.plain):
             message = f"“{step.text.plain[:40]}” is shown with its box."
             hint = "Take the box away: the steps of an order are all right."
             parse_context.report("E24", get_first_line_number(item), 1, message, hint)
@@ -379,7 +380,7 @@ def _report_bullets_beside_steps(authored: AuthoredItem) -> None:
 
 
 def _parse_place_or_last(place: str) -> int:
-    return int(place) if place.isascii() and place.isdigit() else _LAST
+    return int(place) if place.isascii() and place.isdigit() else _LAST_PLACE
 
 
 def _build_response(keys: Sequence[str]) -> dict[str, list[str]]:
@@ -506,7 +507,7 @@ def _mean_credit_of_shuffled_order(step_count: int, credit_rule: str) -> float:
         return 1 / step_count
     if credit_rule != "lcs":
         return 1 / math.factorial(step_count)
-    count = min(step_count, _LONGEST)
+    count = min(step_count, _MAX_EXACTLY_AVERAGED_STEPS)
     right = [str(number) for number in range(count)]
     orders = itertools.permutations(right)
     runs = [len(_longest_common_subsequence(right, given)) for given in orders]

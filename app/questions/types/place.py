@@ -43,10 +43,11 @@ from app.questions.types.choice import (
 from app.widgets.svg import draw_circled_letter
 
 _MAX_REGIONS = 12  # The style sheet marks as many regions.
-_OUT, _DOWN = 4.0, 13.0  # Pixels from the corner of a region to its letter.
-_UNMARKED = {"hot": "box", "hot-line": "data", "on-hot": ""}
-_HOT = re.compile(r'class="(?:[^"]* )?hot[ "]')
-_CLASSES = re.compile(r'class="([^"]*)"')
+# Pixels from the corner of a region to its letter.
+_LETTER_OFFSET_X_PIXELS, _LETTER_OFFSET_Y_PIXELS = 4.0, 13.0
+_UNMARKED_CLASS_BY_CLASS = {"hot": "box", "hot-line": "data", "on-hot": ""}
+_HOT_CLASS = re.compile(r'class="(?:[^"]* )?hot[ "]')
+_CLASS_ATTRIBUTE = re.compile(r'class="([^"]*)"')
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 
 
@@ -81,12 +82,12 @@ class PlaceMarker:
     @property
     def letter_x(self) -> float:
         """Return the x of its letter: at the left edge, clear of the region's content."""
-        return self.region_box.x - _OUT
+        return self.region_box.x - _LETTER_OFFSET_X_PIXELS
 
     @property
     def letter_y(self) -> float:
         """Return the y of its letter: below the text at the top of the region."""
-        return self.region_box.y + min(_DOWN, self.region_box.height / 2)
+        return self.region_box.y + min(_LETTER_OFFSET_Y_PIXELS, self.region_box.height / 2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,7 +103,11 @@ class PlaceFigure:
 
         Sentences of the text alternative that mention a mark are left out too.
         """
-        replacements = _UNMARKED if _HOT.search(self.drawing.inner_markup) else {"hot-line": "data"}
+        replacements = (
+            _UNMARKED_CLASS_BY_CLASS
+            if _HOT_CLASS.search(self.drawing.inner_markup)
+            else {"hot-line": "data"}
+        )
 
         def unmark(match: re.Match[str]) -> str:
             names = (replacements.get(name, name) for name in match[1].split())
@@ -111,7 +116,7 @@ class PlaceFigure:
         sentences = _SENTENCE_END.split(self.drawing.desc)
         drawing = dataclasses.replace(
             self.drawing,
-            inner_markup=_CLASSES.sub(unmark, self.drawing.inner_markup),
+            inner_markup=_CLASS_ATTRIBUTE.sub(unmark, self.drawing.inner_markup),
             desc=" ".join(sentence for sentence in sentences if "marked" not in sentence),
         )
         return dataclasses.replace(self, drawing=drawing)
