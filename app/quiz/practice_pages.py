@@ -375,6 +375,9 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         estimate=plan.estimate if plan and is_new else None,
         guessing=cached_course_facts(ctx.course).describe_guessing_score(),
         run=build_run_progress(state, 0),
+        answered_while_reading=sum(task.on_page_count for task in plan.tasks)
+        if plan and state.mode == "today" and state.scope == ctx.study_day.isoformat()
+        else 0,
         rows=rows,
         summary=summary,
         missed_by_title=collections.Counter(q.topic_title for q in summary.missed_questions),
