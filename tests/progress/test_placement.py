@@ -233,7 +233,7 @@ def test_headline_change_and_curve_agree_before_and_after_the_test(
 
     assert after > 0
     assert (change, end) == (after, after)
-    assert "Updated each morning and after the placement test." in today
+    assert "Updated each morning, and after a placement test" in today
     assert f"to {after} today" in rosa.get("/progress").text
 
 
