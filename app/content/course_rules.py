@@ -14,7 +14,12 @@ from app.content.link_and_picture_rules import (
     check_picture,
     check_see_also_term,
 )
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, map_lock_entries_by_id
+from app.content.parsed_file import (
+    ItemIdentityFingerprint,
+    LockEntry,
+    ParsedFile,
+    map_lock_entries_by_id,
+)
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import (
     ContentProblem,
@@ -113,7 +118,7 @@ def find_id_owners(
 
 
 def map_new_option_keys_to_former_keys(
-    lock_entry: LockEntry, fingerprint: ItemFingerprint
+    lock_entry: LockEntry, fingerprint: ItemIdentityFingerprint
 ) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
 
@@ -698,7 +703,10 @@ def find_review_date_of_item_page(
 
 
 def is_answer_key_changed_since_review(
-    lock_entry: LockEntry, fingerprint: ItemFingerprint, reviewed_on: dt.date, today: dt.date
+    lock_entry: LockEntry,
+    fingerprint: ItemIdentityFingerprint,
+    reviewed_on: dt.date,
+    today: dt.date,
 ) -> bool:
     """Return whether the key changed after the last review.
 

@@ -56,7 +56,7 @@ class ShellCommand:
         return self.program.rpartition(" ")[0]
 
     @property
-    def program_on_host(self) -> str:
+    def program_without_ssh_prefix(self) -> str:
         return self.program.rpartition(" ")[2]
 
 

@@ -152,7 +152,7 @@ class StaticAssets:
         body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
-        headers.append((b"content-type", _content_type(name)))
+        headers.append((b"content-type", _content_type_of_static_file(name)))
         return StaticResponse(200, headers, body)
 
     def _add_versions_to_font_urls(self, name: str) -> bytes:
@@ -196,9 +196,9 @@ def _content_version(file: CompressedBody) -> str:
     return file.tag[1:11].decode()
 
 
-def _content_type(name: str) -> bytes:
-    suffix = Path(name).suffix
-    kind = _MEDIA_TYPE_BY_SUFFIX.get(suffix) or mimetypes.guess_type(name)[0] or "text/plain"
+def _content_type_of_static_file(file_name: str) -> bytes:
+    suffix = Path(file_name).suffix
+    kind = _MEDIA_TYPE_BY_SUFFIX.get(suffix) or mimetypes.guess_type(file_name)[0] or "text/plain"
     text = kind.startswith("text/")
     return f"{kind}; charset=utf-8".encode() if text else kind.encode()
 

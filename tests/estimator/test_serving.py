@@ -236,7 +236,7 @@ def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
 
 
 def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> None:
-    mixed = dataclasses.replace(CHAT, engine=engine.find_engine("vllm"))
+    mixed = dataclasses.replace(CHAT, engine=engine.find_engine_speed("vllm"))
     apart = dataclasses.replace(
         CHAT, engine=dataclasses.replace(mixed.engine, has_separate_prefill_steps=True)
     )

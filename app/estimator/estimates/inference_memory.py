@@ -661,7 +661,7 @@ def _cache_token_capacity(
         blocks = int(cache_bytes // shared.block_bytes)
         reserved = shared.count_startup_blocks_per_sequence(inputs.context)
         return int(blocks / reserved * inputs.context)
-    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
+    each = _mean_bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
 
@@ -673,7 +673,7 @@ def _cache_block_capacity(
     return None if tokens is None else tokens // inputs.block
 
 
-def _bytes_per_cached_token(
+def _mean_bytes_per_cached_token(
     model: Architecture, inputs: InferenceMemoryInputs, attention_gpus: int
 ) -> float:
     """Return the bytes of a cached token on one GPU; 0 if no layer keeps one for each token.

@@ -298,7 +298,7 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         system_power=node,
         system_height_units=units,
         typical_load_share=load,
-        all_gpus_power=_sum_gpu_power_of_systems(inputs, system, node),
+        all_gpus_power=_sum_gpu_tdp_unless_above_system_power(inputs, system, node),
         network_and_storage_power=other_power,
         systems_per_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
@@ -321,7 +321,7 @@ def _require_known_value(
     return value
 
 
-def _sum_gpu_power_of_systems(
+def _sum_gpu_tdp_unless_above_system_power(
     inputs: PowerCoolingInputs, system: System, system_power: float
 ) -> float | None:
     """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""

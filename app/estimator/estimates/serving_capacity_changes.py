@@ -433,7 +433,7 @@ def _find_best_split_of_rack(result: CapacityResult, rack: int) -> CapacityResul
     for rate, inputs, profile in sorted(loads, key=lambda load: load[0], reverse=True):
         if best and _output_rate(best) >= rate * inputs.output_tokens:
             break
-        full = _compute_capacity_that_surely_fits(inputs, profile)
+        full = _compute_capacity_for_users_that_surely_fit(inputs, profile)
         if (
             full.meets_targets_of_inputs
             and (full.gpus or math.inf) <= rack
@@ -444,7 +444,7 @@ def _find_best_split_of_rack(result: CapacityResult, rack: int) -> CapacityResul
     return best
 
 
-def _compute_capacity_that_surely_fits(
+def _compute_capacity_for_users_that_surely_fit(
     inputs: ServingCapacityInputs, profile: ReplicaProfile
 ) -> CapacityResult:
     """Return the capacity with the users of the inputs, or with as many of them as surely fit."""

@@ -373,7 +373,7 @@ def transient_bytes_per_token_of_stage(
     if stage.is_last:
         width = bytes_per_logit_of_loss(layout, step)
         logits_per_token = saved_logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        head_inputs = _output_head_bytes_per_token(model, layout, step)
+        head_inputs = _head_input_and_norm_bytes_per_token(model, layout, step)
         if logits_per_token + head_inputs >= working:
             peak_working, logits = head_inputs, logits_per_token
     return TransientBytesPerToken(
@@ -471,7 +471,7 @@ def bytes_per_logit_of_loss(layout: ParallelLayout, step: TrainingStep) -> float
     return framework.loss if layout.tensor == 1 else framework.split_loss
 
 
-def _output_head_bytes_per_token(
+def _head_input_and_norm_bytes_per_token(
     model: Architecture, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token around the loss: final norm, input and gradient of the head."""

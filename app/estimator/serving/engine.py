@@ -16,7 +16,7 @@ _NIBBLE_UNPACK_RATE = 0.88
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class InferenceEngine:
+class EngineSpeed:
     """Overheads of an engine in addition to its kernels.
 
     Of a kernel its launch and the gap after it count. `prefill_time_factor` multiplies the compute
@@ -107,7 +107,7 @@ class SharedEngineConstants:
 class EngineConstants(NamedTuple):
     """The constants of one engine, and those that all engines share."""
 
-    engine: InferenceEngine
+    engine: EngineSpeed
     shared: SharedEngineConstants
 
 
@@ -179,14 +179,14 @@ class KernelRates:
 
 
 @functools.cache
-def find_engine(name: str) -> InferenceEngine:
+def find_engine_speed(name: str) -> EngineSpeed:
     """Return the overheads of an engine by its id; raises KeyError if there is none.
 
     >>> find_engine("vllm").label
     'vLLM'
     """
     row = data_files.load_table_entries_by_id("engines.toml", "engine")[name]
-    return InferenceEngine(
+    return EngineSpeed(
         id=name,
         label=row["name"],
         host_seconds_per_step=row["host_ms"] * 1e-3,

@@ -26,7 +26,7 @@ from app.questions.option_parsing import (
     make_option_key,
     read_sole_code_span_or_report,
     render_optional_rich_text,
-    report_option_problems,
+    report_unticked_repeated_or_unexplained_options,
     sole_code_span_or_none,
 )
 from app.questions.question_type import (
@@ -158,7 +158,7 @@ def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit:
 _GROUPED_BY_POINT = re.compile(r"\d{1,3}\.\d{3}(?!\d)")
 
 
-def _explain_point(answer: NumericSpec, typed: str, value: float) -> str:
+def _explain_point_as_thousands_separator(answer: NumericSpec, typed: str, value: float) -> str:
     """Return the message for a number that would be right if its point parted thousands."""
     option = _find_matching_option(answer, 1000 * value)
     match = _GROUPED_BY_POINT.match(typed.strip())
@@ -274,19 +274,16 @@ def find_wrong_option_accepted_as_right(answer: NumericSpec) -> OverlappingOptio
         if not right.right or not right.range:
             continue
         for wrong in wrongs:
-            if wrong.range and _is_covered_by_right(wrong, wrong.range, right.range):
+            if wrong.range and _would_be_accepted_as_right(wrong, wrong.range, right.range):
                 return OverlappingOptions(right, wrong)
     return None
 
 
-def _is_covered_by_right(
-    option: NumericOption, wrong_range: AnswerRange, right_range: AnswerRange
+def _would_be_accepted_as_right(
+    wrong_option: NumericOption, wrong_range: AnswerRange, right_range: AnswerRange
 ) -> bool:
-    """Return whether a right range covers a wrong one.
-
-    An option with partial credit may lie around the right one.
-    """
-    if option.credit:
+    """Return whether the right range holds the center of a wrong one; with partial credit, all of it."""
+    if wrong_option.credit:
         return right_range.low <= wrong_range.low and wrong_range.high <= right_range.high
     return right_range.low <= wrong_range.center <= right_range.high
 
@@ -402,7 +399,9 @@ class NumericType(QuestionType[NumericSpec]):
 
     def report_answer_problems(self, answer: NumericSpec, authored: AuthoredItem) -> None:
         options, parse_context = authored.parts.options, authored.parse_context
-        report_option_problems(options, authored.answer_or_item_line, parse_context)
+        report_unticked_repeated_or_unexplained_options(
+            options, authored.answer_or_item_line, parse_context
+        )
         if not authored.has_computed_parameters:
             report_numeric_problems(answer, authored.answer_or_item_line, parse_context)
 
@@ -456,7 +455,7 @@ class NumericType(QuestionType[NumericSpec]):
         option = _find_matching_option(answer, value)
         near = ""
         if option is None:
-            near = _explain_point(answer, typed, value)
+            near = _explain_point_as_thousands_separator(answer, typed, value)
             near = near or _explain_other_unit(answer, number, counted_in)
         return GradeResult(
             score=score_option(option),
