@@ -14,7 +14,7 @@ from jinja2 import Environment
 from starlette.routing import BaseRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from app import accounts, flashcards, progress, quiz
+from app import ROOT, accounts, flashcards, progress, quiz
 from app.accounts import author_access, personal_data
 from app.accounts.downloads import DownloadQueue
 from app.api import course, estimates
@@ -41,7 +41,6 @@ from app.import_export.anki_package_import import BackgroundCardImports
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
-from app.resources import ROOT
 from app.settings import Settings
 from app.web import course_chooser, error_responses, monitoring
 from app.web.dependencies import RouteTemplates, require_calculators
