@@ -55,7 +55,6 @@ from app.estimator.memory.parallel_layout import (
     filter_gpu_counts_by_quantization_blocks,
     list_tensor_parallel_sizes,
 )
-from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import FORMATS, WeightFormat, find_weight_format
@@ -68,6 +67,7 @@ from app.estimator.serving.engine import (
 )
 from app.estimator.serving.step_time import PlacedModel, decode_step_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
+from app.estimator.verdict_changes import is_allowed_after_rounding
 
 _TRAINING = InputGroup("Training", "training-memory")
 _ACCELERATOR = InputGroup("Accelerator", "cluster-components")

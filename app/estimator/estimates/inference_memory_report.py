@@ -43,7 +43,7 @@ from app.estimator.estimates.inference_memory_changes import (
     find_sure_cache_limits,
     find_verdict_changes,
 )
-from app.estimator.estimates.mig_report import (
+from app.estimator.estimates.mig import (
     find_mig_gpu,
     find_profiles_with_memory,
     list_mig_gpu_ids,
@@ -71,13 +71,10 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.memory.parallel_layout import redundant_experts_note
 from app.estimator.memory_verdict import (
-    MAX_NUM_SEQS,
     MemoryLimit,
     build_memory_verdict,
-    describe_fewest_gpus,
     real_capacity_note,
     replace_verdict_if_context_exceeds_max,
-    round_up_to_usual_gpu_count,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -110,6 +107,11 @@ from app.estimator.result import (
 )
 from app.estimator.serving.engine import fp8_weight_only_notes
 from app.estimator.units import format_count, format_number, format_value
+from app.estimator.verdict_changes import (
+    MAX_NUM_SEQS,
+    describe_fewest_gpus,
+    round_up_to_usual_gpu_count,
+)
 
 
 class MemoryPart(NamedTuple):

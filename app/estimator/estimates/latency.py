@@ -27,7 +27,6 @@ from app.estimator.memory.parallel_layout import (
     find_serving_pipeline_problem,
     list_default_gpu_counts_per_replica,
 )
-from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_changes
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import (
@@ -63,6 +62,7 @@ from app.estimator.serving.step_time import (
     typed_or_usual_acceptance,
 )
 from app.estimator.units import format_number
+from app.estimator.verdict_changes import add_max_num_seqs_change, build_max_num_seqs_changes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,13 +7,10 @@ from typing import TypeVar
 from app.estimator.common_inputs import impossible_input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import (
-    build_number_change,
-    format_rounded_past_limit,
-)
 from app.estimator.result import Status, VerdictChange
 from app.estimator.training.run_costs import carbon_emitted_kg, site_energy_watt_seconds
 from app.estimator.units import format_count, format_number
+from app.estimator.verdict_changes import build_number_change, format_rounded_past_limit
 
 TOPIC = "power-and-cooling"
 

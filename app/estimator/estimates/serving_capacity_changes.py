@@ -30,12 +30,6 @@ from app.estimator.memory.parallel_layout import (
     find_whole_experts_problem,
     list_tensor_parallel_sizes,
 )
-from app.estimator.memory_verdict import (
-    MOST_SEQUENCES,
-    add_max_num_seqs_change,
-    build_max_num_seqs_changes,
-    format_rounded_past_limit,
-)
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.weight_formats import (
     CACHE_BITS,
@@ -64,6 +58,12 @@ from app.estimator.units import (
     format_number,
     format_value,
     round_estimate_to_three_digits,
+)
+from app.estimator.verdict_changes import (
+    MOST_SEQUENCES,
+    add_max_num_seqs_change,
+    build_max_num_seqs_changes,
+    format_rounded_past_limit,
 )
 
 

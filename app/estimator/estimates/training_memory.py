@@ -44,17 +44,13 @@ from app.estimator.memory.training_memory import (
     peak_memory_by_distinct_stage,
     plausible_bytes_range,
 )
-from app.estimator.memory_verdict import (
-    TIGHT_FIT,
-    find_largest_fit,
-    memory_status,
-    round_up_to_usual_gpu_count,
-)
+from app.estimator.memory_verdict import memory_status
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Bounds, VerdictChange
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_training_software
 from app.estimator.units import format_count, format_value
+from app.estimator.verdict_changes import TIGHT_FIT, find_largest_fit, round_up_to_usual_gpu_count
 
 USUAL_GPUS = 32
 
