@@ -43,9 +43,14 @@ from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
 from app.settings import Settings
 from app.web import course_chooser, error_responses, monitoring
-from app.web.dependencies import RouteTemplates, require_calculators
+from app.web.dependencies import require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, ReadinessChecks, stop_worker_when_parent_ends
+from app.web.monitoring import (
+    Metrics,
+    ReadinessChecks,
+    RouteTemplates,
+    stop_worker_when_parent_ends,
+)
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyLimits, BodyReceiver, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies

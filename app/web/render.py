@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 from app.content.live_courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.text import same_language, text_direction
-from app.web.dependencies import is_secure_context
 from app.web.formatting import (
     format_count_with_noun,
     format_date_with_weekday,
@@ -247,7 +246,7 @@ def render_page(
     `accounts.current_learner`) and reads the rest from `request`.
     """
     answer = HTMLResponse(_render_template(request, template, context), status)
-    if getattr(context.get("learner"), "row_id_in_any_course", 0) and not is_secure_context(
+    if getattr(context.get("learner"), "row_id_in_any_course", 0) and not _is_secure_context(
         request
     ):
         # Insecure origins ignore Clear-Site-Data, so after sign-out Back would show the
@@ -373,3 +372,9 @@ def create_language_variables(language: str) -> dict[str, Any]:
 def _mark_text_after_colon(authored: Callable[[str], Markup], text: str) -> Markup:
     ours, colon, name = text.partition(": ")
     return escape(ours + colon) + (authored(name) if name else "")
+
+
+def _is_secure_context(request: Request) -> bool:
+    """Return whether browsers treat the connection as secure: HTTPS or localhost."""
+    host = request.url.hostname or ""
+    return request.state.is_https or host in {"localhost", "::1"} or host.startswith("127.")
