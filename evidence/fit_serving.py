@@ -34,7 +34,7 @@ from app.estimator.hardware.collectives import Interconnect, build_gpu_interconn
 from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     EngineConstants,
     find_engine_speed,
     load_shared_engine_constants,

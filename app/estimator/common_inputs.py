@@ -24,7 +24,7 @@ from app.estimator.models.weight_formats import (
     PUBLISHED_OR_FP8,
     usual_gguf_format_id,
 )
-from app.estimator.serving import engine
+from app.estimator.serving.engine_speed import list_engine_choices
 from app.estimator.training.flops import recomputed_flops_per_token
 from app.estimator.training.training_plan import SOFTWARE, USUAL_SOFTWARE
 
@@ -400,7 +400,7 @@ engine_input = partial(
     ENGINE.declare_advanced_input_field,
     default="vllm",
     label="Engine",
-    choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
+    choices=(*list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
     aliases=(
         ("vllm-0.17", "vllm"),
         ("vllm-0.9", "vllm"),

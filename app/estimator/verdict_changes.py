@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.estimator.inputs import input_specs
-from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
+from app.estimator.memory.engine_memory import MaxNumSeqsRefusal
 from app.estimator.result import InputChange, VerdictChange
 from app.estimator.units import format_number
 

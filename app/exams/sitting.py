@@ -41,8 +41,8 @@ from app.questions.grading import grade_response
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id, is_usable_as_card
 from app.spaced_repetition.added_cards import CardToAdd
-from app.spaced_repetition.card_ids import build_question_card_id, is_usable_as_card
 from app.web.formatting import format_time_of_day
 
 

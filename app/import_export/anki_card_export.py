@@ -35,7 +35,7 @@ from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
 from app.questions.grading import render_question_card_faces
 from app.questions.model import draw_variant
-from app.spaced_repetition.card_ids import (
+from app.spaced_repetition.added_card_ids_and_faces import (
     OWN,
     PICTURES,
     QUESTION,

@@ -51,8 +51,8 @@ from app.quiz.forms import (
 )
 from app.quiz.next_steps import find_sentence_answering_question
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
+from app.spaced_repetition.added_card_ids_and_faces import is_usable_as_card
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
-from app.spaced_repetition.card_ids import is_usable_as_card
 from app.web.dependencies import (
     CurrentCourse,
     collect_course_link_targets,

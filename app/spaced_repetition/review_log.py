@@ -22,12 +22,12 @@ from app.database.engine import IMPORTED_REVIEW_PREFIX, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
+from app.spaced_repetition.added_card_ids_and_faces import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.added_cards import (
     ADDED,
     compute_first_due_day,
     set_card_declined_if_added,
 )
-from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import (
     CARD_STATE_COLUMNS,
     CARD_STATES,

@@ -14,7 +14,7 @@ from app.estimator.estimates.kv_cache import KvCacheInputs
 from app.estimator.estimates.training_memory import TrainingMemoryInputs
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.inference_memory import kv_cache_elements_per_sequence, longest_context
+from app.estimator.memory.kv_cache import kv_cache_elements_per_sequence, longest_context
 from app.estimator.memory.model_states import (
     state_bytes_per_parameter,
     state_bytes_under_zero_stage,

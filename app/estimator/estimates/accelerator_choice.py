@@ -50,8 +50,9 @@ from app.estimator.hardware.catalog import (
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.hardware.prices import typed_or_list_price_per_hour
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
-from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
+from app.estimator.memory.engine_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import (
+    ServingSetup,
     filter_gpu_counts_by_quantization_blocks,
     list_tensor_parallel_sizes,
 )
@@ -59,9 +60,8 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import FORMATS, WeightFormat, find_weight_format
 from app.estimator.result import VerdictChange
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     MarlinPaddingShares,
-    ServingSetup,
     expert_marlin_padding_shares,
     find_fp8_problem,
 )

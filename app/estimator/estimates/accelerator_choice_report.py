@@ -58,7 +58,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import fp8_weight_only_notes
+from app.estimator.serving.engine_speed import fp8_weight_only_notes
 from app.estimator.serving.step_time import MeasurementCoverage, find_measurement_coverage
 from app.estimator.units import format_count, format_number, format_value
 

@@ -36,7 +36,7 @@ from app.estimator.hardware.catalog import (
     list_larger_gpus_of_form,
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
-from app.estimator.memory.inference_memory import ENGINES
+from app.estimator.memory.engine_memory import ENGINES
 from app.estimator.memory.parallel_layout import (
     build_model_of_gpu_layers,
     filter_gpu_counts_by_quantization_blocks,
@@ -53,7 +53,7 @@ from app.estimator.models.weight_formats import (
     usual_gguf_format_id,
 )
 from app.estimator.result import InputChange, VerdictChange
-from app.estimator.serving.engine import find_fp8_problem
+from app.estimator.serving.engine_speed import find_fp8_problem
 from app.estimator.units import format_number, format_value
 from app.estimator.verdict_changes import (
     MOST_SEQUENCES,

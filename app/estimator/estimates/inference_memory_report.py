@@ -59,16 +59,15 @@ from app.estimator.formula_steps import (
     share_per_gpu_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.inference_memory import (
+from app.estimator.memory.engine_memory import (
     DEFAULT_ENGINE,
     ENGINES,
     LOGGED_ENGINES,
     compute_weight_bytes_while_loading,
     profiled_mlp_width,
-    recurrent_state_bytes_per_sequence,
-    round_up_to_blocks,
     widest_layer_prefill_bytes,
 )
+from app.estimator.memory.kv_cache import recurrent_state_bytes_per_sequence, round_up_to_blocks
 from app.estimator.memory.parallel_layout import redundant_experts_note
 from app.estimator.memory_verdict import (
     MemoryLimit,
@@ -105,7 +104,7 @@ from app.estimator.result import (
     read_figures,
     value_with_range_factors,
 )
-from app.estimator.serving.engine import fp8_weight_only_notes
+from app.estimator.serving.engine_speed import fp8_weight_only_notes
 from app.estimator.units import format_count, format_number, format_value
 from app.estimator.verdict_changes import (
     MAX_NUM_SEQS,

@@ -25,7 +25,7 @@ from app.estimator.estimates.serving_capacity_outputs import (
     compute_capacity_relaxing_preset_tpot,
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
-from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
+from app.estimator.memory.engine_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
     find_whole_experts_problem,
     list_tensor_parallel_sizes,
@@ -42,7 +42,7 @@ from app.estimator.result import (
     InputChange,
     VerdictChange,
 )
-from app.estimator.serving.engine import find_fp8_problem
+from app.estimator.serving.engine_speed import find_fp8_problem
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     OperatingPoint,

@@ -13,8 +13,9 @@ from app.estimator.hardware.collectives import (
     inference_engine_collective_time,
     point_to_point_send_time,
 )
-from app.estimator.memory.inference_memory import cache_share_per_gpu
+from app.estimator.memory.kv_cache import cache_share_per_gpu
 from app.estimator.memory.parallel_layout import (
+    ServingSetup,
     build_model_of_gpu_layers,
     describe_fp8_checkpoint_split_problem,
     find_quantization_block_problem,
@@ -29,11 +30,10 @@ from app.estimator.models.weight_formats import (
     mean_matrix_bits,
     share_of_whole_experts,
 )
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     EngineConstants,
     EngineSpeed,
     KernelRates,
-    ServingSetup,
     SharedEngineConstants,
     count_launched_matmuls,
     does_gpu_unpack_weights,
