@@ -668,7 +668,7 @@ def _build_id_insertion(line: int, parse_context: ParseContext) -> IdInsertion:
 _COMMENT_START = "<!--"
 
 
-def remove_items_from_page_source(text: str) -> str:
+def reduce_page_source_to_prose(text: str) -> str:
     """Return a page's source without front matter, items and comments.
 
     Answers whose question lost its comment are removed too, as on the rendered page.

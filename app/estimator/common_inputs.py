@@ -215,7 +215,7 @@ def _fill_in_least_fitting_recompute(
     if inputs.recompute != LEAST_RECOMPUTE:
         return inputs
     model = find_model(inputs.model)
-    kinds = ["none", "selective"] + ["operators"] * framework.recomputes_products
+    kinds = ["none", "selective"] + ["operators"] * framework.can_recompute_every_second_product
     for recompute in sorted(
         kinds, key=lambda kind: recomputed_flops_per_token(model, inputs.sequence, kind)
     ):

@@ -150,7 +150,7 @@ class PageSentence:
         return f"#{self.anchor}:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
 
 
-def find_sentence_answering_question(topic: Topic, stem: str, answer: str) -> PageSentence | None:
+def find_sentence_sharing_rarest_words(topic: Topic, stem: str, answer: str) -> PageSentence | None:
     """Return the sentence that shares the rarest words with a question; None if none does.
 
     The words of the right `answer` and its explanation count twice as much as those of the stem.

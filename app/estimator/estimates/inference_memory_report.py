@@ -175,7 +175,7 @@ def build_notes(
         notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
-        if _count_copies_of_experts(model, inputs):
+        if _count_redundant_experts_of_whole_split(model, inputs):
             engine = "vllm" if inputs.engine == DEFAULT_ENGINE else inputs.engine
             notes += redundant_experts_note(model, inputs.tensor_parallel, engine)
     if model.sliding_window:
@@ -186,7 +186,9 @@ def build_notes(
     return tuple(notes)
 
 
-def _count_copies_of_experts(model: Architecture, inputs: InferenceMemoryInputs) -> int:
+def _count_redundant_experts_of_whole_split(
+    model: Architecture, inputs: InferenceMemoryInputs
+) -> int:
     """Return the redundant experts that GPUs with whole experts of their own need."""
     is_dealt_whole = inputs.engine == TRANSFORMERS or inputs.weights in GGUF_FORMATS
     if is_dealt_whole or inputs.attention != DATA_PARALLEL:
@@ -757,7 +759,7 @@ def _weights_step(
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     size = table.total_bytes
-    if copies := _count_copies_of_experts(model, inputs):
+    if copies := _count_redundant_experts_of_whole_split(model, inputs):
         expert = table.expert_bytes / model.experts
         formula += " + redundant experts × their bytes"
         numbers += f" + {copies} × {format_term(expert, 'B')}"

@@ -429,7 +429,7 @@ def _describe_buffers(result: TrainingMemoryResult) -> str:
     """Return what the framework keeps besides states and activations, as a summand; empty if nothing."""
     if not result.fullest_stage_memory.buffers:
         return ""
-    if find_requested_framework(result.inputs).dummies:
+    if find_requested_framework(result.inputs).preallocates_dummy_gradients:
         return " + a preallocated gradient of each shape of weights"
     if result.layout.pipeline > 1 and result.inputs.offload != "all":
         return " + gathered weights of the stage"

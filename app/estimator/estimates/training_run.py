@@ -450,7 +450,7 @@ def _training_memory_inputs(
         replicas = gpus // group * layout["micro_batch"]
         software = find_training_software(inputs.software, find_model(inputs.model))
         values["micro_batches"] = max(1, values.pop("global_batch") // replicas)
-        values |= {"framework": software.framework, "fused_loss": software.fused_loss}
+        values |= {"framework": software.framework_id, "fused_loss": software.fuses_loss}
     return values
 
 

@@ -331,7 +331,7 @@ def build_requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
 def find_requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
     if inputs.method != "full":
         return FRAMEWORKS["torchtune"]
-    return FRAMEWORKS[find_training_software(inputs.software, model).framework]
+    return FRAMEWORKS[find_training_software(inputs.software, model).framework_id]
 
 
 def compute_fullest_stage_memory_of_plan(

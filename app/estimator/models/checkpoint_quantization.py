@@ -697,7 +697,7 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
         if found is None:
             return _read_scaleless_8_bit_dtype(config, language_config)
         quantization = dataclasses.replace(
-            _read_by_method(table), cache_format=_read_cache_format(table)
+            _parse_quantization_by_its_method(table), cache_format=_read_cache_format(table)
         )
         quantization = _add_expert_override(
             quantization, language_config.get("expert_dtype") or table.get("expert_dtype")
@@ -756,7 +756,7 @@ def _add_expert_override(quantization: Quantization, expert_dtype: Any) -> Quant
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 
-def _read_by_method(quantization_config: Config) -> Quantization:
+def _parse_quantization_by_its_method(quantization_config: Config) -> Quantization:
     inner = quantization_config.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
         quantization_config = {"quant_method": "modelopt", **inner}

@@ -75,7 +75,7 @@ class EngineSpeed:
     def pad_to_cuda_graph_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
 
-        >>> find_engine("trtllm").pad_to_cuda_graph_batch(155), find_engine("vllm").pad_to_cuda_graph_batch(155)
+        >>> find_engine_speed("trtllm").pad_to_cuda_graph_batch(155), find_engine_speed("vllm").pad_to_cuda_graph_batch(155)
         (256.0, 155)
         """
         index = bisect.bisect_left(self.cuda_graph_batches, sequences)
@@ -137,7 +137,7 @@ class KernelRates:
 def find_engine_speed(name: str) -> EngineSpeed:
     """Return the overheads of an engine by its id; raises KeyError if there is none.
 
-    >>> find_engine("vllm").label
+    >>> find_engine_speed("vllm").label
     'vLLM'
     """
     row = data_files.load_table_entries_by_id("engines.toml", "engine")[name]

@@ -124,7 +124,7 @@ def optimizer_step_time(
     >>> 1400 < plan.tokens_per_step / step.total / plan.gpus < 1900
     True
     """
-    older = plan.software.older_attention
+    older = plan.software.has_previous_attention_kernels
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
     all_layers = compute_all_layers_micro_batch_time(model, engine, fabric, plan)
     return compute_step_time_from_layers(model, engine, fabric, plan, all_layers)
@@ -239,7 +239,7 @@ def _attention_time(
     """Time of scores and their products with values, forward and backward [s]."""
     if not mixer.heads and not mixer.state_elements:
         return 0.0
-    if plan.software.written_scores and mixer.heads:
+    if plan.software.writes_attention_scores and mixer.heads:
         return _unfused_attention_time(mixer, tokens, rates, plan)
     rate = rates.attention
     if not mixer.heads:
@@ -294,7 +294,9 @@ def _memory_traffic_time(
     if plan.number_format not in ("bf16", "fp16"):
         passes += _format_conversion_passes(layer, hidden, width, heads)
     recompute_factor = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
-    traffic_factor = _TRAFFIC_FACTOR * (1.0 if plan.software.fused else _UNFUSED_TRAFFIC_FACTOR)
+    traffic_factor = _TRAFFIC_FACTOR * (
+        1.0 if plan.software.fuses_norms_and_activations else _UNFUSED_TRAFFIC_FACTOR
+    )
     return 2 * passes * tokens * recompute_factor * traffic_factor / rates.bandwidth
 
 
@@ -346,11 +348,13 @@ def _format_conversion_passes(layer: Layer, hidden: float, width: float, heads: 
 def _layer_launch_time(layer: Layer, plan: TrainingPlan) -> float:
     """Time between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
-    other_kernels = 20.0 if plan.software.fused else 45.0
+    other_kernels = 20.0 if plan.software.fuses_norms_and_activations else 45.0
     other_kernels *= (bool(layer.mixer.matrices) + bool(layer.mlp.matrices)) / 2
     gaps = _KERNEL_GAP_SECONDS * (len(layer.matrices) * passes + other_kernels)
     if layer.mlp.is_routed:
-        gaps += _EXPERT_LAUNCH * (_GRAPH_GAP_SHARE if plan.software.graphs else 1.0)
+        gaps += _EXPERT_LAUNCH * (
+            _GRAPH_GAP_SHARE if plan.software.launches_experts_ahead_of_host else 1.0
+        )
     return gaps
 
 
@@ -391,7 +395,7 @@ def _output_head_time(model: Architecture, rates: SustainedRates, plan: Training
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, rates.matmul_16bit, rates)
-    bytes_per_logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
+    bytes_per_logit = _HEAD_FUSED if plan.software.fuses_loss else _HEAD_PLAIN
     products = (2 if plan.trained_weights.are_adapters else 3) * product
     return products + tokens * outputs * bytes_per_logit / rates.bandwidth
 

@@ -144,7 +144,7 @@ def _make_significant_digits_key(value: float, digits: int) -> str:
 
 def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
-    for other in _list_other_units(other_unit):
+    for other in _list_other_units_of_same_kind(other_unit):
         option = _find_matching_option(answer, number_as_typed * get_factor_to_base_unit(other))
         if option is not None and option.right:
             return (
@@ -167,7 +167,7 @@ def _explain_point_as_thousands_separator(answer: NumericSpec, typed: str, value
     return f"A point stands before decimals. For thousands, write {match[0].replace('.', ',')}."
 
 
-def _list_other_units(unit: str) -> list[str]:
+def _list_other_units_of_same_kind(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
