@@ -314,7 +314,11 @@ def report_unbalanced_right_positions(
         (position, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (position := types.question_type_of(item).position_of_only_right_option(item.answer))
+        and (
+            position := types.question_type_of(item).guessable_position_of_only_right_option(
+                item.answer
+            )
+        )
         is not None
     ]
     if len(positions_and_lines) < _MIN_SINGLE_CHOICES:

@@ -146,7 +146,9 @@ def find_amounts_in_source(text: str) -> FileAmounts:
         _find_mentioned_hardware_ids(" ".join(filter(None, title.groups()))) if title else ()
     )
     prose = _mask_front_matter_fences_and_comments(text)
-    unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
+    unlinked = SVG_FIGURE.sub(
+        _replace_match_by_spaces, FIGURE_LINK.sub(_replace_match_by_spaces, prose)
+    )
     plain_amounts: list[PlainAmount] = []
     for start, end in _iterate_spans_between_matches(_SECTION_START, unlinked, 0, len(unlinked)):
         section = _Section(unlinked[start:end], title_hardware)
@@ -193,7 +195,7 @@ def _mask_front_matter_fences_and_comments(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _mask_match(match: re.Match[str]) -> str:
+def _replace_match_by_spaces(match: re.Match[str]) -> str:
     return _replace_by_spaces(match[0])
 
 

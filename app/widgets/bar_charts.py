@@ -574,9 +574,9 @@ class ScoreRange:
 
 def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
     """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
-    low, high = _percent_of_scale(score.low, score), _percent_of_scale(score.high, score)
+    low, high = _percent_of_max_score(score.low, score), _percent_of_max_score(score.high, score)
     left = min(
-        max(_percent_of_scale(score.score, score) - _MARK_WIDTH_PERCENT / 2, 0.0),
+        max(_percent_of_max_score(score.score, score) - _MARK_WIDTH_PERCENT / 2, 0.0),
         100 - _MARK_WIDTH_PERCENT,
     )
     marks = [
@@ -592,12 +592,12 @@ def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...])
         marks += _draw_target_score(score)
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
-        marks.append(draw_text(f"{tick:g}", _percent_of_scale(tick, score), 59, anchor))
+        marks.append(draw_text(f"{tick:g}", _percent_of_max_score(tick, score), 59, anchor))
     return build_svg_element(marks, 64, alt_text)
 
 
 def _draw_target_score(score: ScoreRange) -> list[str]:
-    at = _percent_of_scale(score.target, score)
+    at = _percent_of_max_score(score.target, score)
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
         draw_line("cap", at, 6, at, 43),
@@ -605,5 +605,5 @@ def _draw_target_score(score: ScoreRange) -> list[str]:
     ]
 
 
-def _percent_of_scale(value: float, score: ScoreRange) -> float:
+def _percent_of_max_score(value: float, score: ScoreRange) -> float:
     return 100 * min(max(value / (score.max_score or 1), 0.0), 1.0)

@@ -297,7 +297,7 @@ class CostResult:
         return self.owned_hour < self.rented_gpu_hour_with_egress
 
     @property
-    def rented_hour_without_egress(self) -> float:
+    def rental_cost_per_used_hour_without_egress(self) -> float:
         """Return what is paid for a used hour of a rented GPU, without data egress [USD/h]."""
         return (self.yearly_rental_cost_with_egress - self.yearly_egress_cost) / self.used_gpu_hours
 

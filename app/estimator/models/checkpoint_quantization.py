@@ -85,7 +85,7 @@ class ModulePatterns:
                 self.unreadable = self.unreadable or entry
                 break
             for glob in filter(None, map(_normalize_layer_glob_or_empty, globs)):
-                index, name = _split_layer_index(glob)
+                index, name = _split_into_layer_index_and_name(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
                 elif index:
@@ -126,7 +126,7 @@ class ModulePatterns:
         return self._index_patterns[names]
 
 
-def _split_layer_index(glob: str) -> tuple[str, str]:
+def _split_into_layer_index_and_name(glob: str) -> tuple[str, str]:
     """Return the layer index that a pattern names, empty for none or all, and the name within it."""
     match = _LAYER_PATTERN.match(glob)
     if match is None or match["index"] == "*":

@@ -230,7 +230,7 @@ def _read_shared_compressed_mixer(config: Config, index: int) -> TokenMixer:
     )
 
 
-def _read_recurrent_mixer(config: Config) -> TokenMixer:
+def _read_recurrent_or_convolution_mixer(config: Config) -> TokenMixer:
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
         return sequence_mixers.build_short_convolution_mixer(
@@ -353,7 +353,9 @@ def _build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, 
     stack = []
     for index, kind in enumerate(kinds):
         mixer = _read_mixer(config, traits, index, kind.mixer_kind)
-        second_mixer = _read_recurrent_mixer(config) if kind.mixer_kind == "both" else None
+        second_mixer = (
+            _read_recurrent_or_convolution_mixer(config) if kind.mixer_kind == "both" else None
+        )
         mlp = _build_mlp(config, traits, routing, index, kind.mlp_kind)
         key = (mixer, second_mixer, mlp)
         if key not in layer_by_parts:
@@ -394,7 +396,7 @@ def _read_mixer(config: Config, traits: FamilyTraits, index: int, mixer_kind: st
     if mixer_kind in {"compressed", "heavy"} or config.get("model_type") == "deepseek_v4":
         return _read_compressed_mixer(config, mixer_kind)
     if mixer_kind == "linear":
-        mixer = _read_recurrent_mixer(config)
+        mixer = _read_recurrent_or_convolution_mixer(config)
     else:
         mixer = _read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
     if streams := config.get("hc_mult"):

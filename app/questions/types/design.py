@@ -259,7 +259,7 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
         alone = search.improve_plan(plan, lambda _: options)
         traded = search.improve_plan(
-            alone, functools.partial(_neighboring_values, options), choices_at_once=2
+            alone, functools.partial(_list_values_with_neighbors, options), choices_at_once=2
         )
         for plan in (alone, traded):
             between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
@@ -356,7 +356,9 @@ def _list_values_to_try(input_spec: InputSpec) -> tuple[str, ...]:
     )
 
 
-def _neighboring_values(values_by_input: _ValuesByInput, plan: Mapping[str, str]) -> _ValuesByInput:
+def _list_values_with_neighbors(
+    values_by_input: _ValuesByInput, plan: Mapping[str, str]
+) -> _ValuesByInput:
     """Return each value with its neighbors, so that two choices can be traded off."""
     places = {name: values.index(plan[name]) for name, values in values_by_input.items()}
     return {name: values_by_input[name][max(0, at - 1) : at + 2] for name, at in places.items()}

@@ -120,7 +120,7 @@ def _convert_to_base_unit(
     return TypedQuantity(value, number, unit.name)
 
 
-def _find_matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
+def _find_best_matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
     """Return the right option that contains the value, else the foreseen wrong one."""
     for option in sorted(answer.options, key=score_option, reverse=True):
         if option.range is not None and _matches_answer_range(option.range, value):
@@ -145,7 +145,9 @@ def _make_significant_digits_key(value: float, digits: int) -> str:
 def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
     for other in _list_other_units_of_same_kind(other_unit):
-        option = _find_matching_option(answer, number_as_typed * get_factor_to_base_unit(other))
+        option = _find_best_matching_option(
+            answer, number_as_typed * get_factor_to_base_unit(other)
+        )
         if option is not None and option.right:
             return (
                 f"Right amount, wrong unit. {format_given_number(number_as_typed, '')} is the answer in "
@@ -160,7 +162,7 @@ _GROUPED_BY_POINT = re.compile(r"\d{1,3}\.\d{3}(?!\d)")
 
 def _explain_point_as_thousands_separator(answer: NumericSpec, typed: str, value: float) -> str:
     """Return the message for a number that would be right if its point parted thousands."""
-    option = _find_matching_option(answer, 1000 * value)
+    option = _find_best_matching_option(answer, 1000 * value)
     match = _GROUPED_BY_POINT.match(typed.strip())
     if match is None or option is None or not option.right:
         return ""
@@ -452,7 +454,7 @@ class NumericType(QuestionType[NumericSpec]):
         if isinstance(quantity, UnreadableResponse):
             return quantity
         value, number, counted_in = quantity
-        option = _find_matching_option(answer, value)
+        option = _find_best_matching_option(answer, value)
         near = ""
         if option is None:
             near = _explain_point_as_thousands_separator(answer, typed, value)
