@@ -42,7 +42,7 @@ from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
 from app.settings import Settings
-from app.web import course_chooser, error_responses, monitoring
+from app.web import course_chooser_and_service_worker, error_responses, monitoring
 from app.web.dependencies import require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
 from app.web.monitoring import (
@@ -195,7 +195,12 @@ def list_routes_in_matching_order(*, authoring: bool) -> tuple[BaseRoute, ...]:
     combined_router.include_router(pages.router, dependencies=calculator_dependencies)
     combined_router.include_router(hardware_pages.router, dependencies=calculator_dependencies)
     for router in (
-        *(monitoring.router, course_chooser.router, accounts.router, personal_data.router),
+        *(
+            monitoring.router,
+            course_chooser_and_service_worker.router,
+            accounts.router,
+            personal_data.router,
+        ),
         *(anki_card_pages.router, notes.router, progress.router, course_pages.router),
         *(search.router, quiz.router, flashcards.router, exams.router),
         *(estimates.router, course.router),

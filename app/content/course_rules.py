@@ -74,7 +74,7 @@ class ParsedCourse:
             p.code in {"E00", "E10", "E11"} for p in parsed_file.problems
         )
 
-    def are_existing_files_readable(self, paths: Iterable[str]) -> bool:
+    def is_any_file_present_and_none_unreadable(self, paths: Iterable[str]) -> bool:
         """Return whether at least one of the files exists, and all existing ones were readable."""
         existing_paths = [path for path in paths if path in self.parsed_files]
         return bool(existing_paths) and all(map(self.is_fully_readable, existing_paths))
@@ -162,7 +162,7 @@ def check_cross_references(parsed_course: ParsedCourse) -> list[ContentProblem]:
     unread = {
         kind
         for kind, files in _REGISTER_FILES_BY_KIND.items()
-        if not parsed_course.are_existing_files_readable(files)
+        if not parsed_course.is_any_file_present_and_none_unreadable(files)
     }
     hints: dict[tuple[str, str], str] = {}
     renamed = parsed_course.guess_new_slug_by_renamed_topic()

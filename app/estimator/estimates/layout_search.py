@@ -498,7 +498,7 @@ class _LayoutSearch:
                 return False
             times = self._layer_times(family, micro_batch, recompute)
             stage_slots = micro_batch.count_per_step + bubble_micro_batches
-            min_seconds = stage_slots * times.total_without_gather * fullest_stage_share
+            min_seconds = stage_slots * times.total_without_weight_gather * fullest_stage_share
             return min_seconds > self._ranked[-1].step_seconds
 
         if self._max_ranked == 1:  # Memory is checked only of what may be the fastest.

@@ -89,17 +89,17 @@ class AllLayersMicroBatchTime:
 
     matmul: float = 0.0
     attention: float = 0.0
-    traffic: float = 0.0
+    memory_traffic: float = 0.0
     launch: float = 0.0
-    tensor: float = 0.0
-    expert: float = 0.0
-    context: float = 0.0
+    tensor_parallel: float = 0.0
+    expert_parallel: float = 0.0
+    context_parallel: float = 0.0
 
     @property
-    def total_without_gather(self) -> float:
+    def total_without_weight_gather(self) -> float:
         """Return the total without gathering of weights [s]."""
-        work = self.matmul + self.attention + self.traffic + self.launch
-        return work + self.tensor + self.expert + self.context
+        work = self.matmul + self.attention + self.memory_traffic + self.launch
+        return work + self.tensor_parallel + self.expert_parallel + self.context_parallel
 
 
 def optimizer_step_time(
@@ -142,8 +142,10 @@ def compute_step_time_from_layers(
     # Share of the layers on the fullest stage, and the time of a micro-batch in them.
     stage = count_layers_of_fullest_stage(model, stages, plan.chunks_per_stage) / model.layers
     head = _output_head_time(model, rates, plan)
-    gather = _weight_gather_time(model, fabric, plan, all_layers.total_without_gather * stage)
-    stage_seconds = all_layers.total_without_gather * stage + gather
+    gather = _weight_gather_time(
+        model, fabric, plan, all_layers.total_without_weight_gather * stage
+    )
+    stage_seconds = all_layers.total_without_weight_gather * stage + gather
     parameters = count_parameters_per_gpu_before_zero(model, plan)
     if plan.trained_weights.are_adapters:
         parameters = plan.trained_weights.adapter_parameters / (plan.tensor * stages)
@@ -151,7 +153,7 @@ def compute_step_time_from_layers(
     return OptimizerStepTime(
         matmul=micro_batches * all_layers.matmul * stage,
         attention=micro_batches * all_layers.attention * stage,
-        traffic=micro_batches * all_layers.traffic * stage,
+        traffic=micro_batches * all_layers.memory_traffic * stage,
         launch=micro_batches * all_layers.launch * stage,
         head=micro_batches
         * head
@@ -160,9 +162,9 @@ def compute_step_time_from_layers(
             if has_free_layer_places_for_head(model, stages, plan.chunks_per_stage)
             else 1.0
         ),
-        tensor=micro_batches * all_layers.tensor * stage,
-        expert=micro_batches * all_layers.expert * stage,
-        context=micro_batches * all_layers.context * stage,
+        tensor=micro_batches * all_layers.tensor_parallel * stage,
+        expert=micro_batches * all_layers.expert_parallel * stage,
+        context=micro_batches * all_layers.context_parallel * stage,
         gather=micro_batches * gather,
         bubble=(stages - 1) / plan.chunks_per_stage * (stage_seconds + head / stages),
         data=_data_parallel_time(parameters, fabric, plan, stage_seconds),
@@ -190,14 +192,16 @@ def compute_all_layers_micro_batch_time(
         sums.attention += number * sum(
             _attention_time(mixer, tokens, rates, plan) for mixer in layer.mixers
         )
-        sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
-        sums.traffic += number * _weight_unpack_time(layer, rates, plan)
+        sums.memory_traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
+        sums.memory_traffic += number * _weight_unpack_time(layer, rates, plan)
         sums.launch += number * _layer_launch_time(layer, plan)
-        sums.tensor += number * tensor
+        sums.tensor_parallel += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
-            sums.expert += number * _exposed_expert_parallel_time(layer, tokens, fabric, plan)
+            sums.expert_parallel += number * _exposed_expert_parallel_time(
+                layer, tokens, fabric, plan
+            )
         if plan.context > 1:
-            sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
+            sums.context_parallel += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
 
 
