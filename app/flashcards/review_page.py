@@ -158,6 +158,7 @@ class NoCardsDueInfo:
     are_new_cards_buried: bool
     waiting: WaitingCards
     is_too_late_for_new_cards: bool = False
+    last_day_for_new_cards: dt.date | None = None
     has_list: bool = False
     next_task: TaskView | None = None
 
@@ -367,7 +368,6 @@ def _build_no_cards_due_info(
         take_first_unseen_cards(ctx, scope, [topic.slug], _MOST_NEW_CARDS_OFFERED) if topic else ()
     )
     more = len(offered)
-    is_too_late = is_too_late_for_new_cards(ctx)
     extra_new_count, next_task, waiting = 0, None, WaitingCards()
     if listed is not None and not review_filter.topic:
         extra_new_count, plan = (
@@ -391,7 +391,8 @@ def _build_no_cards_due_info(
         topic=topic.title if topic else "",
         is_next_day_tomorrow=bool(next_due and (next_due.day - ctx.study_day).days == 1),
         are_new_cards_buried=bool(unseen) and not new,
-        is_too_late_for_new_cards=is_too_late,
+        is_too_late_for_new_cards=is_too_late_for_new_cards(ctx),
+        last_day_for_new_cards=find_last_day_for_new_cards(ctx),
         has_list=listed is not None,
         next_task=next_task,
         waiting=waiting,
@@ -400,8 +401,12 @@ def _build_no_cards_due_info(
 
 def is_too_late_for_new_cards(ctx: RequestContext) -> bool:
     """Return whether no new cards are begun any more before the exam."""
-    last_day = compute_last_day_for_new_cards(ctx.learner.plan_calendar_as_of(ctx.study_day))
+    last_day = find_last_day_for_new_cards(ctx)
     return last_day is not None and last_day < ctx.study_day
+
+
+def find_last_day_for_new_cards(ctx: RequestContext) -> dt.date | None:
+    return compute_last_day_for_new_cards(ctx.learner.plan_calendar_as_of(ctx.study_day))
 
 
 def parse_review_filter(ctx: RequestContext, sent: ReviewScopeForm, card: str = "") -> ReviewFilter:

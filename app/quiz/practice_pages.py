@@ -53,6 +53,7 @@ from app.quiz.selection import (
     draw_placement_test,
     list_objectives_by_exam_gain,
     load_estimates_by_objective,
+    load_points_lost_in_last_mock_exam,
     load_questions_on_day_list,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
@@ -120,7 +121,8 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     questions = list(ctx.course.questions.values())
     kept = _list_questions_still_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
-    order = list_objectives_by_exam_gain(ctx)
+    lost_points = load_points_lost_in_last_mock_exam(ctx)
+    order = list_objectives_by_exam_gain(ctx, lost_points)
     known = load_estimates_by_objective(ctx)
     objectives = cached_course_facts(ctx.course).objectives
     names = {o.number: o for d in ctx.course.syllabus.domains for o in d.objectives}
@@ -147,6 +149,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         weakest=names[order[0]] if order and past else None,
         weakest_percent=known[order[0]].chance_percent if order and order[0] in known else None,
         weakest_share=objectives[order[0]].exam_share if order else 0.0,
+        weakest_lost_points=lost_points.get(order[0], 0.0) if order else 0.0,
         run=build_run_progress(newest, 0) if newest and newest.has_unanswered_question else None,
         flagged=len(
             store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.course.questions.keys()
@@ -372,6 +375,9 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         estimate=plan.estimate if plan and is_new else None,
         guessing=cached_course_facts(ctx.course).describe_guessing_score(),
         run=build_run_progress(state, 0),
+        answered_while_reading=sum(task.on_page_count for task in plan.tasks)
+        if plan and state.mode == "today" and state.scope == ctx.study_day.isoformat()
+        else 0,
         rows=rows,
         summary=summary,
         missed_by_title=collections.Counter(q.topic_title for q in summary.missed_questions),
@@ -474,7 +480,11 @@ def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) ->
     if practice_request.mode == "flagged":
         marked = store.load_flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]
-    weakest = list_objectives_by_exam_gain(ctx) if practice_request.mode == "weakest" else ()
+    weakest = (
+        list_objectives_by_exam_gain(ctx, load_points_lost_in_last_mock_exam(ctx))
+        if practice_request.mode == "weakest"
+        else ()
+    )
     return choose_practice_questions(questions, past, practice_request, seed, weakest)
 
 

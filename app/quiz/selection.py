@@ -11,8 +11,10 @@ from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import classify_score
+from app.study_plan.day_list import sum_points_lost_in_last_mock_exam
 from app.study_plan.loader import load_study_plan
 from app.study_plan.score import ObjectiveEstimate
+from app.study_plan.store import load_learner_facts
 
 Mode = Literal[
     "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged", "today"
@@ -197,16 +199,28 @@ def _hash_shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def list_objectives_by_exam_gain(ctx: RequestContext) -> tuple[str, ...]:
-    """Return the objectives that have questions, the one with most to gain in the exam first."""
+def list_objectives_by_exam_gain(
+    ctx: RequestContext, lost_points_by_objective: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Return the objectives that have questions, the one with most to gain in the exam first.
+
+    Those that lost most points in the last mock exam lead, until they are read or practiced.
+    """
     known = load_estimates_by_objective(ctx)
-    objectives = cached_course_facts(ctx.course).objectives.values()
     gains = {
-        o.number: o.exam_share * (1 - known[o.number].chance if o.number in known else 1)
-        for o in objectives
+        o.number: (
+            lost_points_by_objective.get(o.number, 0.0),
+            o.exam_share * (1 - known[o.number].chance if o.number in known else 1),
+        )
+        for o in cached_course_facts(ctx.course).objectives.values()
         if o.question_ids
     }
-    return tuple(sorted(gains, key=lambda number: -gains[number]))
+    return tuple(sorted(gains, key=lambda number: gains[number], reverse=True))
+
+
+def load_points_lost_in_last_mock_exam(ctx: RequestContext) -> Mapping[str, float]:
+    facts = load_learner_facts(ctx.db, ctx.learner, ctx.course, ctx.study_day)
+    return sum_points_lost_in_last_mock_exam(cached_course_facts(ctx.course), facts)
 
 
 def load_estimates_by_objective(ctx: RequestContext) -> Mapping[str, ObjectiveEstimate]:

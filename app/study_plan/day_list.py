@@ -313,7 +313,7 @@ def _choose_pages(
         for a in learner.first_answers
         if a.context == "placement" and a.score < 1 and a.question in course.questions
     }
-    lost = _sum_points_lost_in_last_mock_exam(course, learner)
+    lost = sum_points_lost_in_last_mock_exam(course, learner)
     unread, chosen = list(unread), list[PageToRead]()
 
     def gain(slug: str) -> tuple[bool, float, bool, float, float]:
@@ -362,16 +362,16 @@ def _compute_unknown_share_by_objective(
     return {n: o.exam_share * (1 - known.get(n, 0.5)) for n, o in course.objectives.items()}
 
 
-def _sum_points_lost_in_last_mock_exam(
+def sum_points_lost_in_last_mock_exam(
     course: CourseFacts, learner: LearnerFacts
 ) -> dict[str, float]:
-    """Return the points lost by objective; each page of it that was read since halves them."""
-    lost = collections.defaultdict[str, float](float)
-    answers = [a for a in learner.first_answers if a.context == "exam"]
-    last_day = answers[-1].day if answers else dt.date.max
+    """Return the points lost by objective, halved by each page read and question answered since."""
+    lost, answers = collections.defaultdict[str, float](float), learner.first_answers
+    last_day = max((a.day for a in answers if a.context == "exam"), default=dt.date.max)
     for answer in answers:
-        if answer.day == last_day and answer.question in course.questions:
-            lost[course.questions[answer.question].objectives[0]] += 1 - answer.score
+        if answer.day >= last_day and (question := course.questions.get(answer.question)):
+            own, is_exam = question.objectives[0], answer.context == "exam"
+            lost[own] = lost[own] + 1 - answer.score if is_exam else lost[own] / 2
     read_since = {reading.page for reading in learner.readings if reading.day >= last_day}
     for slug in read_since & course.pages.keys():
         lost[course.pages[slug].objectives[0]] /= 2

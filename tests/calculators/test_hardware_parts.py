@@ -38,7 +38,7 @@ def test_every_field_that_an_author_can_link_has_its_row(subtests: pytest.Subtes
 
             for name in names:
                 try:
-                    found = read_catalog_field("hw", part.id, name).value
+                    found, _ = read_catalog_field("hw", part.id, name)
                 except FigureError:
                     continue
                 if not isinstance(found, str | bool):

@@ -52,7 +52,7 @@ def test_all_cards_begin_with_how_many_there_are_and_list_none(hands, client) ->
 
     html = client.get("/flashcards/deck").text.replace("\xa0", " ")
 
-    assert "1 card started; the course has 12." in html
+    assert "The course has 12 cards. You have started 1 card, own ones" in html
     assert 'class="deck"' not in html
     assert "Weights (6)" in html
 

@@ -394,7 +394,7 @@ def test_reading_never_adds_to_what_is_left(
                 browser.post(f"/concepts/{slug}/readings?{query}")
                 plan, course_page = read_text(browser, "/plan"), read_text(browser, "/course")
                 found = re.search(
-                    r"(?:pages left:|their essentials) (?:(\d+) h)? ?(?:(\d+) min)?[.:]", plan
+                    r"(?:pages left:|their essentials) (?:(\d+) h)? ?(?:(\d+) min)?[,.:]", plan
                 )
                 assert found
                 left = 60 * int(found[1] or 0) + int(found[2] or 0)

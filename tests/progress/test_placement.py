@@ -154,7 +154,7 @@ def test_a_finished_test_names_the_pages_to_read(rosa: TestClient, course: Cours
     result = rosa.get(f"{run}/result").text
     assert "Back to Today" in result
     heaviest = max(course.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Most to gain: {heaviest.title}. You missed" in " ".join(result.split())
+    assert f"You missed most in {heaviest.title}:" in " ".join(result.split())
     assert re.search(r"Guessing alone scores about \d+\.", result)
     assert result.count('class="btn main"') == 1
     assert "Expected exam score: about" in result
@@ -233,7 +233,7 @@ def test_headline_change_and_curve_agree_before_and_after_the_test(
 
     assert after > 0
     assert (change, end) == (after, after)
-    assert "Updated each morning and after the placement test." in today
+    assert "Updated each morning, and after a placement test" in today
     assert f"to {after} today" in rosa.get("/progress").text
 
 

@@ -655,10 +655,10 @@ def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClie
     reader.get("/")
 
     for exam_day, words in (
-        ("2026-07-03", "Saved. 3 mock exams before Friday, July 3."),
+        ("2026-07-03", "Saved. 3 mock exams fit before Friday, July 3."),
         ("2026-06-19", "June 19, on new dates: Saturday, June 13; Wednesday, June 17."),
-        ("2026-06-19", "Saved. 2 mock exams before Friday, June 19."),
-        ("2026-06-12", "Saved. No mock exam before Friday, June 12."),
+        ("2026-06-19", "Saved. 2 mock exams fit before Friday, June 19."),
+        ("2026-06-12", "Saved. No mock exam fits before Friday, June 12."),
     ):
         sent = reader.post("/plan", data={"exam_day": exam_day, "minutes_a_day": "30"})
         assert words in text_of(reader, sent.headers["location"])
@@ -919,7 +919,7 @@ def test_recalled_cards_are_counted_among_those_that_were_started(reader: TestCl
     assert grade_next(reader, "4")
 
     clock.tick(days=1)
-    known = "remembered on a later day</dt><dd>0 of 2 <small>as of this morning</small></dd>"
+    known = "remembered on a later day</dt><dd>none yet of 2 <small>as of this morning</small></dd>"
     assert known in text_of(reader, "/progress")
 
 

@@ -249,7 +249,7 @@ def test_the_score_comes_first_with_its_range_and_how_it_changed(
     assert f"<b>{now[1]} of {now[2]}</b>" in rosa.get("/").text
 
 
-def test_a_score_above_its_objectives_says_that_it_follows_over_days(
+def test_a_score_above_its_objectives_says_that_it_falls_slowly(
     rosa: TestClient, clock: Clock, session: Session, course: Course
 ):
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
@@ -262,6 +262,6 @@ def test_a_score_above_its_objectives_says_that_it_follows_over_days(
         session.rollback()
         row = session.exec(select(DayListRow).order_by(col(DayListRow.day).desc())).first()
         estimate = json.loads(row.estimate)
-        said.append("The score above follows over days" in page)
+        said.append("the score above falls there slowly" in page)
         assert said[-1] == (round(estimate["shown"]) > round(estimate["mean"]))
     assert said == [False, True]

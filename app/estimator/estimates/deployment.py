@@ -332,9 +332,6 @@ OUTPUTS: tuple[OutputSpec[DeploymentResult], ...] = (
     declare_section_output(
         "replicas", "Replicas", "", "", _CAPACITY_ESTIMATE_NAME, is_modeled=True
     ),
-    declare_section_output(
-        "replicas", "Replicas", "", "", _CAPACITY_ESTIMATE_NAME, is_modeled=True
-    ),
     ModeledOutput("nodes", "Systems", better="less", read=_system_count_value),
     declare_section_output("weights", "Weights", "B", "less", "weights", "total"),
     declare_section_output(
