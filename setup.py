@@ -9,7 +9,7 @@ FILES = ("content/**/*", "docs/*.md", "migrations/**/*", "static/**/*", "templat
 
 
 class BuildWithFiles(build_py):
-    """Copy the files to app/files, where app/resources.py looks for them."""
+    """Copy the files to app/files, where app/__init__.py looks for them."""
 
     def run(self) -> None:
         """Build the package, and add the files unless it is installed from a clone."""

@@ -14,7 +14,7 @@ from jinja2 import Environment
 from starlette.routing import BaseRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from app import accounts, flashcards, progress, quiz
+from app import ROOT, accounts, flashcards, progress, quiz
 from app.accounts import author_access, personal_data
 from app.accounts.downloads import DownloadQueue
 from app.api import course, estimates
@@ -41,12 +41,16 @@ from app.import_export.anki_package_import import BackgroundCardImports
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
 from app.progress.weekly_mail import MailServer, run_weekly_mail_sender
-from app.resources import ROOT
 from app.settings import Settings
-from app.web import course_chooser, error_responses, monitoring
-from app.web.dependencies import RouteTemplates, require_calculators
+from app.web import course_chooser_and_service_worker, error_responses, monitoring
+from app.web.dependencies import require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, ReadinessChecks, stop_worker_when_parent_ends
+from app.web.monitoring import (
+    Metrics,
+    ReadinessChecks,
+    RouteTemplates,
+    stop_worker_when_parent_ends,
+)
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyLimits, BodyReceiver, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
@@ -191,7 +195,12 @@ def list_routes_in_matching_order(*, authoring: bool) -> tuple[BaseRoute, ...]:
     combined_router.include_router(pages.router, dependencies=calculator_dependencies)
     combined_router.include_router(hardware_pages.router, dependencies=calculator_dependencies)
     for router in (
-        *(monitoring.router, course_chooser.router, accounts.router, personal_data.router),
+        *(
+            monitoring.router,
+            course_chooser_and_service_worker.router,
+            accounts.router,
+            personal_data.router,
+        ),
         *(anki_card_pages.router, notes.router, progress.router, course_pages.router),
         *(search.router, quiz.router, flashcards.router, exams.router),
         *(estimates.router, course.router),

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.resources import IN_WHEEL, ROOT
+from app import IN_WHEEL, ROOT
 from app.web.request_limits import parse_rate_limits
 from app.web.visitor import AUTHOR_COOKIE, PREFERENCE_COOKIES, SESSION_COOKIE
 

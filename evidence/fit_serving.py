@@ -34,9 +34,9 @@ from app.estimator.hardware.collectives import Interconnect, build_gpu_interconn
 from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     EngineConstants,
-    find_engine,
+    find_engine_speed,
     load_shared_engine_constants,
 )
 from app.estimator.serving.replica import (
@@ -153,7 +153,7 @@ def engine_with_constants(engine: str, constants: Constants) -> EngineConstants:
     of = {name: constants[f"{engine}.{name}"] for name in _ENGINE_PRIORS[engine]}
     common = {name: constants[f"all.{name}"] for name in _SHARED_PRIORS}
     own = dataclasses.replace(
-        find_engine(engine),
+        find_engine_speed(engine),
         launch_seconds_per_kernel=of["kernel_us"] * 1e-6,
         prefill_time_factor=of["prefill"],
         grouped_matmul_factor=of["grouped"],

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 
 from app.content.course import Course
-from app.content.item_splitter import remove_items_from_page_source
+from app.content.item_splitter import reduce_page_source_to_prose
 from app.content.live_courses import CourseRegistry
 from app.errors import NotFoundError
 from app.markup.model import CalculatorBlock, HtmlBlock, Piece, QuestionBlock, Topic
@@ -415,4 +415,4 @@ def _read_page_markdown(served: ServedCourse, topic: Topic) -> str | None:
         text = (served.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
-    return remove_items_from_page_source(text)
+    return reduce_page_source_to_prose(text)

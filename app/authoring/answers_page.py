@@ -18,9 +18,9 @@ from app.authoring.course_report import CourseWithDrafts
 from app.authoring.preview import build_author_url
 from app.authoring.regrading import preview_regrade, write_regrades_of_preview
 from app.authoring.response_table import (
-    AcceptedText,
     ResponseOutcome,
-    add_accepted_text_to_source,
+    TextToAccept,
+    add_text_to_key_in_source,
     build_response_table,
     does_key_accept,
 )
@@ -134,7 +134,7 @@ async def accept_answer_and_regrade(
             "The question was edited while this page was open. Nothing was changed.",
             "Look at its answers again.",
         )
-    accepted = AcceptedText(" ".join(form.answer.split()), form.gap)
+    accepted = TextToAccept(" ".join(form.answer.split()), form.gap)
     live: LiveCourse = request.state.live
     live_question = await run_in_threadpool(
         _write_accepted_answer_and_wait_until_live, live, question, accepted
@@ -157,7 +157,7 @@ async def accept_answer_and_regrade(
 
 
 def _write_accepted_answer_and_wait_until_live(
-    live_course: LiveCourse, question: Question, accepted_text: AcceptedText
+    live_course: LiveCourse, question: Question, text_to_accept: TextToAccept
 ) -> Question:
     """Write the file and return the question as it is live afterward.
 
@@ -169,14 +169,14 @@ def _write_accepted_answer_and_wait_until_live(
         source = file.read_bytes().decode("utf-8")
     except (OSError, ValueError) as error:
         raise ConflictError(f"{path} cannot be read: {error}.") from None
-    new_source = add_accepted_text_to_source(source, question, accepted_text)
+    new_source = add_text_to_key_in_source(source, question, text_to_accept)
     parsed = parse_file(new_source, path)
     errors = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
     new_question = next((q for q in parsed.questions if q.id == question.id), None)
-    if errors or new_question is None or not does_key_accept(new_question, accepted_text):
+    if errors or new_question is None or not does_key_accept(new_question, text_to_accept):
         reason = errors[0].message if errors else "It would not be read as an answer."
         raise ConflictError(
-            f"“{accepted_text.text}” cannot be accepted. {reason}",
+            f"“{text_to_accept.text}” cannot be accepted. {reason}",
             f"Change the question by hand at {path}:{question.place.line}.",
         )
     try:

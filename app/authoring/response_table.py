@@ -333,14 +333,16 @@ _HEADING_START = re.compile(r"^#{1,6} ")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AcceptedText:
+class TextToAccept:
     """What is to be accepted: a whole answer, or that of the gap with the key `gap_key`."""
 
     text: str
     gap_key: str = ""
 
 
-def add_accepted_text_to_source(file_text: str, question: Question, accepted: AcceptedText) -> str:
+def add_text_to_key_in_source(
+    file_text: str, question: Question, text_to_accept: TextToAccept
+) -> str:
     """Return the text of the question's file with one more accepted answer.
 
     Raises InvalidInputError for a text that cannot be an answer, and ConflictError if the key is
@@ -352,19 +354,21 @@ def add_accepted_text_to_source(file_text: str, question: Question, accepted: Ac
             "Widen its tolerance, or add the answer as an expression in the file.",
         )
     if isinstance(question.answer, ClozeSpec):
-        return _add_text_to_gap(file_text, question, accepted)
+        return _add_text_to_gap(file_text, question, text_to_accept)
     if types.question_type_of(question).responses_are_option_keys:
         raise ConflictError("Only typed answers can be accepted.", "Tick the option in the file.")
-    return _tick_or_add_option(file_text, question, accepted.text)
+    return _tick_or_add_option(file_text, question, text_to_accept.text)
 
 
-def does_key_accept(question: Question, accepted: AcceptedText) -> bool:
+def does_key_accept(question: Question, text_to_accept: TextToAccept) -> bool:
     answer = question.answer
     if isinstance(answer, ClozeSpec):
         return any(
-            b.accepts_answer(accepted.text) for b in answer.blanks if b.key == accepted.gap_key
+            b.accepts_answer(text_to_accept.text)
+            for b in answer.blanks
+            if b.key == text_to_accept.gap_key
         )
-    result = grade_response(draw_variant(question, 0), {"answer": [accepted.text]})
+    result = grade_response(draw_variant(question, 0), {"answer": [text_to_accept.text]})
     return isinstance(result, GradeResult) and result.result == "right"
 
 
@@ -396,15 +400,15 @@ def _tick_or_add_option(file_text: str, question: Question, text: str) -> str:
     return "".join(lines)
 
 
-def _add_text_to_gap(file_text: str, question: Question, accepted: AcceptedText) -> str:
+def _add_text_to_gap(file_text: str, question: Question, text_to_accept: TextToAccept) -> str:
     answer = question.answer
     assert isinstance(answer, ClozeSpec)  # noqa: S101 - only for the type checker
     keys = [blank.key for blank in answer.blanks]
-    if accepted.gap_key not in keys:
+    if text_to_accept.gap_key not in keys:
         raise _build_key_not_found_error(question)
-    if re.search(r"[\[\]|?~]", accepted.text):
+    if re.search(r"[\[\]|?~]", text_to_accept.text):
         raise InvalidInputError(
-            f"“{accepted.text}” has a character that a gap cannot have.", "answer"
+            f"“{text_to_accept.text}” has a character that a gap cannot have.", "answer"
         )
     lines = file_text.splitlines(keepends=True)
     line_indices = list(_iterate_line_indices_of_question(lines, question))
@@ -412,13 +416,13 @@ def _add_text_to_gap(file_text: str, question: Question, accepted: AcceptedText)
     blanks = list(_BLANK_MARKUP.finditer(body))
     if len(blanks) != len(keys):
         raise _build_key_not_found_error(question)
-    gap_match = blanks[keys.index(accepted.gap_key)]
+    gap_match = blanks[keys.index(text_to_accept.gap_key)]
     content_match = re.match(
         r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", gap_match[1], re.DOTALL
     )
     if content_match is None:
         raise _build_key_not_found_error(question)
-    blank = f"[[{content_match['answers']}|{accepted.text}{content_match['rest'] or ''}]]"
+    blank = f"[[{content_match['answers']}|{text_to_accept.text}{content_match['rest'] or ''}]]"
     body = body[: gap_match.start()] + blank + body[gap_match.end() :]
     return "".join(lines[: line_indices[0]]) + body + "".join(lines[line_indices[-1] + 1 :])
 

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 from markdown_it.token import Token
 
+from app import ROOT
 from app.authoring.course_report import DueContentReview
 from app.authoring.item_statistics import (
     MIN_RESPONSES,
@@ -31,7 +32,6 @@ from app.markup.text import slugify
 from app.questions import types
 from app.questions.model import Question, Variant
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
-from app.resources import ROOT
 from app.spaced_repetition.scheduler import LEECH_LAPSES
 
 _CONTEXT_LINES = 8

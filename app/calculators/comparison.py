@@ -518,21 +518,23 @@ def _figure_rows(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
     for figure in estimates[0].figures:
         figures = [f for e in estimates if (f := e.find_figure(figure.name)) is not None]
         if len(figures) == len(estimates):
-            rows.append(FigureRow(figure.label, _scenario_figures(figures)))
+            rows.append(FigureRow(figure.label, _compare_figure_across_scenarios(figures)))
     return tuple(rows)
 
 
-def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
-    first = figures[0]
+def _compare_figure_across_scenarios(
+    figure_in_each_scenario: Sequence[Figure],
+) -> tuple[ScenarioFigure, ...]:
+    first = figure_in_each_scenario[0]
     return tuple(
         ScenarioFigure(
             formatted_value=f.formatted_value,
-            is_best=any(is_better(f, other) for other in figures)
-            and not any(is_better(other, f) for other in figures),
+            is_best=any(is_better(f, other) for other in figure_in_each_scenario)
+            and not any(is_better(other, f) for other in figure_in_each_scenario),
             difference_from_first="" if f is first else describe_difference_from_first(f, first),
             likely_range=format_interval_or_exact(f) if f.low is not None else "",
         )
-        for f in figures
+        for f in figure_in_each_scenario
     )
 
 

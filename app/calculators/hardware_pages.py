@@ -286,7 +286,7 @@ MIN_MEMORY_CHOICES = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "14
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PartQuery:
+class PartListOptions:
     """The query of the part list; every field has a valid value."""
 
     category: PartCategory
@@ -352,7 +352,7 @@ class PartTable:
     sorted_by: str
 
 
-def parse_part_query(query: Mapping[str, str]) -> PartQuery:
+def parse_part_list_options(query: Mapping[str, str]) -> PartListOptions:
     """Parse a query; unknown values are ignored."""
     category = CATEGORIES.get(query.get("kind", ""), next(iter(CATEGORIES.values())))
 
@@ -360,7 +360,7 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
         value = query.get(parameter, "")
         return value if value in allowed else ""
 
-    return PartQuery(
+    return PartListOptions(
         category=category,
         vendor=read("vendor", list_vendors(category)),
         min_memory_gb=read("memory", dict(MIN_MEMORY_CHOICES)),
@@ -382,67 +382,69 @@ def find_category_of_part(part: CatalogPart) -> PartCategory:
     return next(category for category in CATEGORIES.values() if part.kind in category.part_kinds)
 
 
-def build_part_table(query: PartQuery) -> PartTable:
-    all_parts = list_parts_in_category(query.category)
-    matching_parts = _sort_parts([part for part in all_parts if _matches_query(part, query)], query)
+def build_part_table(options: PartListOptions) -> PartTable:
+    all_parts = list_parts_in_category(options.category)
+    matching_parts = _sort_parts(
+        [part for part in all_parts if _passes_filters(part, options)], options
+    )
     groups = {
         t: c
-        for t, c in query.category.columns_by_group.items()
-        if query.shown_column_group in ("", t)
+        for t, c in options.category.columns_by_group.items()
+        if options.shown_column_group in ("", t)
     }
     columns = [column for group in groups.values() for column in group]
     letters = _footnote_letters_by_reason(matching_parts, [column.field for column in columns])
-    heads = tuple(_build_column_header(column, query) for column in columns)
+    heads = tuple(_build_column_header(column, options) for column in columns)
     return PartTable(
         column_headers=(
-            _build_column_header(PartColumn("name", query.category.singular_title), query),
+            _build_column_header(PartColumn("name", options.category.singular_title), options),
             *heads,
         ),
         columns_by_group=groups,
         rows=tuple(_part_row(part, columns, letters) for part in matching_parts),
         reasons_by_letter={letter: reason for reason, letter in letters.items()},
         category_part_count=len(all_parts),
-        sorted_by=_describe_sort_order(query),
+        sorted_by=_describe_sort_order(options),
     )
 
 
-def _matches_query(part: CatalogPart, query: PartQuery) -> bool:
-    if query.vendor and part.vendor != query.vendor:
+def _passes_filters(part: CatalogPart, options: PartListOptions) -> bool:
+    if options.vendor and part.vendor != options.vendor:
         return False
-    if not query.min_memory_gb:
+    if not options.min_memory_gb:
         return True
     memory = part.get("memory") or part.get("gpu_memory")
     number = memory.number if memory else None
-    return isinstance(number, int | float) and number >= float(query.min_memory_gb) * 1e9
+    return isinstance(number, int | float) and number >= float(options.min_memory_gb) * 1e9
 
 
-def _sort_parts(parts: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
+def _sort_parts(parts: Sequence[CatalogPart], options: PartListOptions) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
-    name = query.sorted_by or query.category.default_sort
+    name = options.sorted_by or options.category.default_sort
     if name == "name":
         ordered = sorted(parts, key=lambda part: part.name.casefold())
-        return ordered[::-1] if query.is_ascending else ordered
+        return ordered[::-1] if options.is_ascending else ordered
     values: dict[str, Any] = {part.id: value.number for part in parts if (value := part.get(name))}
     known = [part for part in parts if values.get(part.id) is not None]
     known.sort(
         key=lambda part: (isinstance(values[part.id], str), values[part.id]),
-        reverse=not query.is_ascending,
+        reverse=not options.is_ascending,
     )
     return [*known, *(part for part in parts if values.get(part.id) is None)]
 
 
-def _describe_sort_order(query: PartQuery) -> str:
-    name = query.sorted_by or query.category.default_sort
+def _describe_sort_order(options: PartListOptions) -> str:
+    name = options.sorted_by or options.category.default_sort
     if name == "name":
-        return "name, backward" if query.is_ascending else "name"
-    text = next(column.title for column in query.category.columns if column.field == name)
-    return f"“{text}”, {'smallest' if query.is_ascending else 'largest'} first"
+        return "name, backward" if options.is_ascending else "name"
+    text = next(column.title for column in options.category.columns if column.field == name)
+    return f"“{text}”, {'smallest' if options.is_ascending else 'largest'} first"
 
 
-def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
+def _build_column_header(column: PartColumn, options: PartListOptions) -> ColumnHeader:
     name = column.field
-    is_sort_column = (query.sorted_by or query.category.default_sort) == name
-    is_descending = is_sort_column and not query.is_ascending
+    is_sort_column = (options.sorted_by or options.category.default_sort) == name
+    is_descending = is_sort_column and not options.is_ascending
     sorts_numbers = name != "name"  # the first click sorts names ascending, numbers descending
     state = (
         ""
@@ -451,7 +453,7 @@ def _build_column_header(column: PartColumn, query: PartQuery) -> ColumnHeader:
     )
     order = "rising" if is_descending else ""
     return ColumnHeader(
-        name, column.title, column.unit, query.build_url(sort=name, order=order), state
+        name, column.title, column.unit, options.build_url(sort=name, order=order), state
     )
 
 
@@ -512,7 +514,7 @@ _FACTS_BY_CATEGORY = {
 @router.get("")
 def list_hardware(ctx: ReadContext) -> Response:
     parameters = ctx.request.query_params
-    query = parse_part_query(parameters)
+    query = parse_part_list_options(parameters)
     return ctx.render_page(
         "calculators/hardware.html",
         query=query,

@@ -176,8 +176,8 @@ def build_parser() -> argparse.ArgumentParser:
         ("estimate", "size a model or a cluster; estimate --list names all estimates"),
         ("accuracy", "show how close the estimates are to published values"),
     ):
-        add(name, "estimate", text, **verbatim).add_argument("arguments", nargs="*")
-    _add_catalogue_options(add("catalogue", "estimate", "list the hardware with its values"))
+        add(name, "estimator", text, **verbatim).add_argument("arguments", nargs="*")
+    _add_catalogue_options(add("catalogue", "estimator", "list the hardware with its values"))
     _add_new_command_options(add("new", "content", "write a commented starting point"))
     coverage = add("coverage", "content", "count what the course has for each objective")
     _add_folder_and_course_options(coverage)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from app import IN_WHEEL, ROOT
 from app.authoring import scaffold
 from app.authoring.course_report import (
     COVERAGE_COLUMN_TITLES,
@@ -53,7 +54,6 @@ from app.markup.problems import (
     make_problem,
 )
 from app.markup.text import write_hint_for_unknown_word
-from app.resources import IN_WHEEL, ROOT
 
 
 def find_course_folder(name: str) -> Path:

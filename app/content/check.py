@@ -27,7 +27,7 @@ from app.content.id_ownership import LOCK_FILE_NAME, IdOwners, ItemIdClaim
 from app.content.lock_file import format_lock_file
 from app.content.parse_cache import replace_file_atomically
 from app.content.parsed_file import (
-    ItemFingerprint,
+    ItemIdentityFingerprint,
     LockEntry,
     ParsedFile,
     list_used_ids,
@@ -209,7 +209,7 @@ def _build_lock_file_change(
 
 def _enter_answer_key_if_reviewed(
     lock_entry: LockEntry,
-    fingerprint: ItemFingerprint,
+    fingerprint: ItemIdentityFingerprint,
     page_reviewed_on: dt.date | None,
     today: dt.date,
 ) -> LockEntry:

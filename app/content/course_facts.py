@@ -104,11 +104,11 @@ def derive_exam_with_domain_counts(
 ENOUGH_ANSWERED_SHARE = 0.9
 
 
-def is_enough_of_paper_answered(answered_count: int, question_count: int) -> bool:
+def is_paper_answered_enough_to_compare(answered_count: int, question_count: int) -> bool:
     """Return whether enough of a paper was answered to compare its score with a forecast.
 
-    >>> is_enough_of_paper_answered(45, 50), is_enough_of_paper_answered(44, 50), is_enough_of_paper_answered(0, 0)
-    (True, False, False)
+    >>> [is_paper_answered_enough_to_compare(*counts) for counts in ((45, 50), (44, 50), (0, 0))]
+    [True, False, False]
     """
     return question_count > 0 and answered_count >= ENOUGH_ANSWERED_SHARE * question_count
 

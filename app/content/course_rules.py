@@ -14,7 +14,12 @@ from app.content.link_and_picture_rules import (
     check_picture,
     check_see_also_term,
 )
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, map_lock_entries_by_id
+from app.content.parsed_file import (
+    ItemIdentityFingerprint,
+    LockEntry,
+    ParsedFile,
+    map_lock_entries_by_id,
+)
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import (
     ContentProblem,
@@ -69,7 +74,7 @@ class ParsedCourse:
             p.code in {"E00", "E10", "E11"} for p in parsed_file.problems
         )
 
-    def are_existing_files_readable(self, paths: Iterable[str]) -> bool:
+    def is_any_file_present_and_none_unreadable(self, paths: Iterable[str]) -> bool:
         """Return whether at least one of the files exists, and all existing ones were readable."""
         existing_paths = [path for path in paths if path in self.parsed_files]
         return bool(existing_paths) and all(map(self.is_fully_readable, existing_paths))
@@ -113,7 +118,7 @@ def find_id_owners(
 
 
 def map_new_option_keys_to_former_keys(
-    lock_entry: LockEntry, fingerprint: ItemFingerprint
+    lock_entry: LockEntry, fingerprint: ItemIdentityFingerprint
 ) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
 
@@ -157,7 +162,7 @@ def check_cross_references(parsed_course: ParsedCourse) -> list[ContentProblem]:
     unread = {
         kind
         for kind, files in _REGISTER_FILES_BY_KIND.items()
-        if not parsed_course.are_existing_files_readable(files)
+        if not parsed_course.is_any_file_present_and_none_unreadable(files)
     }
     hints: dict[tuple[str, str], str] = {}
     renamed = parsed_course.guess_new_slug_by_renamed_topic()
@@ -698,7 +703,10 @@ def find_review_date_of_item_page(
 
 
 def is_answer_key_changed_since_review(
-    lock_entry: LockEntry, fingerprint: ItemFingerprint, reviewed_on: dt.date, today: dt.date
+    lock_entry: LockEntry,
+    fingerprint: ItemIdentityFingerprint,
+    reviewed_on: dt.date,
+    today: dt.date,
 ) -> bool:
     """Return whether the key changed after the last review.
 

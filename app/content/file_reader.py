@@ -35,7 +35,7 @@ from app.content.parsed_file import (
     FirstMentionLinker,
     GlossaryNames,
     HashedOption,
-    ItemFingerprint,
+    ItemIdentityFingerprint,
     ParsedFile,
     compile_glossary_names,
 )
@@ -374,10 +374,10 @@ def _build_items(
     file_kind: FileKind,
     front_matter: FrontMatter,
     context: RenderContext,
-) -> tuple[ItemByKey, list[ItemFingerprint]]:
+) -> tuple[ItemByKey, list[ItemIdentityFingerprint]]:
     """Return the valid items of a file, and the fingerprints of all."""
     items: ItemByKey = {}
-    fingerprints: list[ItemFingerprint] = []
+    fingerprints: list[ItemIdentityFingerprint] = []
     parse_context = context.parse_context
     for source in _drop_items_beyond_limit(
         [r for r in regions if isinstance(r, ItemSource)], parse_context
@@ -388,7 +388,9 @@ def _build_items(
         broken = source.has_invalid_comment or errors or parsed_item is None
         if source.comment.id:
             fingerprints.append(
-                _compute_item_fingerprint(source, parsed_item, parse_context, is_broken=broken)
+                _build_item_identity_fingerprint(
+                    source, parsed_item, parse_context, is_broken=broken
+                )
             )
         elif isinstance(node := source.comment.fields.values.get("q"), YamlText) and not node.text:
             parse_context.unidentified_items.append(_build_unidentified_item(source, parse_context))
@@ -467,13 +469,13 @@ def _add_reverse_card_if_requested(parsed_item: ParsedItem, item_by_key: ItemByK
     )
 
 
-def _compute_item_fingerprint(
+def _build_item_identity_fingerprint(
     source: ItemSource,
     parsed_item: ParsedItem | None,
     parse_context: ParseContext,
     *,
     is_broken: bool,
-) -> ItemFingerprint:
+) -> ItemIdentityFingerprint:
     item = parsed_item.item if parsed_item is not None else None
     kind = source.comment.field_text("type") or "unknown"
     heading = replace_figure_links_by_text(source.heading.content)
@@ -491,7 +493,7 @@ def _compute_item_fingerprint(
     elif isinstance(item, Flashcard):
         kind = "card"
         key = content_hash(" ".join(_ANY_NUMBER.findall(item.back.plain)))[:6]
-    return ItemFingerprint(
+    return ItemIdentityFingerprint(
         source.comment.id,
         kind,
         source.line,

@@ -276,7 +276,7 @@ class CurrentFiles(NamedTuple):
     stamps: FileStamps
 
 
-class FileContent(NamedTuple):
+class FileToParse(NamedTuple):
     """The bytes of a file, and the glossary names that it links."""
 
     path: str
@@ -285,7 +285,7 @@ class FileContent(NamedTuple):
 
 
 class MemoryCachedFile(NamedTuple):
-    file: FileContent
+    file: FileToParse
     parsed_file: ParsedFile
 
 
@@ -368,13 +368,13 @@ class CachingCourseFileParser:
     def _parse_or_reuse(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
         parsed_files: dict[str, ParsedFile] = {}
-        uncached_files: list[FileContent] = []
+        uncached_files: list[FileToParse] = []
         for path in paths:
             content = self._read_bytes_or_unreadable_file(path)
             if isinstance(content, ParsedFile):
                 parsed_files[path] = content
                 continue
-            file = FileContent(path, content, _select_linked_glossary_names(path, names))
+            file = FileToParse(path, content, _select_linked_glossary_names(path, names))
             if (cached_file := self._find_cached(file)) is None:
                 uncached_files.append(file)
             else:
@@ -401,7 +401,7 @@ class CachingCourseFileParser:
             return _build_unreadable_file(path, ValueError(*_EMPTY_FILE_PROBLEM))
         return content
 
-    def _find_cached(self, file: FileContent) -> ParsedFile | None:
+    def _find_cached(self, file: FileToParse) -> ParsedFile | None:
         remembered = self.remembered.get(file.path)
         key = file.content, file.glossary_names.fingerprint
         if remembered and key == (
@@ -416,7 +416,7 @@ class CachingCourseFileParser:
             self.remembered[file.path] = MemoryCachedFile(file, parsed_file)
         return parsed_file
 
-    def _cache_in_memory_and_folder(self, file: FileContent, parsed_file: ParsedFile) -> None:
+    def _cache_in_memory_and_folder(self, file: FileToParse, parsed_file: ParsedFile) -> None:
         self.remembered[file.path] = MemoryCachedFile(file, parsed_file)
         # Do not cache unexpected failures: they may succeed at the next start.
         if self.cache and not any(p.code == "E00" for p in parsed_file.problems):

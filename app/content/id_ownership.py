@@ -5,7 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, map_lock_entries_by_id
+from app.content.parsed_file import (
+    ItemIdentityFingerprint,
+    LockEntry,
+    ParsedFile,
+    map_lock_entries_by_id,
+)
 from app.markup.problems import (
     ContentProblem,
     ProblemLocation,
@@ -30,7 +35,7 @@ _CODES_THAT_HIDE_ITEMS = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E
 
 
 class ItemTextHashes(Protocol):
-    """The hashed words of an item; see `ItemFingerprint` and `UnidentifiedItem`."""
+    """The hashed words of an item; see `ItemIdentityFingerprint` and `UnidentifiedItem`."""
 
     @property
     def sketch(self) -> tuple[int, ...]: ...
@@ -47,7 +52,7 @@ class ItemIdClaim:
     """A question or card that has an id, with the path of its file."""
 
     path: str
-    fingerprint: ItemFingerprint
+    fingerprint: ItemIdentityFingerprint
 
     @property
     def location(self) -> ProblemLocation:
@@ -463,7 +468,7 @@ def _report_or_drop_changed_item(
     owners.report_problem(owner, "E07" if missing_entry else "W07", f"{message}.", hint)
 
 
-def have_several_options_changed(entry: LockEntry, fingerprint: ItemFingerprint) -> bool:
+def have_several_options_changed(entry: LockEntry, fingerprint: ItemIdentityFingerprint) -> bool:
     """Return whether several options changed, so that old and new cannot be paired."""
     if not entry.options or not fingerprint.options or entry.type != fingerprint.type:
         return False

@@ -168,14 +168,14 @@ class _ComputedQuestionChecker:
             for malformed in find_malformed_placeholders(text, known_names):
                 message = f"“{malformed[:40]}” is not a placeholder, and is shown as it is."
                 hint = "Write {name} or {name:.3g}, and compute in let."
-                self._report_problem_at_placeholder(malformed, message, hint)
+                self._report_invalid_placeholder(malformed, message, hint)
             for name, spec in dict.fromkeys(PLACEHOLDER_PATTERN.findall(text)):
                 if name not in known_names:
                     self._report_undefined_placeholder(name, known_names)
                 elif not FORMAT_SPEC_PATTERN.match(spec):
                     message = f"“{spec}” is not a number format."
                     hint = "Use , or .2f or .3g."
-                    self._report_problem_at_placeholder(f"{{{name}:{spec}", message, hint)
+                    self._report_invalid_placeholder(f"{{{name}:{spec}", message, hint)
         mentioned_names = set(_ANY_WORD.findall(" ".join(self.expressions)))
         for name in self.computed.possible_values_by_name:
             if name not in used_names | mentioned_names:
@@ -189,13 +189,13 @@ class _ComputedQuestionChecker:
         hint = f"Known: {', '.join(sorted(known_names))}."
         if re.search(rf"[\\_^}}]\w*\{{{name}", self.parse_context.lines[line - 1]):
             hint += f" For a brace of a formula leave spaces: {{ {name} }}"
-        self._report_problem_at_placeholder(
+        self._report_invalid_placeholder(
             f"{{{name}", f"The placeholder {{{name}}} is not defined.", hint
         )
 
-    def _report_problem_at_placeholder(self, needle: str, message: str, hint: str) -> None:
+    def _report_invalid_placeholder(self, placeholder_text: str, message: str, hint: str) -> None:
         first = self.question.place.line
-        self.parse_context.report_at_text("E46", needle, first, 10**6, message, hint)
+        self.parse_context.report_at_text("E46", placeholder_text, first, 10**6, message, hint)
 
 
 _MOST_WORDS = 120
@@ -314,7 +314,11 @@ def report_unbalanced_right_positions(
         (position, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (position := types.question_type_of(item).position_of_only_right_option(item.answer))
+        and (
+            position := types.question_type_of(item).guessable_position_of_only_right_option(
+                item.answer
+            )
+        )
         is not None
     ]
     if len(positions_and_lines) < _MIN_SINGLE_CHOICES:

@@ -441,7 +441,7 @@ def _report_headings_without_id(
     heading = -1
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
-            heading = -1 if _is_id_in_broken_comment(prose, at) else at
+            heading = -1 if _has_broken_or_late_comment_below_heading(prose, at) else at
             is_card = file_kind == "cards" and (
                 _has_card_back(prose, at) or _find_blank(prose[at + 1])
             )
@@ -529,7 +529,7 @@ def match_unspaced_heading(inline: Token) -> re.Match[str] | None:
     return None if inline.level > 1 else _HEADING_WITHOUT_SPACE.fullmatch(inline.content.strip())
 
 
-def _is_id_in_broken_comment(prose: list[Token], heading_index: int) -> bool:
+def _has_broken_or_late_comment_below_heading(prose: list[Token], heading_index: int) -> bool:
     next_tokens = prose[heading_index + 3 : heading_index + 5]
     if next_tokens and next_tokens[0].content.strip() == UNCLOSED_COMMENT:
         return True
@@ -668,7 +668,7 @@ def _build_id_insertion(line: int, parse_context: ParseContext) -> IdInsertion:
 _COMMENT_START = "<!--"
 
 
-def remove_items_from_page_source(text: str) -> str:
+def reduce_page_source_to_prose(text: str) -> str:
     """Return a page's source without front matter, items and comments.
 
     Answers whose question lost its comment are removed too, as on the rendered page.

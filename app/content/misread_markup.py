@@ -193,7 +193,7 @@ def report_misread_answer_lines(
         matching_lines = _find_matching_lines(
             _OTHER_BULLET_LINE, source, parse_context, handled_lines
         )
-        lines |= _find_lines_near_options(source).intersection(matching_lines)
+        lines |= _find_lines_near_lists_and_quotes(source).intersection(matching_lines)
         lines |= _find_list_items_next_to_options(source, parts, parse_context) - handled_lines
     _report_lines_read_as_text(sorted(lines), "E24", parse_context)
     if parts.options:
@@ -252,7 +252,7 @@ def _find_matching_lines(
             yield line
 
 
-def _find_lines_near_options(source: ItemSource) -> set[int]:
+def _find_lines_near_lists_and_quotes(source: ItemSource) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
     lists = _list_block_lines(source, "bullet_list_open")
     quotes = (t for t in source.body if t.type == "blockquote_open")

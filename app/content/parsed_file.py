@@ -36,7 +36,7 @@ class HashedOption(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ItemFingerprint:
+class ItemIdentityFingerprint:
     """The data that tells whether an item was edited, replaced or copied.
 
     `options` are in authored order. `answer_key_hash` is a hash of the correct answer, for cards of their figures.
@@ -102,7 +102,7 @@ class ParsedFile:
     topic: Topic | None = None
     questions: tuple[Question, ...] = ()
     cards: tuple[Flashcard, ...] = ()
-    fingerprints: tuple[ItemFingerprint, ...] = ()
+    fingerprints: tuple[ItemIdentityFingerprint, ...] = ()
     unidentified_items: tuple[UnidentifiedItem, ...] = ()
     broken_comment_ids: tuple[BrokenCommentId, ...] = ()
     glossary_terms: tuple[GlossaryTerm, ...] = ()

@@ -142,12 +142,16 @@ def find_amounts_in_source(text: str) -> FileAmounts:
     (PlainAmount(text='700 W', line=1, column=15, equal_figure_target='hw:h100-sxm5-80#tdp'),)
     """
     title = _TITLE_TEXT.search(text)
-    title_parts = _find_named_part_ids(" ".join(filter(None, title.groups()))) if title else ()
+    title_hardware = (
+        _find_mentioned_hardware_ids(" ".join(filter(None, title.groups()))) if title else ()
+    )
     prose = _mask_front_matter_fences_and_comments(text)
-    unlinked = SVG_FIGURE.sub(_mask_match, FIGURE_LINK.sub(_mask_match, prose))
+    unlinked = SVG_FIGURE.sub(
+        _replace_match_by_spaces, FIGURE_LINK.sub(_replace_match_by_spaces, prose)
+    )
     plain_amounts: list[PlainAmount] = []
     for start, end in _iterate_spans_between_matches(_SECTION_START, unlinked, 0, len(unlinked)):
-        section = _Section(unlinked[start:end], title_parts)
+        section = _Section(unlinked[start:end], title_hardware)
         for first, last in _iterate_spans_between_matches(_SENTENCE_BREAK, unlinked, start, end):
             plain_amounts += _find_plain_amounts(section, text, first, unlinked[first:last])
             if len(plain_amounts) > _MOST_AMOUNTS:
@@ -160,11 +164,11 @@ class _Section:
     """A section or item: its text, the parts of the title, and the parts it names."""
 
     source_text: str
-    title_part_ids: tuple[str, ...]
+    hardware_ids_in_title: tuple[str, ...]
 
     @functools.cached_property
-    def named_part_ids(self) -> tuple[str, ...]:
-        return _find_named_part_ids(self.source_text)
+    def mentioned_hardware_ids(self) -> tuple[str, ...]:
+        return _find_mentioned_hardware_ids(self.source_text)
 
 
 def _mask_front_matter_fences_and_comments(text: str) -> str:
@@ -191,7 +195,7 @@ def _mask_front_matter_fences_and_comments(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _mask_match(match: re.Match[str]) -> str:
+def _replace_match_by_spaces(match: re.Match[str]) -> str:
     return _replace_by_spaces(match[0])
 
 
@@ -231,7 +235,11 @@ def _find_plain_amounts(
     matches = [m for m in _AMOUNT_PATTERN.finditer(sentence) if not m["plain"]]
     if not matches:
         return
-    contexts = (_find_named_part_ids(sentence), section.named_part_ids, section.title_part_ids)
+    contexts = (
+        _find_mentioned_hardware_ids(sentence),
+        section.mentioned_hardware_ids,
+        section.hardware_ids_in_title,
+    )
     counts = _list_possible_multipliers(sentence)
     for match in matches:
         amount = match["amount"]
@@ -249,7 +257,7 @@ def _list_possible_multipliers(sentence: str) -> list[int]:
 
 
 def _find_target_of_equal_catalog_value(
-    amount: str, part_ids_by_context: Iterable[Sequence[str]], multipliers: Sequence[int]
+    amount: str, hardware_ids_by_context: Iterable[Sequence[str]], multipliers: Sequence[int]
 ) -> str:
     """Return the catalog value that equals an amount, of a part that the nearest context names.
 
@@ -263,7 +271,7 @@ def _find_target_of_equal_catalog_value(
     decimals = len(digits[0].partition(".")[2]) if digits else 0
     low = (quantity.value - 0.5000001 * 10.0**-decimals) * factor
     high = (quantity.value + 0.5000001 * 10.0**-decimals) * factor
-    for parts in part_ids_by_context:
+    for parts in hardware_ids_by_context:
         for count in multipliers:
             for part in parts[:_MOST_PARTS]:
                 for field, value in _list_part_values(part, kind):
@@ -298,7 +306,7 @@ def _equals_target_value(amount: str, target: str) -> bool:
 
 
 @functools.cache
-def _load_part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
+def _load_hardware_ids_by_name() -> Mapping[str, tuple[str, ...]]:
     """Return the parts by the names that texts use for them."""
     ids: dict[str, list[str]] = {}
     for part in list_parts():
@@ -316,14 +324,14 @@ def _load_part_ids_by_name() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def _compile_part_name_pattern() -> re.Pattern[str]:
-    names = sorted(_load_part_ids_by_name(), key=len, reverse=True)
+    names = sorted(_load_hardware_ids_by_name(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?=s?(?![\w-]))")
 
 
-def _find_named_part_ids(text: str) -> tuple[str, ...]:
+def _find_mentioned_hardware_ids(text: str) -> tuple[str, ...]:
     """Return the parts that a text names, and last what the named servers consist of."""
     names = dict.fromkeys(_compile_part_name_pattern().findall(text))
-    parts = [id_ for name in names for id_ in _load_part_ids_by_name()[name]]
+    parts = [id_ for name in names for id_ in _load_hardware_ids_by_name()[name]]
     entries = [part.catalog_entry for id_ in parts if (part := find_part(id_))]
     accelerators = [getattr(entry, "accelerator", "") for entry in entries]
     return tuple(dict.fromkeys(filter(None, [*parts, *accelerators])))

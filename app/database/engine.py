@@ -150,7 +150,7 @@ async def _single_writer_session(
             # In a thread, because it waits for the disk. If this request is canceled
             # now, the transaction still ends before the connection is used again.
             commit = asyncio.ensure_future(
-                run_in_threadpool(_commit_and_probe_disk, connection, disk)
+                run_in_threadpool(_commit_and_verify_file_system_journal, connection, disk)
             )
             try:
                 await asyncio.shield(commit)
@@ -188,7 +188,9 @@ def _begin_write_or_raise_if_locked(engine: Engine) -> Connection:
     return connection
 
 
-def _commit_and_probe_disk(connection: Connection, disk: FileSystemJournalProbe) -> None:
+def _commit_and_verify_file_system_journal(
+    connection: Connection, journal_probe: FileSystemJournalProbe
+) -> None:
     driver: Any = connection.connection.dbapi_connection
     # A full disk rolls back the whole transaction, and SQLite accepts a commit of nothing.
     if not driver.in_transaction:
@@ -200,7 +202,7 @@ def _commit_and_probe_disk(connection: Connection, disk: FileSystemJournalProbe)
         raise
     # Check the disk even if this commit wrote nothing: a client resending an answer that
     # the disk lost must not get "already saved" from memory.
-    disk.raise_if_journal_lost()
+    journal_probe.raise_if_journal_lost()
 
 
 _log = logging.getLogger("headroom")

@@ -18,9 +18,9 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
+from app import ROOT
 from app.database.engine import is_disk_full_error
 from app.database.file_guards import hold_file_lock, make_file_private, open_sqlite_file
-from app.resources import ROOT
 
 MIGRATIONS_FOLDER = ROOT / "migrations"
 MIGRATION_FILES = MIGRATIONS_FOLDER / "versions"

@@ -24,7 +24,7 @@ from app.estimator.models.weight_formats import (
     PUBLISHED_OR_FP8,
     usual_gguf_format_id,
 )
-from app.estimator.serving import engine
+from app.estimator.serving.engine_speed import list_engine_choices
 from app.estimator.training.flops import recomputed_flops_per_token
 from app.estimator.training.training_plan import SOFTWARE, USUAL_SOFTWARE
 
@@ -215,7 +215,7 @@ def _fill_in_least_fitting_recompute(
     if inputs.recompute != LEAST_RECOMPUTE:
         return inputs
     model = find_model(inputs.model)
-    kinds = ["none", "selective"] + ["operators"] * framework.recomputes_products
+    kinds = ["none", "selective"] + ["operators"] * framework.can_recompute_every_second_product
     for recompute in sorted(
         kinds, key=lambda kind: recomputed_flops_per_token(model, inputs.sequence, kind)
     ):
@@ -400,7 +400,7 @@ engine_input = partial(
     ENGINE.declare_advanced_input_field,
     default="vllm",
     label="Engine",
-    choices=(*engine.list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
+    choices=(*list_engine_choices(), (TRANSFORMERS, "Transformers: not estimated")),
     aliases=(
         ("vllm-0.17", "vllm"),
         ("vllm-0.9", "vllm"),

@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from app.estimator.memory.inference_memory import (
-    cache_share_per_gpu,
-)
+from app.estimator.memory.kv_cache import cache_share_per_gpu
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import FormulaStep, OutputSpec
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity

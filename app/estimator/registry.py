@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -127,8 +127,8 @@ def _weight_format_note(model: Architecture, inputs: Any) -> str:
     return describe_how_weights_are_counted(model, inputs.weights, text[inputs.weights])
 
 
-# All estimates, in display order. Each module `estimates/NAME_report.py` is imported when
-# it is first used.
+# All estimates, in display order. Each module `estimates/NAME_report.py`, or `NAME.py` of a short
+# one, is imported when it is first used.
 ESTIMATE_NAMES = (
     "training-run",
     "deployment",
@@ -162,8 +162,12 @@ def find_estimate(name: str) -> EstimateSpec | None:
     known = name.replace("_", "-")
     if known not in ESTIMATE_NAMES:
         return None
-    module = f"app.estimator.estimates.{known.replace('-', '_')}_report"
-    entry: EstimateSpec = importlib.import_module(module).ENTRY
+    module = f"app.estimator.estimates.{known.replace('-', '_')}"
+    report_module = f"{module}_report"
+    has_report_module = importlib.util.find_spec(report_module) is not None
+    entry: EstimateSpec = importlib.import_module(
+        report_module if has_report_module else module
+    ).ENTRY
     return entry
 
 

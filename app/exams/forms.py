@@ -110,8 +110,8 @@ def parse_answer_fields(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
         struck_options=tuple(struck[:_MOST_STRUCK]),
         destination=fields.get("go", "")[:12],
         ordering_move=fields.get("move", "")[:200],
-        shown_at_ms=_parse_count(fields.get("since", "")),
-        waited_ms=_parse_count(fields.get("age", "")),
+        shown_at_ms=_parse_milliseconds_or_zero(fields.get("since", "")),
+        waited_ms=_parse_milliseconds_or_zero(fields.get("age", "")),
         order_confirmed=_parse_order_confirmed([str(v) for k, v in pairs if k == "settled"]),
         displayed_form=_parse_shown_answer(fields["shown"]) if "shown" in fields else None,
     )
@@ -139,8 +139,8 @@ def _parse_order_confirmed(values: Sequence[str]) -> AnsweredMark:
     return "yes" if "yes" in values else "no" if "no" in values else ""
 
 
-def _parse_count(typed: str) -> int:
-    return int(typed[:16]) if typed.isascii() and typed.isdigit() else 0
+def _parse_milliseconds_or_zero(field_value: str) -> int:
+    return int(field_value[:16]) if field_value.isascii() and field_value.isdigit() else 0
 
 
 PostedExamStart = Annotated[StartExamDraft, Depends(_parse_start_form)]

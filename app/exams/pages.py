@@ -101,8 +101,11 @@ from app.quiz.store import (
     load_question_in_revision,
     save_run_once,
 )
+from app.spaced_repetition.added_card_ids_and_faces import (
+    build_question_card_id,
+    is_source_in_course,
+)
 from app.spaced_repetition.added_cards import load_added_card_records
-from app.spaced_repetition.card_ids import build_question_card_id, is_source_in_course
 from app.study_plan.cards import compute_last_day_for_new_cards
 from app.study_plan.loader import (
     build_next_day_list,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from app.content.course import Course
-from app.content.course_facts import is_enough_of_paper_answered
+from app.content.course_facts import is_paper_answered_enough_to_compare
 from app.content.reading_routes import ReadingRoute, build_page_url
 from app.markup.model import Topic
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
@@ -122,7 +122,7 @@ class ScoreReport:
     @property
     def is_conclusive(self) -> bool:
         """Whether enough was answered to estimate a similar paper."""
-        return is_enough_of_paper_answered(self.answered_count, self.question_count)
+        return is_paper_answered_enough_to_compare(self.answered_count, self.question_count)
 
     @property
     def questions_to_repeat(self) -> tuple[GradedItem, ...]:
@@ -468,7 +468,7 @@ class PastSitting:
 
         None if too few of its questions were answered.
         """
-        if not is_enough_of_paper_answered(self.answered_count, self.question_count):
+        if not is_paper_answered_enough_to_compare(self.answered_count, self.question_count):
             return None
         low, high = compute_score_range_of_similar_exam(self.score, self.question_count)
         return low / self.question_count, high / self.question_count

@@ -41,8 +41,8 @@ from app.questions.grading import grade_response
 from app.questions.model import Question, draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id, is_usable_as_card
 from app.spaced_repetition.added_cards import CardToAdd
-from app.spaced_repetition.card_ids import build_question_card_id, is_usable_as_card
 from app.web.formatting import format_time_of_day
 
 
@@ -124,7 +124,7 @@ def close_and_grade_sitting(
     if store.mark_sitting_closed(db, sitting, closed_by, closed_at):
         answers = store.load_answers_by_number(db, sitting.sitting_id)
         graded = [
-            _grade_paper_item(
+            _grade_paper_item_unreadable_as_zero(
                 quiz_store.load_question_in_revision(db, course, slot.question_id, slot.revision),
                 slot,
                 answers[slot.question_number],
@@ -205,7 +205,7 @@ def _grade_first_answer(question: Question, slot: PaperItem, saved: SavedAnswer)
     ):
         return None
     first = dataclasses.replace(saved, raw_response=saved.first_response or {})
-    return _grade_paper_item(question, slot, first).score
+    return _grade_paper_item_unreadable_as_zero(question, slot, first).score
 
 
 @cache_by_course
@@ -274,7 +274,9 @@ def _find_unreadable_response(
     return verdict if isinstance(verdict, UnreadableResponse) else None
 
 
-def _grade_paper_item(question: Question, slot: PaperItem, saved: SavedAnswer) -> GradedAnswer:
+def _grade_paper_item_unreadable_as_zero(
+    question: Question, slot: PaperItem, saved: SavedAnswer
+) -> GradedAnswer:
     try:
         verdict = grade_response(draw_variant(question, slot.seed), saved.raw_response)
     except ExpressionError as error:  # the estimator changed during the exam

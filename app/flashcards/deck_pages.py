@@ -31,6 +31,15 @@ from app.markup.model import Flashcard
 from app.questions.question_form import excerpt_for_title
 from app.questions.question_type import normalize_search_text, split_search_query
 from app.spaced_repetition import added_cards, queue, review_log
+from app.spaced_repetition.added_card_ids_and_faces import (
+    OWN,
+    QUESTION,
+    TERM,
+    find_topic_of_added_card,
+    is_added_card_id,
+    is_source_in_course,
+    parse_card_id,
+)
 from app.spaced_repetition.added_cards import (
     AddedCardRecord,
     CardToAdd,
@@ -44,15 +53,6 @@ from app.spaced_repetition.added_cards import (
 from app.spaced_repetition.card_content import (
     CardWithOrigin,
     load_cards_with_origin,
-)
-from app.spaced_repetition.card_ids import (
-    OWN,
-    QUESTION,
-    TERM,
-    find_topic_of_added_card,
-    is_added_card_id,
-    is_source_in_course,
-    parse_card_id,
 )
 from app.spaced_repetition.queue import CardStatus
 from app.spaced_repetition.review_log import (

@@ -26,8 +26,13 @@ from app.errors import ConflictError, NotFoundError
 from app.questions.question_form import make_submission_token
 from app.questions.question_type import CardFacesHtml
 from app.spaced_repetition import added_cards
+from app.spaced_repetition.added_card_ids_and_faces import (
+    LONGEST_FACE,
+    OWN,
+    build_own_card,
+    sanitize_card_html,
+)
 from app.spaced_repetition.added_cards import CardToAdd, OwnCardContent, add_cards
-from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, build_own_card, sanitize_card_html
 
 MAX_SIDE_LENGTH = 4_000
 """Maximum length of one side in characters."""

@@ -37,6 +37,7 @@ from app.markup.model import CitedSource, Flashcard
 from app.quiz.next_steps import TaskView, build_task_view
 from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
+from app.spaced_repetition.added_card_ids_and_faces import is_added_card_id
 from app.spaced_repetition.card_content import (
     CardLink,
     CardWithOrigin,
@@ -44,7 +45,6 @@ from app.spaced_repetition.card_content import (
     is_card_visible,
     load_cards_with_origin,
 )
-from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.queue import WaitingCards
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (

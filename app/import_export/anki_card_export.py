@@ -35,7 +35,7 @@ from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
 from app.questions.grading import render_question_card_faces
 from app.questions.model import draw_variant
-from app.spaced_repetition.card_ids import (
+from app.spaced_repetition.added_card_ids_and_faces import (
     OWN,
     PICTURES,
     QUESTION,
@@ -186,7 +186,7 @@ class _NoteBuilder:
         if kind == OWN:
             return self._build_own_note(note_name, card_ids)
         if kind == QUESTION:
-            return self._build_question_note(note_name, name)
+            return self._build_missed_question_note(note_name, name)
         if kind == TERM:
             term = self._course.glossary[name]
             sides = CardSides(
@@ -222,8 +222,8 @@ class _NoteBuilder:
         ordinals = tuple(sorted(texts))
         return AnkiNote(note_name, own.guid, deck, tuple(faces), histories, tags, ordinals)
 
-    def _build_question_note(self, note_name: str, question_id: str) -> AnkiNote | None:
-        seed = self._studied.added_info_by_card.get(note_name, AddedCardInfo()).seed or 0
+    def _build_missed_question_note(self, card_id: str, question_id: str) -> AnkiNote | None:
+        seed = self._studied.added_info_by_card.get(card_id, AddedCardInfo()).seed or 0
         try:
             variant = draw_variant(self._course.questions[question_id], seed)
         except (ExpressionError, ArithmeticError):
@@ -233,7 +233,7 @@ class _NoteBuilder:
             make_html_portable_without_pictures(faces.front),
             make_html_portable_without_pictures(faces.back),
         )
-        return self._build_note((note_name,), "missed questions", sides)
+        return self._build_note((card_id,), "missed questions", sides)
 
     def _build_note(
         self, card_ids: tuple[str, ...], subdeck_name: str, sides: CardSides

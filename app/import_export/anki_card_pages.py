@@ -48,7 +48,7 @@ from app.import_export.anki_package_import import (
     match_package_with_course,
 )
 from app.import_export.card_import_store import ImportedCard
-from app.spaced_repetition.card_ids import build_question_card_id
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id
 from app.spaced_repetition.review_log import delete_empty_day_totals
 from app.web.dependencies import CurrentCourse
 from app.web.render import render_page

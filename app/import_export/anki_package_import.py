@@ -39,7 +39,7 @@ from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import MAX_NESTING, is_nested_too_deeply
 from app.import_export.items import ItemSkippedError
-from app.spaced_repetition.card_ids import (
+from app.spaced_repetition.added_card_ids_and_faces import (
     LONGEST_FACE,
     OWN,
     PICTURES,

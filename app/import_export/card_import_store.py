@@ -45,7 +45,7 @@ from app.import_export.export_store import (
     SUSPENSION,
     OwnCardText,
 )
-from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
+from app.spaced_repetition.added_card_ids_and_faces import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import CARD_STATES
 from app.spaced_repetition.queue import StudyDayCardCounts, count_new_cards_still_allowed
 from app.spaced_repetition.review_log import (

@@ -52,7 +52,7 @@ from app.questions.types.lab import LabSpec
 from app.questions.types.matching import read_table_cells
 from app.questions.types.number_parsing import AnswerRange, NumericSpec
 from app.questions.types.numeric import fill_in_computed_ranges
-from app.questions.types.place import split_region_and_label
+from app.questions.types.place import split_region_id_and_label
 
 _KIND_BY_FILE_NAME: dict[str, FileKind] = {
     "concept.md": "page",
@@ -225,7 +225,7 @@ def _read_answer_fields(  # noqa: PLR0911 - one return per type
             return {"options": _read_choice_options(parts)}
         case "place":
             labels = [
-                convert_tokens_to_markdown([split_region_and_label(o)[1]]) for o in parts.options
+                convert_tokens_to_markdown([split_region_id_and_label(o)[1]]) for o in parts.options
             ]
             return {"options": _read_choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")

@@ -18,7 +18,7 @@ from app.clock import from_milliseconds
 from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, REVISION, SCORE
 from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, ReviewWithDuration
-from app.spaced_repetition.card_ids import is_added_card_id
+from app.spaced_repetition.added_card_ids_and_faces import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATES
 from app.spaced_repetition.review_log import drop_undone_rows, manual_edit_from_row, review_from_row
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import nh3
 
-from app.spaced_repetition.card_ids import is_own_picture_url
+from app.spaced_repetition.added_card_ids_and_faces import is_own_picture_url
 
 _ALLOWED_TAGS = (
     "a abbr b blockquote br caption cite code dd del div dl dt em figcaption figure h1"

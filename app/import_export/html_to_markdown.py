@@ -31,14 +31,14 @@ from app.import_export.markdown_text import (
     escape_line_start,
     escape_markdown,
     find_formulas,
-    is_display_formula,
+    finish_line_or_display_formula,
+    is_provisional_display_formula,
     make_emphasis_placeholder,
     make_formulas_inline,
     split_prose_code_tables,
     write_code_block,
     write_code_span_per_line,
     write_code_spans_on_one_line,
-    write_line_or_display_formula,
     write_markdown_table,
 )
 
@@ -544,9 +544,9 @@ class HtmlToMarkdownParser(HTMLParser):
             first_line = (
                 f"{label} {make_formulas_inline(first)}"
                 if label
-                else write_line_or_display_formula(first)
+                else finish_line_or_display_formula(first)
             )
-            self._add_block("\\\n".join([first_line, *map(write_line_or_display_formula, others)]))
+            self._add_block("\\\n".join([first_line, *map(finish_line_or_display_formula, others)]))
 
     def _write_pending_list_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
@@ -684,10 +684,10 @@ def _write_paragraphs(lines: Sequence[str]) -> list[str]:
     blocks: list[list[str]] = [[]]
     for line in escape_except_formulas("\n".join(lines)).split("\n"):
         text = " ".join(line.split())
-        if is_display_formula(text):
-            blocks += [[write_line_or_display_formula(text)], []]
+        if is_provisional_display_formula(text):
+            blocks += [[finish_line_or_display_formula(text)], []]
         elif text:
-            blocks[-1].append(write_line_or_display_formula(text))
+            blocks[-1].append(finish_line_or_display_formula(text))
     return ["\\\n".join(block) for block in blocks if block]
 
 

@@ -71,7 +71,9 @@ _WHITE_SPACE = re.compile(r"[ \t\r\n\xa0]+")
 _MATH_START = re.compile(r"\\[(\[]|\$\$")
 _MATH_END_BY_START = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _DISPLAY_MATH_PLACEHOLDER = "\ue0f9"  # around a formula that was on its own line
-_SET_OFF = re.compile(f"{_DISPLAY_MATH_PLACEHOLDER}(\\$[^$]+\\$){_DISPLAY_MATH_PLACEHOLDER}")
+_PROVISIONAL_DISPLAY_FORMULA = re.compile(
+    f"{_DISPLAY_MATH_PLACEHOLDER}(\\$[^$]+\\$){_DISPLAY_MATH_PLACEHOLDER}"
+)
 
 
 def escape_except_formulas(text: str) -> str:
@@ -112,21 +114,21 @@ def find_formulas(text: str) -> Iterator[tuple[int, int]]:
         yield match.start(), at
 
 
-def write_line_or_display_formula(line: str) -> str:
+def finish_line_or_display_formula(provisional_line: str) -> str:
     """Return a line of a paragraph; a formula alone on it becomes a display formula."""
-    match = _SET_OFF.fullmatch(line)
+    match = _PROVISIONAL_DISPLAY_FORMULA.fullmatch(provisional_line)
     if match:
         return f"${match[1]}$"
-    return escape_line_start(make_formulas_inline(line))
+    return escape_line_start(make_formulas_inline(provisional_line))
 
 
-def is_display_formula(line: str) -> bool:
-    return _SET_OFF.fullmatch(line) is not None
+def is_provisional_display_formula(provisional_line: str) -> bool:
+    return _PROVISIONAL_DISPLAY_FORMULA.fullmatch(provisional_line) is not None
 
 
-def make_formulas_inline(line: str) -> str:
+def make_formulas_inline(provisional_line: str) -> str:
     """Return the line with inline formulas, for places such as cells."""
-    return _SET_OFF.sub(r"\1", line)
+    return _PROVISIONAL_DISPLAY_FORMULA.sub(r"\1", provisional_line)
 
 
 def write_code_spans_on_one_line(code: str) -> str:

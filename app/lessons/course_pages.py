@@ -37,8 +37,8 @@ from app.lessons.page_renderer import (
 )
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, excerpt_first_line
+from app.spaced_repetition.added_card_ids_and_faces import TERM, parse_card_id
 from app.spaced_repetition.added_cards import list_undeclined_cards_of_kind
-from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
 from app.study_plan.loader import (
     DayListEnsured,

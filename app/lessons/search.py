@@ -32,7 +32,7 @@ from app.questions.question_type import (
     split_search_query,
 )
 from app.spaced_repetition import added_cards
-from app.spaced_repetition.card_ids import build_own_card
+from app.spaced_repetition.added_card_ids_and_faces import build_own_card
 from app.widgets.estimate_view import EXAMPLE_QUESTIONS
 
 Kind = Literal["page", "term", "card", "calculator", "part", "place", "note", "own card"]

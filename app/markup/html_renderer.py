@@ -16,7 +16,7 @@ from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from app.markup import checked_figures
+from app.markup import checked_figures, figure_blocks
 from app.markup.expressions import FigureError
 from app.markup.markdown_tokens import (
     find_closing_index,
@@ -480,7 +480,7 @@ class _HtmlRenderer(RendererHTML):
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return checked_figures.render_figure_block(kind.strip(), token, context.parse_context)
+            return figure_blocks.render_figure_block(kind.strip(), token, context.parse_context)
         return render_code_block(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:

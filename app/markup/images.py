@@ -242,7 +242,7 @@ class _SvgParser:
         if name == "svg":
             self._check_root_and_read_size(attributes)
         elif name not in self.text_alternatives:
-            self._write_element(name, attributes)
+            self._validate_and_write_start_tag(name, attributes)
         region_name = attributes.get("id") or attributes.get("data-region", "")
         self.open_elements.append(_OpenElement(name, region_name if name == "g" else ""))
         size = self.font_sizes[-1] if self.font_sizes and name != "svg" else _DEFAULT_TEXT_SIZE
@@ -308,7 +308,7 @@ class _SvgParser:
             raise _SvgError(f"its font-size is not {_DEFAULT_TEXT_SIZE:g}", remedy)
         self.width, self.height = float(box[1]), float(box[2])
 
-    def _write_element(self, name: str, attributes: dict[str, str]) -> None:
+    def _validate_and_write_start_tag(self, name: str, attributes: dict[str, str]) -> None:
         self.markup_parts.append(f"<{name}")
         for key, value in attributes.items():
             if not _is_attribute_allowed(key, value) or (key in _NAME_ATTRIBUTES and name != "g"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from app.content.course_facts import is_enough_of_paper_answered
+from app.content.course_facts import is_paper_answered_enough_to_compare
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_short_date
 from app.widgets.svg import (
@@ -74,7 +74,9 @@ class PredictionOutcome:
     @property
     def is_comparable(self) -> bool:
         """Whether it can be compared: there was a prediction, and enough questions were answered."""
-        enough = is_enough_of_paper_answered(self.result.answered_count, self.result.question_count)
+        enough = is_paper_answered_enough_to_compare(
+            self.result.answered_count, self.result.question_count
+        )
         return self.last_prediction_before is not None and enough
 
     @property

@@ -192,7 +192,9 @@ class CommandMatcher:
                     continue
                 for pipeline_commands in (p.commands for p in pipelines[:1]):
                     if shell.ANY_TEXT in spelling.plain or _count_variables(pipeline_commands):
-                        candidates = self._with_ellipsis[pipeline_commands[0].program_on_host]
+                        candidates = self._with_ellipsis[
+                            pipeline_commands[0].program_without_ssh_prefix
+                        ]
                         candidates.append(AuthoredPipeline(pipeline_commands, index))
                     else:
                         self._exact[pipeline_commands].append(index)
@@ -228,7 +230,9 @@ class CommandMatcher:
         """
         exact = tuple(dataclasses.replace(command, environment_variables=()) for command in typed)
         counts = dict.fromkeys(self._exact.get(exact, ()), 0)
-        for pipeline_commands, index in self._with_ellipsis.get(typed[0].program_on_host, ()):
+        for pipeline_commands, index in self._with_ellipsis.get(
+            typed[0].program_without_ssh_prefix, ()
+        ):
             if shell.pipeline_matches(pipeline_commands, typed):
                 counts[index] = max(counts.get(index, 0), _count_variables(pipeline_commands))
         return counts
@@ -446,7 +450,9 @@ def _derive_answer_from_other_answers(
     """Return an answer derived from other answers in this state; None if there is none."""
     ssh_prefix = typed.ssh_prefix
     prefix = f"{ssh_prefix} " if ssh_prefix else ""
-    typed = dataclasses.replace(typed, program=typed.program_on_host, environment_variables=())
+    typed = dataclasses.replace(
+        typed, program=typed.program_without_ssh_prefix, environment_variables=()
+    )
 
     def find(command: ShellCommand) -> int | None:
         host_command = dataclasses.replace(command, program=prefix + command.program)
@@ -461,7 +467,9 @@ def _derive_answer_from_other_answers(
                 return lab_derived_answers.DerivedAnswer(index, output)
     answers = [
         answer._replace(
-            command=dataclasses.replace(answer.command, program=answer.command.program_on_host)
+            command=dataclasses.replace(
+                answer.command, program=answer.command.program_without_ssh_prefix
+            )
         )
         for answer in matcher.list_harmless_answers_by_specificity(state)
         if answer.command.ssh_prefix == ssh_prefix
@@ -550,7 +558,7 @@ def _answer_common_command(
         }:
             return None
         remote = {"host": prefix.removeprefix("ssh "), "user": "root", "home": "/root"}
-        command = dataclasses.replace(command, program=command.program_on_host)
+        command = dataclasses.replace(command, program=command.program_without_ssh_prefix)
     lines = (
         line
         for n in everyday_matcher.rank_command_indices_in_state("", [command])

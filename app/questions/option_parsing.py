@@ -314,7 +314,7 @@ TWO_ANSWERS_PATTERN = re.compile(r"^(\w[\w-]*(?: \w[\w-]*)?) (?:/|or) (\w[\w-]*(
 """Pattern of a typed answer that is likely two answers."""
 
 
-def report_option_problems(
+def report_unticked_repeated_or_unexplained_options(
     options: Sequence[ParsedOption], line: int, parse_context: ParseContext
 ) -> None:
     """Report that none is ticked (E20), one is repeated (E23), a wrong one lacks feedback (W25)."""

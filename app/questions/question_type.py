@@ -568,7 +568,7 @@ class QuestionType(abc.ABC, Generic[A]):
             or len(getattr(answer, self.options_attribute)) >= self.min_exam_options
         )
 
-    def position_of_only_right_option(self, answer: A) -> int | None:
+    def guessable_position_of_only_right_option(self, answer: A) -> int | None:
         """Return the position of the only right option, if positions could give it away."""
         del answer
         return None

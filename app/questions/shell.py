@@ -56,7 +56,7 @@ class ShellCommand:
         return self.program.rpartition(" ")[0]
 
     @property
-    def program_on_host(self) -> str:
+    def program_without_ssh_prefix(self) -> str:
         return self.program.rpartition(" ")[2]
 
 
@@ -195,7 +195,9 @@ def normalize_shell_command(tokens: tuple[str, ...]) -> ShellCommand:
         word = unwrapped[position]
         position += 1
         if not re.match("--?[^-]", word):
-            arguments.extend(_expand_resource_alias(word, spec) if word != "--" else ())
+            arguments.extend(
+                _expand_resource_alias_and_split_name(word, spec) if word != "--" else ()
+            )
             continue
         following = unwrapped[position] if position < len(unwrapped) else None
         parsed = _parse_option_token(word, following, spec)
@@ -311,7 +313,7 @@ def split_pipeline_by_argument(pipeline: ShellPipeline) -> list[ShellPipeline]:
     ]
 
 
-def _expand_resource_alias(token: str, program_spec: Mapping[str, Any]) -> list[str]:
+def _expand_resource_alias_and_split_name(token: str, program_spec: Mapping[str, Any]) -> list[str]:
     aliases = program_spec.get("words", {})
     kind, slash, name = token.partition("/")
     if slash and aliases and kind and name and aliases.get(kind, kind) in aliases.values():

@@ -13,7 +13,7 @@ from app.content.course import Course
 from app.content.course_facts import map_objectives_to_domains
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, add_boundaries_in_unspaced_scripts
-from app.spaced_repetition.card_ids import is_own_card_id
+from app.spaced_repetition.added_card_ids_and_faces import is_own_card_id
 from app.study_plan.day_list import PageToRead, TaskProgress
 from app.study_plan.loader import StudyPlan
 from app.web.formatting import NBSP, format_count_with_noun
@@ -150,7 +150,7 @@ class PageSentence:
         return f"#{self.anchor}:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
 
 
-def find_sentence_answering_question(topic: Topic, stem: str, answer: str) -> PageSentence | None:
+def find_sentence_sharing_rarest_words(topic: Topic, stem: str, answer: str) -> PageSentence | None:
     """Return the sentence that shares the rarest words with a question; None if none does.
 
     The words of the right `answer` and its explanation count twice as much as those of the stem.

@@ -57,8 +57,8 @@ from app.quiz.selection import (
     load_questions_on_day_list,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id
 from app.spaced_repetition.added_cards import load_added_card_records
-from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task
 from app.study_plan.facts import ReadingFact, sum_readings_by_page
 from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_day_list, load_study_plan

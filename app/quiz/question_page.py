@@ -49,10 +49,10 @@ from app.quiz.forms import (
     QueriedSubmission,
     QuestionSubmission,
 )
-from app.quiz.next_steps import find_sentence_answering_question
+from app.quiz.next_steps import find_sentence_sharing_rarest_words
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
+from app.spaced_repetition.added_card_ids_and_faces import is_usable_as_card
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
-from app.spaced_repetition.card_ids import is_usable_as_card
 from app.web.dependencies import (
     CurrentCourse,
     collect_course_link_targets,
@@ -167,7 +167,7 @@ def _find_page_url_at_answer(
     """
     right = (mark.text.plain for mark in verdict.part_results if mark.should_be_chosen)
     answer = " ".join((verdict.right_answer, variant.explanation.plain, *right))
-    passage = find_sentence_answering_question(topic, variant.stem.plain, answer)
+    passage = find_sentence_sharing_rarest_words(topic, variant.stem.plain, answer)
     page = f"/concepts/{topic.slug}"
     page += "?route=short" if back_url.startswith(f"{page}?route=short") else ""
     return f"{page}{passage.url_fragment if passage else ''}"

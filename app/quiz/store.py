@@ -19,8 +19,8 @@ from app.errors import NotFoundError
 from app.questions.model import Question
 from app.questions.question_type import GradeResult, SubmittedFields
 from app.quiz.selection import PastAttempts
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id
 from app.spaced_repetition.added_cards import CardToAdd, schedule_missed_questions_for_tomorrow
-from app.spaced_repetition.card_ids import build_question_card_id
 from app.spaced_repetition.review_log import DayTotals, add_to_day_totals, hash_submission_token
 
 QUESTION = TypeAdapter(Question)

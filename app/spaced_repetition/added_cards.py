@@ -23,7 +23,7 @@ from app.database.engine import insert_if_absent
 from app.database.quotas import OWN_CARDS, raise_if_row_quota_exceeded
 from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFacesHtml, normalize_search_text
-from app.spaced_repetition.card_ids import (
+from app.spaced_repetition.added_card_ids_and_faces import (
     LONGEST_FACE,
     QUESTION,
     build_question_card_id,

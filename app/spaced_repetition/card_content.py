@@ -11,12 +11,7 @@ from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard, GlossaryTerm
 from app.questions.model import Question
 from app.questions.question_type import CardFacesHtml
-from app.spaced_repetition.added_cards import (
-    AddedCardContent,
-    load_added_card_contents,
-    load_own_texts_of_course_cards,
-)
-from app.spaced_repetition.card_ids import (
+from app.spaced_repetition.added_card_ids_and_faces import (
     OWN,
     QUESTION,
     TERM,
@@ -26,6 +21,11 @@ from app.spaced_repetition.card_ids import (
     find_topic_of_added_card,
     is_added_card_id,
     parse_card_id,
+)
+from app.spaced_repetition.added_cards import (
+    AddedCardContent,
+    load_added_card_contents,
+    load_own_texts_of_course_cards,
 )
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import compute_retrievability_on_day

@@ -26,7 +26,11 @@ from sqlmodel import Session
 from app.content.course import Course
 from app.database.engine import IMPORTED_REVIEW_PREFIX
 from app.database.tables import TABLES
-from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, is_source_in_course
+from app.spaced_repetition.added_card_ids_and_faces import (
+    QUESTION,
+    is_added_card_id,
+    is_source_in_course,
+)
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES, card_state_from_row
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import CardState

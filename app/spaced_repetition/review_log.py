@@ -22,12 +22,12 @@ from app.database.engine import IMPORTED_REVIEW_PREFIX, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
+from app.spaced_repetition.added_card_ids_and_faces import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.added_cards import (
     ADDED,
     compute_first_due_day,
     set_card_declined_if_added,
 )
-from app.spaced_repetition.card_ids import QUESTION, is_added_card_id, parse_card_id
 from app.spaced_repetition.card_rows import (
     CARD_STATE_COLUMNS,
     CARD_STATES,
@@ -204,15 +204,19 @@ class DayTotals:
 
 
 def compute_totals_of_review(
-    rating: int, recall: float | None, milliseconds: int | None, *, seen_that_day: bool
+    rating: int,
+    recall: float | None,
+    milliseconds: int | None,
+    *,
+    was_reviewed_earlier_that_day: bool,
 ) -> DayTotals:
     """Return what a review adds to its day.
 
-    `recall` is the retrievability before it, None for a card in its steps. `seen_that_day` says that the
-    card was already reviewed that day, which proves no memory.
+    `recall` is the retrievability before it, None for a card in its steps. After an earlier review
+    that day, it proves no memory.
     """
     took = milliseconds or 0
-    if recall is None or seen_that_day:
+    if recall is None or was_reviewed_earlier_that_day:
         return DayTotals(reviews=1, milliseconds=took)
     return DayTotals(
         reviews=1, asked=1, recalled=int(rating > 1), expected=recall, milliseconds=took
@@ -275,7 +279,7 @@ def yield_day_contributions(log: Sequence[Row[Any]]) -> Iterable[DayContribution
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
         totals = compute_totals_of_review(
-            row.rating, row.recall, row.milliseconds, seen_that_day=again
+            row.rating, row.recall, row.milliseconds, was_reviewed_earlier_that_day=again
         )
         yield DayContribution(row.study_day, totals)
 
@@ -406,7 +410,9 @@ def record_review(
     values = {**build_state_columns(card_state), "turns": held.log_row_count + 1}
     save_card_state_row(db, learner_id, card, values, has_row=held.has_card_state_row)
     again = _was_last_reviewed_on(held.card_state, review.day)
-    totals = compute_totals_of_review(review.rating, recall, milliseconds, seen_that_day=again)
+    totals = compute_totals_of_review(
+        review.rating, recall, milliseconds, was_reviewed_earlier_that_day=again
+    )
     add_to_day_totals(db, learner_id, review.day.isoformat(), totals)
     lapsed = card_state.lapses > (held.card_state.lapses if held.card_state else 0)
     return RecordedReview(log_id, card_state, is_lapse=lapsed)
@@ -483,7 +489,7 @@ def undo_log_row_if_last(
     if done is not None and graded:
         again = _was_last_reviewed_on(card_state, dt.date.fromisoformat(last.study_day))
         totals = compute_totals_of_review(
-            last.rating, last.recall, last.milliseconds, seen_that_day=again
+            last.rating, last.recall, last.milliseconds, was_reviewed_earlier_that_day=again
         )
         add_to_day_totals(db, learner_id, last.study_day, -totals)
     elif done is not None:

@@ -12,8 +12,8 @@ from sqlalchemy import bindparam, or_, select
 from app.accounts.current_learner import RequestContext
 from app.clock import to_milliseconds
 from app.spaced_repetition import queue, review_log
+from app.spaced_repetition.added_card_ids_and_faces import is_added_card_id
 from app.spaced_repetition.card_content import is_card_visible
-from app.spaced_repetition.card_ids import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATE_COLUMNS, CARD_STATES
 from app.spaced_repetition.queue import (
     LOOK_SECONDS,

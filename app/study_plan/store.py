@@ -15,7 +15,7 @@ from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
-from app.spaced_repetition.card_ids import is_added_card_id
+from app.spaced_repetition.added_card_ids_and_faces import is_added_card_id
 from app.spaced_repetition.card_rows import CARD_STATES
 from app.spaced_repetition.queue import load_seconds_per_card
 from app.spaced_repetition.review_log import count_review_days_by_card

@@ -1,13 +1,11 @@
-"""FastAPI dependencies and parameter types that several packages share."""
+"""FastAPI dependencies and parameter types that several packages share, and public URLs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, FastAPI, Path, Request
+from fastapi import Depends, Path, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import iter_route_contexts
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
-from starlette.types import Scope
 
 from app.content.course import Course
 from app.errors import NotFoundError, TopicMovedError
@@ -111,34 +109,8 @@ def public_base_url(request: Request) -> str:
     return told.rstrip("/") + (f"/courses/{course_name}" if course_name else "")
 
 
-def is_secure_context(request: Request) -> bool:
-    """Return whether browsers treat the connection as secure: HTTPS or localhost."""
-    host = request.url.hostname or ""
-    return request.state.is_https or host in {"localhost", "::1"} or host.startswith("127.")
-
-
 def public_request_url(request: Request) -> str:
     """Return the public URL of the request, including its query."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     query = request.scope["query_string"].decode("latin-1")
     return f"{public_base_url(request)}{path}{'?' if query else ''}{query}"
-
-
-class RouteTemplates:
-    """Route templates of requests. They contain nothing that the client sent."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-        self._names: dict[int, str] = {}
-
-    def route_template_or_dash(self, scope: Scope) -> str:
-        """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
-        route = scope.get("route") or scope.get("endpoint")
-        if route is None:
-            return "-"
-        if id(route) not in self._names:
-            for one in iter_route_contexts(self._app.routes):
-                # Quick routes leave only `endpoint` in the scope, no `route`.
-                self._names[id(one.original_route)] = one.path or "-"
-                self._names[id(one.endpoint)] = one.path or "-"
-        return self._names.get(id(route), "-")

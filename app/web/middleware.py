@@ -19,8 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.content.course import Course
 from app.content.live_courses import SINGLE_COURSE, CourseRegistry, LiveCourse
 from app.web import error_responses, monitoring
-from app.web.dependencies import RouteTemplates
-from app.web.monitoring import Metrics
+from app.web.monitoring import Metrics, RouteTemplates
 from app.web.render import CompressedBody, StaticAssets
 from app.web.request_limits import (
     ADVICE_ON_LARGE_BODIES,

@@ -37,8 +37,9 @@ from urllib.parse import quote
 
 import anyio
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
+from fastapi.routing import iter_route_contexts
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -53,6 +54,7 @@ from pythonjsonlogger.json import JsonFormatter
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlmodel import Session, SQLModel
+from starlette.types import Scope
 
 from app.content.live_courses import CourseRegistry, LiveCourse
 from app.database.engine import OpenWriteSession
@@ -588,3 +590,23 @@ def stop_worker_when_parent_ends() -> Iterator[None]:
 def _stop_this_process_gracefully(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
     loop.remove_reader(sentinel)  # the sentinel stays readable
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+class RouteTemplates:
+    """Route templates of requests. They contain nothing that the client sent."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._names: dict[int, str] = {}
+
+    def route_template_or_dash(self, scope: Scope) -> str:
+        """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
+        route = scope.get("route") or scope.get("endpoint")
+        if route is None:
+            return "-"
+        if id(route) not in self._names:
+            for one in iter_route_contexts(self._app.routes):
+                # Quick routes leave only `endpoint` in the scope, no `route`.
+                self._names[id(one.original_route)] = one.path or "-"
+                self._names[id(one.endpoint)] = one.path or "-"
+        return self._names.get(id(route), "-")

@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 from app.content.live_courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.text import same_language, text_direction
-from app.web.dependencies import is_secure_context
 from app.web.formatting import (
     format_count_with_noun,
     format_date_with_weekday,
@@ -152,7 +151,7 @@ class StaticAssets:
         body, encoding = await file.encode_for(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
-        headers.append((b"content-type", _content_type(name)))
+        headers.append((b"content-type", _content_type_of_static_file(name)))
         return StaticResponse(200, headers, body)
 
     def _add_versions_to_font_urls(self, name: str) -> bytes:
@@ -196,9 +195,9 @@ def _content_version(file: CompressedBody) -> str:
     return file.tag[1:11].decode()
 
 
-def _content_type(name: str) -> bytes:
-    suffix = Path(name).suffix
-    kind = _MEDIA_TYPE_BY_SUFFIX.get(suffix) or mimetypes.guess_type(name)[0] or "text/plain"
+def _content_type_of_static_file(file_name: str) -> bytes:
+    suffix = Path(file_name).suffix
+    kind = _MEDIA_TYPE_BY_SUFFIX.get(suffix) or mimetypes.guess_type(file_name)[0] or "text/plain"
     text = kind.startswith("text/")
     return f"{kind}; charset=utf-8".encode() if text else kind.encode()
 
@@ -247,7 +246,7 @@ def render_page(
     `accounts.current_learner`) and reads the rest from `request`.
     """
     answer = HTMLResponse(_render_template(request, template, context), status)
-    if getattr(context.get("learner"), "row_id_in_any_course", 0) and not is_secure_context(
+    if getattr(context.get("learner"), "row_id_in_any_course", 0) and not _is_secure_context(
         request
     ):
         # Insecure origins ignore Clear-Site-Data, so after sign-out Back would show the
@@ -373,3 +372,9 @@ def create_language_variables(language: str) -> dict[str, Any]:
 def _mark_text_after_colon(authored: Callable[[str], Markup], text: str) -> Markup:
     ours, colon, name = text.partition(": ")
     return escape(ours + colon) + (authored(name) if name else "")
+
+
+def _is_secure_context(request: Request) -> bool:
+    """Return whether browsers treat the connection as secure: HTTPS or localhost."""
+    host = request.url.hostname or ""
+    return request.state.is_https or host in {"localhost", "::1"} or host.startswith("127.")

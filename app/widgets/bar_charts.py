@@ -293,7 +293,7 @@ def _draw_total_against_limit(bar: StackedBar, axis: Axis, total: float, height:
     end = axis.position_percent(total)
     if bar.capacity is None:
         text = f"{axis.format_one_decimal(total)} {axis.unit}".strip()
-        return [_draw_text_above_bar(end, "", text)]
+        return [_draw_text_above_bar_beside_position(end, "", text)]
     limit_at = axis.position_percent(bar.capacity)
     limit = f"{axis.format_rounded(bar.capacity)} {axis.unit}"
     mark = draw_line("cap", limit_at, 10, limit_at, _CHART_TOP_PIXELS + height + 6)
@@ -307,7 +307,7 @@ def _draw_total_against_limit(bar: StackedBar, axis: Axis, total: float, height:
         else []
     )
     left = f"{axis.format_one_decimal(bar.capacity - total)} {_remainder_label(bar)}"
-    return [*marks, mark, _draw_text_above_bar(limit_at, f"of {limit}", left)]
+    return [*marks, mark, _draw_text_above_bar_beside_position(limit_at, f"of {limit}", left)]
 
 
 def _draw_overflow(
@@ -317,7 +317,7 @@ def _draw_overflow(
     wide = total_at - limit_at
     marks = [draw_rect_in_percent("over", limit_at, _CHART_TOP_PIXELS, wide, height)]
     if wide < _NARROW_OVER:
-        return [*marks, _draw_text_above_bar(limit_at, limit, overflow)]
+        return [*marks, _draw_text_above_bar_beside_position(limit_at, limit, overflow)]
     marks.append(draw_line("brk", limit_at, 18, total_at, 18))
     marks.append(draw_line("brk", total_at, 14, total_at, 22))
     if limit_at < _LEFT_LABEL:
@@ -327,7 +327,7 @@ def _draw_overflow(
     return marks
 
 
-def _draw_text_above_bar(position: float, text: str, bold: str) -> str:
+def _draw_text_above_bar_beside_position(position: float, text: str, bold: str) -> str:
     """Draw text above the bar, left of a position, or right of it near the left edge."""
     if position < _LEFT_LABEL:
         return draw_text(text, position + 1, 15, bold=bold)
@@ -574,9 +574,9 @@ class ScoreRange:
 
 def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...]) -> Markup:
     """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
-    low, high = _percent_of_scale(score.low, score), _percent_of_scale(score.high, score)
+    low, high = _percent_of_max_score(score.low, score), _percent_of_max_score(score.high, score)
     left = min(
-        max(_percent_of_scale(score.score, score) - _MARK_WIDTH_PERCENT / 2, 0.0),
+        max(_percent_of_max_score(score.score, score) - _MARK_WIDTH_PERCENT / 2, 0.0),
         100 - _MARK_WIDTH_PERCENT,
     )
     marks = [
@@ -592,12 +592,12 @@ def draw_score_range(score: ScoreRange, alt_text: str, ticks: tuple[float, ...])
         marks += _draw_target_score(score)
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
-        marks.append(draw_text(f"{tick:g}", _percent_of_scale(tick, score), 59, anchor))
+        marks.append(draw_text(f"{tick:g}", _percent_of_max_score(tick, score), 59, anchor))
     return build_svg_element(marks, 64, alt_text)
 
 
 def _draw_target_score(score: ScoreRange) -> list[str]:
-    at = _percent_of_scale(score.target, score)
+    at = _percent_of_max_score(score.target, score)
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
         draw_line("cap", at, 6, at, 43),
@@ -605,5 +605,5 @@ def _draw_target_score(score: ScoreRange) -> list[str]:
     ]
 
 
-def _percent_of_scale(value: float, score: ScoreRange) -> float:
+def _percent_of_max_score(value: float, score: ScoreRange) -> float:
     return 100 * min(max(value / (score.max_score or 1), 0.0), 1.0)

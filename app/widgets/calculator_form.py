@@ -226,7 +226,7 @@ class FormField:
         return self._longest > _CHOICE_LENGTH_BELOW_LABEL
 
     @property
-    def effective_value_text(self) -> str:
+    def effective_value_with_label(self) -> str:
         """Return what counts, with its label; empty if nothing is set or it is long."""
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
@@ -255,7 +255,9 @@ class FieldGroup:
     def first_values_text(self) -> str:
         sorted_fields = sorted(self.fields, key=lambda field: not field.is_changed)
         values = [
-            field.effective_value_text for field in sorted_fields if field.effective_value_text
+            field.effective_value_with_label
+            for field in sorted_fields
+            if field.effective_value_with_label
         ]
         return ", ".join(values[:_MAX_SUMMARY_VALUES])
 

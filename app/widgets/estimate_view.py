@@ -314,7 +314,10 @@ def _other_calculator_links(
     others = (other for other in registry.list_estimates() if other.name not in shown)
     return tuple(
         TextLink(
-            calculator_url(other.name, encode_inputs_query(_shared_inputs(other, specs, values))),
+            calculator_url(
+                other.name,
+                encode_inputs_query(_translate_inputs_for_other_estimate(other, specs, values)),
+            ),
             other.title,
         )
         for other in others
@@ -322,7 +325,7 @@ def _other_calculator_links(
     )
 
 
-def _shared_inputs(
+def _translate_inputs_for_other_estimate(
     other_estimate: EstimateSpec, specs: Mapping[str, InputSpec], values: Mapping[str, Any]
 ) -> dict[str, str]:
     """Return the inputs of another calculator that mean the same, as they are typed."""

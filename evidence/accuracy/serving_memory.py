@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from app.estimator.memory.inference_memory import GIB
+from app.estimator.memory.engine_memory import GIB
 from evidence.accuracy.cases import CaseInputs
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, build_query

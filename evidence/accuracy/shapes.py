@@ -2,7 +2,7 @@
 
 import re
 
-from app.estimator.memory.inference_memory import textbook_kv_cache_bytes_per_token
+from app.estimator.memory.kv_cache import textbook_kv_cache_bytes_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import adapter_parameters, element_bytes

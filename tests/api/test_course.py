@@ -7,7 +7,7 @@ import pytest
 from httpx2 import Response
 
 from app.content.course import Course
-from app.content.item_splitter import remove_items_from_page_source
+from app.content.item_splitter import reduce_page_source_to_prose
 from app.main import create_app
 from app.questions import types as kinds
 from app.questions.model import Question
@@ -134,7 +134,7 @@ Words before.
 
 Words behind.
 """
-    told = remove_items_from_page_source(page)
+    told = reduce_page_source_to_prose(page)
 
     assert told.startswith("Words before.")
     assert "Words behind." in told
@@ -161,7 +161,7 @@ Words <!-- the key is b --> go on, `<!-- kept -->` too.
 
 ## Two <!-- the key is f -->
 """
-    told = remove_items_from_page_source(page)
+    told = reduce_page_source_to_prose(page)
 
     assert "key" not in told
     assert "Words  go on, `<!-- kept -->` too." in told

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.cli.estimate import run_estimate_command
+from app.cli.estimator import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs, parse_inputs
 from app.markup.expressions import compile_expression, compute_estimate_figure, evaluate_expression

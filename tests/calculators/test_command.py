@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.cli.estimate import run_estimate_command
+from app.cli.estimator import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 from tests.amounts import each_of_sample

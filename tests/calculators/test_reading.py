@@ -13,7 +13,11 @@ from app.estimator.inputs import input_specs
 from app.estimator.result import BarSegment, StackedBar
 from app.widgets.bar_charts import build_bar_legend, choose_segment_styles
 from app.widgets.calculator_form import build_calculator_form
-from app.widgets.estimate_view import _SAME_OF_TRAINING, _SIMILAR_FIELD_NAMES, _shared_inputs
+from app.widgets.estimate_view import (
+    _SAME_OF_TRAINING,
+    _SIMILAR_FIELD_NAMES,
+    _translate_inputs_for_other_estimate,
+)
 from tests.amounts import each_of_sample
 
 NAMES = [entry.name for entry in registry.list_estimates()]
@@ -267,7 +271,7 @@ def test_every_link_passes_on_only_what_means_the_same(subtests: pytest.Subtests
             if other.name == entry.name or "model" not in targets:
                 continue
             with subtests.test(link=f"{entry.name} to {other.name}"):
-                for name in _shared_inputs(other, specs, values):
+                for name in _translate_inputs_for_other_estimate(other, specs, values):
                     spec, names = (
                         targets[name],
                         (name, *(_SIMILAR_FIELD_NAMES | _SAME_OF_TRAINING).get(name, ())),

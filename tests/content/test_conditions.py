@@ -52,7 +52,7 @@ def test_what_cannot_be_compared_is_refused(subtests: pytest.Subtests) -> None:
 def test_a_condition_names_the_best_values_it_needs() -> None:
     condition = parse_condition("cost_per_month <= 1.2 * best(cost_per_month)")
 
-    assert condition.outputs_with_best_value == {"cost_per_month"}
+    assert condition.outputs_compared_with_best_value == {"cost_per_month"}
     assert condition.output_names == {"cost_per_month"}
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.content.file_reader import parse_file
-from app.content.item_splitter import remove_items_from_page_source
+from app.content.item_splitter import reduce_page_source_to_prose
 from app.content.parsed_file import ParsedFile
 from app.markup.model import HtmlBlock
 
@@ -70,7 +70,7 @@ def test_learners_are_not_shown_the_answers(subtests: pytest.Subtests) -> None:
 def test_programs_are_not_told_the_answers(subtests: pytest.Subtests) -> None:
     for how, text in BROKEN.items():
         with subtests.test(how=how):
-            told = remove_items_from_page_source(text)
+            told = reduce_page_source_to_prose(text)
 
             assert "Words before." in told
             assert "`[x]` in code" in told
@@ -112,7 +112,7 @@ def test_blanks_and_steps_are_not_shown_either(how: str) -> None:
     read = parse_file(page, "topics/widths/concept.md")
 
     assert "Words behind" in html_of(read)
-    assert not re.search("four|first step", html_of(read) + remove_items_from_page_source(page))
+    assert not re.search("four|first step", html_of(read) + reduce_page_source_to_prose(page))
     assert code in {p.code for p in read.problems}
 
 
@@ -130,7 +130,7 @@ def test_a_list_without_a_tick_stays() -> None:
     page = PAGE.replace("[x]", "[ ]").replace("<!-- q: width -->\n", "")
 
     assert "Four bytes" in html_of(parse_file(page, "topics/widths/concept.md"))
-    assert "- [ ] Four bytes" in remove_items_from_page_source(page)
+    assert "- [ ] Four bytes" in reduce_page_source_to_prose(page)
 
 
 @pytest.mark.parametrize("link", ["[x](https://example.org)", "[x][1]\n\n[1]: https://example.org"])
@@ -154,7 +154,7 @@ def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
     assert "☑ Buy flour" in html_of(read)
     assert ("☐ Buy salt" in html_of(read)) == ("salt" in tasks)
     assert "And so on." in html_of(read)
-    assert "[x] Buy flour" in remove_items_from_page_source(page)
+    assert "[x] Buy flour" in reduce_page_source_to_prose(page)
     assert {p.code for p in read.problems} == {"E16"}  # the page names no source
     assert not read.unidentified_items
 

@@ -5,7 +5,7 @@ import pytest
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import UnsourcedEntryError
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
-from app.estimator.estimates.mig_report import MigInputs, find_mig_gpu, list_mig_gpu_ids
+from app.estimator.estimates.mig import MigInputs, find_mig_gpu, list_mig_gpu_ids
 from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
 from app.estimator.hardware.part_values import find_part
 from app.estimator.inputs import InvalidInputsError, input_specs

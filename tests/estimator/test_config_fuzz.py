@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.estimates.model_report import ModelInputs
-from app.estimator.estimates.model_report import estimate as compute
+from app.estimator.estimates.model import ModelInputs
+from app.estimator.estimates.model import estimate as compute
 from app.estimator.inputs import InvalidInputsError
 
 SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())

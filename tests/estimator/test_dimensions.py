@@ -7,7 +7,7 @@ numbers.
 import pytest
 from pint import DimensionalityError, UnitRegistry
 
-from app.estimator.memory import activations, inference_memory
+from app.estimator.memory import activations, engine_memory, kv_cache
 from app.estimator.memory import model_states as states
 from app.estimator.memory.model_states import BytesPerParameter
 from app.estimator.models import weight_formats as adapters
@@ -30,7 +30,7 @@ def is_in(quantity: object, unit: object) -> bool:
 
 
 def test_the_cache_of_a_token_is_in_bytes_per_token() -> None:
-    found = inference_memory.textbook_kv_cache_bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
+    found = kv_cache.textbook_kv_cache_bytes_per_token(80, 8, 128, 2 * BYTE / TOKEN)
     assert found == 327_680 * BYTE / TOKEN
 
 
@@ -74,7 +74,7 @@ def test_activations_of_a_layer_grow_with_sequence_batch_and_width() -> None:
 def test_adapters_and_prompts_scale_with_their_widths() -> None:
     found = adapters.parameters_of_low_rank_adapter(4096 * PARAMETER, 4096 * PARAMETER, 8)
     assert is_in(found, PARAMETER)
-    prompt = inference_memory.unfused_layer_prefill_bytes(
+    prompt = engine_memory.unfused_layer_prefill_bytes(
         100 * TOKEN, 896 * BYTE / TOKEN, 4864 * BYTE / TOKEN
     )
     assert is_in(prompt, BYTE)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimates.model_report import ModelInputs
+from app.estimator.estimates.model import ModelInputs
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator.estimates import kv_cache_report as kv_cache
+from app.estimator.estimates import kv_cache
 from app.estimator.estimates import training_memory_report as training_memory
 from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.estimates.inference_memory_report import ENTRY as INFERENCE
-from app.estimator.estimates.kv_cache_report import KvCacheInputs
+from app.estimator.estimates.kv_cache import KvCacheInputs
 from app.estimator.estimates.training_memory import TrainingMemoryInputs
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.inference_memory import kv_cache_elements_per_sequence, longest_context
+from app.estimator.memory.kv_cache import kv_cache_elements_per_sequence, longest_context
 from app.estimator.memory.model_states import (
     state_bytes_per_parameter,
     state_bytes_under_zero_stage,

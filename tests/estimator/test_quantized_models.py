@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.cli.estimate import run_estimate_command
+from app.cli.estimator import run_estimate_command
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.inference_memory import HybridCacheBlocks, build_hybrid_cache_blocks
+from app.estimator.memory.kv_cache import HybridCacheBlocks, build_hybrid_cache_blocks
 from app.estimator.models.hf_architecture import build_architecture
 from app.estimator.models.lookup import (
     build_model_from_pasted_config,

@@ -8,7 +8,7 @@ import pytest
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
-from app.estimator.memory.inference_memory import (
+from app.estimator.memory.kv_cache import (
     cache_elements_per_token_ignoring_windows,
     kv_cache_elements_per_sequence,
     longest_context,

@@ -14,13 +14,12 @@ from app.estimator import data_files, registry
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.memory.parallel_layout import ReplicaPool, count_nodes
+from app.estimator.memory.parallel_layout import ReplicaPool, ServingSetup, count_nodes
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import FORMATS
-from app.estimator.serving import engine, replica_memory
+from app.estimator.serving import engine_speed, replica_memory
 from app.estimator.serving import replica as profile
 from app.estimator.serving import step_time as step
-from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
     BatchTiming,
     ReplicaProfile,
@@ -68,7 +67,7 @@ MIXTURE = placed("qwen3-235b-a22b", "h200-sxm5-141", weight_format="fp8-block", 
 
 @pytest.mark.parametrize(
     "module",
-    [step, engine, profile, replica_memory],
+    [step, engine_speed, profile, replica_memory],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_the_docstrings_hold(module: object) -> None:
@@ -148,7 +147,7 @@ def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
 ) -> None:
-    hit = engine.expected_distinct_experts(*experts, tokens)
+    hit = engine_speed.expected_distinct_experts(*experts, tokens)
     assert experts[1] - 1e-9 <= hit <= experts[0]
 
 
@@ -177,14 +176,14 @@ def test_a_smaller_cache_holds_more_sequences() -> None:
 
 def test_a_card_without_fp8_unpacks_it() -> None:
     card = find_accelerator("a100-sxm4-80")
-    fp8 = engine.find_kernel_rates(card, FORMATS["fp8"])
-    assert fp8.matmul == engine.find_kernel_rates(card, FORMATS["bf16"]).matmul
+    fp8 = engine_speed.find_kernel_rates(card, FORMATS["fp8"])
+    assert fp8.matmul == engine_speed.find_kernel_rates(card, FORMATS["bf16"]).matmul
 
 
 def test_integer_products_have_the_rate_of_integers() -> None:
     card = find_accelerator("b300-sxm")
-    whole = engine.find_kernel_rates(card, FORMATS["int8"]).matmul
-    assert whole < 0.1 * engine.find_kernel_rates(card, FORMATS["fp8"]).matmul
+    whole = engine_speed.find_kernel_rates(card, FORMATS["int8"]).matmul
+    assert whole < 0.1 * engine_speed.find_kernel_rates(card, FORMATS["fp8"]).matmul
 
 
 def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestPattern) -> float:
@@ -236,7 +235,7 @@ def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
 
 
 def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> None:
-    mixed = dataclasses.replace(CHAT, engine=engine.find_engine("vllm"))
+    mixed = dataclasses.replace(CHAT, engine=engine_speed.find_engine_speed("vllm"))
     apart = dataclasses.replace(
         CHAT, engine=dataclasses.replace(mixed.engine, has_separate_prefill_steps=True)
     )
@@ -276,15 +275,15 @@ def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
 
 
 def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
-    assert engine.expected_experts_on_fullest_gpu(5.0, 8.0, 1) == 5.0
+    assert engine_speed.expected_experts_on_fullest_gpu(5.0, 8.0, 1) == 5.0
     assert (
         5.0
-        < engine.expected_experts_on_fullest_gpu(5.0, 8.0, 4)
-        < engine.expected_experts_on_fullest_gpu(5.0, 8.0, 16)
+        < engine_speed.expected_experts_on_fullest_gpu(5.0, 8.0, 4)
+        < engine_speed.expected_experts_on_fullest_gpu(5.0, 8.0, 16)
         <= 8.0
     )
     assert (
-        engine.expected_experts_on_fullest_gpu(8.0, 8.0, 16) == 8.0
+        engine_speed.expected_experts_on_fullest_gpu(8.0, 8.0, 16) == 8.0
     )  # all of them are chosen everywhere
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.estimator import memory_verdict as thresholds
+from app.estimator import verdict_changes
 from app.estimator.estimates import storage_report as entry
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.inputs import InvalidInputsError, parse_inputs
@@ -30,7 +30,7 @@ def found(**changed):
 
 
 def test_examples_in_the_docstrings_hold():
-    assert doctest.testmod(thresholds).failed == 0
+    assert doctest.testmod(verdict_changes).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def test_memory_and_time_agree_to_the_byte(
     data = layout["gpus"] // (group * layout["context_parallel"])
     whole = {"global_batch": batches and batches * data * layout["micro_batch"]}
     habits = {
-        "framework": kind.framework,
-        "fused_loss": kind.fused_loss,
+        "framework": kind.framework_id,
+        "fused_loss": kind.fuses_loss,
         "precision": "bf16-mixed-fp32-grads" if wide else "bf16-mixed",
         "micro_batches": batches,
     }

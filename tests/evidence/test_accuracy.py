@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.estimate import run_estimate_command
+from app.cli.estimator import run_estimate_command
 from app.estimator.registry import run_estimate
 from evidence.accuracy.__main__ import main
 from evidence.accuracy.export import PATH, format_accuracy_json, label_of_kind

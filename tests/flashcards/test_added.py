@@ -15,13 +15,13 @@ from app.database.engine import make_engine
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, Suspension
 from app.markup.model import GlossaryTerm, RichText, SourceLocation
 from app.spaced_repetition import review_log
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card, build_term_card
 from app.spaced_repetition.added_cards import (
     CardToAdd,
     add_cards,
     schedule_missed_questions_for_tomorrow,
     set_card_declined_if_added,
 )
-from app.spaced_repetition.card_ids import build_question_card, build_term_card
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.conftest import Clock
 from tests.databases import Databases

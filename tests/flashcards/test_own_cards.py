@@ -13,7 +13,7 @@ from app.database.tables import CardStateRow, OwnCard, Review
 from app.flashcards import own_cards_page as writing
 from app.flashcards.own_cards_page import OwnCardDraft, render_card, restore_typed_draft
 from app.questions.question_type import CardFacesHtml
-from app.spaced_repetition import card_ids as added_cards
+from app.spaced_repetition import added_card_ids_and_faces as added_cards
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, count_left, fields
 from tests.flashcards.course import EditableLiveCourse
@@ -166,7 +166,7 @@ def test_a_card_that_was_kept_before_the_limit_stays_usable(
         cleaned.append(len(html))
         return clean_html(html)
 
-    monkeypatch.setattr("app.spaced_repetition.card_ids.sanitize_card_html", clean)
+    monkeypatch.setattr("app.spaced_repetition.added_card_ids_and_faces.sanitize_card_html", clean)
     shown = rosa.get(f"/flashcards?card={row.card}&show=1").text
     form = rosa.get(f"{FORM}/{row.card}").text
 

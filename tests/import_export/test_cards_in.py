@@ -20,7 +20,7 @@ from app.import_export.anki.package_writer import make_note_guid
 from app.import_export.card_import_store import ImportedCard, raise_if_too_many_own_cards
 from app.import_export.export_store import OwnCardText
 from app.spaced_repetition import review_log
-from app.spaced_repetition.card_ids import build_term_card, find_topic_of_added_card
+from app.spaced_repetition.added_card_ids_and_faces import build_term_card, find_topic_of_added_card
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.amounts import each_of_sample
 from tests.flashcards.conftest import fields

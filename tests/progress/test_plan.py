@@ -23,12 +23,12 @@ from app.progress.store import load_score_predictions
 from app.progress.study_record import StudyRecord, build_week_days
 from app.quiz.next_steps import build_task_view
 from app.settings import Settings
+from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id
 from app.spaced_repetition.added_cards import (
     CardToAdd,
     schedule_missed_questions_for_tomorrow,
     set_card_declined_if_added,
 )
-from app.spaced_repetition.card_ids import build_question_card_id
 from app.study_plan.day_list import PageToRead, Task, TaskProgress
 from app.study_plan.store import load_newest_list
 from tests.conftest import Clock, visit

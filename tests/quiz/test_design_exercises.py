@@ -126,7 +126,9 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 def feasible(problem: DesignSpec, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = input_specs(require_estimate_spec(problem.estimate).inputs_type)
-    others = [c for c in map(parse_condition, problem.accept) if not c.outputs_with_best_value]
+    others = [
+        c for c in map(parse_condition, problem.accept) if not c.outputs_compared_with_best_value
+    ]
     values = [list(options_of(fields[name])) for name in problem.choose]
     for chosen in itertools.product(*values):
         plan = dict(zip(problem.choose, chosen, strict=True))

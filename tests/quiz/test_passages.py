@@ -3,7 +3,7 @@
 import pytest
 
 from app.content.course import Course
-from app.quiz.next_steps import PageSentence, find_sentence_answering_question
+from app.quiz.next_steps import PageSentence, find_sentence_sharing_rarest_words
 
 
 def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Course) -> None:
@@ -14,7 +14,7 @@ def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Course) -> No
     )
     topic = shipped.topics[question.topic]
 
-    passage = find_sentence_answering_question(
+    passage = find_sentence_sharing_rarest_words(
         topic, question.stem.plain, f"nvdebug {question.explanation.plain}"
     )
 
@@ -27,7 +27,7 @@ def test_nearly_every_question_has_a_passage(shipped: Course) -> None:
     without = [
         question.id
         for question in shipped.questions.values()
-        if not find_sentence_answering_question(
+        if not find_sentence_sharing_rarest_words(
             shipped.topics[question.topic], question.stem.plain, question.explanation.plain
         )
     ]

@@ -7,7 +7,7 @@ from jinja2 import DictLoader, Environment
 from jinja2.exceptions import UndefinedError
 from markupsafe import Markup
 
-from app.resources import ROOT
+from app import ROOT
 from app.web.render import StaticAssets, create_template_env
 
 WORDS = "<b>\"'&</b>"

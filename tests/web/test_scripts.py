@@ -20,7 +20,7 @@ from app.markup.text import (
     estimate_jaccard_similarity,
 )
 from app.questions.model import draw_variant
-from app.quiz.next_steps import find_sentence_answering_question
+from app.quiz.next_steps import find_sentence_sharing_rarest_words
 from app.settings import Settings
 from tests.amounts import sample
 from tests.conftest import SCRIPTS, TINY, let_in, visit
@@ -176,7 +176,7 @@ def test_the_passage_that_answers_is_found_in_every_script() -> None:
         for topic in course.topics.values():
             section = topic.sections[-1]
             sentence = section.plain.split("\n")[0]
-            found = find_sentence_answering_question(topic, sentence, sentence)
+            found = find_sentence_sharing_rarest_words(topic, sentence, sentence)
             assert found, folder
             assert found.anchor == section.anchor
 

@@ -50,24 +50,24 @@ from app.estimator.hardware.catalog import (
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.hardware.prices import typed_or_list_price_per_hour
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field, input_specs
-from app.estimator.memory.inference_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
+from app.estimator.memory.engine_memory import DEFAULT_ENGINE, ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import (
+    ServingSetup,
     filter_gpu_counts_by_quantization_blocks,
     list_tensor_parallel_sizes,
 )
-from app.estimator.memory_verdict import is_allowed_after_rounding
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import FORMATS, WeightFormat, find_weight_format
 from app.estimator.result import VerdictChange
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     MarlinPaddingShares,
-    ServingSetup,
     expert_marlin_padding_shares,
     find_fp8_problem,
 )
 from app.estimator.serving.step_time import PlacedModel, decode_step_time, place_model
 from app.estimator.units import format_number, format_value, split_number_and_unit
+from app.estimator.verdict_changes import is_allowed_after_rounding
 
 _TRAINING = InputGroup("Training", "training-memory")
 _ACCELERATOR = InputGroup("Accelerator", "cluster-components")

@@ -58,7 +58,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import fp8_weight_only_notes
+from app.estimator.serving.engine_speed import fp8_weight_only_notes
 from app.estimator.serving.step_time import MeasurementCoverage, find_measurement_coverage
 from app.estimator.units import format_count, format_number, format_value
 
@@ -152,12 +152,14 @@ def build_non_gpu_table(result: GpuRanking) -> ResultTable:
         needed_bytes = result.model.parameters * STATE_BYTES
     else:
         needed_bytes = weight_bytes_by_split(result.model, result.inputs.weights).total_bytes
-    rows = tuple(_non_gpu_cells(chip, needed_bytes) for chip in list_non_gpu_accelerators())
+    rows = tuple(
+        _build_table_row_of_non_gpu(chip, needed_bytes) for chip in list_non_gpu_accelerators()
+    )
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
-def _non_gpu_cells(chip: Accelerator, needed_bytes: float) -> tuple[TableCell, ...]:
+def _build_table_row_of_non_gpu(chip: Accelerator, needed_bytes: float) -> tuple[TableCell, ...]:
     chips: TableCell = "unknown"
     if chip.capacity:
         chips = (float(math.ceil(needed_bytes / chip.capacity)), "")

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from app.estimator.common_inputs import gpus_input, impossible_input_error, pue_input
 from app.estimator.hardware.prices import default_rental_price_of_h100
 from app.estimator.inputs import InputGroup, input_field, input_specs
-from app.estimator.memory_verdict import build_number_change, format_rounded_past_limit
 from app.estimator.result import InputChange, VerdictChange
 from app.estimator.training.run_costs import (
     HOURS_PER_YEAR,
@@ -20,6 +19,7 @@ from app.estimator.training.run_costs import (
     usd_per_million_tokens,
 )
 from app.estimator.units import format_value
+from app.estimator.verdict_changes import build_number_change, format_rounded_past_limit
 
 TOPIC = "on-premises-and-cloud"
 
@@ -297,7 +297,7 @@ class CostResult:
         return self.owned_hour < self.rented_gpu_hour_with_egress
 
     @property
-    def rented_hour_without_egress(self) -> float:
+    def rental_cost_per_used_hour_without_egress(self) -> float:
         """Return what is paid for a used hour of a rented GPU, without data egress [USD/h]."""
         return (self.yearly_rental_cost_with_egress - self.yearly_egress_cost) / self.used_gpu_hours
 

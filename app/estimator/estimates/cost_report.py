@@ -45,7 +45,7 @@ def _payback_time(result: CostResult) -> OutputValue:
 
 def _rented_hour_value(result: CostResult) -> OutputValue:
     rent, egress = (
-        result.rented_hour_without_egress,
+        result.rental_cost_per_used_hour_without_egress,
         result.yearly_egress_cost / result.used_gpu_hours,
     )
     note = f"{format_value(rent, 'USD/h')} of rent and {format_value(egress, 'USD/h')} for data moved out."
@@ -98,7 +98,7 @@ OUTPUTS: tuple[OutputSpec[CostResult], ...] = (
         "Training run, rented",
         "USD",
         "less",
-        lambda r: r.inputs.run * r.rented_hour_without_egress,
+        lambda r: r.inputs.run * r.rental_cost_per_used_hour_without_egress,
     ),
     OutputSpec(
         "tokens_owned",
@@ -167,7 +167,7 @@ def _describe_two_largest_ownership_costs(result: CostResult) -> str:
 def _build_run_verdict(result: CostResult) -> Verdict:
     """Return what one run costs. Machines that are bought for it outlast it."""
     inputs = result.inputs
-    rented = format_value(inputs.run * result.rented_hour_without_egress, "USD")
+    rented = format_value(inputs.run * result.rental_cost_per_used_hour_without_egress, "USD")
     owned = format_value(inputs.run * result.owned_hour, "USD")
     return Verdict(
         "info",

@@ -134,13 +134,13 @@ def _build_verdict(result: FabricResult) -> Verdict:
     return Verdict(
         "tight" if is_slow else "info",
         f"{lead}, slower than the adapters." if is_slow else f"{lead}.",
-        f"{join} {size}{units} {network_text}, {_describe_blocking(result)}, over "
+        f"{join} {size}{units} {network_text}, {_describe_oversubscription_or_slow_links(result)}, over "
         f"{format_number(result.compute_network_cables)} cables of the compute network. "
         f"{describe_unplaced_manager_links(result)}".strip(),
     )
 
 
-def _describe_blocking(result: FabricResult) -> str:
+def _describe_oversubscription_or_slow_links(result: FabricResult) -> str:
     if result.link_share_of_adapter_rate < 1:
         return (
             f"at {format_value(result.link_share_of_adapter_rate, '%')} of the rate of the adapters"

@@ -17,7 +17,7 @@ from app.estimator.common_inputs import (
     reject_host_layers_without_llama_cpp,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.inference_memory import (
+from app.estimator.memory.engine_memory import (
     ACTIVE,
     DEFAULT_ENGINE,
     ENGINES,
@@ -27,19 +27,21 @@ from app.estimator.memory.inference_memory import (
     OVERHEAD,
     WORKSPACE_BYTES,
     EngineMemory,
-    HybridCacheBlocks,
     MaxNumSeqsRefusal,
-    build_hybrid_cache_blocks,
-    cache_elements_per_token_ignoring_windows,
     compute_engine_memory_limit,
     compute_weight_bytes_while_loading,
     find_max_num_seqs_refusal,
+    profiled_temporary_peak_bytes,
+    widest_layer_prefill_bytes,
+)
+from app.estimator.memory.kv_cache import (
+    HybridCacheBlocks,
+    build_hybrid_cache_blocks,
+    cache_elements_per_token_ignoring_windows,
     kv_cache_elements_per_sequence,
     longest_context,
-    profiled_temporary_peak_bytes,
     recurrent_state_bytes_per_sequence,
     round_up_to_blocks,
-    widest_layer_prefill_bytes,
 )
 from app.estimator.memory.parallel_layout import (
     build_model_of_gpu_layers,
@@ -64,7 +66,7 @@ from app.estimator.models.weight_formats import (
     weight_bytes_per_gpu,
 )
 from app.estimator.result import Bounds
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     MarlinPaddingShares,
     expert_marlin_padding_shares,
     find_fp8_problem,
@@ -661,7 +663,7 @@ def _cache_token_capacity(
         blocks = int(cache_bytes // shared.block_bytes)
         reserved = shared.count_startup_blocks_per_sequence(inputs.context)
         return int(blocks / reserved * inputs.context)
-    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
+    each = _mean_bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     return int(cache_bytes // (each * inputs.block)) * inputs.block if each else None
 
 
@@ -673,7 +675,7 @@ def _cache_block_capacity(
     return None if tokens is None else tokens // inputs.block
 
 
-def _bytes_per_cached_token(
+def _mean_bytes_per_cached_token(
     model: Architecture, inputs: InferenceMemoryInputs, attention_gpus: int
 ) -> float:
     """Return the bytes of a cached token on one GPU; 0 if no layer keeps one for each token.

@@ -36,19 +36,12 @@ from app.estimator.hardware.catalog import (
     list_larger_gpus_of_form,
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
-from app.estimator.memory.inference_memory import ENGINES
+from app.estimator.memory.engine_memory import ENGINES
 from app.estimator.memory.parallel_layout import (
     build_model_of_gpu_layers,
     filter_gpu_counts_by_quantization_blocks,
 )
-from app.estimator.memory_verdict import (
-    MOST_SEQUENCES,
-    TIGHT_FIT,
-    add_max_num_seqs_change,
-    build_max_num_seqs_changes,
-    memory_status,
-    round_up_to_usual_gpu_count,
-)
+from app.estimator.memory_verdict import memory_status
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import (
@@ -60,8 +53,15 @@ from app.estimator.models.weight_formats import (
     usual_gguf_format_id,
 )
 from app.estimator.result import InputChange, VerdictChange
-from app.estimator.serving.engine import find_fp8_problem
+from app.estimator.serving.engine_speed import find_fp8_problem
 from app.estimator.units import format_number, format_value
+from app.estimator.verdict_changes import (
+    MOST_SEQUENCES,
+    TIGHT_FIT,
+    add_max_num_seqs_change,
+    build_max_num_seqs_changes,
+    round_up_to_usual_gpu_count,
+)
 
 VerdictChanges = list[VerdictChange]
 MemoryBound = Literal["low", "high"]

@@ -43,7 +43,7 @@ from app.estimator.estimates.inference_memory_changes import (
     find_sure_cache_limits,
     find_verdict_changes,
 )
-from app.estimator.estimates.mig_report import (
+from app.estimator.estimates.mig import (
     find_mig_gpu,
     find_profiles_with_memory,
     list_mig_gpu_ids,
@@ -59,25 +59,21 @@ from app.estimator.formula_steps import (
     share_per_gpu_formula,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.inference_memory import (
+from app.estimator.memory.engine_memory import (
     DEFAULT_ENGINE,
     ENGINES,
     LOGGED_ENGINES,
     compute_weight_bytes_while_loading,
     profiled_mlp_width,
-    recurrent_state_bytes_per_sequence,
-    round_up_to_blocks,
     widest_layer_prefill_bytes,
 )
+from app.estimator.memory.kv_cache import recurrent_state_bytes_per_sequence, round_up_to_blocks
 from app.estimator.memory.parallel_layout import redundant_experts_note
 from app.estimator.memory_verdict import (
-    MAX_NUM_SEQS,
     MemoryLimit,
     build_memory_verdict,
-    describe_fewest_gpus,
     real_capacity_note,
     replace_verdict_if_context_exceeds_max,
-    round_up_to_usual_gpu_count,
     uncertain_fit_note,
 )
 from app.estimator.models.architecture import Architecture
@@ -108,8 +104,13 @@ from app.estimator.result import (
     read_figures,
     value_with_range_factors,
 )
-from app.estimator.serving.engine import fp8_weight_only_notes
+from app.estimator.serving.engine_speed import fp8_weight_only_notes
 from app.estimator.units import format_count, format_number, format_value
+from app.estimator.verdict_changes import (
+    MAX_NUM_SEQS,
+    describe_fewest_gpus,
+    round_up_to_usual_gpu_count,
+)
 
 
 class MemoryPart(NamedTuple):
@@ -174,7 +175,7 @@ def build_notes(
         notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         notes.append("All experts are in memory, although few work on one token.")
-        if _count_copies_of_experts(model, inputs):
+        if _count_redundant_experts_of_whole_split(model, inputs):
             engine = "vllm" if inputs.engine == DEFAULT_ENGINE else inputs.engine
             notes += redundant_experts_note(model, inputs.tensor_parallel, engine)
     if model.sliding_window:
@@ -185,7 +186,9 @@ def build_notes(
     return tuple(notes)
 
 
-def _count_copies_of_experts(model: Architecture, inputs: InferenceMemoryInputs) -> int:
+def _count_redundant_experts_of_whole_split(
+    model: Architecture, inputs: InferenceMemoryInputs
+) -> int:
     """Return the redundant experts that GPUs with whole experts of their own need."""
     is_dealt_whole = inputs.engine == TRANSFORMERS or inputs.weights in GGUF_FORMATS
     if is_dealt_whole or inputs.attention != DATA_PARALLEL:
@@ -756,7 +759,7 @@ def _weights_step(
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     size = table.total_bytes
-    if copies := _count_copies_of_experts(model, inputs):
+    if copies := _count_redundant_experts_of_whole_split(model, inputs):
         expert = table.expert_bytes / model.experts
         formula += " + redundant experts × their bytes"
         numbers += f" + {copies} × {format_term(expert, 'B')}"

@@ -19,15 +19,15 @@ from app.estimator.estimates.inference_memory import InferenceMemoryInputs
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import reuse_input
-from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
+from app.estimator.memory.engine_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
+    ServingSetup,
     build_model_of_gpu_layers,
     build_model_of_host_layers,
     find_engine_split_problem,
     find_serving_pipeline_problem,
     list_default_gpu_counts_per_replica,
 )
-from app.estimator.memory_verdict import add_max_num_seqs_change, build_max_num_seqs_changes
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.weight_formats import (
@@ -35,7 +35,7 @@ from app.estimator.models.weight_formats import (
     find_weight_format,
 )
 from app.estimator.result import Bounds, VerdictChange
-from app.estimator.serving.engine import ServingSetup, find_fp8_problem, find_math_bits
+from app.estimator.serving.engine_speed import find_fp8_problem, find_math_bits
 from app.estimator.serving.replica_memory import (
     bounds_of_lacking_bytes,
     find_max_num_seqs_refusal_of_replica,
@@ -63,6 +63,7 @@ from app.estimator.serving.step_time import (
     typed_or_usual_acceptance,
 )
 from app.estimator.units import format_number
+from app.estimator.verdict_changes import add_max_num_seqs_change, build_max_num_seqs_changes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import fp8_weight_only_notes
+from app.estimator.serving.engine_speed import fp8_weight_only_notes
 from app.estimator.serving.replica_memory import describe_draft_model, weight_bytes_read_per_gpu
 from app.estimator.serving.step_time import (
     InferenceStepTime,

@@ -67,7 +67,7 @@ class TrainingJob:
             return visible * self.usable_memory_share
         overhead, framework = (
             default_overhead_bytes_per_gpu(self.gpus),
-            SOFTWARE[self.software].framework,
+            SOFTWARE[self.software].framework_id,
         )
         return min(visible * FILLED_SHARE, most_bytes_that_surely_fit(visible, overhead, framework))
 
@@ -307,7 +307,7 @@ class LayoutMemoryChecker:
         self._model, self._job, self._limit = model, job, memory_limit
         self._per_token = (cost_cache or LayoutCostCache()).stage_bytes_per_token_by_key
         self._recomputes = _RECOMPUTE_CHOICES
-        if not FRAMEWORKS[SOFTWARE[job.software].framework].recomputes_products:
+        if not FRAMEWORKS[SOFTWARE[job.software].framework_id].can_recompute_every_second_product:
             self._recomputes = tuple(kind for kind in _RECOMPUTE_CHOICES if kind != "operators")
         self._resident: dict[tuple[int, ...], _BytesByStage] = {}
         self._transient: dict[tuple[object, ...], _BytesByStage] = {}
@@ -376,7 +376,7 @@ class LayoutMemoryChecker:
             per_token_key = (*split_key, recompute)
             per_token = self._per_token.get(per_token_key)
             if per_token is None:
-                per_token = self._transient_bytes_per_token(family, recompute)
+                per_token = self._layout_and_transient_bytes_by_stage(family, recompute)
                 self._per_token[per_token_key] = per_token
             layout, stages = per_token
             tokens = self._job.sequence * micro_batch.sequences / family.context
@@ -395,7 +395,7 @@ class LayoutMemoryChecker:
             self.work_done += _WORK_OF_STAGE * len(transient)
         return transient
 
-    def _transient_bytes_per_token(
+    def _layout_and_transient_bytes_by_stage(
         self, family: MicroBatchFamily, recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientBytesPerToken, ...]]:
         """Return the layout, and what each stage needs for a token besides the model states."""
@@ -464,7 +464,7 @@ class _LayoutSearch:
         max_ranked: int,
         cost_cache: LayoutCostCache,
     ) -> None:
-        older_kernels = SOFTWARE[job.software].older_attention
+        older_kernels = SOFTWARE[job.software].has_previous_attention_kernels
         self.fitting_count = 0
         self._timing_work = 0
         self._model, self._job, self._fabric = model, job, fabric
@@ -498,7 +498,7 @@ class _LayoutSearch:
                 return False
             times = self._layer_times(family, micro_batch, recompute)
             stage_slots = micro_batch.count_per_step + bubble_micro_batches
-            min_seconds = stage_slots * times.total_without_gather * fullest_stage_share
+            min_seconds = stage_slots * times.total_without_weight_gather * fullest_stage_share
             return min_seconds > self._ranked[-1].step_seconds
 
         if self._max_ranked == 1:  # Memory is checked only of what may be the fastest.

@@ -7,13 +7,10 @@ from typing import TypeVar
 from app.estimator.common_inputs import impossible_input_error
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import (
-    build_number_change,
-    format_rounded_past_limit,
-)
 from app.estimator.result import Status, VerdictChange
 from app.estimator.training.run_costs import carbon_emitted_kg, site_energy_watt_seconds
 from app.estimator.units import format_count, format_number
+from app.estimator.verdict_changes import build_number_change, format_rounded_past_limit
 
 TOPIC = "power-and-cooling"
 
@@ -298,7 +295,7 @@ def compute_power_and_cooling(inputs: PowerCoolingInputs) -> PowerCoolingResult:
         system_power=node,
         system_height_units=units,
         typical_load_share=load,
-        all_gpus_power=_sum_gpu_power_of_systems(inputs, system, node),
+        all_gpus_power=_sum_gpu_tdp_unless_above_system_power(inputs, system, node),
         network_and_storage_power=other_power,
         systems_per_rack=in_rack,
         racks=-(-inputs.nodes // in_rack) if in_rack else None,
@@ -321,7 +318,7 @@ def _require_known_value(
     return value
 
 
-def _sum_gpu_power_of_systems(
+def _sum_gpu_tdp_unless_above_system_power(
     inputs: PowerCoolingInputs, system: System, system_power: float
 ) -> float | None:
     """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""

@@ -18,10 +18,11 @@ from app.estimator.estimates.latency import validate_gpu_format_and_split
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
 from app.estimator.inputs import InputGroup, reuse_input
-from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
+from app.estimator.memory.engine_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
     MOST_GPUS_TRIED,
     ReplicaPool,
+    ServingSetup,
     count_nodes,
     find_serving_pipeline_problem,
     find_tensor_parallel_problem,
@@ -36,7 +37,6 @@ from app.estimator.models.weight_formats import (
     PUBLISHED_OR_FP8,
 )
 from app.estimator.result import Bounds
-from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     LatencyTargets,

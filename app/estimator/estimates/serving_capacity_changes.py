@@ -25,16 +25,10 @@ from app.estimator.estimates.serving_capacity_outputs import (
     compute_capacity_relaxing_preset_tpot,
 )
 from app.estimator.inputs import InvalidInputsError, non_default_inputs_to_query, parse_inputs
-from app.estimator.memory.inference_memory import MaxNumSeqsRefusal
+from app.estimator.memory.engine_memory import MaxNumSeqsRefusal
 from app.estimator.memory.parallel_layout import (
     find_whole_experts_problem,
     list_tensor_parallel_sizes,
-)
-from app.estimator.memory_verdict import (
-    MOST_SEQUENCES,
-    add_max_num_seqs_change,
-    build_max_num_seqs_changes,
-    format_rounded_past_limit,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.weight_formats import (
@@ -48,7 +42,7 @@ from app.estimator.result import (
     InputChange,
     VerdictChange,
 )
-from app.estimator.serving.engine import find_fp8_problem
+from app.estimator.serving.engine_speed import find_fp8_problem
 from app.estimator.serving.replica import (
     PREFILL_LOAD,
     OperatingPoint,
@@ -64,6 +58,12 @@ from app.estimator.units import (
     format_number,
     format_value,
     round_estimate_to_three_digits,
+)
+from app.estimator.verdict_changes import (
+    MOST_SEQUENCES,
+    add_max_num_seqs_change,
+    build_max_num_seqs_changes,
+    format_rounded_past_limit,
 )
 
 
@@ -433,7 +433,7 @@ def _find_best_split_of_rack(result: CapacityResult, rack: int) -> CapacityResul
     for rate, inputs, profile in sorted(loads, key=lambda load: load[0], reverse=True):
         if best and _output_rate(best) >= rate * inputs.output_tokens:
             break
-        full = _compute_capacity_that_surely_fits(inputs, profile)
+        full = _compute_capacity_for_users_that_surely_fit(inputs, profile)
         if (
             full.meets_targets_of_inputs
             and (full.gpus or math.inf) <= rack
@@ -444,7 +444,7 @@ def _find_best_split_of_rack(result: CapacityResult, rack: int) -> CapacityResul
     return best
 
 
-def _compute_capacity_that_surely_fits(
+def _compute_capacity_for_users_that_surely_fit(
     inputs: ServingCapacityInputs, profile: ReplicaProfile
 ) -> CapacityResult:
     """Return the capacity with the users of the inputs, or with as many of them as surely fit."""

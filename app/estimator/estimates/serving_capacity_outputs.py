@@ -210,7 +210,7 @@ def _max_time_factor_within_targets(
         return time_factors.low
     targets = build_latency_targets(result.inputs)
     factors = [
-        limit / times[targets.share]
+        limit / times[targets.request_share]
         for limit, times in (
             (targets.ttft, point.ttft_by_share),
             (targets.tpot, point.tpot_by_share),
@@ -226,7 +226,7 @@ def _highest_load_if_times_scale(
     """Return the highest load within the targets if all times are `time_factor` times the estimate."""
     targets = build_latency_targets(result.inputs)
     scaled = LatencyTargets(
-        targets.share,
+        targets.request_share,
         targets.ttft and targets.ttft / time_factor,
         targets.tpot and targets.tpot / time_factor,
     )

@@ -7,13 +7,6 @@ from typing import NamedTuple
 
 from app.estimator.common_inputs import gpus_input, impossible_input_error, model_input
 from app.estimator.inputs import InputGroup, input_field
-from app.estimator.memory_verdict import (
-    TIGHT_FIT,
-    build_number_change,
-    find_root_by_secants,
-    format_rounded_past_limit,
-    is_allowed_after_rounding,
-)
 from app.estimator.models.lookup import find_model
 from app.estimator.result import InputChange, Status, VerdictChange
 from app.estimator.training.run_costs import (
@@ -32,6 +25,13 @@ from app.estimator.training.run_costs import (
     young_checkpoint_interval,
 )
 from app.estimator.units import format_number, format_value
+from app.estimator.verdict_changes import (
+    TIGHT_FIT,
+    build_number_change,
+    find_root_by_secants,
+    format_rounded_past_limit,
+    is_allowed_after_rounding,
+)
 
 _DATA = InputGroup("Data", "cluster-components")
 _CHECKPOINTS = InputGroup("Checkpoints", "training-memory")

@@ -44,17 +44,13 @@ from app.estimator.memory.training_memory import (
     peak_memory_by_distinct_stage,
     plausible_bytes_range,
 )
-from app.estimator.memory_verdict import (
-    TIGHT_FIT,
-    find_largest_fit,
-    memory_status,
-    round_up_to_usual_gpu_count,
-)
+from app.estimator.memory_verdict import memory_status
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.result import Bounds, VerdictChange
 from app.estimator.training.training_plan import FREE_PLACES, USUAL_SOFTWARE, find_training_software
 from app.estimator.units import format_count, format_value
+from app.estimator.verdict_changes import TIGHT_FIT, find_largest_fit, round_up_to_usual_gpu_count
 
 USUAL_GPUS = 32
 
@@ -194,7 +190,7 @@ class MemoryRemedy(NamedTuple):
     def is_offered_by(self, framework: TrainingFramework) -> bool:
         if self.field == "loss":
             return framework.id == "transformers"
-        return self.value != "operators" or framework.recomputes_products
+        return self.value != "operators" or framework.can_recompute_every_second_product
 
 
 class FewestGpusByCertainty(NamedTuple):
@@ -381,10 +377,10 @@ def build_requested_training_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     framework = find_requested_framework(inputs)
     model = find_model(inputs.model)
     software = find_training_software(USUAL_SOFTWARE, model)
-    has_usual_fused_loss = inputs.framework == USUAL and software.fused_loss
+    has_usual_fused_loss = inputs.framework == USUAL and software.fuses_loss
     if inputs.optimizer_step != USUAL:
         foreach = inputs.optimizer_step == "foreach"
-        framework = dataclasses.replace(framework, foreach=foreach)
+        framework = dataclasses.replace(framework, steps_on_all_tensors_at_once=foreach)
     if framework.frees_gradients:  # Software for fine-tuning, which accumulates nothing by default.
         default_count = layout.pipeline
     else:
@@ -416,7 +412,7 @@ def find_requested_framework(inputs: TrainingMemoryInputs) -> TrainingFramework:
     """Return the chosen framework, or that of the default software of training-time."""
     if inputs.framework == USUAL and inputs.method == "full":
         return FRAMEWORKS[
-            find_training_software(USUAL_SOFTWARE, find_model(inputs.model)).framework
+            find_training_software(USUAL_SOFTWARE, find_model(inputs.model)).framework_id
         ]
     return find_training_framework(inputs.framework, inputs.method)
 

@@ -58,7 +58,6 @@ from app.estimator.memory.training_memory import (
 from app.estimator.memory_verdict import (
     MemoryLimit,
     build_memory_verdict,
-    describe_fewest_gpus,
     real_capacity_note,
     uncertain_fit_note,
 )
@@ -80,6 +79,7 @@ from app.estimator.result import (
 )
 from app.estimator.training.training_plan import RECOMPUTE_TEXTS
 from app.estimator.units import format_number, format_value
+from app.estimator.verdict_changes import describe_fewest_gpus
 
 # Range of measured activations relative to the formula (fused and unfused kernels).
 _ACTIVATION_RANGE = Bounds(0.9, 1.25)
@@ -429,7 +429,7 @@ def _describe_buffers(result: TrainingMemoryResult) -> str:
     """Return what the framework keeps besides states and activations, as a summand; empty if nothing."""
     if not result.fullest_stage_memory.buffers:
         return ""
-    if find_requested_framework(result.inputs).dummies:
+    if find_requested_framework(result.inputs).preallocates_dummy_gradients:
         return " + a preallocated gradient of each shape of weights"
     if result.layout.pipeline > 1 and result.inputs.offload != "all":
         return " + gathered weights of the stage"

@@ -1,4 +1,4 @@
-"""`training-run`: a whole run, composed of sections from memory to cost; and its inputs."""
+"""`training-run`: a whole run, composed of sections from memory to cost."""
 
 import dataclasses
 import functools
@@ -9,11 +9,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from app.estimator import common_inputs
 from app.estimator.common_inputs import COST, NETWORK
 from app.estimator.estimates.composition import (
+    LEFT_OUT,
+    NOTE,
     ComposedResult,
     SectionComposer,
     add_cost_section,
     add_network_section,
     add_power_section,
+    declare_section_output,
     find_reason_for_no_cluster,
     find_typed_or_first_system,
     system_input,
@@ -24,6 +27,7 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     list_gpu_counts_for_typed_batch,
 )
+from app.estimator.estimates.parallelism_plan_report import UNDIVIDED_LEAD, describe_batch
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.estimates.training_time import (
@@ -31,13 +35,26 @@ from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     round_up_to_divisible_gpu_count,
 )
+from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
 from app.estimator.hardware.collectives import build_gpu_interconnect
+from app.estimator.hardware.prices import rental_price_source_notes
 from app.estimator.inputs import reuse_input
 from app.estimator.memory.model_states import build_trained_weights
 from app.estimator.memory.parallel_layout import default_batch_tokens
 from app.estimator.models.lookup import find_model
-from app.estimator.result import SubEstimate
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    Estimate,
+    FormulaStep,
+    ModeledOutput,
+    OutputSpec,
+    OutputValue,
+    SubEstimate,
+    Verdict,
+    VerdictChange,
+    read_figures,
+)
 from app.estimator.training.run_costs import GPU_MTBF, WRITE_BANDWIDTH, checkpoint_bytes
 from app.estimator.training.step_time import (
     LOST_TIME_SHARE,
@@ -45,6 +62,7 @@ from app.estimator.training.step_time import (
     optimizer_step_time,
 )
 from app.estimator.training.training_plan import TrainingPlan, find_training_software
+from app.estimator.units import format_number, format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -432,7 +450,7 @@ def _training_memory_inputs(
         replicas = gpus // group * layout["micro_batch"]
         software = find_training_software(inputs.software, find_model(inputs.model))
         values["micro_batches"] = max(1, values.pop("global_batch") // replicas)
-        values |= {"framework": software.framework, "fused_loss": software.fused_loss}
+        values |= {"framework": software.framework_id, "fused_loss": software.fuses_loss}
     return values
 
 
@@ -458,3 +476,228 @@ def _storage_inputs(time_section: SubEstimate) -> dict[str, Any]:
     ):  # Of adapters; `storage` itself counts the whole model.
         values["stall"] = time_section.inputs.checkpoint_time
     return values
+
+
+_TIME_ESTIMATE_NAME = "training-time"
+
+
+def _owned_run_cost(result: TrainingRunResult) -> OutputValue:
+    """Return the cost on machines of one's own, with the range of the GPU-hours."""
+    cost, hours = (
+        result.find_figure("cost", "run_owned"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "gpu_hours"),
+    )
+    if cost is None or hours is None:
+        return LEFT_OUT
+    usd_per_hour = float(cost.value or 0) / float(hours.value or 1)
+    low, high = (usd_per_hour * (bound or 0) for bound in (hours.low, hours.high))
+    return OutputValue(cost.value, low, high)
+
+
+OUTPUTS: tuple[OutputSpec[TrainingRunResult], ...] = (
+    OutputSpec("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
+    OutputSpec(
+        "nodes",
+        "Systems",
+        better="less",
+        read=lambda r: r.nodes or OutputValue(None, applies=False),
+    ),
+    declare_section_output(
+        "per_gpu", "Memory on each GPU", "B", "less", "training-memory", is_modeled=True
+    ),
+    declare_section_output("fits", "Fits in memory", "", "more", "training-memory"),
+    declare_section_output(
+        "time", "Whole run", "s", "less", _TIME_ESTIMATE_NAME, is_modeled=True, is_primary=True
+    ),
+    declare_section_output(
+        "gpu_hours", "GPU-hours", "GPU-h", "less", _TIME_ESTIMATE_NAME, is_modeled=True
+    ),
+    declare_section_output("mfu", "MFU", "%", "more", _TIME_ESTIMATE_NAME, is_modeled=True),
+    declare_section_output(
+        "failures", "Expected failures", "", "less", _TIME_ESTIMATE_NAME, is_modeled=True
+    ),
+    declare_section_output(
+        "cost", "Cost, rented", "USD", "less", _TIME_ESTIMATE_NAME, is_modeled=True
+    ),
+    ModeledOutput("run_owned", "Cost, owned", "USD", "less", _owned_run_cost),
+    declare_section_output("energy", "Energy", "Wh", "less", _TIME_ESTIMATE_NAME, is_modeled=True),
+    declare_section_output("switches", "Switches", "", "less", "fabric"),
+    declare_section_output("cables", "Cables", "", "less", "fabric"),
+    declare_section_output("checkpoint", "One checkpoint", "B", "less", "storage"),
+    declare_section_output("fast", "Fast storage", "B", "less", "storage"),
+    declare_section_output("racks", "Racks", "", "less", "power-cooling"),
+    declare_section_output("site_power", "Power of the site", "W", "less", "power-cooling"),
+)
+_STEPS = StepBuilder(OUTPUTS, "parallelism")
+
+
+def estimate(inputs: TrainingRunInputs) -> Estimate:
+    result = compute_training_run(inputs)
+    return Estimate(
+        name="training-run",
+        verdict=_build_verdict(result),
+        figures=read_figures(OUTPUTS, result),
+        steps=_build_gpu_hours_or_tried_gpus_step(result),
+        notes=(
+            NOTE,
+            *_default_batch_notes(result),
+            *_lost_time_notes(result),
+            *_power_behind_energy_notes(result),
+            *result.omission_notes,
+            *rental_price_source_notes(result.gpu, inputs.usd_per_gpu_hour),
+        ),
+        changes=_find_verdict_changes(result),
+        sections=result.sections,
+    )
+
+
+def _default_batch_notes(result: TrainingRunResult) -> tuple[str, ...]:
+    """Return the batch of the layout, if nobody typed it."""
+    plan = result.find_section("parallelism-plan")
+    if plan is None or plan.inputs.global_batch or not plan.estimate["fits"].value:
+        return ()
+    return (describe_batch(plan.inputs, int(plan.estimate["global_batch"].value or 0)),)
+
+
+def _lost_time_notes(result: TrainingRunResult) -> tuple[str, ...]:
+    """Say which part of the time brings no progress, and why."""
+    time = result.find_section(_TIME_ESTIMATE_NAME)
+    if time is None:
+        return ()
+    goodput, other_share = float(time.estimate["goodput"].value or 0), time.inputs.other_time
+    saves = 1 - goodput / (1 - other_share)
+    saves_text = "less than 0.1%" if saves < _LEAST_SHARE else format_value(saves, "%")
+    return (
+        (
+            f"{format_value(goodput, '%')} of the time is progress. Evaluation, repeats and "
+            f"slower steps take {format_value(other_share, '%')} of the time between saves and "
+            f"failures, an input of training-time; saving and failures take {saves_text} of all."
+        ),
+    )
+
+
+_LEAST_SHARE = 0.001
+
+
+def _power_behind_energy_notes(result: TrainingRunResult) -> tuple[str, ...]:
+    """Say which power the energy is counted with, if it follows from the servers."""
+    time = result.find_section(_TIME_ESTIMATE_NAME)
+    if time is None or time.inputs.watts_per_gpu is None:
+        return ()
+    watts = format_value(time.inputs.watts_per_gpu, "W")
+    note = (
+        f"Energy counts {watts} per GPU, the typical load of its server; training-time alone does "
+        "not know the server and assumes 1.7 times the card's limit."
+    )
+    return (note,)
+
+
+def _find_verdict_changes(result: TrainingRunResult) -> tuple[VerdictChange, ...]:
+    """Return the GPUs on which a layout or adapters fit, or those that meet the deadline.
+
+    They meet it as estimated, and at the slow end of the range. For adapters, which are not
+    searched for, the first are those of training-time.
+    """
+    section, deadline = result.find_section(_TIME_ESTIMATE_NAME), result.inputs.deadline
+    now = format_number(result.gpus)
+    if section is None and result.larger_plan_meeting_deadline:
+        gpus = format_number(result.larger_plan_meeting_deadline.section.inputs.gpus)
+        return (VerdictChange("gpus", "GPUs", now, gpus, "A layout fits."),)
+    if result.gpus_for_adapters and result.gpus_for_adapters > result.gpus:
+        gpus = format_number(result.gpus_for_adapters)
+        return (VerdictChange("gpus", "GPUs", now, gpus, "Fits in memory."),)
+    if section is None or not deadline or (section.estimate["time"].high or 0.0) <= deadline:
+        return ()
+    safe = "In time even if the run is as slow as the range of the estimate allows."
+    if result.inputs.method == "full":
+        plans = {
+            "In time.": result.larger_plan_meeting_deadline,
+            safe: result.larger_plan_meeting_deadline_at_slow_end,
+        }
+        becomes_by_gpus = {p.section.inputs.gpus: becomes for becomes, p in plans.items() if p}
+        return tuple(
+            VerdictChange("gpus", "GPUs", now, format_number(gpus), becomes)
+            for gpus, becomes in becomes_by_gpus.items()
+        )
+    changes = [change for change in section.estimate.changes if change.field == "gpus"]
+    safe_gpus = result.allowed_gpu_counts.round_up_to_allowed_count(
+        result.gpus * (section.estimate["time"].high or 0.0) / deadline
+    )
+    return (*changes, VerdictChange("gpus", "GPUs", now, format_number(safe_gpus), safe))
+
+
+def _build_verdict(result: TrainingRunResult) -> Verdict:
+    gpus_text = f"{format_number(result.gpus)} {result.gpu.name}"
+    hours, time = (
+        result.find_figure(_TIME_ESTIMATE_NAME, "gpu_hours"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "time"),
+    )
+    layout = result.sections[0].estimate.verdict
+    if hours is None or time is None:
+        undivided = layout.lead == UNDIVIDED_LEAD
+        return Verdict("no", layout.lead if undivided else "No layout fits.", layout.text)
+    cost, power = (
+        result.find_figure(_TIME_ESTIMATE_NAME, "cost"),
+        result.find_figure("power-cooling", "site_power"),
+    )
+    parts = [f"{gpus_text} {'take' if result.gpus > 1 else 'takes'} {hours.formatted_value}"]
+    if cost is not None and cost.value is not None:
+        parts.append(f"{cost.formatted_value} rented")
+    if power is not None and power.value is not None:
+        parts.append(f"{power.formatted_value} at the site")
+    text = f"{', '.join(parts)}."
+    status, objections = result.summarize_worst_sections()
+    if status == "fits" and not result.inputs.deadline:
+        status = "info"
+    sentences = (text, objections, _faster_unsure_layout_text(result))
+    return Verdict(status, f"{time.formatted_value}.", " ".join(filter(None, sentences)))
+
+
+def _faster_unsure_layout_text(result: TrainingRunResult) -> str:
+    """Name the faster layout that may not fit, if one that surely does was chosen instead."""
+    plan = result.find_section("parallelism-plan")
+    change = plan.estimate.find_verdict_change("usable_memory") if plan else None
+    if change is None:
+        return ""
+    return (
+        f"This layout surely fits. {change.verdict_after.rstrip('.')}: to see it, set the usable "
+        f"memory of the parallelism plan to {change.new_value}."
+    )
+
+
+def _build_gpu_hours_or_tried_gpus_step(result: TrainingRunResult) -> tuple[FormulaStep, ...]:
+    hours, time = (
+        result.find_figure(_TIME_ESTIMATE_NAME, "gpu_hours"),
+        result.find_figure(_TIME_ESTIMATE_NAME, "time"),
+    )
+    if hours is None or time is None:
+        return (
+            _STEPS.build_step_from_template(
+                "gpus", "[GPUs that were tried]", (result.gpus,), result.gpus, "megatron-2021"
+            ),
+        )
+    seconds = float(time.value or 0)
+    return (
+        _STEPS.build_step(
+            "gpu_hours",
+            "GPUs × whole run ÷ an hour",
+            f"{format_term(result.gpus)} × {format_term(seconds, 's')} ÷ 1 h",
+            float(hours.value or 0),
+            "megatron-2021",
+        ),
+    )
+
+
+ENTRY = EstimateSpec(
+    name="training-run",
+    title="Training run, from memory to cost",
+    summary="One run entered once: layout, memory, time, network, storage, power and cost.",
+    group="End to end",
+    inputs_type=TrainingRunInputs,
+    compute_estimate=estimate,
+    outputs=OUTPUTS,
+    most_important_outputs=("time", "gpu_hours", "cost"),
+    main_inputs=("model", "tokens", "gpu"),
+    topic="training-memory",
+    is_search=True,
+)

@@ -263,7 +263,7 @@ class TrainingTimeResult:
         return restart_time_per_failure(self.inputs.restart_time, self.mtbf)
 
     @property
-    def computing_and_evaluation_seconds(self) -> float:
+    def run_seconds_before_saves_and_failures(self) -> float:
         """Return the time for computing, evaluation, repeats and slower steps [s]."""
         return self.run_seconds_without_losses / (1 - self.inputs.other_time)
 
@@ -274,9 +274,9 @@ class TrainingTimeResult:
         Checkpoints are saved and failures happen during evaluation as well.
         """
         return {
-            "Evaluation, repeats, slower steps": self.computing_and_evaluation_seconds
+            "Evaluation, repeats, slower steps": self.run_seconds_before_saves_and_failures
             - self.run_seconds_without_losses,
-            "Saving checkpoints": self.computing_and_evaluation_seconds
+            "Saving checkpoints": self.run_seconds_before_saves_and_failures
             * self.checkpoint_stall
             / self.checkpoint_interval,
             "Lost work": self.expected_failures * self.work_lost_by_failure,
@@ -331,7 +331,7 @@ def build_requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
 def find_requested_framework(inputs: TrainingTimeInputs, model: Architecture) -> TrainingFramework:
     if inputs.method != "full":
         return FRAMEWORKS["torchtune"]
-    return FRAMEWORKS[find_training_software(inputs.software, model).framework]
+    return FRAMEWORKS[find_training_software(inputs.software, model).framework_id]
 
 
 def compute_fullest_stage_memory_of_plan(

@@ -693,7 +693,7 @@ def _unsearched_layout_notes(result: TrainingTimeResult) -> tuple[str, ...]:
 
 def _older_attention_rate_notes(result: TrainingTimeResult) -> list[str]:
     """Return the assumed rate of attention, if newer kernels are much faster."""
-    if not result.plan.software.older_attention or not result.step_time.attention:
+    if not result.plan.software.has_previous_attention_kernels or not result.step_time.attention:
         return []
     gpu, number_format = result.gpu, result.plan.number_format
     rate, newer_rate = (

@@ -25,11 +25,11 @@ class SustainedPeakShares:
     """Sustained rates of accelerators of one architecture, as shares of their peaks."""
 
     id: str
-    watts: float
+    watts_at_measurement: float
     matmul_bf16: float
     attention: float
-    attention_older: float
-    flops_per_multiprocessor: float
+    attention_with_previous_kernels: float
+    peak_flops_per_multiprocessor: float
     matmul_fp8: float | None = None
     matmul_fp4: float | None = None
 
@@ -85,25 +85,25 @@ def compute_sustained_rates(
     if peak is None:
         raise ValueError(f"the {gpu.name} does not compute in {number_format}")
     scale = 1.0
-    if shares.watts and gpu.tdp:
+    if shares.watts_at_measurement and gpu.tdp:
         scale = (gpu.tdp / _scaled_benchmark_power_limit(gpu, shares)) ** _POWER_LIMIT_EXPONENT
-    attention_share = shares.attention_older if older_kernels else shares.attention
+    attention_share = shares.attention_with_previous_kernels if older_kernels else shares.attention
     return SustainedRates(
         matmul=peak * min(scale * _sustained_matmul_share(shares, number_format), _MOST_OF_PEAK),
         matmul_16bit=peak16 * min(scale * shares.matmul_bf16, _MOST_OF_PEAK),
         attention=peak16 * min(scale * attention_share, _MOST_OF_PEAK),
         bandwidth=gpu.memory_bandwidth * STREAMING_BANDWIDTH_SHARE,
-        multiprocessors=peak16 / shares.flops_per_multiprocessor,
+        multiprocessors=peak16 / shares.peak_flops_per_multiprocessor,
         peak=peak,
     )
 
 
 def _scaled_benchmark_power_limit(gpu: Accelerator, shares: SustainedPeakShares) -> float:
     """Power limit at which the share was measured, scaled to the size of this chip [W]."""
-    multiprocessors = (gpu.dense_peak_rate("bf16") or 0.0) / shares.flops_per_multiprocessor
+    multiprocessors = (gpu.dense_peak_rate("bf16") or 0.0) / shares.peak_flops_per_multiprocessor
     full_chip_sizes = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
     size_share = multiprocessors / full_chip_sizes.get(shares.id, multiprocessors)
-    return shares.watts * min(1.0, size_share)
+    return shares.watts_at_measurement * min(1.0, size_share)
 
 
 def _sustained_matmul_share(shares: SustainedPeakShares, number_format: str) -> float:

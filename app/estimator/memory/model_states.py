@@ -207,29 +207,26 @@ def build_trained_weights(
 class TrainingFramework:
     """Memory behavior of one training framework.
 
-    `loss` is bytes per logit at the peak of an unfused loss, `split_loss` the same
-    when the vocabulary is divided, `fused_loss` that of a fused kernel.
-    `dummies`: one 16-bit gradient of every weight shape is preallocated.
-    `unfused`: every operation saves its own inputs.
-    `eager`: temporary bytes in the backward pass of one layer, as a multiple of what
-    unfused modules save of it.
+    The losses are at their peak: an unfused one, the same when the vocabulary is divided, and
+    that of a fused kernel. A dummy gradient is one in 16 bit of every weight shape.
+    `backward_temporaries_factor`: temporary bytes in the backward pass of one layer, as a multiple
+    of what unfused modules save of it.
     `frees_gradients`: gradients are freed after each step and allocated in the last
     backward pass, so that its peaks are separate moments; otherwise they are always there.
-    `foreach`: the optimizer steps on all tensors at once and copies them.
-    `recomputes_products`: it can recompute every second matrix product.
+    An optimizer that steps on all tensors at once copies them.
     """
 
     id: str
     label: str
-    loss: float
-    split_loss: float
-    fused_loss: float
-    dummies: bool = False
-    unfused: bool = False
-    eager: float = 0.0
+    unfused_loss_bytes_per_logit: float
+    split_loss_bytes_per_logit: float
+    fused_loss_bytes_per_logit: float
+    preallocates_dummy_gradients: bool = False
+    saves_inputs_of_every_operation: bool = False
+    backward_temporaries_factor: float = 0.0
     frees_gradients: bool = False
-    foreach: bool = False
-    recomputes_products: bool = False
+    steps_on_all_tensors_at_once: bool = False
+    can_recompute_every_second_product: bool = False
 
 
 FRAMEWORKS: dict[str, TrainingFramework] = {

@@ -1,4 +1,4 @@
-"""Tensor, pipeline, context, expert and data parallel degrees, and which are legal."""
+"""How training and serving divide a model over GPUs, and which degrees are legal."""
 
 import dataclasses
 import functools
@@ -560,3 +560,49 @@ def count_nodes(pools: Sequence[ReplicaPool], gpus_per_node: int) -> int:
         free = [(gpus_per_node % gpus, more - 1), (gpus_per_node - last * gpus, 1)]
         nodes += more
     return nodes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServingSetup:
+    """A model on its GPUs: formats and splits.
+
+    `tensor_parallel` GPUs share each layer; `attention_replicas` of attention process different requests in
+    parallel; experts are split over `expert_parallel` GPUs, each expert over `gpus_per_expert`. The layers
+    are divided among `pipeline_stages` stages, each of that many GPUs. With `dispatches_tokens` these are
+    sent to the GPUs of their experts only, instead of to all. A head proposes `draft_tokens` per
+    step. The engine answers at most `max_sequences` at once, for which it keeps memory (None: its default).
+    """
+
+    weight_format: str = "bf16"
+    cache_format: str = "bf16"
+    tensor_parallel: int = 1
+    attention_replicas: int = 1
+    expert_parallel: int = 1
+    gpus_per_expert: int = 1
+    engine_id: str = "vllm"
+    polling_interval_steps: int = 1
+    pipeline_stages: int = 1
+    dispatches_tokens: bool = False
+    stages_take_turns: bool = False
+    draft_tokens: int = 0
+    max_sequences: int | None = None
+
+    @property
+    def gpus(self) -> int:
+        return self.gpus_per_stage * self.pipeline_stages
+
+    @property
+    def gpus_per_stage(self) -> int:
+        return max(
+            self.tensor_parallel * self.attention_replicas,
+            self.expert_parallel * self.gpus_per_expert,
+        )
+
+    @property
+    def concurrent_batches(self) -> int:
+        """Return the number of batches that run at the same time, on different GPUs."""
+        return (
+            self.attention_replicas
+            if self.stages_take_turns
+            else self.attention_replicas * self.pipeline_stages
+        )

@@ -183,7 +183,8 @@ def _peak_stage_memory(
     """
     copies = (
         resident.optimizer_step_copies
-        if step.framework.foreach and trained_weights.offloaded_to_host == "none"
+        if step.framework.steps_on_all_tensors_at_once
+        and trained_weights.offloaded_to_host == "none"
         else 0.0
     )
     moments = (
@@ -261,7 +262,7 @@ def resident_memory_by_distinct_stage(
     by_stage = []
     for stage in list_distinct_pipeline_stages(model, layout.pipeline, layout.chunks_per_stage):
         states = _model_state_bytes_of_stage(model, stage, layout, state_bytes, trained_weights)
-        if framework.dummies:
+        if framework.preallocates_dummy_gradients:
             buffers = _preallocated_gradient_bytes(model, stage, layout)
         else:
             buffers = _gathered_weight_bytes(model, stage, layout, state_bytes, trained_weights)
@@ -373,7 +374,7 @@ def transient_bytes_per_token_of_stage(
     if stage.is_last:
         width = bytes_per_logit_of_loss(layout, step)
         logits_per_token = saved_logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        head_inputs = _output_head_bytes_per_token(model, layout, step)
+        head_inputs = _head_input_and_norm_bytes_per_token(model, layout, step)
         if logits_per_token + head_inputs >= working:
             peak_working, logits = head_inputs, logits_per_token
     return TransientBytesPerToken(
@@ -392,7 +393,7 @@ def _saved_bytes_per_token(
     step: TrainingStep,
     trained_weights: TrainedWeights,
 ) -> float:
-    if step.framework.unfused and step.recompute == "none":
+    if step.framework.saves_inputs_of_every_operation and step.recompute == "none":
         saved = unfused_layer_saved_bytes_per_token(
             model, layer, step.sequence, saves_attention_scores=not step.flash_attention
         )
@@ -427,7 +428,11 @@ def _layer_backward_bytes_per_token(
         layer, model.hidden, flash_attention=step.flash_attention
     )
     hidden = 2.0 * model.hidden
-    if step.recompute == "full" and step.framework.unfused and not step.framework.eager:
+    if (
+        step.recompute == "full"
+        and step.framework.saves_inputs_of_every_operation
+        and not step.framework.backward_temporaries_factor
+    ):
         # Its modules save what they do without recomputation, and the gradients of the MLP
         # are there as well. Adapters under FSDP have two layers at once: 123 to 126 bytes
         # per token and width, against 63 to 65 on one GPU (fms-acceleration, 2024-11).
@@ -444,7 +449,13 @@ def _layer_backward_bytes_per_token(
     if layout.pipeline > 1:
         working += hidden / layout.tensor
     if layout.tensor > 1:
-        gathered = 1 if step.framework.dummies else 4 if step.overlaps_tensor_parallel else 6
+        gathered = (
+            1
+            if step.framework.preallocates_dummy_gradients
+            else 4
+            if step.overlaps_tensor_parallel
+            else 6
+        )
         working += gathered * hidden
     return working
 
@@ -453,13 +464,13 @@ def _unreusable_bytes_per_token(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token of unfused operations that the allocator cannot reuse."""
-    if not step.framework.eager or not stage.layer_counts:
+    if not step.framework.backward_temporaries_factor or not stage.layer_counts:
         return 0.0
     layer = stage.layer_counts[-1][0]
     layer_bytes = unfused_layer_saved_bytes_per_token(
         model, layer, step.sequence, saves_attention_scores=not step.flash_attention
     )
-    return step.framework.eager * layer_bytes / layout.tensor
+    return step.framework.backward_temporaries_factor * layer_bytes / layout.tensor
 
 
 def bytes_per_logit_of_loss(layout: ParallelLayout, step: TrainingStep) -> float:
@@ -467,17 +478,21 @@ def bytes_per_logit_of_loss(layout: ParallelLayout, step: TrainingStep) -> float
     if step.loss_bytes_per_logit is not None:
         return step.loss_bytes_per_logit
     if step.fused_loss:
-        return framework.fused_loss
-    return framework.loss if layout.tensor == 1 else framework.split_loss
+        return framework.fused_loss_bytes_per_logit
+    return (
+        framework.unfused_loss_bytes_per_logit
+        if layout.tensor == 1
+        else framework.split_loss_bytes_per_logit
+    )
 
 
-def _output_head_bytes_per_token(
+def _head_input_and_norm_bytes_per_token(
     model: Architecture, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
-    gathers = step.framework.dummies or not step.overlaps_tensor_parallel
+    gathers = step.framework.preallocates_dummy_gradients or not step.overlaps_tensor_parallel
     return 2 * hidden / split + (2 if layout.tensor > 1 and gathers else 1) * hidden
 
 

@@ -85,7 +85,7 @@ class ModulePatterns:
                 self.unreadable = self.unreadable or entry
                 break
             for glob in filter(None, map(_normalize_layer_glob_or_empty, globs)):
-                index, name = _split_layer_index(glob)
+                index, name = _split_into_layer_index_and_name(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
                 elif index:
@@ -126,7 +126,7 @@ class ModulePatterns:
         return self._index_patterns[names]
 
 
-def _split_layer_index(glob: str) -> tuple[str, str]:
+def _split_into_layer_index_and_name(glob: str) -> tuple[str, str]:
     """Return the layer index that a pattern names, empty for none or all, and the name within it."""
     match = _LAYER_PATTERN.match(glob)
     if match is None or match["index"] == "*":
@@ -697,7 +697,7 @@ def read_quantization(config: Config, language_config: Config) -> Quantization |
         if found is None:
             return _read_scaleless_8_bit_dtype(config, language_config)
         quantization = dataclasses.replace(
-            _read_by_method(table), cache_format=_read_cache_format(table)
+            _parse_quantization_by_its_method(table), cache_format=_read_cache_format(table)
         )
         quantization = _add_expert_override(
             quantization, language_config.get("expert_dtype") or table.get("expert_dtype")
@@ -756,7 +756,7 @@ def _add_expert_override(quantization: Quantization, expert_dtype: Any) -> Quant
     return dataclasses.replace(quantization, overrides=(*quantization.overrides, experts))
 
 
-def _read_by_method(quantization_config: Config) -> Quantization:
+def _parse_quantization_by_its_method(quantization_config: Config) -> Quantization:
     inner = quantization_config.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
         quantization_config = {"quant_method": "modelopt", **inner}

@@ -15,7 +15,7 @@ from app.estimator.models.hf_config import (
     add_config_defaults,
     count_prediction_modules,
     extract_language_model_config,
-    has_dense_prediction_modules,
+    has_windowed_dense_prediction_modules,
     list_kinds_of_each_layer,
     read_config_int,
     read_family_traits,
@@ -230,7 +230,7 @@ def _read_shared_compressed_mixer(config: Config, index: int) -> TokenMixer:
     )
 
 
-def _read_recurrent_mixer(config: Config) -> TokenMixer:
+def _read_recurrent_or_convolution_mixer(config: Config) -> TokenMixer:
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
         return sequence_mixers.build_short_convolution_mixer(
@@ -353,7 +353,9 @@ def _build_decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, 
     stack = []
     for index, kind in enumerate(kinds):
         mixer = _read_mixer(config, traits, index, kind.mixer_kind)
-        second_mixer = _read_recurrent_mixer(config) if kind.mixer_kind == "both" else None
+        second_mixer = (
+            _read_recurrent_or_convolution_mixer(config) if kind.mixer_kind == "both" else None
+        )
         mlp = _build_mlp(config, traits, routing, index, kind.mlp_kind)
         key = (mixer, second_mixer, mlp)
         if key not in layer_by_parts:
@@ -394,7 +396,7 @@ def _read_mixer(config: Config, traits: FamilyTraits, index: int, mixer_kind: st
     if mixer_kind in {"compressed", "heavy"} or config.get("model_type") == "deepseek_v4":
         return _read_compressed_mixer(config, mixer_kind)
     if mixer_kind == "linear":
-        mixer = _read_recurrent_mixer(config)
+        mixer = _read_recurrent_or_convolution_mixer(config)
     else:
         mixer = _read_softmax_mixer(config, traits, index, sliding=mixer_kind == "sliding")
     if streams := config.get("hc_mult"):
@@ -541,7 +543,9 @@ def _build_encoder_decoder(config: Config, name: str) -> Architecture:
             tied=bool(config.get("tie_word_embeddings", True)),
             decoder_layers=(_build_seq2seq_layer(config, traits, "decoder"),) * decoder_count,
             encoder_layers=(_build_seq2seq_layer(config, traits, "encoder"),) * encoder_count,
-            other=_count_seq2seq_parameters_outside_layers(config, traits, hidden, layer_count),
+            other=_count_seq2seq_parameters_outside_layers_and_vocabulary(
+                config, traits, hidden, layer_count
+            ),
             max_context=_read_max_context(config),
             family=str(config["model_type"]),
             norm_terms=traits.norm_terms,
@@ -590,7 +594,7 @@ def _build_seq2seq_attention(
     return attention_mixer
 
 
-def _count_seq2seq_parameters_outside_layers(
+def _count_seq2seq_parameters_outside_layers_and_vocabulary(
     config: Config, traits: Seq2SeqTraits, hidden: int, layers: int
 ) -> int:
     """Return the norms of both halves, positions, relative biases and the audio front end."""
@@ -704,7 +708,9 @@ def _build_decoder_only(config: Config, name: str) -> Architecture:
             tied=traits.tied,
             decoder_layers=stack,
             learned_positions=positions,
-            other=_count_decoder_parameters_outside_layers(config, traits, hidden, vocabulary),
+            other=_count_decoder_parameters_outside_layers_and_tables(
+                config, traits, hidden, vocabulary
+            ),
             per_layer_embedding_parameters=_count_per_layer_embedding_parameters(config, hidden),
             ngram_table_parameters=_count_ngram_table_parameters(config),
             embedding_width=config.get("word_embed_proj_dim") or 0,
@@ -730,7 +736,7 @@ def _build_layers_of_one_prediction_module(
         return ()
     if config.get("dspark_n_routed_experts"):
         return (_build_draft_layer(config, attention),)
-    if has_dense_prediction_modules(config):
+    if has_windowed_dense_prediction_modules(config):
         sliding = next((a for a in decoder_layers if a.mixer.window_tokens), attention)
         dense = next((a.mlp for a in decoder_layers if not a.mlp.is_routed), attention.mlp)
         return (dataclasses.replace(sliding, mlp=dense),)
@@ -753,10 +759,10 @@ def _build_draft_layer(config: Config, layer: Layer) -> Layer:
     return dataclasses.replace(layer, mlp=_read_routed_mlp(config, traits, routing))
 
 
-def _count_decoder_parameters_outside_layers(
+def _count_decoder_parameters_outside_layers_and_tables(
     config: Config, traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
-    """Return the parameters outside of layers and tables."""
+    """Return norms, head bias, and the parameters of stream mixing and embedding projections."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
     # Other families take the mean of their streams at the end.
     streams = config.get("hc_mult") or 0 if config.get("model_type") == "deepseek_v4" else 0

@@ -115,9 +115,9 @@ def count_prediction_modules(config: Config) -> int:
 _MOST_PREDICTORS = 64
 
 
-def has_dense_prediction_modules(config: Config) -> bool:
+def has_windowed_dense_prediction_modules(config: Config) -> bool:
     """Return whether such modules have a dense MLP and a sliding window."""
-    return config.get("model_type") in _FAMILY_TABLES["dense_prediction_modules"]
+    return config.get("model_type") in _FAMILY_TABLES["windowed_dense_prediction_modules"]
 
 
 def reject_unsupported_family(config: Config) -> None:

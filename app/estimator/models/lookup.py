@@ -312,7 +312,7 @@ def is_config_key(name: str) -> bool:
     return name.startswith(_KEY_PREFIX)
 
 
-def _normalize_config(text: str) -> str:
+def _validate_and_reduce_config(text: str) -> str:
     """Return the normal form of a pasted configuration.
 
     Raises LookupError, as an unknown name does.
@@ -345,7 +345,7 @@ def normalize_model_name(name_size_or_config: str) -> str:
     if is_config_key(name_size_or_config):
         name_size_or_config = expand_config_key(name_size_or_config)
     if is_config_text(name_size_or_config):
-        return _normalize_config(name_size_or_config)
+        return _validate_and_reduce_config(name_size_or_config)
     if is_parameter_count(name_size_or_config):
         return format_parameter_count(parse_parameter_count(name_size_or_config))
     published = data_files.load_ids_by_alias(*_MODEL_TABLE).get(

@@ -20,7 +20,7 @@ from app.estimator.models.checkpoint_quantization import (
 from app.estimator.models.layers import Layer, WeightMatrix
 
 
-class MatrixKind(NamedTuple):
+class MatrixKey(NamedTuple):
     """What equal kinds of matrices have in common across layers."""
 
     model_part: str
@@ -49,14 +49,14 @@ class CheckpointBitWidths:
     main_scheme: QuantizationScheme
     label: str
     mean_bits: float
-    quantized_parts_by_kind: Mapping[MatrixKind, QuantizedPart]
+    quantized_part_by_matrix: Mapping[MatrixKey, QuantizedPart]
     embedding_bits: float = 0.0
     head_bits: float = 0.0
     ngram_table_bits: float = 0.0
 
     def find_quantized_part(self, matrix: WeightMatrix) -> QuantizedPart:
         """Return what is quantized of a matrix, over all layers."""
-        return self.quantized_parts_by_kind.get(_kind_of_matrix(matrix), _NOT_QUANTIZED)
+        return self.quantized_part_by_matrix.get(_key_of_equal_matrices(matrix), _NOT_QUANTIZED)
 
 
 def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
@@ -64,10 +64,10 @@ def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
     how = model.quantization
     if how is None or how.unsupported_reason:
         return None
-    weights: dict[MatrixKind, dict[QuantizationScheme | None, int]] = {}
+    weights: dict[MatrixKey, dict[QuantizationScheme | None, int]] = {}
     for layer, index, number in _indexed_layers(model, how):
         for matrix in layer.matrices:
-            counts = weights.setdefault(_kind_of_matrix(matrix), collections.Counter())
+            counts = weights.setdefault(_key_of_equal_matrices(matrix), collections.Counter())
             counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
     embedding, head = (
         _find_embedding_or_head_scheme(how, EMBEDDING),
@@ -89,7 +89,7 @@ def published_bit_widths(model: Architecture) -> CheckpointBitWidths | None:
 
 
 def _build_checkpoint_widths(
-    weights: Mapping[MatrixKind, Mapping[QuantizationScheme | None, int]],
+    weights: Mapping[MatrixKey, Mapping[QuantizationScheme | None, int]],
     totals: collections.Counter[QuantizationScheme],
     embedding: QuantizationScheme | None,
     head: QuantizationScheme | None,
@@ -101,7 +101,7 @@ def _build_checkpoint_widths(
         main_scheme=ranked[0],
         label=" and ".join(dict.fromkeys(scheme.label for scheme in ranked[:3])),
         mean_bits=bits,
-        quantized_parts_by_kind={
+        quantized_part_by_matrix={
             key: _quantized_share_and_bits(counts) for key, counts in weights.items()
         },
         embedding_bits=embedding.bits_per_weight if embedding else 0.0,
@@ -119,8 +119,8 @@ def _quantized_share_and_bits(counts: Mapping[QuantizationScheme | None, int]) -
     return QuantizedPart(covered / sum(counts.values()), bits / covered)
 
 
-def _kind_of_matrix(matrix: WeightMatrix) -> MatrixKind:
-    return MatrixKind(matrix.part, matrix.name, matrix.input_width * matrix.output_width)
+def _key_of_equal_matrices(matrix: WeightMatrix) -> MatrixKey:
+    return MatrixKey(matrix.part, matrix.name, matrix.input_width * matrix.output_width)
 
 
 def _indexed_layers(

@@ -774,16 +774,20 @@ def find_max_rate_batch(profile: ReplicaProfile) -> float:
 class LatencyTargets:
     """Latency limits that a share of the requests must meet [s]; None: no limit."""
 
-    share: float
+    request_share: float
     ttft: float | None
     tpot: float | None
 
     def are_met_with_batch(self, profile: ReplicaProfile, batch: float) -> bool:
-        return self.are_met_at(operating_point_at_batch(profile, batch, (self.share,)))
+        return self.are_met_at(operating_point_at_batch(profile, batch, (self.request_share,)))
 
     def are_met_at(self, operating_point: OperatingPoint) -> bool:
-        slow = self.tpot is not None and operating_point.tpot_by_share[self.share] > self.tpot
-        late = self.ttft is not None and operating_point.ttft_by_share[self.share] > self.ttft
+        slow = (
+            self.tpot is not None and operating_point.tpot_by_share[self.request_share] > self.tpot
+        )
+        late = (
+            self.ttft is not None and operating_point.ttft_by_share[self.request_share] > self.ttft
+        )
         return not (slow or late)
 
 

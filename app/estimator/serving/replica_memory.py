@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from app.estimator.memory.inference_memory import (
+from app.estimator.memory.engine_memory import (
     ACTIVE,
     DEFAULT_ENGINE,
     ENGINES,
@@ -12,14 +12,16 @@ from app.estimator.memory.inference_memory import (
     LOGGED_OVERHEAD,
     OVERHEAD,
     EngineMemory,
-    HybridCacheBlocks,
     MaxNumSeqsRefusal,
-    build_hybrid_cache_blocks,
-    cache_elements_per_token_ignoring_windows,
     compute_engine_memory_limit,
     find_max_num_seqs_refusal,
-    kv_cache_elements_per_sequence,
     profiled_temporary_peak_bytes,
+)
+from app.estimator.memory.kv_cache import (
+    HybridCacheBlocks,
+    build_hybrid_cache_blocks,
+    cache_elements_per_token_ignoring_windows,
+    kv_cache_elements_per_sequence,
     recurrent_state_bytes_per_sequence,
 )
 from app.estimator.memory.parallel_layout import split_into_serving_stages
@@ -30,7 +32,7 @@ from app.estimator.models.weight_formats import (
     weight_bytes_by_split,
 )
 from app.estimator.result import Bounds
-from app.estimator.serving.engine import MarlinPaddingShares, expert_marlin_padding_shares
+from app.estimator.serving.engine_speed import MarlinPaddingShares, expert_marlin_padding_shares
 from app.estimator.serving.step_time import (
     PlacedModel,
     bytes_of_unchosen_experts,

@@ -13,8 +13,9 @@ from app.estimator.hardware.collectives import (
     inference_engine_collective_time,
     point_to_point_send_time,
 )
-from app.estimator.memory.inference_memory import cache_share_per_gpu
+from app.estimator.memory.kv_cache import cache_share_per_gpu
 from app.estimator.memory.parallel_layout import (
+    ServingSetup,
     build_model_of_gpu_layers,
     describe_fp8_checkpoint_split_problem,
     find_quantization_block_problem,
@@ -29,17 +30,16 @@ from app.estimator.models.weight_formats import (
     mean_matrix_bits,
     share_of_whole_experts,
 )
-from app.estimator.serving.engine import (
+from app.estimator.serving.engine_speed import (
     EngineConstants,
-    InferenceEngine,
+    EngineSpeed,
     KernelRates,
-    ServingSetup,
     SharedEngineConstants,
     count_launched_matmuls,
     does_gpu_unpack_weights,
     expected_distinct_experts,
     expected_experts_on_fullest_gpu,
-    find_engine,
+    find_engine_speed,
     find_kernel_rates,
     load_shared_engine_constants,
 )
@@ -136,7 +136,7 @@ class PlacedModel:
     setup: ServingSetup
     weight_format: WeightFormat
     kernel_rates: KernelRates
-    engine: InferenceEngine
+    engine: EngineSpeed
     shared_constants: SharedEngineConstants
     unpacks_weights: bool
     cache_element_bytes: float
@@ -183,7 +183,7 @@ def place_model(
     form = find_weight_format(model, setup.weight_format)
     rates = find_kernel_rates(gpu, form)
     engine, common = fitted_constants or EngineConstants(
-        find_engine(setup.engine_id), load_shared_engine_constants()
+        find_engine_speed(setup.engine_id), load_shared_engine_constants()
     )
     setup = engine.use_whole_layer_split_if_required(setup)
     limit = engine.bandwidth_limit_on(gpu)
@@ -233,7 +233,7 @@ def _precompute_layer_costs(
     setup: ServingSetup,
     form: WeightFormat,
     rates: KernelRates,
-    engine: InferenceEngine,
+    engine: EngineSpeed,
     bandwidth: float,
 ) -> LayerCosts:
     matrix_costs, weights_per_routed_expert, bytes_per_routed_expert = [], 0.0, 0.0

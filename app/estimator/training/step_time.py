@@ -89,17 +89,17 @@ class AllLayersMicroBatchTime:
 
     matmul: float = 0.0
     attention: float = 0.0
-    traffic: float = 0.0
+    memory_traffic: float = 0.0
     launch: float = 0.0
-    tensor: float = 0.0
-    expert: float = 0.0
-    context: float = 0.0
+    tensor_parallel: float = 0.0
+    expert_parallel: float = 0.0
+    context_parallel: float = 0.0
 
     @property
-    def total_without_gather(self) -> float:
+    def total_without_weight_gather(self) -> float:
         """Return the total without gathering of weights [s]."""
-        work = self.matmul + self.attention + self.traffic + self.launch
-        return work + self.tensor + self.expert + self.context
+        work = self.matmul + self.attention + self.memory_traffic + self.launch
+        return work + self.tensor_parallel + self.expert_parallel + self.context_parallel
 
 
 def optimizer_step_time(
@@ -124,7 +124,7 @@ def optimizer_step_time(
     >>> 1400 < plan.tokens_per_step / step.total / plan.gpus < 1900
     True
     """
-    older = plan.software.older_attention
+    older = plan.software.has_previous_attention_kernels
     engine = compute_sustained_rates(gpu, plan.number_format, older_kernels=older)
     all_layers = compute_all_layers_micro_batch_time(model, engine, fabric, plan)
     return compute_step_time_from_layers(model, engine, fabric, plan, all_layers)
@@ -142,8 +142,10 @@ def compute_step_time_from_layers(
     # Share of the layers on the fullest stage, and the time of a micro-batch in them.
     stage = count_layers_of_fullest_stage(model, stages, plan.chunks_per_stage) / model.layers
     head = _output_head_time(model, rates, plan)
-    gather = _weight_gather_time(model, fabric, plan, all_layers.total_without_gather * stage)
-    stage_seconds = all_layers.total_without_gather * stage + gather
+    gather = _weight_gather_time(
+        model, fabric, plan, all_layers.total_without_weight_gather * stage
+    )
+    stage_seconds = all_layers.total_without_weight_gather * stage + gather
     parameters = count_parameters_per_gpu_before_zero(model, plan)
     if plan.trained_weights.are_adapters:
         parameters = plan.trained_weights.adapter_parameters / (plan.tensor * stages)
@@ -151,7 +153,7 @@ def compute_step_time_from_layers(
     return OptimizerStepTime(
         matmul=micro_batches * all_layers.matmul * stage,
         attention=micro_batches * all_layers.attention * stage,
-        traffic=micro_batches * all_layers.traffic * stage,
+        traffic=micro_batches * all_layers.memory_traffic * stage,
         launch=micro_batches * all_layers.launch * stage,
         head=micro_batches
         * head
@@ -160,9 +162,9 @@ def compute_step_time_from_layers(
             if has_free_layer_places_for_head(model, stages, plan.chunks_per_stage)
             else 1.0
         ),
-        tensor=micro_batches * all_layers.tensor * stage,
-        expert=micro_batches * all_layers.expert * stage,
-        context=micro_batches * all_layers.context * stage,
+        tensor=micro_batches * all_layers.tensor_parallel * stage,
+        expert=micro_batches * all_layers.expert_parallel * stage,
+        context=micro_batches * all_layers.context_parallel * stage,
         gather=micro_batches * gather,
         bubble=(stages - 1) / plan.chunks_per_stage * (stage_seconds + head / stages),
         data=_data_parallel_time(parameters, fabric, plan, stage_seconds),
@@ -190,14 +192,16 @@ def compute_all_layers_micro_batch_time(
         sums.attention += number * sum(
             _attention_time(mixer, tokens, rates, plan) for mixer in layer.mixers
         )
-        sums.traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
-        sums.traffic += number * _weight_unpack_time(layer, rates, plan)
+        sums.memory_traffic += number * _memory_traffic_time(model, layer, tokens, rates, plan)
+        sums.memory_traffic += number * _weight_unpack_time(layer, rates, plan)
         sums.launch += number * _layer_launch_time(layer, plan)
-        sums.tensor += number * tensor
+        sums.tensor_parallel += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
-            sums.expert += number * _exposed_expert_parallel_time(layer, tokens, fabric, plan)
+            sums.expert_parallel += number * _exposed_expert_parallel_time(
+                layer, tokens, fabric, plan
+            )
         if plan.context > 1:
-            sums.context += number * _context_parallel_time(layer, tokens, fabric, plan)
+            sums.context_parallel += number * _context_parallel_time(layer, tokens, fabric, plan)
     return sums
 
 
@@ -239,7 +243,7 @@ def _attention_time(
     """Time of scores and their products with values, forward and backward [s]."""
     if not mixer.heads and not mixer.state_elements:
         return 0.0
-    if plan.software.written_scores and mixer.heads:
+    if plan.software.writes_attention_scores and mixer.heads:
         return _unfused_attention_time(mixer, tokens, rates, plan)
     rate = rates.attention
     if not mixer.heads:
@@ -294,7 +298,9 @@ def _memory_traffic_time(
     if plan.number_format not in ("bf16", "fp16"):
         passes += _format_conversion_passes(layer, hidden, width, heads)
     recompute_factor = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
-    traffic_factor = _TRAFFIC_FACTOR * (1.0 if plan.software.fused else _UNFUSED_TRAFFIC_FACTOR)
+    traffic_factor = _TRAFFIC_FACTOR * (
+        1.0 if plan.software.fuses_norms_and_activations else _UNFUSED_TRAFFIC_FACTOR
+    )
     return 2 * passes * tokens * recompute_factor * traffic_factor / rates.bandwidth
 
 
@@ -346,11 +352,13 @@ def _format_conversion_passes(layer: Layer, hidden: float, width: float, heads: 
 def _layer_launch_time(layer: Layer, plan: TrainingPlan) -> float:
     """Time between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
-    other_kernels = 20.0 if plan.software.fused else 45.0
+    other_kernels = 20.0 if plan.software.fuses_norms_and_activations else 45.0
     other_kernels *= (bool(layer.mixer.matrices) + bool(layer.mlp.matrices)) / 2
     gaps = _KERNEL_GAP_SECONDS * (len(layer.matrices) * passes + other_kernels)
     if layer.mlp.is_routed:
-        gaps += _EXPERT_LAUNCH * (_GRAPH_GAP_SHARE if plan.software.graphs else 1.0)
+        gaps += _EXPERT_LAUNCH * (
+            _GRAPH_GAP_SHARE if plan.software.launches_experts_ahead_of_host else 1.0
+        )
     return gaps
 
 
@@ -391,7 +399,7 @@ def _output_head_time(model: Architecture, rates: SustainedRates, plan: Training
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, rates.matmul_16bit, rates)
-    bytes_per_logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
+    bytes_per_logit = _HEAD_FUSED if plan.software.fuses_loss else _HEAD_PLAIN
     products = (2 if plan.trained_weights.are_adapters else 3) * product
     return products + tokens * outputs * bytes_per_logit / rates.bandwidth
 

@@ -34,21 +34,19 @@ RECOMPUTE_TEXTS = {
 class TrainingSoftware:
     """Properties of training software.
 
-    `framework`: id of its memory behavior. `fused`: norms and activations are fused
-    kernels; `fused_loss`: the loss is. `graphs`: the many small kernels of routed experts
-    are launched without waiting for the host. `older_attention`: attention kernels of the
-    previous generation. `written_scores`: attention from before FlashAttention, which
-    writes scores to memory.
+    `framework_id`: id of its memory behavior. The many small kernels of routed experts are launched
+    ahead if they do not wait for the host. Attention kernels may be of the previous generation, or
+    from before FlashAttention and write scores to memory.
     """
 
     id: str
     label: str
-    framework: str = "megatron"
-    fused: bool = True
-    fused_loss: bool = True
-    graphs: bool = False
-    older_attention: bool = False
-    written_scores: bool = False
+    framework_id: str = "megatron"
+    fuses_norms_and_activations: bool = True
+    fuses_loss: bool = True
+    launches_experts_ahead_of_host: bool = False
+    has_previous_attention_kernels: bool = False
+    writes_attention_scores: bool = False
 
 
 SOFTWARE: dict[str, TrainingSoftware] = {
@@ -187,7 +185,7 @@ def training_step_of_plan(plan: TrainingPlan) -> TrainingStep:
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
         framework=FRAMEWORKS[
-            "torchtune" if plan.trained_weights.are_adapters else plan.software.framework
+            "torchtune" if plan.trained_weights.are_adapters else plan.software.framework_id
         ],
-        fused_loss=plan.software.fused_loss,
+        fused_loss=plan.software.fuses_loss,
     )

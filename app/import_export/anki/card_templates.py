@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from app.import_export.anki.package_format import decode_protobuf_fields
-from app.spaced_repetition.card_ids import LONGEST_FACE
+from app.spaced_repetition.added_card_ids_and_faces import LONGEST_FACE
 
 _CLOZE_NOTE_TYPE_KIND = 1
 _DECK_LEVEL_SEPARATOR = "\x1f"  # between the levels of a deck name in newer collections

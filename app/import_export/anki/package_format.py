@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 from app.import_export.xml_files import MAX_ARCHIVE_FILES
 from app.markup.images import detect_image_format
-from app.spaced_repetition.card_ids import PICTURES
+from app.spaced_repetition.added_card_ids_and_faces import PICTURES
 
 NEWEST_COLLECTION_NAME = "collection.anki21b"
 _COLLECTION_FILE_NAME = "collection.anki2"

@@ -338,7 +338,9 @@ def _read_short_answer(question_element: ET.Element, item: Item, losses: Picture
     return item
 
 
-def _read_numeric(question_element: ET.Element, item: Item, losses: PicturesAndLosses) -> Item:
+def _read_numeric_or_calculated(
+    question_element: ET.Element, item: Item, losses: PicturesAndLosses
+) -> Item:
     """Read numbers, or the templates of a calculated question."""
     stem, unit = split_unit_from_stem(item.stem)
     unit = unit or _read_unit(question_element, losses)
@@ -444,9 +446,9 @@ _READER_BY_TYPE: dict[str, Callable[[ET.Element, Item, PicturesAndLosses], Item]
     "oumultiresponse": _read_choices,
     "truefalse": _read_true_false,
     "shortanswer": _read_short_answer,
-    "numerical": _read_numeric,
-    "calculated": _read_numeric,
-    "calculatedsimple": _read_numeric,
+    "numerical": _read_numeric_or_calculated,
+    "calculated": _read_numeric_or_calculated,
+    "calculatedsimple": _read_numeric_or_calculated,
     "calculatedmulti": _read_choices,
     "matching": _read_matching,
     "ddmatch": _read_matching,

@@ -61,7 +61,7 @@ def find_labels_named_by_answer(
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(text_by_label):
         by_label = frozenset(answer.upper())  # “AC”
     if by_label and by_words and by_label != by_words:
-        texts, labels = _join_labels(by_words), _join_labels(by_label)
+        texts, labels = _join_labels_in_parentheses(by_words), _join_labels_in_parentheses(by_label)
         raise ItemSkippedError(
             f"its answer “{answer[:40]}” is both the label of a choice and the words "
             f"of another: write {labels} for the label, or {texts} for the words"
@@ -92,7 +92,7 @@ def find_labels_by_label_and_by_text(answer: str, text_by_label: TextByLabel) ->
     return NamedChoices(by_label, by_words)
 
 
-def _join_labels(labels: frozenset[str]) -> str:
+def _join_labels_in_parentheses(labels: frozenset[str]) -> str:
     return ", ".join(f"({label})" for label in sorted(labels))
 
 

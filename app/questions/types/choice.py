@@ -163,14 +163,14 @@ class ChoiceType(QuestionType[ChoiceSpec]):
 
         Problem codes: E21, W31.
         """
-        self.report_wrong_number_in_stem(answer, stem.plain, line, parse_context)
+        self.report_wrong_choice_count_in_stem(answer, stem.plain, line, parse_context)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = f"The stem ends in “{match[1]}”, which not all options may follow."
             hint = "Write “a(n)”, or move it to the options."
             parse_context.report("W31", line, 1, message, hint)
 
-    def report_wrong_number_in_stem(
+    def report_wrong_choice_count_in_stem(
         self, answer: ChoiceSpec, stem: str, line: int, parse_context: ParseContext
     ) -> None:
         """Report a number in the stem, as in “choose two”, of which not as many are right (E21).
@@ -365,7 +365,7 @@ class SingleChoiceType(ChoiceType):
         if sum(o.ticked for o in authored.parts.options) == 1:
             _report_answer_cues(authored.parts.options, authored.parse_context)
 
-    def position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
+    def guessable_position_of_only_right_option(self, answer: ChoiceSpec) -> int | None:
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
@@ -551,7 +551,7 @@ class TrueFalseType(ChoiceType):
         if not any(o.feedback for o in options):
             report_wrong_options_without_feedback(options, parse_context)
 
-    def report_wrong_number_in_stem(
+    def report_wrong_choice_count_in_stem(
         self, answer: ChoiceSpec, stem: str, line: int, parse_context: ParseContext
     ) -> None:
         """Report nothing: a statement asks for no number of options."""

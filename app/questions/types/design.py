@@ -130,7 +130,7 @@ class PlanCondition:
         return frozenset(name.removeprefix(_BEST_NAME) for name in used)
 
     @property
-    def outputs_with_best_value(self) -> frozenset[str]:
+    def outputs_compared_with_best_value(self) -> frozenset[str]:
         used = self.right.names if self.right else frozenset()
         return frozenset(n.removeprefix(_BEST_NAME) for n in used if n.startswith(_BEST_NAME))
 
@@ -216,7 +216,7 @@ def evaluate_conditions(answer: DesignSpec, plan: Mapping[str, str]) -> list[Con
     results = []
     for condition in map(parse_condition, answer.accept):
         best: dict[str, Quantity] = {}
-        for name in condition.outputs_with_best_value:
+        for name in condition.outputs_compared_with_best_value:
             reached = outputs.get(name)
             # The learner's plan may be better than any that the search found.
             fallback = reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
@@ -259,7 +259,7 @@ def find_best_value(answer: DesignSpec, output: str) -> Quantity | None:
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
         alone = search.improve_plan(plan, lambda _: options)
         traded = search.improve_plan(
-            alone, functools.partial(_neighboring_values, options), choices_at_once=2
+            alone, functools.partial(_list_values_with_neighbors, options), choices_at_once=2
         )
         for plan in (alone, traded):
             between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
@@ -285,8 +285,8 @@ class _BoundedPlanSearch:
         self._answer = answer
         self._output = output
         conditions = [parse_condition(text) for text in answer.accept]
-        self._conditions = [c for c in conditions if not c.outputs_with_best_value]
-        operators = [c.operator for c in conditions if output in c.outputs_with_best_value]
+        self._conditions = [c for c in conditions if not c.outputs_compared_with_best_value]
+        operators = [c.operator for c in conditions if output in c.outputs_compared_with_best_value]
         self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
         self._ranks: dict[tuple[tuple[str, str], ...], PlanRank] = {}
         self.best: Quantity | None = None
@@ -356,7 +356,9 @@ def _list_values_to_try(input_spec: InputSpec) -> tuple[str, ...]:
     )
 
 
-def _neighboring_values(values_by_input: _ValuesByInput, plan: Mapping[str, str]) -> _ValuesByInput:
+def _list_values_with_neighbors(
+    values_by_input: _ValuesByInput, plan: Mapping[str, str]
+) -> _ValuesByInput:
     """Return each value with its neighbors, so that two choices can be traded off."""
     places = {name: values.index(plan[name]) for name, values in values_by_input.items()}
     return {name: values_by_input[name][max(0, at - 1) : at + 2] for name, at in places.items()}
@@ -417,7 +419,7 @@ def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> 
     if condition.right is None:
         return ConditionText(subject, "yes")
     limit = condition.right.text.strip()
-    for best in condition.outputs_with_best_value:
+    for best in condition.outputs_compared_with_best_value:
         limit = limit.replace(f"{_BEST_NAME}{best}", "the best possible")
     limit = limit.replace("*", "×")
     for output, label in labels.items():
@@ -431,7 +433,7 @@ def _build_condition_part_result(
 ) -> PartResult:
     """`explanation` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
     subject, requirement = condition_text
-    if result.limit is not None and result.condition.outputs_with_best_value:
+    if result.limit is not None and result.condition.outputs_compared_with_best_value:
         bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
         share = requirement.removeprefix(bound).strip()
         requirement = f"{bound} {_format_value(result.limit)} ({share})"
@@ -542,7 +544,7 @@ class _DesignExerciseCheck:
                     "E81", "accept", message, write_hint_for_unknown_word(unknown[0], outputs)
                 )
                 return
-            values = {name: outputs[name] for name in condition.outputs_with_best_value}
+            values = {name: outputs[name] for name in condition.outputs_compared_with_best_value}
             best = {name: v for name, v in values.items() if isinstance(v, Quantity)}
             evaluate_condition(condition, outputs, best)
         except ExpressionError as error:

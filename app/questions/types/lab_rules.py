@@ -25,7 +25,10 @@ from app.questions.lab_session import (
     find_shortest_path_by_state,
     find_shortest_solution,
 )
-from app.questions.option_parsing import report_if_several_options_right, report_option_problems
+from app.questions.option_parsing import (
+    report_if_several_options_right,
+    report_unticked_repeated_or_unexplained_options,
+)
 from app.questions.question_type import AuthoredItem, escape_typed_text
 
 _STATE_PATTERN = r"[a-z0-9][a-z0-9-]*"
@@ -166,7 +169,9 @@ def report_lab_problems(lab: Lab, authored: AuthoredItem) -> None:
         hint = "Write what is wrong as - [x] text, and two likely mistakes as - [ ] text."
         parse_context.report("E22", authored.answer_or_item_line, 1, message, hint)
     else:
-        report_option_problems(options, authored.answer_or_item_line, parse_context)
+        report_unticked_repeated_or_unexplained_options(
+            options, authored.answer_or_item_line, parse_context
+        )
     report_if_several_options_right(options, "diagnoses", parse_context)
     checked = len(parse_context.problems)
     _report_exceeded_size_limits(lab, authored)

@@ -636,8 +636,8 @@ def _convert_tolerance_to_base_unit(text: str, base_center: float, unit: str) ->
         raise AnswerRangeError("E42", message, hint) from None
 
 
-def _half_unit_of_last_digit(number: float, digits: int) -> float:
+def _half_unit_of_last_digit(number: float, significant_digits: int) -> float:
     if not number:
         return 0.0
     exponent = int(f"{abs(number):e}".partition("e")[2])
-    return float(0.5 * 10.0 ** (exponent - digits + 1))
+    return float(0.5 * 10.0 ** (exponent - significant_digits + 1))

@@ -26,7 +26,7 @@ from app.questions.option_parsing import (
     make_option_key,
     read_sole_code_span_or_report,
     render_optional_rich_text,
-    report_option_problems,
+    report_unticked_repeated_or_unexplained_options,
     sole_code_span_or_none,
 )
 from app.questions.question_type import (
@@ -120,7 +120,7 @@ def _convert_to_base_unit(
     return TypedQuantity(value, number, unit.name)
 
 
-def _find_matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
+def _find_best_matching_option(answer: NumericSpec, value: float) -> NumericOption | None:
     """Return the right option that contains the value, else the foreseen wrong one."""
     for option in sorted(answer.options, key=score_option, reverse=True):
         if option.range is not None and _matches_answer_range(option.range, value):
@@ -144,8 +144,10 @@ def _make_significant_digits_key(value: float, digits: int) -> str:
 
 def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
-    for other in _list_other_units(other_unit):
-        option = _find_matching_option(answer, number_as_typed * get_factor_to_base_unit(other))
+    for other in _list_other_units_of_same_kind(other_unit):
+        option = _find_best_matching_option(
+            answer, number_as_typed * get_factor_to_base_unit(other)
+        )
         if option is not None and option.right:
             return (
                 f"Right amount, wrong unit. {format_given_number(number_as_typed, '')} is the answer in "
@@ -158,16 +160,16 @@ def _explain_other_unit(answer: NumericSpec, number_as_typed: float, other_unit:
 _GROUPED_BY_POINT = re.compile(r"\d{1,3}\.\d{3}(?!\d)")
 
 
-def _explain_point(answer: NumericSpec, typed: str, value: float) -> str:
+def _explain_point_as_thousands_separator(answer: NumericSpec, typed: str, value: float) -> str:
     """Return the message for a number that would be right if its point parted thousands."""
-    option = _find_matching_option(answer, 1000 * value)
+    option = _find_best_matching_option(answer, 1000 * value)
     match = _GROUPED_BY_POINT.match(typed.strip())
     if match is None or option is None or not option.right:
         return ""
     return f"A point stands before decimals. For thousands, write {match[0].replace('.', ',')}."
 
 
-def _list_other_units(unit: str) -> list[str]:
+def _list_other_units_of_same_kind(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
@@ -274,19 +276,16 @@ def find_wrong_option_accepted_as_right(answer: NumericSpec) -> OverlappingOptio
         if not right.right or not right.range:
             continue
         for wrong in wrongs:
-            if wrong.range and _is_covered_by_right(wrong, wrong.range, right.range):
+            if wrong.range and _would_be_accepted_as_right(wrong, wrong.range, right.range):
                 return OverlappingOptions(right, wrong)
     return None
 
 
-def _is_covered_by_right(
-    option: NumericOption, wrong_range: AnswerRange, right_range: AnswerRange
+def _would_be_accepted_as_right(
+    wrong_option: NumericOption, wrong_range: AnswerRange, right_range: AnswerRange
 ) -> bool:
-    """Return whether a right range covers a wrong one.
-
-    An option with partial credit may lie around the right one.
-    """
-    if option.credit:
+    """Return whether the right range holds the center of a wrong one; with partial credit, all of it."""
+    if wrong_option.credit:
         return right_range.low <= wrong_range.low and wrong_range.high <= right_range.high
     return right_range.low <= wrong_range.center <= right_range.high
 
@@ -402,7 +401,9 @@ class NumericType(QuestionType[NumericSpec]):
 
     def report_answer_problems(self, answer: NumericSpec, authored: AuthoredItem) -> None:
         options, parse_context = authored.parts.options, authored.parse_context
-        report_option_problems(options, authored.answer_or_item_line, parse_context)
+        report_unticked_repeated_or_unexplained_options(
+            options, authored.answer_or_item_line, parse_context
+        )
         if not authored.has_computed_parameters:
             report_numeric_problems(answer, authored.answer_or_item_line, parse_context)
 
@@ -453,10 +454,10 @@ class NumericType(QuestionType[NumericSpec]):
         if isinstance(quantity, UnreadableResponse):
             return quantity
         value, number, counted_in = quantity
-        option = _find_matching_option(answer, value)
+        option = _find_best_matching_option(answer, value)
         near = ""
         if option is None:
-            near = _explain_point(answer, typed, value)
+            near = _explain_point_as_thousands_separator(answer, typed, value)
             near = near or _explain_other_unit(answer, number, counted_in)
         return GradeResult(
             score=score_option(option),

@@ -55,7 +55,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 class PlaceRegion(Choice):
     """An option that is a region of the figure; its text is the label."""
 
-    region: str = ""
+    region_id: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class PlaceSpec:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlaceMarker:
-    """The position of an option in a figure: its key, its letter, its box."""
+class OptionMarker:
+    """An option in a drawing: its key, its letter, the box of its region."""
 
     key: str
     letter: str
@@ -91,15 +91,15 @@ class PlaceMarker:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlaceFigure:
-    """A figure with its markers; `width_name` is wide or narrow."""
+class LetteredDrawing:
+    """The wide or narrow drawing with a marker for each option, right or wrong."""
 
     width_name: str
     drawing: SvgFigure
-    markers: tuple[PlaceMarker, ...]
+    markers: tuple[OptionMarker, ...]
 
-    def without_answer_marks(self) -> "PlaceFigure":
-        """Return the figure as an open question shows it: a marked part is often the answer.
+    def without_answer_marks(self) -> "LetteredDrawing":
+        """Return the drawing as an open question shows it: a marked part is often the answer.
 
         Sentences of the text alternative that mention a mark are left out too.
         """
@@ -158,7 +158,10 @@ class PlaceType(QuestionType[PlaceSpec]):
             hint = "Write figure: and the name of an SVG file in the same folder."
             authored.parse_context.report("E58", *location, message, hint)
         taken_keys: set[str] = set()
-        regions = [_parse_region(option, taken_keys, authored) for option in authored.parts.options]
+        regions = [
+            _parse_option_with_region_id(option, taken_keys, authored)
+            for option in authored.parts.options
+        ]
         return PlaceSpec(file, tuple(regions))
 
     def report_answer_problems(self, answer: PlaceSpec, authored: AuthoredItem) -> None:
@@ -189,9 +192,9 @@ class PlaceType(QuestionType[PlaceSpec]):
 
     def build_template_data(
         self, answer: PlaceSpec, draft_fields: DraftFields
-    ) -> tuple[PlaceFigure, ...]:
+    ) -> tuple[LetteredDrawing, ...]:
         del draft_fields
-        return place_markers_on_figures(answer)
+        return build_lettered_drawings(answer)
 
     def grade(
         self, answer: PlaceSpec, raw: SubmittedFields, credit_rule: str
@@ -224,7 +227,7 @@ class PlaceType(QuestionType[PlaceSpec]):
         """Return the figure with its letters above the labels, then the right one."""
         del render_gap
         options_html, answer_html = render_choice_card_faces(answer.regions)
-        figure = "".join(map(_render_lettered_svg, place_markers_on_figures(answer)))
+        figure = "".join(map(_render_lettered_svg, build_lettered_drawings(answer)))
         return CardFacesHtml(f'<div class="dias">{figure}</div>{options_html}', answer_html)
 
     def sample_responses(self, answer: PlaceSpec) -> Iterator[LabeledResponse]:
@@ -239,53 +242,53 @@ class PlaceType(QuestionType[PlaceSpec]):
         return 100 * self.compute_guess_score(answer, "")
 
 
-def split_region_and_label(option: ParsedOption) -> tuple[str, Token]:
+def split_region_id_and_label(option: ParsedOption) -> tuple[str, Token]:
     label = Token("inline", "", 0, map=option.text_token.map, children=[])
     children = list(option.text_token.children or [])
     while children and children[0].type == "text" and not children[0].content.strip():
         children.pop(0)
-    region = ""
+    region_id = ""
     if children and children[0].type == "code_inline":
-        region = children.pop(0).content.strip()
+        region_id = children.pop(0).content.strip()
     if children and children[0].type == "text":
         first = children[0].copy()
         first.content = first.content.lstrip()
         children[0] = first
     label.children = [c for c in children if c.type != "text" or c.content]
     label.content = plain_text([label])
-    return region, label
+    return region_id, label
 
 
-def place_markers_on_figures(answer: PlaceSpec) -> tuple[PlaceFigure, ...]:
+def build_lettered_drawings(answer: PlaceSpec) -> tuple[LetteredDrawing, ...]:
     return tuple(
-        PlaceFigure(width, drawing, _figure_markers(answer, drawing))
+        LetteredDrawing(width, drawing, _build_option_markers(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
     )
 
 
-def _figure_markers(answer: PlaceSpec, drawing: SvgFigure) -> tuple[PlaceMarker, ...]:
-    areas = {area.region: area for area in drawing.clickable_regions}
+def _build_option_markers(answer: PlaceSpec, drawing: SvgFigure) -> tuple[OptionMarker, ...]:
+    areas = {area.region_id: area for area in drawing.clickable_regions}
     return tuple(
-        PlaceMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
+        OptionMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region_id])
         for number, o in enumerate(answer.regions)
-        if o.region in areas
+        if o.region_id in areas
     )
 
 
-def _parse_region(
+def _parse_option_with_region_id(
     option: ParsedOption, taken_keys: set[str], authored: AuthoredItem
 ) -> PlaceRegion:
-    region, label = split_region_and_label(option)
-    if region:
+    region_id, label = split_region_id_and_label(option)
+    if region_id:
         file = authored.comment.field_text("figure")
-        location = authored.parse_context.locate_text(f"`{region}`", option.line, option.line)
-        authored.parse_context.add_reference("drawing", f"{file}#{region}", *location)
+        location = authored.parse_context.locate_text(f"`{region_id}`", option.line, option.line)
+        authored.parse_context.add_reference("drawing", f"{file}#{region_id}", *location)
     return PlaceRegion(
         make_option_key(authored.comment.id, option, taken_keys),
         render_tokens([label], authored.context),
         option.ticked,
         render_optional_rich_text(option.feedback, authored.context),
-        region=region,
+        region_id=region_id,
     )
 
 
@@ -294,22 +297,22 @@ def _report_missing_or_repeated_regions(answer: PlaceSpec, authored: AuthoredIte
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):
         label = " ".join(region.text.plain.lower().split())
-        if not region.region:
+        if not region.region_id:
             message = f"“{option.plain_text[:50]}” names no region of the drawing."
             suggestion = _suggest_option_with_region(option.plain_text[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
             option.report_problem("E59", message, hint, authored.parse_context)
         elif not label:
-            message = f"The region “{region.region}” has no label."
-            corrected = f"{option.checkbox} `{region.region}`"
+            message = f"The region “{region.region_id}” has no label."
+            corrected = f"{option.checkbox} `{region.region_id}`"
             hint = f"Write its name behind it: - {corrected} The name."
             option.report_problem("E59", message, hint, authored.parse_context)
-        earlier_line = seen.get(region.region) or seen.get(f" {label}")
-        if earlier_line and region.region and label:
+        earlier_line = seen.get(region.region_id) or seen.get(f" {label}")
+        if earlier_line and region.region_id and label:
             message = f"This option says the same as the one in line {earlier_line}."
             hint = "Change or delete one of them."
             authored.parse_context.report("E23", option.line, 1, message, hint)
-        seen.setdefault(region.region, option.line)
+        seen.setdefault(region.region_id, option.line)
         seen.setdefault(f" {label}", option.line)
 
 
@@ -320,10 +323,12 @@ def _suggest_option_with_region(option_text: str) -> str:
     return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {option_text}"
 
 
-def _render_lettered_svg(figure: PlaceFigure) -> str:
-    """Return a figure with its letters, for the face of a card."""
-    drawing = figure.without_answer_marks().drawing
-    spots = "".join(draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in figure.markers)
+def _render_lettered_svg(lettered_drawing: LetteredDrawing) -> str:
+    """Return a drawing with its letters, for the face of a card."""
+    drawing = lettered_drawing.without_answer_marks().drawing
+    spots = "".join(
+        draw_circled_letter(s.letter, s.letter_x, s.letter_y) for s in lettered_drawing.markers
+    )
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
@@ -331,8 +336,8 @@ def _render_lettered_svg(figure: PlaceFigure) -> str:
         f"{drawing.inner_markup}{spots}</svg>"
     )
     # Without a style sheet the phone variant could not be hidden, so use one figure.
-    hidden = " hidden" if figure.width_name == "narrow" else ""
-    return f'<div class="{figure.width_name}"{hidden}>{svg}</div>'
+    hidden = " hidden" if lettered_drawing.width_name == "narrow" else ""
+    return f'<div class="{lettered_drawing.width_name}"{hidden}>{svg}</div>'
 
 
 def _begins_with_code(option: ParsedOption) -> bool:

@@ -12,7 +12,7 @@ from app.questions.option_parsing import (
     make_option_key,
     read_sole_code_span_or_report,
     render_optional_rich_text,
-    report_option_problems,
+    report_unticked_repeated_or_unexplained_options,
 )
 from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
@@ -87,7 +87,7 @@ class ShortAnswerType(QuestionType[ShortAnswerSpec]):
                 message = f"“{short.answer}” has to be typed as a whole."
                 hint = f"Write each answer as an option: - [x] `{two[1]}` and - [x] `{two[2]}`"
                 option.report_problem("W40", message, hint, authored.parse_context)
-        report_option_problems(
+        report_unticked_repeated_or_unexplained_options(
             authored.parts.options, authored.answer_or_item_line, authored.parse_context
         )
 

@@ -34,7 +34,6 @@ from app.estimator.hardware.collectives import (
     collective_time_within_domain,
 )
 from app.estimator.inputs import InputGroup
-from app.estimator.memory_verdict import format_rounded_past_limit
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -51,6 +50,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.units import format_number, format_value
+from app.estimator.verdict_changes import format_rounded_past_limit
 
 _MESSAGE = InputGroup("Message", "interconnects")
 

@@ -158,8 +158,8 @@ def build_own_card(card: str, faces: CardFacesHtml) -> Flashcard:
     return Flashcard(
         id=card,
         topic="",
-        front=RichText(convert_html_formulas_to_mathml(front), _text_of_html(front)),
-        back=RichText(convert_html_formulas_to_mathml(back), _text_of_html(back)),
+        front=RichText(convert_html_formulas_to_mathml(front), _plain_text_or_picture_label(front)),
+        back=RichText(convert_html_formulas_to_mathml(back), _plain_text_or_picture_label(back)),
         objectives=(),
         place=SourceLocation(OWN, 0),
         revision="",
@@ -183,7 +183,7 @@ def _drop_foreign_picture_url(tag: str, name: str, value: str) -> str | None:
     return None if (tag, name) == ("img", "src") and not is_own_picture_url(value) else value
 
 
-def _text_of_html(html: str) -> str:
+def _plain_text_or_picture_label(html: str) -> str:
     # Add a space before each tag, so that text of neighboring blocks does not run together.
     words = nh3.clean(html.replace("<", " <"), tags=set())
     plain = " ".join(unescape(words).split())

@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import LOAD, MODEL, impossible_input_error, model_input
 from app.estimator.formula_steps import StepBuilder, format_term, training_flops_per_token_formula
-from app.estimator.memory.inference_memory import cache_elements_per_token_ignoring_windows
+from app.estimator.memory.kv_cache import cache_elements_per_token_ignoring_windows
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import (

@@ -1,4 +1,4 @@
-"""Inference engines: overheads, math width of quantized weights, parallel splits."""
+"""Speed of inference engines: overheads, kernel rates, math width of quantized weights."""
 
 import bisect
 import dataclasses
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
+from app.estimator.memory.parallel_layout import ServingSetup
 from app.estimator.models.layers import Layer
 from app.estimator.models.weight_formats import WeightFormat
 
@@ -16,7 +17,7 @@ _NIBBLE_UNPACK_RATE = 0.88
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class InferenceEngine:
+class EngineSpeed:
     """Overheads of an engine in addition to its kernels.
 
     Of a kernel its launch and the gap after it count. `prefill_time_factor` multiplies the compute
@@ -74,7 +75,7 @@ class InferenceEngine:
     def pad_to_cuda_graph_batch(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
 
-        >>> find_engine("trtllm").pad_to_cuda_graph_batch(155), find_engine("vllm").pad_to_cuda_graph_batch(155)
+        >>> find_engine_speed("trtllm").pad_to_cuda_graph_batch(155), find_engine_speed("vllm").pad_to_cuda_graph_batch(155)
         (256.0, 155)
         """
         index = bisect.bisect_left(self.cuda_graph_batches, sequences)
@@ -107,54 +108,8 @@ class SharedEngineConstants:
 class EngineConstants(NamedTuple):
     """The constants of one engine, and those that all engines share."""
 
-    engine: InferenceEngine
+    engine: EngineSpeed
     shared: SharedEngineConstants
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ServingSetup:
-    """A model on its GPUs: formats and splits.
-
-    `tensor_parallel` GPUs share each layer; `attention_replicas` of attention process different requests in
-    parallel; experts are split over `expert_parallel` GPUs, each expert over `gpus_per_expert`. The layers
-    are divided among `pipeline_stages` stages, each of that many GPUs. With `dispatches_tokens` these are
-    sent to the GPUs of their experts only, instead of to all. A head proposes `draft_tokens` per
-    step. The engine answers at most `max_sequences` at once, for which it keeps memory (None: its default).
-    """
-
-    weight_format: str = "bf16"
-    cache_format: str = "bf16"
-    tensor_parallel: int = 1
-    attention_replicas: int = 1
-    expert_parallel: int = 1
-    gpus_per_expert: int = 1
-    engine_id: str = "vllm"
-    polling_interval_steps: int = 1
-    pipeline_stages: int = 1
-    dispatches_tokens: bool = False
-    stages_take_turns: bool = False
-    draft_tokens: int = 0
-    max_sequences: int | None = None
-
-    @property
-    def gpus(self) -> int:
-        return self.gpus_per_stage * self.pipeline_stages
-
-    @property
-    def gpus_per_stage(self) -> int:
-        return max(
-            self.tensor_parallel * self.attention_replicas,
-            self.expert_parallel * self.gpus_per_expert,
-        )
-
-    @property
-    def concurrent_batches(self) -> int:
-        """Return the number of batches that run at the same time, on different GPUs."""
-        return (
-            self.attention_replicas
-            if self.stages_take_turns
-            else self.attention_replicas * self.pipeline_stages
-        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -179,14 +134,14 @@ class KernelRates:
 
 
 @functools.cache
-def find_engine(name: str) -> InferenceEngine:
+def find_engine_speed(name: str) -> EngineSpeed:
     """Return the overheads of an engine by its id; raises KeyError if there is none.
 
-    >>> find_engine("vllm").label
+    >>> find_engine_speed("vllm").label
     'vLLM'
     """
     row = data_files.load_table_entries_by_id("engines.toml", "engine")[name]
-    return InferenceEngine(
+    return EngineSpeed(
         id=name,
         label=row["name"],
         host_seconds_per_step=row["host_ms"] * 1e-3,

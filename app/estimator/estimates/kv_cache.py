@@ -11,7 +11,7 @@ from app.estimator.formula_steps import (
     multiply_or_divide_formula,
     sequence_kv_cache_per_gpu_formula,
 )
-from app.estimator.memory.inference_memory import (
+from app.estimator.memory.kv_cache import (
     cache_elements_per_token_ignoring_windows,
     kv_cache_elements_per_sequence,
     recurrent_state_bytes_per_sequence,

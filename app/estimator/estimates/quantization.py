@@ -34,7 +34,11 @@ from app.estimator.result import (
     read_figures,
     value_with_range_factors,
 )
-from app.estimator.serving.engine import find_fp8_problem, fp8_weight_only_notes, is_fp8_weight_only
+from app.estimator.serving.engine_speed import (
+    find_fp8_problem,
+    fp8_weight_only_notes,
+    is_fp8_weight_only,
+)
 from app.estimator.units import format_value
 
 _FORMATS = InputGroup("Formats", "number-formats")
