@@ -57,14 +57,12 @@ ObjectiveState = Literal["ready", "begun", "new"]
 class ObjectiveProgress:
     """An objective with its state.
 
-    `chance_percent` is that of a right answer, None if the objective isn't begun or little is known.
     `page_url` is the address of the first of its unread pages, which are counted without those
     beyond the exam, or of its first page if all are read.
     """
 
     objective: Objective
     state: ObjectiveState
-    chance_percent: int | None
     page_url: str
     unread_page_count: int
 
@@ -127,7 +125,6 @@ def build_domain_progress(
         return ObjectiveProgress(
             objective=objective,
             state=state,
-            chance_percent=estimated.chance_percent if estimated and state != "new" else None,
             page_url=build_page_url(course.topics[page], reading_route) if page else "",
             unread_page_count=len(unread),
         )

@@ -25,10 +25,11 @@ from app.progress.predictions import (
 )
 from app.progress.study_record import build_study_heatmap, load_study_record
 from app.progress.today_page import compute_target_right_answers
+from app.study_plan.facts import FirstAnswerFact
 from app.study_plan.loader import DayListEnsured, find_planned_route, load_study_plan
-from app.study_plan.score import FEWEST_ANSWERS, ScoreEstimate
+from app.study_plan.score import ScoreEstimate
+from app.study_plan.store import load_first_answers
 from app.web.formatting import (
-    format_count_with_noun,
     format_percent,
     format_points,
     format_short_date,
@@ -224,39 +225,27 @@ def load_prediction_chart(ctx: RequestContext) -> PredictionChart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveAnswers:
-    """How many questions on an objective were answered, and how many practice still has."""
+    """First answers to questions on an objective, and how many questions practice still has."""
 
     answered_count: int
+    right_count: int
     unanswered_count: int
 
-    @property
-    def is_estimated_next(self) -> bool:
-        """Whether the next estimate has enough answers to say a chance."""
-        return self.answered_count >= FEWEST_ANSWERS
 
-    @property
-    def missing_text(self) -> str:
-        """What is left to answer, in words; empty if nothing is."""
-        missing = min(FEWEST_ANSWERS - self.answered_count, self.unanswered_count)
-        if missing <= 0:
-            return "answer more" if self.unanswered_count else ""
-        if not self.answered_count:
-            return f"answer {format_count_with_noun(missing, 'question')}"
-        return f"answer {missing} more"
-
-
-def count_answered_questions_by_objective(
-    course: Course, answered_questions: Collection[str]
+def count_first_answers_by_objective(
+    course: Course, first_answers: Collection[FirstAnswerFact]
 ) -> Mapping[str, ObjectiveAnswers]:
-    """Return the answers to questions of the estimate, by objective number."""
-    course_facts = cached_course_facts(course)
-    answered, unanswered = collections.Counter[str](), collections.Counter[str]()
+    course_facts, score = cached_course_facts(course), {a.question: a.score for a in first_answers}
+    answered, right, unanswered = (collections.Counter[str]() for _ in range(3))
     for question_id, facts in course_facts.questions.items():
-        if question_id in answered_questions:
+        if question_id in score:
             answered.update(facts.objectives)
+            right.update(facts.objectives if score[question_id] >= 1 else ())
         elif not facts.is_exam_only:
             unanswered.update(facts.objectives)
-    return {n: ObjectiveAnswers(answered[n], unanswered[n]) for n in course_facts.objectives}
+    return {
+        n: ObjectiveAnswers(answered[n], right[n], unanswered[n]) for n in course_facts.objectives
+    }
 
 
 router = APIRouter()
@@ -275,7 +264,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         if learner.id
         else {}
     )
-    answered = progress_store.load_answered_questions(ctx.db, learner.id) if learner.id else ()
+    first_answers = load_first_answers(ctx.db, learner.id, ctx.study_day) if learner.id else ()
     first_day = record.first_study_day or ctx.study_day
     return ctx.render_page(
         "progress/index.html",
@@ -297,7 +286,7 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
             plan.questions_answered_today if plan else (),
             find_planned_route(ctx),
         ),
-        answers_by_objective=count_answered_questions_by_objective(ctx.course, answered),
+        answers_by_objective=count_first_answers_by_objective(ctx.course, first_answers),
         predictions=load_prediction_chart(ctx),
         calibration=build_calibration_chart(first_answer_counts),
         log=build_study_heatmap(record.activity_by_day, ctx.study_day, first_day)

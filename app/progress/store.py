@@ -337,15 +337,6 @@ def load_opened_pages(db: Session, learner_id: int) -> tuple[OpenedPage, ...]:
     )
 
 
-_FIRST_ANSWERED = select(_ATTEMPT_TABLE.c["item"]).where(
-    _ATTEMPT_TABLE.c.learner_id == bindparam("learner"), _ATTEMPT_TABLE.c.first.is_(True)
-)
-
-
-def load_answered_questions(db: Session, learner_id: int) -> frozenset[str]:
-    return frozenset(db.connection().scalars(_FIRST_ANSWERED, {"learner": learner_id}))
-
-
 _IS_ANSWER_RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
 _SELECT_CONFIDENCE_COUNTS = (
     select(_ATTEMPT_TABLE.c.certainty, _IS_ANSWER_RIGHT, func.count())

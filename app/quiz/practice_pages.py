@@ -51,14 +51,13 @@ from app.quiz.selection import (
     PracticeRequest,
     choose_practice_questions,
     draw_placement_test,
-    list_objectives_by_exam_gain,
-    load_estimates_by_objective,
-    load_points_lost_in_last_mock_exam,
+    load_objectives_by_exam_gain,
     load_questions_on_day_list,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_card_ids_and_faces import build_question_card_id
 from app.spaced_repetition.added_cards import load_added_card_records
+from app.study_plan.cards import compute_last_day_for_new_cards
 from app.study_plan.day_list import PageToRead, Task
 from app.study_plan.facts import ReadingFact, sum_readings_by_page
 from app.study_plan.loader import DayListEnsured, StudyPlan, build_next_day_list, load_study_plan
@@ -89,14 +88,8 @@ class QuestionCounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectivePractice:
-    """An objective, the counts of its questions, and the chance of a right answer in percent.
-
-    `chance_percent` is None while little is known.
-    """
-
     objective: Objective
     counts: QuestionCounts
-    chance_percent: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,10 +114,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
     questions = list(ctx.course.questions.values())
     kept = _list_questions_still_reserved_for_exams(ctx)
     newest = store.load_newest_run(ctx.db, ctx.learner.id)
-    lost_points = load_points_lost_in_last_mock_exam(ctx)
-    order = list_objectives_by_exam_gain(ctx, lost_points)
-    known = load_estimates_by_objective(ctx)
-    objectives = cached_course_facts(ctx.course).objectives
+    ranks = load_objectives_by_exam_gain(ctx) if past else []
     names = {o.number: o for d in ctx.course.syllabus.domains for o in d.objectives}
     placement = store.find_placement_test(ctx.db, ctx.learner.id, ctx.course.questions)
     tally, placement_count = _count_questions(questions, past), 0
@@ -146,10 +136,8 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
             for q in questions
             if q.type == "console"
         ],
-        weakest=names[order[0]] if order and past else None,
-        weakest_percent=known[order[0]].chance_percent if order and order[0] in known else None,
-        weakest_share=objectives[order[0]].exam_share if order else 0.0,
-        weakest_lost_points=lost_points.get(order[0], 0.0) if order else 0.0,
+        weakest=ranks[0] if ranks else None,
+        weakest_objective=names[ranks[0].number] if ranks else None,
         run=build_run_progress(newest, 0) if newest and newest.has_unanswered_question else None,
         flagged=len(
             store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.course.questions.keys()
@@ -259,14 +247,9 @@ def _list_domain_practices(
 ) -> list[DomainPractice]:
     parts, domains = [], map_objectives_to_domains(ctx.course)
     questions = ctx.course.questions.values()
-    known = load_estimates_by_objective(ctx)
     for domain in ctx.course.syllabus.domains:
         goals = [
-            ObjectivePractice(
-                objective,
-                _count_questions(pool, past_by_question),
-                known[objective.number].chance_percent if objective.number in known else None,
-            )
+            ObjectivePractice(objective, _count_questions(pool, past_by_question))
             for objective in domain.objectives
             if (pool := list_questions_of_objective(ctx.course, objective.number))
         ]
@@ -389,6 +372,11 @@ def show_run_result(ctx: ReadContext, run: RowNumber, _ensured: DayListEnsured) 
         later_pages=len(_find_unread_pages_with_misses(ctx, scores) - named) if pages else 0,
         no_longer_missed=store.count_missed_before_run(ctx.db, ctx.learner.id, state.id, right),
         is_after_exam=ctx.learner.is_exam_over(ctx.study_day),
+        last_day_for_new_cards=compute_last_day_for_new_cards(
+            ctx.learner.plan_calendar_as_of(ctx.study_day)
+        )
+        or ctx.study_day,
+        day=ctx.study_day,
         returning=sum(not card.is_suspended_or_declined for card in added),
         token=make_submission_token(),
     )
@@ -481,9 +469,9 @@ def _choose_questions(ctx: RequestContext, practice_request: PracticeRequest) ->
         marked = store.load_flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]
     weakest = (
-        list_objectives_by_exam_gain(ctx, load_points_lost_in_last_mock_exam(ctx))
+        [rank.number for rank in load_objectives_by_exam_gain(ctx)]
         if practice_request.mode == "weakest"
-        else ()
+        else []
     )
     return choose_practice_questions(questions, past, practice_request, seed, weakest)
 

@@ -2,18 +2,19 @@
 
 import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from app.accounts.current_learner import RequestContext
-from app.content.course_facts import apportion_by_weight, cached_course_facts
+from app.content.course_facts import CourseFacts, apportion_by_weight, cached_course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import classify_score
 from app.study_plan.day_list import sum_points_lost_in_last_mock_exam
+from app.study_plan.facts import LearnerFacts
 from app.study_plan.loader import load_study_plan
-from app.study_plan.score import ObjectiveEstimate
 from app.study_plan.store import load_learner_facts
 
 Mode = Literal[
@@ -142,6 +143,7 @@ def _make_practice_sort_key(
     return rank
 
 
+_PRIOR_ANSWERS = 6  # as many answers as in all objectives count beside an objective's own
 PLACEMENT_QUESTIONS = 15
 """Length of a placement test. Choosing one answer takes about a minute."""
 PLACEMENT_HELPS_BELOW = 30
@@ -199,34 +201,55 @@ def _hash_shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def list_objectives_by_exam_gain(
-    ctx: RequestContext, lost_points_by_objective: Mapping[str, float]
-) -> tuple[str, ...]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveRank:
+    """An objective to practice: its first answers, how many are right, and the share of the exam.
+
+    `has_mock_exam_losses` if it leads because it lost more than a point in the last mock exam.
+    """
+
+    number: str
+    answered_count: int
+    right_count: int
+    exam_share: float
+    has_mock_exam_losses: bool
+
+
+def rank_objectives_by_exam_gain(
+    course_facts: CourseFacts, learner_facts: LearnerFacts
+) -> list[ObjectiveRank]:
     """Return the objectives that have questions, the one with most to gain in the exam first.
 
-    Those that lost most points in the last mock exam lead, until they are read or practiced.
+    Those that lost more than a point in the last mock exam lead, until they are read or practiced.
+    The others follow by what is not right of their share of the exam.
     """
-    known = load_estimates_by_objective(ctx)
-    gains = {
-        o.number: (
-            lost_points_by_objective.get(o.number, 0.0),
-            o.exam_share * (1 - known[o.number].chance if o.number in known else 1),
-        )
-        for o in cached_course_facts(ctx.course).objectives.values()
-        if o.question_ids
-    }
-    return tuple(sorted(gains, key=lambda number: gains[number], reverse=True))
+    lost = sum_points_lost_in_last_mock_exam(course_facts, learner_facts)
+    answered, right = Counter[str](), Counter[str]()
+    for answer in learner_facts.first_answers:
+        if (question := course_facts.questions.get(answer.question)) is not None:
+            answered.update(question.objectives)
+            right.update(question.objectives if answer.score >= 1 else ())
+    overall = right.total() / max(1, answered.total())
+
+    def gain(rank: ObjectiveRank) -> tuple[float, float]:
+        expected_right = rank.right_count + _PRIOR_ANSWERS * overall
+        share = expected_right / (rank.answered_count + _PRIOR_ANSWERS)
+        points_lost = lost[rank.number] if rank.has_mock_exam_losses else 0.0
+        return points_lost, rank.exam_share * (1 - share)
+
+    ranks = [
+        ObjectiveRank(n, answered[n], right[n], facts.exam_share, lost[n] > 1)
+        for n, facts in course_facts.objectives.items()
+        if facts.question_ids
+    ]
+    return sorted(ranks, key=gain, reverse=True)
 
 
-def load_points_lost_in_last_mock_exam(ctx: RequestContext) -> Mapping[str, float]:
-    facts = load_learner_facts(ctx.db, ctx.learner, ctx.course, ctx.study_day)
-    return sum_points_lost_in_last_mock_exam(cached_course_facts(ctx.course), facts)
-
-
-def load_estimates_by_objective(ctx: RequestContext) -> Mapping[str, ObjectiveEstimate]:
-    """Return what is known of the learner by objective; empty as long as nothing is."""
-    plan = load_study_plan(ctx)
-    return plan.estimate.objectives if plan and plan.estimate else {}
+def load_objectives_by_exam_gain(ctx: RequestContext) -> list[ObjectiveRank]:
+    course_facts, learner_facts = cached_course_facts(ctx.course), LearnerFacts(ctx.study_day)
+    if ctx.learner.id:
+        learner_facts = load_learner_facts(ctx.db, ctx.learner, ctx.course, ctx.study_day)
+    return rank_objectives_by_exam_gain(course_facts, learner_facts)
 
 
 def load_questions_on_day_list(ctx: RequestContext) -> tuple[str, ...]:

@@ -52,7 +52,6 @@ _MODEL_SD = 1.3  # points by which the model itself is off
 _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews
 READY = 0.8  # chance of a right answer, from which an objective counts as ready
-FEWEST_ANSWERS = 3  # to an objective, before which the others say more about it than its own
 _DAILY_FALL = 0.5  # points that the shown score may fall in a day
 
 
@@ -68,11 +67,6 @@ class ObjectiveEstimate:
     @property
     def is_ready(self) -> bool:
         return self.chance >= READY
-
-    @property
-    def chance_percent(self) -> int | None:
-        """The chance in percent, rounded down to stay below ready; None with too few answers."""
-        return int(100 * self.chance + 1e-9) if self.answers >= FEWEST_ANSWERS else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

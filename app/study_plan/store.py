@@ -116,6 +116,10 @@ def _load_answers_misses_and_pace(
     return firsts, missed, min(4 * _QUESTION_SECONDS, max(_QUESTION_SECONDS / 4, spent / count))
 
 
+def load_first_answers(db: Session, learner_id: int, day: dt.date) -> list[FirstAnswerFact]:
+    return _load_answers_misses_and_pace(db, {"learner": learner_id}, day)[0]
+
+
 _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set_day", "suspended"
 _CARDS = select(*CARD_STATES.c[_COLUMNS]).where(CARD_STATES.c.learner_id == _learner)
 

@@ -1,10 +1,20 @@
 """Which questions a run asks."""
 
 import dataclasses
+import datetime as dt
 
 import pytest
 
-from app.quiz.selection import PastAttempts, PracticeRequest, choose_practice_questions
+from app.content.course import Course
+from app.content.course_facts import cached_course_facts
+from app.quiz.selection import (
+    ObjectiveRank,
+    PastAttempts,
+    PracticeRequest,
+    choose_practice_questions,
+    rank_objectives_by_exam_gain,
+)
+from app.study_plan.facts import FirstAnswerFact, LearnerFacts
 from tests.quiz.bank import SINGLE
 
 BANK = [
@@ -103,3 +113,20 @@ def test_what_lies_beyond_the_exam_comes_last() -> None:
 
     assert set(run[-3:]) == {"q0", "q1", "q2"}
     assert set(weakest[-3:]) == {"q0", "q1", "q2"}
+
+
+def test_what_lost_most_in_a_mock_exam_is_practiced_first_until_it_was(shipped: Course) -> None:
+    course_facts, day = cached_course_facts(shipped), dt.date(2026, 6, 8)
+    number = list(course_facts.objectives)[-1]
+    asked = course_facts.objectives[number].question_ids
+    answers = [FirstAnswerFact(item, 0, day, n, "exam") for n, item in enumerate(asked[:3])]
+
+    def first(*facts: FirstAnswerFact) -> ObjectiveRank:
+        return rank_objectives_by_exam_gain(course_facts, LearnerFacts(day, first_answers=facts))[0]
+
+    leading = first(*answers)
+    assert (leading.number, leading.has_mock_exam_losses) == (number, True)
+    assert (leading.answered_count, leading.right_count) == (3, 0)
+    practiced = [FirstAnswerFact(item, 1, day, 9) for item in asked[3:9]]
+    assert first(*answers, *practiced).number != number
+    assert not first(answers[0]).has_mock_exam_losses  # one question is too little
