@@ -234,8 +234,7 @@ class ReadingTimeVerdict:
     It takes `needed_minutes` on a route, with the rest of the begun pages, which are read but for
     what is not essential. Where pages are read in full as long as they fit, and may not, the route
     is that of the essentials, and whole unread pages take `minutes_for_whole_pages`. Where not all fit, they
-    would with `enough_minutes_a_day`; None if with no setting. `lists_have_essentials` if lists
-    have shortened pages already.
+    would with `enough_minutes_a_day`; None if with no setting.
     """
 
     unread_page_count: int
@@ -246,7 +245,6 @@ class ReadingTimeVerdict:
     minutes_left_on_todays_list: float = 0.0
     minutes_for_whole_pages: int = 0
     enough_minutes_a_day: int | None = None
-    lists_have_essentials: bool = False
 
     @property
     def does_reading_fit(self) -> bool:
@@ -332,9 +330,7 @@ def _judge_minutes_a_day(
         else verdict.does_reading_fit_if_lists_finished
     )
     if may_shorten and essentials.does_reading_fit_if_lists_finished and not full_fits:
-        return dataclasses.replace(
-            essentials, minutes_for_whole_pages=whole, lists_have_essentials=is_short
-        )
+        return dataclasses.replace(essentials, minutes_for_whole_pages=whole)
     return verdict
 
 

@@ -197,7 +197,7 @@ def test_the_report_says_that_its_page_is_on_the_next_list_and_why_it_is_named(
     ended = rosa.post(f"{sitting}/submission").headers["location"]
 
     text = " ".join(rosa.get(ended).text.split())
-    assert re.search(r"<p>On your next list · [^<·]+: 0 of 1 answered right</p>", text)
+    assert re.search(r"<p>On your next list · [^<·]+: 0 of 1 point in what you answered</p>", text)
 
 
 def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Session) -> None:

@@ -187,7 +187,9 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
     title = course.topics[question.topic].title
     needed_for = f"Needed for “{title}”"
     text = " ".join(report.replace("\xa0", " ").split())
-    assert re.search(rf"On your next list · {needed_for} · [^<]*: 0 of 1 answered right</p>", text)
+    assert re.search(
+        rf"On your next list · {needed_for} · [^<]*: 0 of 1 point in what you answered</p>", text
+    )
     clock.tick(days=1)
     today = rosa.get("/").text
     assert f"{needed_for}, where you lost points" in today
@@ -203,7 +205,7 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
         rosa.post(f"/concepts/{slug}/readings")
         report = rosa.get(f"{sitting}/report").text
         assert f'href="/concepts/{question.topic}">Read</a>' in report
-        assert "0 of 1 answered right" in report
+        assert "0 of 1 point in what you answered" in report.replace("\xa0", " ")
 
 
 def test_a_report_names_the_page_with_most_missed_once_all_are_read(

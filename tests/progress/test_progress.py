@@ -262,6 +262,6 @@ def test_a_score_above_its_objectives_says_that_it_falls_slowly(
         session.rollback()
         row = session.exec(select(DayListRow).order_by(col(DayListRow.day).desc())).first()
         estimate = json.loads(row.estimate)
-        said.append("the score above falls there slowly" in page)
+        said.append("The score above falls there a little each day" in page)
         assert said[-1] == (round(estimate["shown"]) > round(estimate["mean"]))
     assert said == [False, True]
