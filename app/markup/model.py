@@ -38,7 +38,7 @@ class SourceLocation:
 class RegionBox:
     """A named region of an SVG figure, and the box in which it can be clicked."""
 
-    region_id: str
+    region: str
     x: float
     y: float
     width: float
@@ -68,7 +68,7 @@ class SvgFigure:
 
     @property
     def region_names(self) -> frozenset[str]:
-        return frozenset(area.region_id for area in self.clickable_regions) | frozenset(
+        return frozenset(area.region for area in self.clickable_regions) | frozenset(
             self.why_unclickable_by_region
         )
 

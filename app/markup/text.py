@@ -125,7 +125,7 @@ _HASHED_NAMES = {
     ", named_expressions=": ", lets=",
     "SvgFigure(inner_markup=": "Drawing(markup=",
     ", clickable_regions=": ", areas=",
-    "RegionBox(region_id=": "Area(region=",
+    "RegionBox(": "Area(",
     ", why_unclickable_by_region=": ", blurred=",
     ", smallest_font_size=": ", text=",
     ", uses_diagram_classes=": ", meant=",

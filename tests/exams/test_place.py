@@ -13,7 +13,7 @@ from tests.quiz.bank import text
 from tests.quiz.course import EditableLiveCourse
 from tests.quiz.test_place import PLACE
 
-LINE = PlaceRegion("lmnp", text("The line"), False, text("No."), region_id="line")
+LINE = PlaceRegion("lmnp", text("The line"), False, text("No."), region="line")
 # A mock exam asks for a part among three at least.
 OF_THREE = dataclasses.replace(
     PLACE,

@@ -1,4 +1,4 @@
-"""What others rely on stays: addresses, and the fields of the API."""
+"""What others rely on stays: addresses, the fields of the API, and those of stored questions."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from fastapi.routing import iter_route_contexts
 
 from app.api.openapi import build_openapi_document
 from app.estimator import registry
+from app.quiz.store import QUESTION
 
 HERE = Path(__file__).parent
 
@@ -27,3 +28,12 @@ def test_no_field_of_the_api_is_lost() -> None:
     now = {f"{n}.{p}" for n, s in schemas.items() for p in s.get("properties", ())}
 
     assert set((HERE / "kept_fields.txt").read_text().splitlines()) - now == set()
+
+
+def test_no_field_of_a_stored_question_is_lost() -> None:
+    """Each revision that was answered is stored with the names of these fields."""
+    schemas = QUESTION.json_schema()
+    now = {f"Question.{p}" for p in schemas["properties"]}
+    now |= {f"{n}.{p}" for n, s in schemas["$defs"].items() for p in s.get("properties", ())}
+
+    assert set((HERE / "kept_question_fields.txt").read_text().splitlines()) - now == set()

@@ -61,8 +61,8 @@ PLACE = question(
     PlaceSpec(
         "queue.svg",
         (
-            PlaceRegion("bcdf", text("The queue"), True, text("It waits."), region_id="queue"),
-            PlaceRegion("ghjk", text("The server"), False, text("No."), region_id="server"),
+            PlaceRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
+            PlaceRegion("ghjk", text("The server"), False, text("No."), region="server"),
         ),
         (queue(),),
     ),
@@ -85,7 +85,7 @@ def test_an_option_is_a_region_in_code_and_its_label() -> None:
 
     assert isinstance(answer, PlaceSpec)
     assert answer.file == "queue.svg"
-    assert [(r.region_id, r.text.html, r.right) for r in answer.regions] == [
+    assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
         ("server", "The server", False),
         ("line", "The line", False),
@@ -96,7 +96,7 @@ def test_an_option_is_a_region_in_code_and_its_label() -> None:
 def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
     drawing = queue()
 
-    assert [(a.region_id, a.x, a.y, a.width, a.height) for a in drawing.clickable_regions] == [
+    assert [(a.region, a.x, a.y, a.width, a.height) for a in drawing.clickable_regions] == [
         ("queue", 10, 10, 60, 40),
         ("server", 130, 10, 60, 40),
         ("line", 72, 18, 56, 24),
@@ -110,7 +110,7 @@ def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
     found = sanitize_svg(SVG.replace('width="60"', 'width="6"', 1))
 
     assert isinstance(found, SvgFigure)
-    assert [area.region_id for area in found.clickable_regions] == ["server", "line"]
+    assert [area.region for area in found.clickable_regions] == ["server", "line"]
     assert "is smaller than 24 × 24" in found.why_unclickable_by_region["queue"]
 
 
@@ -204,8 +204,8 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
     assert len(answers) >= 2
     for answer in answers:
         wide, narrow = answer.drawings
-        assert {a.region_id for a in wide.clickable_regions} == {
-            a.region_id for a in narrow.clickable_regions
+        assert {a.region for a in wide.clickable_regions} == {
+            a.region for a in narrow.clickable_regions
         }
         assert (wide.title, wide.desc) == (narrow.title, narrow.desc)
         assert narrow.width <= 358

@@ -53,9 +53,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlaceRegion(Choice):
-    """An option that is a region of the figure; its text is the label."""
+    """An option that is a region of the figure, named by its id; its text is the label."""
 
-    region_id: str = ""
+    region: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -267,11 +267,11 @@ def build_lettered_drawings(answer: PlaceSpec) -> tuple[LetteredDrawing, ...]:
 
 
 def _build_option_markers(answer: PlaceSpec, drawing: SvgFigure) -> tuple[OptionMarker, ...]:
-    areas = {area.region_id: area for area in drawing.clickable_regions}
+    areas = {area.region: area for area in drawing.clickable_regions}
     return tuple(
-        OptionMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region_id])
+        OptionMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
         for number, o in enumerate(answer.regions)
-        if o.region_id in areas
+        if o.region in areas
     )
 
 
@@ -288,7 +288,7 @@ def _parse_option_with_region_id(
         render_tokens([label], authored.context),
         option.ticked,
         render_optional_rich_text(option.feedback, authored.context),
-        region_id=region_id,
+        region=region_id,
     )
 
 
@@ -297,22 +297,22 @@ def _report_missing_or_repeated_regions(answer: PlaceSpec, authored: AuthoredIte
     seen: dict[str, int] = {}
     for option, region in zip(authored.parts.options, answer.regions, strict=False):
         label = " ".join(region.text.plain.lower().split())
-        if not region.region_id:
+        if not region.region:
             message = f"“{option.plain_text[:50]}” names no region of the drawing."
             suggestion = _suggest_option_with_region(option.plain_text[:50])
             hint = f"Begin it with the id of one: - {option.checkbox} {suggestion}."
             option.report_problem("E59", message, hint, authored.parse_context)
         elif not label:
-            message = f"The region “{region.region_id}” has no label."
-            corrected = f"{option.checkbox} `{region.region_id}`"
+            message = f"The region “{region.region}” has no label."
+            corrected = f"{option.checkbox} `{region.region}`"
             hint = f"Write its name behind it: - {corrected} The name."
             option.report_problem("E59", message, hint, authored.parse_context)
-        earlier_line = seen.get(region.region_id) or seen.get(f" {label}")
-        if earlier_line and region.region_id and label:
+        earlier_line = seen.get(region.region) or seen.get(f" {label}")
+        if earlier_line and region.region and label:
             message = f"This option says the same as the one in line {earlier_line}."
             hint = "Change or delete one of them."
             authored.parse_context.report("E23", option.line, 1, message, hint)
-        seen.setdefault(region.region_id, option.line)
+        seen.setdefault(region.region, option.line)
         seen.setdefault(f" {label}", option.line)
 
 
