@@ -353,24 +353,14 @@ def _find_next_page_after_reading(
     sections_read: Mapping[str, Collection[str]],
     reading_route: ReadingRoute,
 ) -> NextPage:
-    """Return the next page for who reads a page: today's list decides before the course's order.
-
-    A list without pages leads to none. Before the first list, and without an exam day, it is the
-    next unread page of the course.
-    """
-    todays = load_stored_day_list(ctx)
-    day_list = todays.day_list if todays else None
+    """Return the page that follows on today's list; none before the list is made, or at its end."""
+    none_follows = NextPage(None, reading_route, is_on_day_list=False)
+    if (todays := load_stored_day_list(ctx)) is None:
+        return none_follows
     following = find_first_unread_page(
-        ctx.course, day_list, sections_read, reading_route, left_page=slug
+        ctx.course, todays.day_list, sections_read, reading_route, left_page=slug
     )
-    has_plan = (
-        todays is not None or ctx.learner.plan_calendar_as_of(ctx.study_day).exam_day is not None
-    )
-    return (
-        following
-        if following.is_on_day_list or not has_plan
-        else NextPage(None, reading_route, False)
-    )
+    return following if following.is_on_day_list else none_follows
 
 
 def _list_pages_with_essentials_read(

@@ -193,7 +193,7 @@ def make_day_list(
     if calendar.exam_day == day:
         return DayList(day, (review,) if due else (), undone, route=route)
     new = cards.count_new_cards_to_begin(learner, calendar, day_minutes, amount)
-    questions = _count_questions_of_day(day_minutes, paces)
+    questions = int(_compute_questions_of_day(day_minutes, paces))
     if placement:  # questions were answered today, but nothing was read
         share = _QUESTION_SHARE * day_minutes / paces.question_minutes
         questions = min(_FEWEST_QUESTIONS, int(share))
@@ -232,9 +232,9 @@ def make_day_list(
     return DayList(day, tasks, undone, placement_minutes=placement, route=route)
 
 
-def _count_questions_of_day(day_minutes: float, paces: Paces) -> int:
+def _compute_questions_of_day(day_minutes: float, paces: Paces) -> float:
     share = _QUESTION_SHARE * day_minutes / paces.question_minutes
-    return int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, day_minutes / 2.4), share)))
+    return min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, day_minutes / 2.4), share))
 
 
 def compute_reading_minutes_after_today(
@@ -242,7 +242,9 @@ def compute_reading_minutes_after_today(
 ) -> float:
     """Return how many minutes the lists of later days will have for pages, rather too few."""
     share = _LEFT_BY_REVIEWS - cards.NEW_SHARE[amount]
-    questions = _count_questions_of_day(day_minutes, learner.paces) * learner.paces.question_minutes
+    questions = (
+        _compute_questions_of_day(day_minutes, learner.paces) * learner.paces.question_minutes
+    )
     days = len(calendar.list_reading_days_after(learner.day))
     return max(0.0, share * day_minutes - questions) * days
 
