@@ -28,7 +28,7 @@ from app.progress.today_page import compute_target_right_answers
 from app.study_plan.facts import FirstAnswerFact
 from app.study_plan.loader import DayListEnsured, find_planned_route, load_study_plan
 from app.study_plan.score import ScoreEstimate
-from app.study_plan.store import load_first_answers
+from app.study_plan.store import load_answers_misses_and_pace
 from app.web.formatting import (
     format_percent,
     format_points,
@@ -264,7 +264,9 @@ def show_progress(ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
         if learner.id
         else {}
     )
-    first_answers = load_first_answers(ctx.db, learner.id, ctx.study_day) if learner.id else ()
+    first_answers = (
+        load_answers_misses_and_pace(ctx.db, learner.id, ctx.study_day)[0] if learner.id else ()
+    )
     first_day = record.first_study_day or ctx.study_day
     return ctx.render_page(
         "progress/index.html",

@@ -213,7 +213,7 @@ class TaskView:
 
 _TEXT_BY_READ_REASON = {
     "begun": "You started it",
-    "missed in the mock exam": "Cost you points in the mock exam",
+    "missed in the mock exam": "Its topic cost you points in the mock exam",
     "missed in the placement test": "Missed in the placement test",
     "weak": "",
 }
@@ -232,7 +232,7 @@ def _describe_reading(task: TaskProgress, page: PageToRead, course: Course) -> s
     if _find_title_of_requiring_page(page, course):
         reason = {
             "begun": "which you started",
-            "missed in the mock exam": "where you lost points",
+            "missed in the mock exam": "whose topic cost you points",
         }.get(page.reason, "where you missed a question")
     parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
     parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []

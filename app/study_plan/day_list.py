@@ -310,19 +310,20 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.compute_reading_minutes_of_fraction(done)
             objectives.update(facts.objectives)
-    placement = {
-        course.questions[a.question].page
-        for a in learner.first_answers
-        if a.context == "placement" and a.score < 1 and a.question in course.questions
+    missed = {
+        (answer.context, course.questions[answer.question].page)
+        for answer in learner.first_answers
+        if answer.score < 1 and answer.question in course.questions
     }
     lost = sum_points_lost_in_last_mock_exam(course, learner)
     unread, chosen = list(unread), list[PageToRead]()
 
-    def gain(slug: str) -> tuple[bool, float, bool, float, float]:
+    def gain(slug: str) -> tuple[float, ...]:
         own, domain = course.pages[slug].objectives[0], course.pages[slug].domain
         of_domain = weakness[domain] / (_READ_BEFORE + reading[domain])
         of_objective = unknown[own] / (1 + objectives[own])
-        return slug in read, lost[own], slug in placement, of_domain, of_objective
+        tests = (("placement", slug) in missed, ("exam", slug) in missed)
+        return slug in read, lost[own], *tests, of_domain, of_objective
 
     while unread and minutes_left > 0:
         first = {page.slug: _find_unread_requirement(course, page, unread) for page in unread}
@@ -334,8 +335,10 @@ def _choose_pages(
             break
         goal = max(fitting, key=gain)
         page = first[goal]
-        chosen_for = page.slug if any(gain(page.slug)[:3]) else goal
-        reason = next(r for r, holds in zip(_REASONS, gain(chosen_for)[:4], strict=True) if holds)
+        begun, _, *tests, _, _ = gain(page.slug)
+        chosen_for = page.slug if begun or any(tests) else goal
+        holding = (*gain(chosen_for)[:3], True)
+        reason = next(r for r, holds in zip(_REASONS, holding, strict=True) if holds)
         required_by = "" if chosen_for == page.slug else chosen_for
         chosen.append(dataclasses.replace(page, reason=reason, required_by=required_by))
         unread.remove(page)

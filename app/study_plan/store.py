@@ -48,7 +48,7 @@ def load_learner_facts(
 ) -> LearnerFacts:
     """Return what the learner did until now, without counts of unfinished tasks."""
     values = {"learner": learner.id}
-    answers, missed, seconds = _load_answers_misses_and_pace(db, values, day)
+    answers, missed, seconds = load_answers_misses_and_pace(db, learner.id, day)
     cards, added, unavailable = load_card_facts(db, learner.id, course, day)
     pace = load_seconds_per_card(db, learner.id, day)
     review = pace.review_seconds * REVIEW_SECONDS / 10 / 60
@@ -96,14 +96,14 @@ _ANSWERS = (
 )
 
 
-def _load_answers_misses_and_pace(
-    db: Session, bind_values: dict[str, Any], today: dt.date
+def load_answers_misses_and_pace(
+    db: Session, learner_id: int, today: dt.date
 ) -> tuple[list[FirstAnswerFact], dict[str, dt.date], float]:
     """Return the first answers, the days of questions last missed, and seconds per question."""
     firsts: list[FirstAnswerFact] = []
     missed: dict[str, dt.date] = {}
     spent, count = _QUESTION_SECONDS * _TRUST, _TRUST
-    for row in db.connection().execute(_ANSWERS, bind_values):
+    for row in db.connection().execute(_ANSWERS, {"learner": learner_id}):
         day = dt.date.fromisoformat(row.study_day)
         if row.first:
             score = row.score * _HINTED if row.hints else row.score
@@ -114,10 +114,6 @@ def _load_answers_misses_and_pace(
         if _LEAST_ANSWER <= (row.milliseconds or 0) <= _MOST_ANSWER and day < today:
             spent, count = spent + row.milliseconds / 1000, count + 1
     return firsts, missed, min(4 * _QUESTION_SECONDS, max(_QUESTION_SECONDS / 4, spent / count))
-
-
-def load_first_answers(db: Session, learner_id: int, day: dt.date) -> list[FirstAnswerFact]:
-    return _load_answers_misses_and_pace(db, {"learner": learner_id}, day)[0]
 
 
 _COLUMNS = "card", "note", "stability", "first_day", "last_day", "due_day", "set_day", "suspended"

@@ -192,7 +192,7 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
     )
     clock.tick(days=1)
     today = rosa.get("/").text
-    assert f"{needed_for}, where you lost points" in today
+    assert f"{needed_for}, whose topic cost you points" in today
     listed = re.search(r'href="/concepts/([^"?]+)[^"]*" data-key="c"', today)
     assert listed
     assert listed[1] == named[1]

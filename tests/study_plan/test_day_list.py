@@ -483,3 +483,19 @@ def test_pages_after_a_mock_exam_begin_with_the_objective_that_lost_most(
 
     assert course_facts.pages[first.required_by or first.slug].objectives[0] == costly
     assert first.reason == "missed in the mock exam"
+
+
+def test_of_an_objective_the_page_that_was_missed_in_the_mock_exam_comes_first(
+    course_facts: CourseFacts,
+) -> None:
+    asked = list(course_facts.questions.values())
+    for missed in ("fast-network-options", "dcgm"):
+        answers = [
+            FirstAnswerFact(q.id, q.page != missed, DAY, n, "exam") for n, q in enumerate(asked)
+        ]
+        learner = LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers)
+
+        first = pages_on(a_list(course_facts, learner))[0]
+
+        assert (first.required_by or first.slug) == missed
+        assert first.reason == "missed in the mock exam"
