@@ -946,14 +946,14 @@ def test_a_new_card_is_ticked_once_it_does_not_come_back_today(reader: TestClien
         assert grade_next(reader, "3")
 
     assert f"Learn {count} card" in text_of(reader)
-    assert f"{count} begun" in text_of(reader)
+    assert f"{count} to repeat" in text_of(reader)
     assert f"Learning <b>{count}</b>" in text_of(reader, "/flashcards?task=new")
 
     assert grade_next(reader, "4")
     left = f"Learn {count - 1} card"
     page = text_of(reader)
     assert left in page
-    assert f"1 of {count} done, {count - 1} begun" in page
+    assert f"1 of {count} done, {count - 1} to repeat" in page
     assert f"Learning <b>{count - 1}</b>" in text_of(reader, "/flashcards?task=new")
 
     while grade_next(reader, "4"):
