@@ -59,7 +59,7 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
 
     objective = course.topics["weights"].objectives[0]
     rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
-    assert re.search(r"started · read 1 page on .* · answer questions on", row(objective))
+    assert re.search(r"started · 1 page to read on .* · answer questions on", row(objective))
 
     rosa.post("/concepts/weights/readings")
     course_facts = cached_course_facts(course)

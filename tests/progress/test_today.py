@@ -189,7 +189,7 @@ def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
     ):
         assert rosa.post("/exam-result", data={"result": result}).status_code == 303
         assert heading in words_of(rosa)
-        assert ("missed in the last mock exam" in words_of(rosa)) == (result == "failed")
+        assert ("points in the last mock exam" in words_of(rosa)) == (result == "failed")
         assert 'class="todo"' not in words_of(rosa)
         assert 'id="todays"' not in rosa.get("/plan").text
 
