@@ -291,7 +291,8 @@ def build_task_view(task: TaskProgress, course: Course) -> TaskView:
     if task.on_page_count == task.done_count:  # practice itself was not begun
         done_text = f"{task.done_count} of these {task.total_count} answered while reading"
     progress_text = ", ".join(
-        [done_text] * (task.done_count > 0) + [f"{task.begun_count} to repeat"] * (task.begun_count > 0)
+        [done_text] * (task.done_count > 0)
+        + [f"{task.begun_count} to repeat"] * (task.begun_count > 0)
     )
     noun = "question" if task.kind == "practice" else "card"
     rated_count = task.total_count - task.left_out_count
