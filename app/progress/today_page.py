@@ -43,6 +43,7 @@ from app.study_plan.loader import (
     load_cards_on_day_list,
     load_study_plan,
 )
+from app.study_plan.store import load_sitting_days
 from app.web.formatting import format_points_rounded
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
@@ -176,7 +177,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         has_long_page=plan is not None
         and has_listed_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        due_count=load_todays_queue(ctx, None).cards_left.due_now
+        card_count=load_todays_queue(ctx, None).cards_left.all_cards
         if learner.is_exam_over(ctx.study_day)
         else 0,
         further=find_next_page_across_day_lists(ctx, find_planned_route(ctx))
@@ -199,6 +200,9 @@ def _progress_context(
         "week": build_week_days(ctx.study_day, calendar, record, is_list_done=plan.is_done),
         "missed_days": list_days_missed_before(ctx.study_day, calendar, record),
         "mock_days": calendar.mock_exam_days,
+        "sitting_days": load_sitting_days(ctx.db, ctx.learner, ctx.course)
+        if ctx.learner.mock_days
+        else (),
         "summary": summarize_last_seven_days(ctx, plan, record),
         "domains": build_domain_progress(
             ctx.course,

@@ -448,6 +448,23 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
     assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
 
 
+def test_a_day_with_a_mock_exam_besides_half_a_list_says_both(reader: TestClient, clock: Clock):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=2)
+    reader.get("/")
+    sitting = begin(reader)
+    save(reader, sitting, 1, answer="1")
+    finish(reader, sitting)
+    clock.tick(days=1)
+
+    week = text_of(reader).partition('<ol class="wk">')[2].partition("</ol>")[0]
+    thursday = " ".join(re.sub("<[^>]+>", " ", week.split("</li>")[3]).split())
+
+    assert re.fullmatch(r"Thu (\d of \d) tasks done mock exam taken", thursday), thursday
+    done = thursday.removeprefix("Thu ").removesuffix(" mock exam taken")
+    assert f"<span>mock exam taken, {done}</span>" in text_of(reader, "/plan")
+
+
 def test_a_finished_mock_exam_counts_at_once_and_what_follows_on_the_day_does_not(
     reader: TestClient, clock: Clock, course: Course, session: Session
 ):

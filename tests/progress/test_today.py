@@ -192,8 +192,12 @@ def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
         assert ("points in the last mock exam" in words_of(rosa)) == (result == "failed")
         assert 'class="todo"' not in words_of(rosa)
         assert 'id="todays"' not in rosa.get("/plan").text
+        progress = text_at(rosa, "/progress")
+        assert ("<h1>You passed</h1>" in rosa.get("/progress").text) == (result == "passed")
+        assert ("Your expected score in another exam" in progress) == (result == "failed")
 
     rosa.post("/plan", data={"exam_day": "2026-07-19", "minutes_a_day": "30"})
+    assert "Your expected exam score" in text_at(rosa, "/progress")
     assert "<b>29</b> days to your exam" in words_of(rosa)
     session.rollback()
     assert session.exec(select(Learner.exam_result)).one() == ""
@@ -241,7 +245,7 @@ def test_a_result_on_the_exam_day_ends_the_plan_and_due_cards_are_a_choice(
     rosa.post("/exam-result", data={"result": "passed"})
     for _ in range(2):
         assert "You passed" in words_of(rosa)
-        assert "review 1 due card" in words_of(rosa)
+        assert "review 1 card" in words_of(rosa)
         assert "when you are about to forget it, no longer early for the exam." in words_of(rosa)
         assert "Nothing is planned" in text_at(rosa, "/plan")
         assert 'id="todays"' not in rosa.get("/plan").text
