@@ -10,7 +10,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from app.content.course import Course
-from app.content.course_facts import is_paper_answered_enough_to_compare
+from app.content.course_facts import cached_course_facts, is_paper_answered_enough_to_compare
 from app.content.reading_routes import ReadingRoute, build_page_url
 from app.markup.model import Topic
 from app.questions.question_type import NINETEEN_IN_TWENTY, compute_wilson_interval
@@ -284,12 +284,13 @@ def choose_page_to_read_next(
     listed: Sequence[tuple[str, PageToRead]],
     planned_route: ReadingRoute,
 ) -> PageToReadNext | None:
-    """Return an unread page of the objective that cost most points of those that have one.
+    """Return an unread exam page of the objective that cost most points of those that have one.
 
     One of the `listed` comes first, which are on the list of today or the next one; then one with
     questions missed. If all are read, it is a page of the objective that cost most.
     """
-    topics, missed = course.topics, collections.Counter[tuple[str, str]]()
+    exam_pages, missed = cached_course_facts(course).pages, collections.Counter[tuple[str, str]]()
+    topics = {slug: topic for slug, topic in course.topics.items() if slug in exam_pages}
     for item in graded:
         if item.is_answered and item.score < 1 and item.question_id in course.questions:
             missed[item.objective_number, course.questions[item.question_id].topic] += 1

@@ -3,8 +3,9 @@
 import dataclasses
 import datetime as dt
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -204,7 +205,7 @@ class CardSearchResult:
 
 
 def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
-    """Return the first cards with every word, in any order: added ones, then course cards."""
+    """Return the first cards with every word: own ones, then those where each word begins a word."""
     words = split_search_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), is_truncated=False)
@@ -223,17 +224,20 @@ def _yield_matching_card_ids(ctx: RequestContext, words: list[str]) -> Iterator[
         for card in added_cards.search_own_card_ids(db, learner, words):
             if is_source_in_course(course, card):  # an edited course card may have left it
                 yield card
-        for kind in (QUESTION, TERM):
-            for card in sorted(list_undeclined_cards_of_kind(db, learner, kind)):
-                if _contains_all_words(course, card, words):
-                    yield card
-    for card in course.cards:
-        if _contains_all_words(course, card, words):
-            yield card
+    ids = [
+        card
+        for kind in (QUESTION, TERM)
+        for card in sorted(list_undeclined_cards_of_kind(db, learner, kind) if learner else ())
+    ]
+    matches = [(_rank_match(course, card, words), card) for card in (*ids, *course.cards)]
+    for wanted in ("begins a word", "inside a word"):
+        yield from (card for rank, card in matches if rank == wanted)
 
 
-def _contains_all_words(course: Course, card: str, words: list[str]) -> bool:
-    """Return whether a course card, or the source of an added card, contains every word."""
+def _rank_match(
+    course: Course, card: str, words: list[str]
+) -> Literal["begins a word", "inside a word", ""]:
+    """Return how a course card, or the source of an added card, has every word; empty if not."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
         question = course.questions.get(name)
@@ -246,7 +250,10 @@ def _contains_all_words(course: Course, card: str, words: list[str]) -> bool:
         title = course.topics[card_content.topic].title
         parts = [card_content.front.plain, card_content.back.plain, title, *card_content.tags]
     text = normalize_search_text(" ".join(parts))
-    return all(word in text for word in words)
+    if not all(word in text for word in words):
+        return ""
+    starts = (re.search(rf"(?<!\w){re.escape(word)}", text) for word in words)
+    return "begins a word" if all(starts) else "inside a word"
 
 
 def _yield_listed_cards(ctx: RequestContext, card_ids: list[str]) -> Iterator[ListedCard]:

@@ -377,6 +377,7 @@ def _render_plan_page(
     learner, day = ctx.learner, ctx.study_day
     plan, planned = load_study_plan(ctx), learner.plan_calendar_as_of(day)
     sitting_days = load_sitting_days(ctx.db, learner, ctx.course) if learner.mock_days else []
+    sat_on_by_mock = planned.map_mock_exams_to_sitting_days(sitting_days)
     calendar = planned.without_mock_exams_taken_early(sitting_days)
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
@@ -391,8 +392,12 @@ def _render_plan_page(
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
-        planned_mocks=[mock for mock in planned.mock_exam_days if mock >= day],
-        mock_sittings=planned.map_mock_exams_to_sitting_days(sitting_days),
+        planned_mocks=[
+            mock
+            for mock in planned.mock_exam_days
+            if mock >= (planned.first_day if mock in sat_on_by_mock else day)
+        ],
+        mock_sittings=sat_on_by_mock,
         weeks=build_plan_weeks(ctx, calendar, record),
         verdict=compare_unread_pages_with_time(ctx, calendar, plan),
         plan=plan,
@@ -426,9 +431,11 @@ def save_plan_settings(
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
-    days = " ".join(day.isoformat() for day in ctx.learner.mock_days if day != ctx.study_day)
+    earlier = [day.isoformat() for day in ctx.learner.mock_days]
     is_planned = any(day > ctx.study_day for day in ctx.learner.mock_days)
-    has_moved = is_planned and parsed.values_by_column.get("mock_days", days) != days
+    has_moved = is_planned and not {*parsed.values_by_column.get("mock_days", "").split()} <= {
+        *earlier
+    }
     return RedirectResponse(
         f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/", 303
     )

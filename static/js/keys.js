@@ -78,7 +78,11 @@
     if (event.repeat && (gone || hit || key === "?")) return event.preventDefault();
     if (gone) location.assign(gone);
     else if (key === "?") map.open ? map.close() : dialog() || map.showModal();
-    else if (hit && !hit.disabled) hit.click();
+    else if (hit && !hit.disabled) {
+      hit.click();
+      // The focus stays with the options of a question that are chosen by letter.
+      if (target.matches("input") && target.name === hit.name) hit.focus();
+    }
     else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
     else return;
     event.preventDefault();

@@ -108,7 +108,7 @@ def test_the_wait_for_saves_and_the_failures_are_named_apart():
     )
     text = answer.verdict.text.replace("\u00a0", " ")
     assert "waiting for saves costs 0.98%, failures 0.72%: 1.7% of the time." in text
-    assert text.endswith("From 188.9 GB/s on, waiting and failures cost at most 1% together.")
+    assert text.endswith("With 188.9 GB/s or more, waiting and failures cost at most 1% together.")
     # 16 B × 70.6e9 of training states do not fit on 7 GPUs.
     assert "gpus" not in [change.field for change in answer.changes]
 

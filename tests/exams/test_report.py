@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sqlmodel import Session, select
 
 from app.content.course import Course
+from app.content.course_facts import cached_course_facts
 from app.database.tables import Sitting
 from app.exams.report import (
     GradedItem,
@@ -83,6 +84,12 @@ def test_the_page_to_read_is_unread_and_of_the_objective_that_cost_most(shipped:
     assert choose(set(), todays) == ("3.2", "today")
     assert choose(of_worst, []) == ("2.2", "")
     assert choose(shipped.topics.keys(), []) == ("3.2", "read")
+
+    exam_pages = cached_course_facts(shipped).pages
+    beyond = {number for slug, t in topics if slug not in exam_pages for number in t.objectives}
+    assert beyond
+    paper = [marked(1, min(beyond), 0), marked(2, "3.2", 0)]
+    assert choose(exam_pages.keys() - of_worst, []) == ("3.2", "")
 
 
 def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> None:

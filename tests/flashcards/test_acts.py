@@ -292,6 +292,8 @@ class TestSearch:
         assert self.found(client, "WEIGHTS-3 front") == ["weights-3"]
         assert self.found(client, "front weights-3 zebra") == []
         assert self.found(client, " ") == []
+        found = self.found(client, "c")  # begins “cache”, and is inside words of the others
+        assert [name.partition("-")[0] for name in found] == ["cache"] * 6 + ["weights"] * 6
 
     def test_own_cards_are_found_by_what_is_read_on_them(
         self, rosa: TestClient, milo: TestClient

@@ -268,7 +268,7 @@ def test_a_list_that_is_not_begun_is_made_anew_from_a_placement_test(reader: Rea
     assert after != before
     assert "The first pages on your list" in result
     assert pages_named(result) == after[:3]
-    assert re.search(r"\d+\xa0pages with missed questions\nfollow on later lists", result)
+    assert re.search(r"\d+\xa0pages whose questions you missed\nfollow on later lists", result)
     assert "these answers count from tomorrow" not in result
     assert "Placement test taken" in reader.browser.get("/").text
     row = reader.load_list()

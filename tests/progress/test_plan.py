@@ -444,6 +444,7 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
     assert 'value="today"' in text_of(reader)  # questions of a usual day
     clock.tick(days=7)
     assert 'value="today"' not in text_of(reader)
+    assert re.search(r"Sunday, June 14</span> <span[^>]*>taken<", text_of(reader, "/plan"))
     session.rollback()
     assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
 
@@ -675,6 +676,7 @@ def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClie
         ("2026-07-03", "Saved. 3 mock exams fit before Friday, July 3."),
         ("2026-06-19", "June 19, on new dates: Saturday, June 13; Wednesday, June 17."),
         ("2026-06-19", "Saved. 2 mock exams fit before Friday, June 19."),
+        ("2026-06-15", "Saved. 1 mock exam fits before Monday, June 15."),  # that of June 13 stays
         ("2026-06-12", "Saved. No mock exam fits before Friday, June 12."),
     ):
         sent = reader.post("/plan", data={"exam_day": exam_day, "minutes_a_day": "30"})
@@ -951,7 +953,9 @@ def test_cards_newly_known_are_those_of_the_seven_days(reader: TestClient, clock
     assert reviewed
 
     clock.tick(days=6)
-    assert re.search(rf"The last seven days: .*, {reviewed} cards? newly known", text_of(reader))
+    assert re.search(
+        rf"The last seven days: .*, {reviewed} cards? first remembered", text_of(reader)
+    )
     clock.tick(days=1)
     assert "The last seven days: 0 days of study, 0 pages, 0 answers." in text_of(reader)
 

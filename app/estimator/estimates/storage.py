@@ -68,6 +68,19 @@ CONTENTS = {
 SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
 
+def _checkpoint_size(inputs: "StorageInputs") -> float:
+    """Return the bytes of a checkpoint."""
+    each = CONTENTS[inputs.content].bytes_per_parameter
+    return checkpoint_bytes(find_model(inputs.model).parameters, each)
+
+
+def _usual_write_bandwidth(inputs: "StorageInputs") -> float:
+    """Return the write bandwidth that counts if none is given, in bytes/s."""
+    if inputs.save_within is None:
+        return WRITE_BANDWIDTH
+    return bandwidth_to_write_in_time(_checkpoint_size(inputs), inputs.save_within)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageInputs:
     model: str = model_input()
@@ -131,8 +144,9 @@ class StorageInputs:
         "Write bandwidth",
         unit="GB/s",
         limits=(1e6, 1e15),
-        help="What the storage takes from all nodes together; left empty: as much as a save in "
-        "the time that it may take needs, or 100 GB/s.",
+        help="What the storage takes from all nodes together. Left empty, it's the rate that saves "
+        "within the time a save may take; without such a time, 100 GB/s.",
+        compute_usual_value=_usual_write_bandwidth,
         term="parallel-file-system",
     )
     read_bandwidth: float = _STORAGE.declare_input_field(
@@ -411,16 +425,8 @@ def _is_enough(bandwidth: float, needed: float | None) -> bool:
 
 
 def compute_storage(inputs: StorageInputs) -> StorageResult:
-    parameters = find_model(inputs.model).parameters
-    each = CONTENTS[inputs.content].bytes_per_parameter
-    size = checkpoint_bytes(parameters, each)
-    typed = inputs.write_bandwidth
-    needed = (
-        bandwidth_to_write_in_time(size, inputs.save_within)
-        if inputs.save_within
-        else WRITE_BANDWIDTH
-    )
-    inputs = dataclasses.replace(inputs, write_bandwidth=typed or needed)
+    typed, size = inputs.write_bandwidth, _checkpoint_size(inputs)
+    inputs = dataclasses.replace(inputs, write_bandwidth=typed or _usual_write_bandwidth(inputs))
     losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         save_time = losses.save_stall + losses.background_write_time
@@ -434,7 +440,7 @@ def compute_storage(inputs: StorageInputs) -> StorageResult:
     return StorageResult(
         inputs=inputs,
         typed_write_bandwidth=typed,
-        model_parameters=parameters,
+        model_parameters=find_model(inputs.model).parameters,
         dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
         needed_data_read_bandwidth=data_read_rate(
             inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token

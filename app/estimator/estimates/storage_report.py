@@ -209,10 +209,10 @@ def _build_verdict(result: StorageResult) -> Verdict:
     )
     if result.write_bandwidth_for_acceptable_loss:
         rate = format_value(result.write_bandwidth_for_acceptable_loss, "B/s")
-        text = f"{text} From {rate} on, waiting and failures cost at most {limit} together."
+        text = f"{text} With {rate} or more, waiting and failures cost at most {limit} together."
     elif result.write_bandwidth_for_acceptable_wait:
         rate = format_value(result.write_bandwidth_for_acceptable_wait, "B/s")
-        text = f"{text} From {rate} on, waiting alone costs at most {limit}."
+        text = f"{text} With {rate} or more, waiting alone costs at most {limit}."
     text += _losses_over_run_text(result)
     if status == "no":
         text = f"{text} {describe_restart_loss_and_remedy(result)}".rstrip()

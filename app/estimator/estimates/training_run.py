@@ -92,7 +92,12 @@ class TrainingRunInputs:
     software: str = common_inputs.training_software_input(group="Run")
     system: str | None = system_input()
     oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
-    write_bandwidth: float | None = reuse_input(StorageInputs, "write_bandwidth")
+    write_bandwidth: float | None = reuse_input(
+        StorageInputs,
+        "write_bandwidth",
+        help="What the storage takes from all nodes together.",
+        compute_usual_value=lambda _: WRITE_BANDWIDTH,
+    )
     read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
     bytes_per_token: float = reuse_input(StorageInputs, "bytes_per_token", group="Storage")
     rack_limit: float | None = reuse_input(
