@@ -391,7 +391,7 @@ def _hidden(page: str, action: str) -> dict[str, str]:
     return {name: html.unescape(value) for name, value in pairs}
 
 
-def play(way: Way, seed: int, live_course: LiveCourse) -> Result:
+def play(way: Way, seed: int, live_course: LiveCourse, player: type[Player] = Player) -> Result:
     """Play one learner on a server of its own, in this process."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
@@ -406,7 +406,7 @@ def play(way: Way, seed: int, live_course: LiveCourse) -> Result:
         app = create_app(settings, clock, live_course)
         upgrade_schema(app.state.engine)
         try:
-            return Player(app, clock, way, seed).play()
+            return player(app, clock, way, seed).play()
         finally:
             app.state.engine.dispose()
 
