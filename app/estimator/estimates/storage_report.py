@@ -199,8 +199,9 @@ def _build_verdict(result: StorageResult) -> Verdict:
     if losses.share_lost_to_saving <= result.inputs.acceptable:
         too_much = f"Saves stay within {limit}; together with failures too much is lost."
     lead = {"no": too_much, "tight": "Tight.", "fits": interval_text}
-    shares = losses.share_lost_to_saving, losses.share_lost_to_failures, losses.lost_share
-    waiting, failing, lost = (format_value(share, "%", extra_decimals=1) for share in shares)
+    shares = losses.share_lost_to_saving, losses.share_lost_to_failures
+    waiting, failing = (format_value(share, "%", extra_decimals=1) for share in shares)
+    lost = format_value(losses.lost_share, "%")  # a digit fewer, so that the parts come to it
     size = format_value(result.checkpoint, "B")
     write_time = format_value(result.write_time, "s")
     text = (
