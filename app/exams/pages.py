@@ -515,6 +515,9 @@ def show_score_report(ctx: ReadContext, sitting: RowNumber, late: bool = False) 
 def _find_page_to_read_next(
     ctx: RequestContext, paper: Sequence[GradedItem], planned_route: ReadingRoute
 ) -> PageToReadNext | None:
+    days_left = (ctx.learner.exam_day - ctx.study_day).days if ctx.learner.exam_day else None
+    if days_left in (0, 1):
+        return None  # no list has pages any more
     topics = ctx.course.topics
     anchors, todays = load_anchors_read_by_topic(ctx.db, ctx.learner.id), load_stored_day_list(ctx)
     read = {s for s in topics if are_essential_sections_read(topics[s], anchors.get(s, ()))}

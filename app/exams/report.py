@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import datetime as dt
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -287,30 +288,32 @@ def choose_page_to_read_next(
     """Return an unread exam page of the objective that cost most points of those that have one.
 
     One of the `listed` comes first, which are on the list of today or the next one; then one with
-    questions missed. If all are read, it is a page of the objective that cost most.
+    questions missed. If all are read, it is a page of the objective that cost most. Objectives that
+    cost as much are taken together.
     """
     exam_pages, missed = cached_course_facts(course).pages, collections.Counter[tuple[str, str]]()
     topics = {slug: topic for slug, topic in course.topics.items() if slug in exam_pages}
     for item in graded:
         if item.is_answered and item.score < 1 and item.question_id in course.questions:
             missed[item.objective_number, course.questions[item.question_id].topic] += 1
-    objectives = list_missed_objectives(graded)
-    for objective, is_read in (*((o, False) for o in objectives), *((o, True) for o in objectives)):
-        number = objective.number_or_title
-        of_it = [
-            slug
-            for slug, topic in topics.items()
-            if (number in topic.objectives or missed[number, slug]) and (slug in read) is is_read
-        ]
+    by_loss = itertools.groupby(list_missed_objectives(graded), lambda part: part.points_lost)
+    tied = [list(parts) for _, parts in by_loss]
+    for objectives, is_read in (*((o, False) for o in tied), *((o, True) for o in tied)):
+        of_them: dict[str, PartScore] = {}
+        for objective, (slug, topic) in itertools.product(objectives, topics.items()):
+            number = objective.number_or_title
+            is_of_it = number in topic.objectives or missed[number, slug]
+            if is_of_it and (slug in read) is is_read:
+                of_them.setdefault(slug, objective)
         for name, page in listed:
-            if (wanted := page.required_by or page.slug) in of_it:
+            if (wanted := page.required_by or page.slug) in of_them:
                 needed_for = topics[wanted] if page.required_by else None
                 route: ReadingRoute = "short" if page.short else "full"
-                return PageToReadNext(topics[page.slug], objective, route, name, needed_for)
-        if of_it:
-            slug = max(of_it, key=lambda slug: missed[number, slug])
+                return PageToReadNext(topics[page.slug], of_them[wanted], route, name, needed_for)
+        if of_them:
+            slug = max(of_them, key=lambda slug: missed[of_them[slug].number_or_title, slug])
             place = "read" if is_read else ""
-            return PageToReadNext(topics[slug], objective, planned_route, place)
+            return PageToReadNext(topics[slug], of_them[slug], planned_route, place)
     return None
 
 
@@ -501,7 +504,9 @@ def build_exam_score_trend(
 def _describe_last_two_exams(finished: Sequence[PastSitting]) -> str:
     full_exams = [past for past in finished if past.is_full_exam and past.similar_score_range]
     if len(full_exams) < 2:
-        return "Each point is one exam; the line through it is the likely range."
+        has_range = any(past.similar_score_range for past in finished)
+        line = "; the line through it is the likely range" if has_range else ""
+        return f"Each point is one exam{line}."
     latest, previous = full_exams[:2]
     previous_percent, latest_percent = (
         format_percent(past.score_share) for past in (previous, latest)

@@ -291,6 +291,16 @@ def compare_unread_pages_with_time(
     return dataclasses.replace(verdict, enough_minutes_a_day=enough)
 
 
+def does_unread_reading_fit(
+    ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
+) -> bool:
+    """Return whether a learner who finishes each list reads every page; True without an exam ahead."""
+    if calendar.exam_day is None or calendar.exam_day <= ctx.study_day:
+        return True
+    verdict = _judge_minutes_a_day(ctx, calendar, plan)
+    return not verdict.unread_page_count or verdict.does_reading_fit_if_lists_finished
+
+
 def _judge_minutes_a_day(
     ctx: RequestContext, calendar: PlanCalendar, plan: StudyPlan | None
 ) -> ReadingTimeVerdict:
@@ -379,6 +389,7 @@ def _render_plan_page(
     sitting_days = load_sitting_days(ctx.db, learner, ctx.course) if learner.mock_days else []
     sat_on_by_mock = planned.map_mock_exams_to_sitting_days(sitting_days)
     calendar = planned.without_mock_exams_taken_early(sitting_days)
+    due_mock = planned.find_due_mock_exam_day(day, max(sitting_days, default=None))
     record = load_study_record(ctx)
     key = progress_store.load_feed_key(ctx.db, learner.id) if learner.id else ""
     return ctx.render_page(
@@ -395,7 +406,7 @@ def _render_plan_page(
         planned_mocks=[
             mock
             for mock in planned.mock_exam_days
-            if mock >= (planned.first_day if mock in sat_on_by_mock else day)
+            if mock >= (planned.first_day if mock in sat_on_by_mock else due_mock or day)
         ],
         mock_sittings=sat_on_by_mock,
         weeks=build_plan_weeks(ctx, calendar, record),

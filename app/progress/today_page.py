@@ -20,6 +20,7 @@ from app.errors import ConflictError
 from app.lessons.course_pages import build_domain_progress, find_next_page_across_day_lists
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import store as progress_store
+from app.progress.plan_page import does_unread_reading_fit
 from app.progress.predictions import ScoreChange, build_score_trend, draw_score_trend
 from app.progress.store import RunningExam
 from app.progress.study_record import (
@@ -177,9 +178,9 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         has_long_page=plan is not None
         and has_listed_page_longer_than(plan, learner.minutes_ignoring_days_off(ctx.study_day)),
         waiting=_count_cards_due_later_today(ctx, plan),
-        card_count=load_todays_queue(ctx, None).cards_left.all_cards
+        cards_left=load_todays_queue(ctx, None).cards_left
         if learner.is_exam_over(ctx.study_day)
-        else 0,
+        else None,
         further=find_next_page_across_day_lists(ctx, find_planned_route(ctx))
         if plan and plan.is_done
         else None,
@@ -194,11 +195,14 @@ def _progress_context(
     scores = progress_store.load_score_predictions(ctx.db, ctx.learner.id)
     trend = build_score_trend(scores, cached_course_facts(ctx.course).main_exam_slug, plan.estimate)
     calendar = load_calendar(ctx, ctx.study_day)
+    missed_days = list_days_missed_before(ctx.study_day, calendar, record)
     return {
         "change": trend.change_since_first(),
         "trend": draw_score_trend(trend, None, height=50),
         "week": build_week_days(ctx.study_day, calendar, record, is_list_done=plan.is_done),
-        "missed_days": list_days_missed_before(ctx.study_day, calendar, record),
+        "missed_days": missed_days,
+        "has_pages_that_may_not_fit": bool(missed_days)
+        and not does_unread_reading_fit(ctx, calendar, plan),
         "mock_days": calendar.mock_exam_days,
         "sitting_days": load_sitting_days(ctx.db, ctx.learner, ctx.course)
         if ctx.learner.mock_days

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from app.clock import round_minutes
 from app.content.course import Course
 from app.content.course_facts import map_objectives_to_domains
+from app.content.reading_routes import sum_reading_minutes_on_route
 from app.markup.model import Topic
 from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, add_boundaries_in_unspaced_scripts
 from app.spaced_repetition.added_card_ids_and_faces import is_own_card_id
@@ -234,7 +235,9 @@ def _describe_reading(task: TaskProgress, page: PageToRead, course: Course) -> s
             "begun": "which you started",
             "missed in the mock exam": "whose topic cost you points",
         }.get(page.reason, "where you missed a question")
-    parts = ["" if page.is_rest else reason, "Essentials only" if page.short else ""]
+    topic = course.topics[page.slug]
+    is_shortened = page.short and sum_reading_minutes_on_route(topic, "short") < topic.minutes
+    parts = ["" if page.is_rest else reason, "Essentials only" if is_shortened else ""]
     parts += [f"{task.done_count} of {task.total_count} pages read"] if task.done_count else []
     return f"{NBSP}· ".join(filter(None, parts))
 

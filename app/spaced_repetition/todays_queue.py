@@ -5,7 +5,8 @@ the queue of all due cards.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sqlalchemy import bindparam, or_, select
 
@@ -244,12 +245,13 @@ def _load_queue_of_list(
     ]
     urgent = next((rows for rows in (ripe, looks, steps) if rows), None)
     new = sum(row.state == "new" for row in looks)
+    in_steps = sum(row.state not in ("review", "new") for row in looks)
     begun = sum(row.first_day == today and not is_added_card_id(row.card) for row in answered)
     return ReviewQueue(
         first_card=queue.card_record_from_row(urgent[0]) if urgent else None,
-        first_card_kind="learning" if ripe else "review" if looks else "waiting" if steps else "",
-        learning_count=len(ripe),
-        review_count=len(looks) - new,
+        first_card_kind=_find_kind_of_first_card(ripe, looks, steps),
+        learning_count=len(ripe) + in_steps,
+        review_count=len(looks) - new - in_steps,
         waiting_count=len(steps) - len(ripe),
         finished_count=sum(row.state != "new" and row.due_day > today for row in answered),
         day_counts=StudyDayCardCounts(
@@ -259,6 +261,14 @@ def _load_queue_of_list(
         ),
         due_never_reviewed_count=new,
     )
+
+
+def _find_kind_of_first_card(
+    ripe: Sequence[Any], looks: Sequence[Any], steps: Sequence[Any]
+) -> str:
+    if ripe or (looks and looks[0].state not in ("review", "new")):
+        return "learning"
+    return "review" if looks else "waiting" if steps else ""
 
 
 def load_cards_until_tomorrow(

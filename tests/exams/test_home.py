@@ -225,8 +225,9 @@ def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Sessio
     report = " ".join(rosa.get(f"{again}/report").text.split())
     assert "Only what you missed" in report
     assert "expected score</a> stays as it was" in report
-    assert "expected score</a> may differ: it also counts pages, cards" in " ".join(
-        rosa.get(f"{first}/report").text.split()
+    assert (
+        "expected score</a> may differ: it leaves out blanks, and counts pages, cards"
+        in " ".join(rosa.get(f"{first}/report").text.split())
     )
 
 

@@ -85,6 +85,12 @@ def test_the_page_to_read_is_unread_and_of_the_objective_that_cost_most(shipped:
     assert choose(of_worst, []) == ("2.2", "")
     assert choose(shipped.topics.keys(), []) == ("3.2", "read")
 
+    paper = [marked(1, "2.2", 0), marked(2, "3.2", 0)]  # of what cost as much, what is listed
+    assert choose(set(), [("next", PageToRead(min(of_worst), 5.0, "weak", short=True))]) == (
+        "3.2",
+        "next",
+    )
+
     exam_pages = cached_course_facts(shipped).pages
     beyond = {number for slug, t in topics if slug not in exam_pages for number in t.objectives}
     assert beyond

@@ -44,14 +44,14 @@ def test_a_mended_word_is_said_and_can_be_looked_for(client: TestClient):
 
 def test_what_is_left_out_of_a_long_list_is_one_link_away(client: TestClient):
     page = client.get("/search", params={"q": "a"}).text
-    said = re.search(r"(\d+) results; these are the best (\d+)", words(page))
+    said = re.search(r"(\d+) of (\d+) results, the best first", words(page))
     assert said
-    assert page.count("data-result") == int(said[2]) < int(said[1])
+    assert page.count("data-result") == int(said[1]) < int(said[2])
 
     (link,) = re.findall(r'href="(/search[^"]*whole=yes)"', page)
     whole = client.get(link.replace("&amp;", "&")).text
 
-    assert whole.count("data-result") == int(said[1])
+    assert whole.count("data-result") == int(said[2])
     assert "Show all" not in whole
 
 

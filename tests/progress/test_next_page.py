@@ -341,6 +341,22 @@ def test_minutes_that_the_plan_suggests_are_enough(app: FastAPI):
     assert "Some pages may not fit" in read_plan(browser)
 
 
+def test_today_says_after_missed_days_whether_pages_may_not_fit_any_more(
+    app: FastAPI, clock: Clock
+):
+    browser = TestClient(app, follow_redirects=False)
+    browser.post("/plan", data={"exam_day": "2026-06-29", "minutes_a_day": "120"})
+    browser.post("/concepts/gpu-and-cpu/readings")
+    clock.tick(days=2)
+
+    for minutes, fits in (("120", True), ("20", False)):
+        browser.post("/plan", data={"exam_day": "2026-06-29", "minutes_a_day": minutes})
+        today = " ".join(browser.get("/").text.split())
+        assert "You missed 1 day." in today
+        assert ("Some pages may not fit any more" in today) is not fits
+        assert ("Some pages may not fit" in read_plan(browser)) is not fits
+
+
 def test_another_number_of_cards_changes_no_length_of_pages(app: FastAPI, clock: Clock):
     browser = TestClient(app, follow_redirects=False)
     form = {"exam_day": "2026-06-29", "minutes_a_day": "40", "page": "plan"}

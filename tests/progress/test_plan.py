@@ -617,10 +617,8 @@ def test_missed_days_are_said_until_the_list_is_done(
     assert "You missed" not in text_of(reader)
 
     clock.tick(days=2)  # two days after the first one without study
-    assert (
-        "You missed 2 days. Nothing is carried over. The next mock exam is on Friday, June 19."
-        in text_of(reader)
-    )
+    note = "You missed 2 days. No pages or questions are added for them."
+    assert f"{note} The next mock exam is on Friday, June 19." in text_of(reader)
     read_page(reader, course, course.syllabus.topics[1])
     assert "You missed 2 days" in text_of(reader)
     clock.tick(days=1)
@@ -629,6 +627,11 @@ def test_missed_days_are_said_until_the_list_is_done(
     mock = dt.date.fromisoformat(session.exec(select(Learner.mock_days)).one().split()[0])
     clock.tick(days=(mock - dt.date(2026, 6, 13)).days + 1)
     assert "Only the mock exam of Friday, June 19 is carried over." in text_of(reader)
+    mocks = text_of(reader, "/plan").partition('id="mocks"')[2]
+    row = mocks.partition("<li>")[2].partition("</li>")[0]
+    assert "Friday, June 19 <span" in row
+    assert "carried over to today" in row
+    assert 'name="new" value="2026-06-20" min="2026-06-20"' in row
 
     reader.post("/plan", data={"exam_day": "", "minutes_a_day": "30"})
     assert "You missed" not in text_of(reader)

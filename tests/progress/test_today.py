@@ -253,6 +253,22 @@ def test_a_result_on_the_exam_day_ends_the_plan_and_due_cards_are_a_choice(
         clock.tick(days=1)
 
 
+def test_a_card_left_in_its_steps_counts_as_learning_with_and_without_a_list(
+    rosa: TestClient, desk: Desk, course: Course, clock: Clock
+):
+    first, second, *_ = course.cards
+    desk.card(first, "2026-06-08", "learning")
+    desk.card(second, "2026-06-08")
+    rosa.post("/plan", data={"exam_day": "2026-06-19", "minutes_a_day": "30"})
+    rosa.get("/")
+
+    assert "Review 2 cards" in words_of(rosa)
+    assert "New 0 Learning 1 Due 1" in text_at(rosa, "/flashcards?task=review")
+    clock.tick(days=11)
+    assert "review 2 cards" in words_of(rosa)
+    assert "New 0 Learning 1 Due 1" in text_at(rosa, "/flashcards")
+
+
 def test_of_a_card_and_its_reverse_one_waits_for_a_later_list(rosa: TestClient, desk: Desk):
     for card in ("w-c-size", "w-c-size~r"):
         desk.card(card, "2026-06-01")
