@@ -370,13 +370,14 @@ def _compute_unknown_share_by_objective(
 def sum_points_lost_in_last_mock_exam(
     course: CourseFacts, learner: LearnerFacts
 ) -> dict[str, float]:
-    """Return the points lost by objective, halved by each page read and question answered since."""
+    """Return points lost by objective and not regained, halved by each page and new answer since."""
     lost, answers = collections.defaultdict[str, float](float), learner.first_answers
     last_day = max((a.day for a in answers if a.context == "exam"), default=dt.date.max)
     for answer in answers:
         if answer.day >= last_day and (question := course.questions.get(answer.question)):
             own, is_exam = question.objectives[0], answer.context == "exam"
-            lost[own] = lost[own] + 1 - answer.score if is_exam else lost[own] / 2
+            points = (1 - answer.score) * (answer.question in learner.miss_day_by_question)
+            lost[own] = lost[own] + points if is_exam else lost[own] / 2
     read_since = {reading.page for reading in learner.readings if reading.day >= last_day}
     for slug in read_since & course.pages.keys():
         lost[course.pages[slug].objectives[0]] /= 2

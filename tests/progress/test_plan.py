@@ -618,7 +618,7 @@ def test_missed_days_are_said_until_the_list_is_done(
 
     clock.tick(days=2)  # two days after the first one without study
     note = "You missed 2 days. No pages or questions are added for them."
-    assert f"{note} The next mock exam is on Friday, June 19." in text_of(reader)
+    assert f"{note} The next mock exam is on Friday, June 19. <a href=" in text_of(reader)
     read_page(reader, course, course.syllabus.topics[1])
     assert "You missed 2 days" in text_of(reader)
     clock.tick(days=1)
@@ -632,6 +632,12 @@ def test_missed_days_are_said_until_the_list_is_done(
     assert "Friday, June 19 <span" in row
     assert "carried over to today" in row
     assert 'name="new" value="2026-06-20" min="2026-06-20"' in row
+
+    clock.tick(days=7)
+    dropped = "Only the mock exam of Friday, June 26 is carried over, not the one before it."
+    assert dropped in text_of(reader)
+    clock.tick(days=2)
+    assert "No pages, questions or mock exams are added for them. The next" in text_of(reader)
 
     reader.post("/plan", data={"exam_day": "", "minutes_a_day": "30"})
     assert "You missed" not in text_of(reader)

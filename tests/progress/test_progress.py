@@ -70,7 +70,7 @@ def test_a_row_that_is_not_ready_says_what_is_missing(
 
     desk.answers(asked[1:3], 1.0, "weights")
     assert re.search(r"started, 2 of 3 right · read again", row(objective))
-    assert re.search(r"2 of 3 right so far, about \d+% of the exam", rosa.get("/quiz").text)
+    assert re.search(r"2 of 3.first answers right, about \d+% of the exam", rosa.get("/quiz").text)
 
 
 def test_the_link_to_the_estimate_leads_into_its_fold(client: TestClient):

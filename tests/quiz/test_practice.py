@@ -121,12 +121,15 @@ def test_what_lost_most_in_a_mock_exam_is_practiced_first_until_it_was(shipped: 
     asked = course_facts.objectives[number].question_ids
     answers = [FirstAnswerFact(item, 0, day, n, "exam") for n, item in enumerate(asked[:3])]
 
-    def first(*facts: FirstAnswerFact) -> ObjectiveRank:
-        return rank_objectives_by_exam_gain(course_facts, LearnerFacts(day, first_answers=facts))[0]
+    def first(*facts: FirstAnswerFact, repaired: bool = False) -> ObjectiveRank:
+        missed = {} if repaired else {a.question: a.day for a in facts if a.score < 1}
+        learner = LearnerFacts(day, first_answers=facts, miss_day_by_question=missed)
+        return rank_objectives_by_exam_gain(course_facts, learner)[0]
 
     leading = first(*answers)
     assert (leading.number, leading.has_mock_exam_losses) == (number, True)
     assert (leading.answered_count, leading.right_count) == (3, 0)
     practiced = [FirstAnswerFact(item, 1, day, 9) for item in asked[3:9]]
     assert first(*answers, *practiced).number != number
+    assert not first(*answers, repaired=True).has_mock_exam_losses
     assert not first(answers[0]).has_mock_exam_losses  # one question is too little

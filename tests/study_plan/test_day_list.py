@@ -24,6 +24,7 @@ from app.study_plan.day_list import (
     list_unread_pages,
     make_day_list,
     measure_task_progress,
+    sum_points_lost_in_last_mock_exam,
 )
 from app.study_plan.facts import CardFact, FirstAnswerFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score
@@ -477,12 +478,22 @@ def test_pages_after_a_mock_exam_begin_with_the_objective_that_lost_most(
         FirstAnswerFact(q.id, q.objectives[0] != costly, DAY, n, "exam")
         for n, q in enumerate(asked)
     ]
-    learner = LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers)
+    learner = day_after(answers)
 
     first = pages_on(a_list(course_facts, learner))[0]
 
     assert course_facts.pages[first.required_by or first.slug].objectives[0] == costly
     assert first.reason == "missed in the mock exam"
+    repaired = dataclasses.replace(learner, miss_day_by_question={})
+    assert sum_points_lost_in_last_mock_exam(course_facts, learner)[costly] > 0
+    assert not any(sum_points_lost_in_last_mock_exam(course_facts, repaired).values())
+
+
+def day_after(answers: list[FirstAnswerFact]) -> LearnerFacts:
+    """Return the facts of the day after answers, of which those that were wrong still are."""
+    missed = {answer.question: answer.day for answer in answers if answer.score < 1}
+    day = DAY + dt.timedelta(days=1)
+    return LearnerFacts(day, first_answers=answers, miss_day_by_question=missed)
 
 
 def test_of_an_objective_the_page_that_was_missed_in_the_mock_exam_comes_first(
@@ -493,9 +504,7 @@ def test_of_an_objective_the_page_that_was_missed_in_the_mock_exam_comes_first(
         answers = [
             FirstAnswerFact(q.id, q.page != missed, DAY, n, "exam") for n, q in enumerate(asked)
         ]
-        learner = LearnerFacts(DAY + dt.timedelta(days=1), first_answers=answers)
-
-        first = pages_on(a_list(course_facts, learner))[0]
+        first = pages_on(a_list(course_facts, day_after(answers)))[0]
 
         assert (first.required_by or first.slug) == missed
         assert first.reason == "missed in the mock exam"
