@@ -237,22 +237,22 @@ def _load_queue_of_list(
         if row.last_day == today and row.state not in ("review", "new") and row.due_day <= today
     ]
     steps.sort(key=lambda row: (row.due_at, row.card))
-    ripe = [row for row in steps if row.due_at <= scope.now_ms]
-    looks = [
+    due_steps = [row for row in steps if row.due_at <= scope.now_ms]
+    unreviewed = [
         live[c]
         for c in (*listed.review_card_ids, *added)
         if c in live and live[c].last_day != today
     ]
-    urgent = next((rows for rows in (ripe, looks, steps) if rows), None)
-    new = sum(row.state == "new" for row in looks)
-    in_steps = sum(row.state not in ("review", "new") for row in looks)
+    urgent = next((rows for rows in (due_steps, unreviewed, steps) if rows), None)
+    new = sum(row.state == "new" for row in unreviewed)
+    in_steps = sum(row.state not in ("review", "new") for row in unreviewed)
     begun = sum(row.first_day == today and not is_added_card_id(row.card) for row in answered)
     return ReviewQueue(
         first_card=queue.card_record_from_row(urgent[0]) if urgent else None,
-        first_card_kind=_find_kind_of_first_card(ripe, looks, steps),
-        learning_count=len(ripe) + in_steps,
-        review_count=len(looks) - new - in_steps,
-        waiting_count=len(steps) - len(ripe),
+        first_card_kind=_find_kind_of_first_card(due_steps, unreviewed, steps),
+        learning_count=len(due_steps) + in_steps,
+        review_count=len(unreviewed) - new - in_steps,
+        waiting_count=len(steps) - len(due_steps),
         finished_count=sum(row.state != "new" and row.due_day > today for row in answered),
         day_counts=StudyDayCardCounts(
             cards_still_due=len(listed.review_card_ids),
@@ -264,11 +264,11 @@ def _load_queue_of_list(
 
 
 def _find_kind_of_first_card(
-    ripe: Sequence[Any], looks: Sequence[Any], steps: Sequence[Any]
+    due_steps: Sequence[Any], unreviewed: Sequence[Any], steps: Sequence[Any]
 ) -> str:
-    if ripe or (looks and looks[0].state not in ("review", "new")):
+    if due_steps or (unreviewed and unreviewed[0].state not in ("review", "new")):
         return "learning"
-    return "review" if looks else "waiting" if steps else ""
+    return "review" if unreviewed else "waiting" if steps else ""
 
 
 def load_cards_until_tomorrow(
