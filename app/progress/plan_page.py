@@ -448,7 +448,7 @@ def save_plan_settings(
         *earlier
     }
     return RedirectResponse(
-        f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/", 303
+        f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/?kept=yes#when", 303
     )
 
 

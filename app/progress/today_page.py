@@ -126,7 +126,9 @@ router = APIRouter()
 
 
 @router.get("/", name="today")
-def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> HTMLResponse:
+def show_today(
+    request: Request, ctx: ReadContext, _ensured: DayListEnsured, kept: str = ""
+) -> HTMLResponse:
     course, learner = ctx.course, ctx.learner
     running, placement = None, None
     if learner.id:
@@ -151,6 +153,7 @@ def show_today(request: Request, ctx: ReadContext, _ensured: DayListEnsured) -> 
         "change": ScoreChange(),
         "trend": "",
         "token": make_submission_token(),
+        "saved": kept == "yes",
     }
     if plan is None and running is None:
         welcome = build_first_visit_offer(
