@@ -323,7 +323,8 @@ def _build_rating_buttons(ctx: RequestContext, record: CardRecord) -> tuple[Rati
         )
         day = compute_planned_review_day(fact, calendar)
         interval = format_days((day - ctx.study_day).days) if day < exam else "after the exam"
-        missing = LATER_REVIEWS - later_reviews if day < outcome.due_day else 0
+        # Once two later reviews are done, a weak card is still asked once more in the last days.
+        missing = max(1, LATER_REVIEWS - later_reviews) if day < outcome.due_day else 0
         return RatingButton(rating, label, interval, missing)
 
     return tuple(

@@ -397,3 +397,26 @@ def test_no_button_promises_a_day_after_the_exam(client) -> None:
 
     easy = re.findall(r"<small>([^<]+)</small>", html)[-1]
     assert easy == "3 days"  # so that two reviews on later days still fit before June 20
+
+
+def test_an_interval_that_the_exam_shortens_says_how_often_the_card_comes_again(
+    hands, clock: Clock
+) -> None:
+    exam = (clock.now.date() + dt.timedelta(days=14)).isoformat()
+    plan = {"exam_day": exam, "minutes_a_day": "30", "retention": "80"}
+    assert hands.client.post("/settings", data=plan).status_code == 303
+    address, said = "/flashcards?card=weights-1", []
+
+    for days, rating in ((0, 4), (1, 1), (0, 3), (1, 1)):
+        clock.tick(days=days, minutes=11)
+        page = " ".join(hands.client.get(f"{address}&show=1").text.replace("\xa0", " ").split())
+        said += re.findall(r">([^<>]*: at most [^<>]* before your exam)\.<", page)
+        hands.grade(rating, address)
+
+    assert said == [
+        "Easy: at most 4 days, so that you see it twice more before your exam",
+        "Hard, Good, Easy: at most 6 days, so that you see it once more before your exam",
+        "Easy: at most 6 days, so that you see it once more before your exam",
+        # It was seen on two later days, but would be weak on the exam day.
+        "Easy: at most 10 days, so that you see it once more before your exam",
+    ]
