@@ -299,7 +299,7 @@ def _choose_pages(
     """Return the pages to read in `minutes_left` minutes; if none fits, the shortest may be longer.
 
     Pages begun come first, then the objective that lost most in the last mock exam, pages missed in a
-    placement test, and the domain with most to gain for its reading; before each what it requires.
+    placement test (at first those that need no other), and the domain with most to gain.
     """
     read = sum_readings_by_page(learner.readings)
     unknown = _compute_unknown_share_by_objective(course, estimate)
@@ -321,9 +321,10 @@ def _choose_pages(
     def gain(slug: str) -> tuple[float, ...]:
         own, domain = course.pages[slug].objectives[0], course.pages[slug].domain
         of_domain = weakness[domain] / (_READ_BEFORE + reading[domain])
-        of_objective = unknown[own] / (1 + objectives[own])
         tests = (("placement", slug) in missed, ("exam", slug) in missed)
-        return slug in read, lost[own], *tests, of_domain, of_objective
+        direct = tests[0] and first[slug].slug == slug
+        of_objective = unknown[own] / (1 + objectives[own])
+        return slug in read, lost[own], *tests, direct, of_domain, of_objective
 
     while unread and minutes_left > 0:
         first = {page.slug: _find_unread_requirement(course, page, unread) for page in unread}
@@ -354,8 +355,7 @@ def _find_unread_requirement(
 ) -> PageToRead:
     """Return the first unread page that a page requires, directly or not; itself without any."""
     others = [other for other in unread if other is not page]
-    requires = course.pages[page.slug].required_pages
-    before = next((other for other in others if other.slug in requires), None)
+    before = next((o for o in others if o.slug in course.pages[page.slug].required_pages), None)
     return _find_unread_requirement(course, before, others) if before else page
 
 
