@@ -88,7 +88,7 @@ def build_weekly_summary_mail(ctx: RequestContext) -> MailText | None:
         f"{format_count_with_noun(week.days_studied, 'day')} of study, "
         f"{format_count_with_noun(week.pages_read, 'page')}, "
         f"{format_count_with_noun(week.questions_answered, 'answer')}, "
-        f"{format_count_with_noun(week.cards_newly_known, 'card')} first remembered on a later day"
+        f"{format_count_with_noun(week.cards_newly_known, 'card')} remembered on a later day for the first time"
     )
     lines = [f"Your last seven days: {done_text}."]
     if plan.estimate:

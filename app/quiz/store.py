@@ -103,6 +103,12 @@ class PracticeRunState:
     questions_not_known: frozenset[str] = frozenset()
 
     @property
+    def is_worth_going_on(self) -> bool:
+        """Whether it was left in the middle; a placement test also before its first answer."""
+        is_begun = bool(self.last_answer_by_question) or self.mode == "placement"
+        return is_begun and self.has_unanswered_question
+
+    @property
     def has_unanswered_question(self) -> bool:
         return len(self.last_answer_by_question) < len(self.question_ids)
 

@@ -88,7 +88,7 @@ def test_what_does_not_apply_is_not_called_unknown(client):
 def test_what_does_not_apply_says_why(client):
     page = client.get("/calculators/cost?rent=1").text
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert "Break-even utilization does not apply: Renting is cheaper at any utilization." in text
+    assert "“Break-even utilization” does not apply: Renting is cheaper at any utilization." in text
 
 
 def test_neighbors_in_a_bar_are_told_apart_without_their_color(

@@ -122,6 +122,14 @@ def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     assert f'href="{run}"' in page
 
 
+def test_a_run_that_was_only_opened_is_not_where_one_stopped(rosa: TestClient):
+    run = rosa.post("/quiz/runs", data={"pick": "mixed", "token": "t"}).headers["location"]
+    assert "Where you stopped" not in rosa.get("/quiz").text
+
+    give_up(rosa, run, 1)
+    assert "Where you stopped" in rosa.get("/quiz").text
+
+
 def test_who_skipped_the_test_is_offered_it_on_today_until_it_is_begun(rosa: TestClient):
     rosa.post("/concepts/weights/readings")
     assert "Take the placement test" in rosa.get("/").text

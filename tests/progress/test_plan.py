@@ -963,7 +963,7 @@ def test_cards_newly_known_are_those_of_the_seven_days(reader: TestClient, clock
 
     clock.tick(days=6)
     assert re.search(
-        rf"The last seven days: .*, {reviewed} cards? first remembered", text_of(reader)
+        rf"The last seven days: .*, {reviewed} cards? remembered on a later day", text_of(reader)
     )
     clock.tick(days=1)
     assert "The last seven days: 0 days of study, 0 pages, 0 answers." in text_of(reader)

@@ -246,7 +246,7 @@ def test_a_result_on_the_exam_day_ends_the_plan_and_due_cards_are_a_choice(
     for _ in range(2):
         assert "You passed" in words_of(rosa)
         assert "review 1 card" in words_of(rosa)
-        assert "when you are about to forget it, no longer early for the exam." in words_of(rosa)
+        assert "when you are about to forget it, not earlier because of the exam." in words_of(rosa)
         assert "Nothing is planned" in text_at(rosa, "/plan")
         assert 'id="todays"' not in rosa.get("/plan").text
         assert "New 0 Learning 0 Due 1" in text_at(rosa, "/flashcards")
