@@ -138,7 +138,7 @@ def show_practice(ctx: ReadContext) -> HTMLResponse:
         ],
         weakest=ranks[0] if ranks else None,
         weakest_objective=names[ranks[0].number] if ranks else None,
-        run=build_run_progress(newest, 0) if newest and newest.is_worth_going_on else None,
+        run=build_run_progress(newest, 0) if newest and newest.is_resumable else None,
         flagged=len(
             store.load_flagged_questions(ctx.db, ctx.learner.id) & ctx.course.questions.keys()
         ),

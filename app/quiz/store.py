@@ -103,7 +103,7 @@ class PracticeRunState:
     questions_not_known: frozenset[str] = frozenset()
 
     @property
-    def is_worth_going_on(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether it was left in the middle; a placement test also before its first answer."""
         is_begun = bool(self.last_answer_by_question) or self.mode == "placement"
         return is_begun and self.has_unanswered_question
