@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func, select
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, exists, func, select
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
@@ -22,6 +22,8 @@ from app.accounts.learner import (
     parse_past_exams,
 )
 from app.clock import from_milliseconds, to_milliseconds
+from app.content.course import Course
+from app.content.course_facts import cached_course_facts
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, raise_if_row_quota_exceeded
 from app.database.secure_delete import mark_database_for_vacuum
@@ -35,6 +37,7 @@ from app.database.tables import (
     Review,
     SectionNoteRow,
     Sitting,
+    SittingAnswer,
     StudyDayActivity,
 )
 
@@ -628,6 +631,20 @@ def erase_row_batch_and_check_for_more(db: Session, learner_id: int) -> bool:
         result: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(batch)))
         budget -= result.rowcount * weight
     return budget < _MAX_BATCH_WEIGHT
+
+
+def load_sitting_days(db: Session, learner: LearnerProfile, course: Course) -> list[dt.date]:
+    """Return the study days of the finished sittings of the mock exam that is planned.
+
+    One that was ended without an answer is none.
+    """
+    exam = cached_course_facts(course).main_exam_slug
+    mine = col(Sitting.learner_id) == learner.id, col(Sitting.exam) == exam
+    answers = col(SittingAnswer.sitting_id) == col(Sitting.id), col(SittingAnswer.raw) != "{}"
+    sat = select(col(Sitting.started_at)).where(
+        *mine, col(Sitting.closed_at).is_not(None), exists().where(*answers)
+    )
+    return [learner.study_day(from_milliseconds(at)) for at in db.connection().scalars(sat)]
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import functools
 import zoneinfo
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Form
@@ -17,6 +17,7 @@ from app.accounts.learner import (
     CARD_AMOUNTS,
     FIELD_BY_COLUMN,
     PAGE_LENGTHS,
+    PlanCalendar,
     move_mock_exams_from_days_off,
     plan_mock_exam_days,
 )
@@ -171,14 +172,15 @@ class SettingsForm(BaseModel):
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
     def parse_values_and_plan_mock_exams(
-        self, today: dt.date, learner: LearnerProfile
+        self, today: dt.date, learner: LearnerProfile, sitting_days: Iterable[dt.date] = ()
     ) -> ParsedSettings:
         """Return column values, and problems for fields with invalid values.
 
         An exam day in the past is accepted only if it is the one of `learner`. Any other exam day
         also sets the dates of its mock exams, which follow from it and the day on which the plan
         began; one whose exam is over or has no day begins today. Past dates and the result of the
-        exam before stay.
+        exam before stay. Of the new dates, those that earlier `sitting_days` count for are the days
+        of these sittings.
         With the same exam day, planned ones on a weekday that is off now move to the next day.
         """
         saved_exam_day, mock_exam_days = learner.exam_day, learner.mock_days
@@ -211,7 +213,10 @@ class SettingsForm(BaseModel):
             values["past_exams"] = " ".join(past.as_text for past in learner.list_exams_taken())
             values["plan_begun"] = begin.isoformat() if exam else None
             mock_exam_days = (*past, *(d for d in planned if d > today))
-            values["mock_days"] = " ".join(d.isoformat() for d in mock_exam_days)
+            calendar = PlanCalendar(begin, exam, mock_exam_days, weekdays_off)
+            sat_on = calendar.map_mock_exams_to_sitting_days(sitting_days)
+            days = {sat_on.get(d, d) if d > today else d for d in mock_exam_days}
+            values["mock_days"] = " ".join(d.isoformat() for d in sorted(days))
         return ParsedSettings(values, problems)
 
 
@@ -288,7 +293,8 @@ def show_settings(ctx: ReadContext) -> HTMLResponse:
 
 @router.post("/settings")
 def change_settings(ctx: WriteContext, form: Annotated[SettingsPageForm, Form()]) -> Response:
-    parsed = form.parse_values_and_plan_mock_exams(ctx.study_day, ctx.learner)
+    sitting_days = learner_store.load_sitting_days(ctx.db, ctx.learner, ctx.course)
+    parsed = form.parse_values_and_plan_mock_exams(ctx.study_day, ctx.learner, sitting_days)
     if parsed.problems:
         return render_settings_page(ctx, form, parsed.problems)
     learner_store.update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)

@@ -17,6 +17,7 @@ from app.accounts.current_learner import (
     run_in_read_session,
     run_in_write_transaction,
 )
+from app.accounts.learner_store import load_sitting_days
 from app.clock import to_milliseconds
 from app.content.course import Course
 from app.content.course_facts import map_objectives_to_domains
@@ -212,7 +213,7 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     return ctx.render_page(
         "exams/index.html",
         asks_missed=is_exam_of_missed_questions,
-        planned=_say_next_planned_mock_day(ctx, finished),
+        planned=_say_next_planned_mock_day(ctx),
         full_exams=full_exams,
         derived_exams=list(_yield_startable_derived_exams(ctx, full_exams[0], counts))
         if full_exams
@@ -226,9 +227,9 @@ def list_exams(ctx: ReadContext) -> HTMLResponse:
     )
 
 
-def _say_next_planned_mock_day(ctx: RequestContext, finished: Iterable[PastSitting]) -> str:
+def _say_next_planned_mock_day(ctx: RequestContext) -> str:
     """Return when the next mock exam of the plan is, in words; empty if none is left."""
-    sat = {ctx.learner.study_day(past.started_at) for past in finished if past.is_full_exam}
+    sat = load_sitting_days(ctx.db, ctx.learner, ctx.course)
     day, calendar = ctx.study_day, load_calendar(ctx, ctx.study_day)
     is_due = calendar.find_due_mock_exam_day(day, max(sat, default=None))
     if is_due and not calendar.is_day_off(day):

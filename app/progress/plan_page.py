@@ -19,7 +19,7 @@ from app.accounts.current_learner import (
     load_learner_by_id,
 )
 from app.accounts.learner import PlanCalendar, move_mock_exam_day
-from app.accounts.learner_store import update_learner_columns
+from app.accounts.learner_store import load_sitting_days, update_learner_columns
 from app.accounts.settings_page import Problems, SettingsPageForm, build_settings_form
 from app.clock import Now
 from app.content.course import Course
@@ -45,7 +45,7 @@ from app.study_plan.loader import (
     load_calendar,
     load_study_plan,
 )
-from app.study_plan.store import load_learner_facts, load_newest_list, load_sitting_days
+from app.study_plan.store import load_learner_facts, load_newest_list
 from app.web.dependencies import CurrentCourse, public_base_url
 from app.web.formatting import NBSP, format_count_with_noun, format_minutes_at_least_one
 
@@ -436,17 +436,16 @@ def save_plan_settings(
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = build_settings_form(ctx.learner).model_copy(update=changed)
-    parsed = typed.parse_values_and_plan_mock_exams(ctx.study_day, ctx.learner)
+    sitting_days = load_sitting_days(ctx.db, ctx.learner, ctx.course)
+    parsed = typed.parse_values_and_plan_mock_exams(ctx.study_day, ctx.learner, sitting_days)
     if parsed.problems:
         return _render_plan_page(ctx, typed, parsed.problems)
     update_learner_columns(ctx.db, ctx.learner.id, parsed.values_by_column)
     has_list = load_newest_list(ctx.db, ctx.learner.id, ctx.study_day) is not None
     shows_plan = page == "plan" or (has_list and exam_day)
-    earlier = [day.isoformat() for day in ctx.learner.mock_days]
-    is_planned = any(day > ctx.study_day for day in ctx.learner.mock_days)
-    has_moved = is_planned and not {*parsed.values_by_column.get("mock_days", "").split()} <= {
-        *earlier
-    }
+    before = {day for day in ctx.learner.mock_days if day > ctx.study_day}
+    mock_days = map(dt.date.fromisoformat, parsed.values_by_column.get("mock_days", "").split())
+    has_moved = bool(before) and not {day for day in mock_days if day > ctx.study_day} <= before
     return RedirectResponse(
         f"/plan?kept={'dates' if has_moved else 'yes'}" if shows_plan else "/?kept=yes#when", 303
     )

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 
 from app.accounts.current_learner import ReadContext, RequestContext, WriteContext
-from app.accounts.learner_store import update_learner_columns
+from app.accounts.learner_store import load_sitting_days, update_learner_columns
 from app.clock import from_milliseconds, to_milliseconds
 from app.content.course import Course
 from app.content.course_facts import cached_course_facts, find_main_exam
@@ -44,7 +44,6 @@ from app.study_plan.loader import (
     load_cards_on_day_list,
     load_study_plan,
 )
-from app.study_plan.store import load_sitting_days
 from app.web.formatting import format_points_rounded
 from app.web.render import render_page
 from app.widgets.svg import build_svg_element, draw_rect_in_percent
@@ -258,7 +257,7 @@ def _find_todays_mock_exam(ctx: RequestContext, plan: StudyPlan | None) -> MockE
         ctx.db, ctx.learner.id, _LAST_SITTINGS
     ):
         day = ctx.learner.study_day(from_milliseconds(result.started_at_ms))
-        if result.exam in ctx.course.exams and day == ctx.study_day:
+        if result.exam in ctx.course.exams and day == ctx.study_day and result.answered_count:
             score = f"{format_points_rounded(result.score)} of {result.question_count}"
             url = f"/exams/sittings/{result.sitting_id}/report"
             return MockExamOfToday(f"/exams/{result.exam}", score, url)

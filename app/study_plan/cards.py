@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from app.accounts.learner import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
@@ -99,8 +99,9 @@ def choose_new_cards(
     learner: LearnerFacts,
     chance_known_by_page: Mapping[str, float],
     max_cards: int,
+    reviewed_cards: Collection[str] = (),
 ) -> list[str]:
-    """Return the new cards to begin; the chance that a page is known is 0 to 1.
+    """Return the new cards to begin, none of a note that is reviewed; chances are 0 to 1.
 
     Cards that the learner added come first: all own ones, and missed questions in at most half of
     the places. The rest are of pages read, or with a question missed at first. The domain furthest
@@ -115,7 +116,11 @@ def choose_new_cards(
     questions = [card for card in learner.due_added_cards if card.startswith("q:")]
     chosen = [*own[:max_cards], *questions[: max(0, max_cards - len(own)) // 2]]
     started = {card.card for card in learner.started_cards} | learner.unavailable_cards
-    notes = {card.note for card in learner.started_cards if card.last_day >= learner.day}
+    notes = {
+        card.note
+        for card in learner.started_cards
+        if card.last_day >= learner.day or card.card in reviewed_cards
+    }
     read = {reading.page for reading in learner.readings}
     left = {
         slug: cards

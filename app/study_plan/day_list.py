@@ -218,7 +218,8 @@ def make_day_list(
         if fixed + round_minutes(asked) + round_minutes(learned) <= day_minutes:
             break
         new, questions = (new - 1, questions) if learned >= asked else (new, questions - 1)
-    new_cards = cards.choose_new_cards(course, learner, estimate.pages if estimate else {}, new)
+    known = estimate.pages if estimate else {}
+    new_cards = cards.choose_new_cards(course, learner, known, new, due)
     reads_first = undone.get("read", 0) >= undone.get("practice", 0)
     to_read = [page.slug for page in pages if reads_first]
     drawn = draw_practice_questions(course, learner, estimate, questions, seed, to_read)

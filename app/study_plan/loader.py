@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.accounts.current_learner import LearnerProfile, ReadContext, RequestContext
 from app.accounts.learner import PlanCalendar
+from app.accounts.learner_store import load_sitting_days
 from app.clock import round_minutes
 from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import ReadingRoute
@@ -90,7 +91,7 @@ def load_study_plan(ctx: RequestContext) -> StudyPlan | None:
 
 def load_calendar(ctx: RequestContext, day: dt.date) -> PlanCalendar:
     """Return the dates of the plan as of `day`, without mock exams that were taken early."""
-    sat = store.load_sitting_days(ctx.db, ctx.learner, ctx.course) if ctx.learner.mock_days else ()
+    sat = load_sitting_days(ctx.db, ctx.learner, ctx.course) if ctx.learner.mock_days else ()
     return ctx.learner.plan_calendar_as_of(day).without_mock_exams_taken_early(sat)
 
 

@@ -9,9 +9,9 @@ from sqlalchemy import bindparam, case, exists, func, or_, select
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
+from app.accounts.learner_store import load_sitting_days
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
 from app.content.course import Course
-from app.content.course_facts import cached_course_facts
 from app.content.reading_routes import map_sections_to_page_fractions
 from app.database.engine import ATTEMPT, GRADED_ATTEMPTS, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, ScorePredictionRow
@@ -34,7 +34,7 @@ from app.study_plan.score import ScoreEstimate
 
 RULE = "logistic-2"
 """Names this computation of the score in the log; a changed one gets a new name."""
-_READING, _SITTING, _RUN = TABLES["reading"], TABLES["sitting"], TABLES["practice_run"]
+_READING, _RUN = TABLES["reading"], TABLES["practice_run"]
 _LIST, _PREDICTION = TABLES["day_list"], TABLES["prediction"]
 _LISTS, _ESTIMATES = TypeAdapter(DayList), TypeAdapter(ScoreEstimate)
 _learner: Any = bindparam("learner")
@@ -143,14 +143,6 @@ def load_card_facts(
             page = course.cards[row.card].topic if of_course else ""
             cards.append(CardFact(row.card, row.note, page, row.stability, first, last, due, later))
     return cards, added, frozenset(unavailable)
-
-
-def load_sitting_days(db: Session, learner: LearnerProfile, course: Course) -> list[dt.date]:
-    """Return the study days of the finished sittings of the mock exam that is planned."""
-    exam = cached_course_facts(course).main_exam_slug
-    mine = _SITTING.c.learner_id == learner.id, _SITTING.c.exam == exam
-    sat = select(_SITTING.c.started_at).where(*mine, _SITTING.c.closed_at.is_not(None))
-    return [learner.study_day(from_milliseconds(at)) for at in db.connection().scalars(sat)]
 
 
 # Put aside, or skipped until a later day: nothing is left to do with it.

@@ -97,7 +97,9 @@ def test_the_minutes_are_those_of_the_learner(results: Results) -> None:
 def test_the_shown_score_is_near_the_true_one_each_week(results: Results) -> None:
     assert max(map(abs, results.of(FULL).biases)) <= 1.5
     assert max(map(abs, results.of(PART).biases)) <= 1.5
-    assert 0.88 <= results.of(FULL).inside <= 0.98
+    # The 160 exams of forty learners leave this share uncertain by 1.5 percentage points.
+    assert 0.88 <= results.of(FULL, 3 * COUNT).inside <= 0.98
+    assert 0.88 <= results.of(PART).inside <= 0.98
     assert results.of(FULL).day_falls <= 0.03
     assert results.of(FULL).week_falls <= 0.04
 

@@ -15,7 +15,7 @@ from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 
 PAST = {
-    "newcomer": Past(cards=2, reviews=4, answers=4, days=2),
+    "newcomer": Past(cards=4, reviews=4, answers=4, days=2),
     "veteran": Past(cards=4, reviews=2000, answers=1000, days=90),
 }
 

@@ -401,7 +401,10 @@ def test_a_mock_exam_that_was_taken_has_its_result_with_a_link_to_the_report(
     reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
     clock.tick(days=10)
     reader.get("/")
+    finish(reader, begin(reader))
+    assert "Took “" not in text_of(reader)  # nothing was answered
     sitting = begin(reader)
+    save(reader, sitting, 1, answer="1")
     finish(reader, sitting)
 
     row = text_of(reader).partition("Took “")[2].partition("</li>")[0]
@@ -447,6 +450,30 @@ def test_a_mock_exam_taken_early_is_not_asked_again_on_its_day(
     assert re.search(r"Sunday, June 14</span> <span[^>]*>taken<", text_of(reader, "/plan"))
     session.rollback()
     assert session.exec(select(Learner.mock_days)).one() == "2026-06-19 2026-06-26 2026-07-01"
+
+
+def test_a_mock_exam_taken_before_the_plan_was_changed_is_noted_on_its_own_day_alone(
+    reader: TestClient, clock: Clock
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=5)
+    reader.get("/")
+    sitting = begin(reader)
+    save(reader, sitting, 1, answer="1")
+    finish(reader, sitting)
+    clock.tick(days=1)
+    form = {"exam_day": "2026-06-30", "minutes_a_day": "30"}
+    saved = reader.post("/plan", data=form).headers["location"]
+
+    plan = text_of(reader, saved)
+    calendar, _, mocks = plan.partition('id="mocks"')
+
+    assert "Saved. 1 mock exam fits before Tuesday, June 30, on new dates: Sunday, June 28." in plan
+    assert calendar.count("mock exam taken on") == 0  # as it would be for June 18, its planned day
+    assert re.search(r"Sunday, June 14</span> <span[^>]*>taken<", mocks)
+    assert mocks.count("Move the mock exam of") == 1
+    reader.post("/plan", data=form | {"exam_day": "2026-07-03"})
+    assert text_of(reader, "/plan").count("mock exam taken on") == 0
 
 
 def test_a_day_with_a_mock_exam_besides_half_a_list_says_both(reader: TestClient, clock: Clock):
@@ -626,7 +653,10 @@ def test_missed_days_are_said_until_the_list_is_done(
 
     mock = dt.date.fromisoformat(session.exec(select(Learner.mock_days)).one().split()[0])
     clock.tick(days=(mock - dt.date(2026, 6, 13)).days + 1)
-    assert "Only the mock exam of Friday, June 19 is carried over." in text_of(reader)
+    assert (
+        "The mock exam of Friday, June 19 is on today\N{RIGHT SINGLE QUOTATION MARK}s list."
+        in text_of(reader)
+    )
     mocks = text_of(reader, "/plan").partition('id="mocks"')[2]
     row = mocks.partition("<li>")[2].partition("</li>")[0]
     assert "Friday, June 19 <span" in row
@@ -634,8 +664,8 @@ def test_missed_days_are_said_until_the_list_is_done(
     assert 'name="new" value="2026-06-20" min="2026-06-20"' in row
 
     clock.tick(days=7)
-    dropped = "Only the mock exam of Friday, June 26 is carried over, not the one before it."
-    assert dropped in text_of(reader)
+    dropped = "The mock exam of Friday, June 26 is on today.s list; the one before it is dropped."
+    assert re.search(dropped, text_of(reader))
     clock.tick(days=2)
     assert "No pages, questions or mock exams are added for them. The next" in text_of(reader)
 

@@ -326,6 +326,15 @@ def test_a_card_and_its_reverse_never_begin_on_one_day(course_facts: CourseFacts
     notes = [course_facts.note_by_card.get(card, card) for card in chosen]
     assert len(notes) == len(set(notes)) == 200
 
+    note = next(note for card, note in course_facts.note_by_card.items() if card != note)
+    twins = {card for card, other in course_facts.note_by_card.items() if other == note}
+    early, late = DAY - dt.timedelta(days=9), DAY - dt.timedelta(days=2)
+    reviewed = CardFact(min(twins), note, "", 3.0, early, late, DAY)
+    learner = dataclasses.replace(learner, started_cards=[reviewed])
+    every = len(course_facts.note_by_card) + 999
+    assert twins & {*choose_new_cards(course_facts, learner, {}, every)} == twins - {reviewed.card}
+    assert not twins & {*choose_new_cards(course_facts, learner, {}, every, [reviewed.card])}
+
 
 def test_added_cards_come_first_and_missed_questions_take_half_at_most(
     course_facts: CourseFacts,
